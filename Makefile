@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: Apache-2.0
+# The front door. `make` builds build/weft; everything else is listed by `make help`.
+JOBS ?= $(shell nproc)
+.PHONY: all help demo test test-full fuzz bench format check-deps clean \
+        setup setup-test gcc clang gcc-asan clang-asan fuzzers
+
+all: gcc ## build the command at build/weft
+
+help: ## list the targets
+	@sed -n 's/^\([a-z][a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST)
+
+setup:
+	@tools/setup build
+setup-test:
+	@tools/setup test
+
+gcc: setup
+	@tools/build gcc $(JOBS)
+clang gcc-asan clang-asan: setup-test
+	@tools/build $@ $(JOBS)
+fuzzers: setup-test
+	@tools/build fuzz $(JOBS)
+
+demo: gcc ## run three programs on real numbers
+	@tools/demo
+
+test: setup-test gcc clang gcc-asan ## every test with gcc; a part with clang and sanitizers
+	@tests/run part
+
+test-full: setup-test gcc clang gcc-asan clang-asan ## the whole matrix
+	@tests/run full
+
+fuzz: fuzzers gcc ## fuzz for FUZZ_SECONDS (60) each
+	@tests/run fuzz
+
+bench: gcc ## time checking and start-up
+	@bench/run
+
+format: ## lay out the sources with clang-format
+	@clang-format -i $$(git ls-files 'src/*.[ch]' 'include/*.h' 'tests/*.[ch]')
+
+check-deps: ## rooms include only what they may
+	@tools/check-deps
+
+clean: ## remove everything built
+	@rm -rf build

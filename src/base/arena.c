@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Arenas as lists of chunks that double in size up to a megabyte; an object larger
+// than a chunk gets one of its own.
+#include "base/arena.h"
+
+#include <string.h>
+
+enum { FIRST_CHUNK = 1 << 14, LARGEST_CHUNK = 1 << 20, ARENA_ALIGN = 16 };
+
+struct ArenaChunk {
+    ArenaChunk *older;
+    size_t size;
+};
+
+void arena_init(Arena *arena, Mem *mem) {
+    *arena = (Arena){.mem = mem};
+}
+
+void arena_free(Arena *arena) {
+    ArenaChunk *chunk = arena->chunks;
+    while (chunk != NULL) {
+        ArenaChunk *older = chunk->older;
+        mem_free(arena->mem, chunk, chunk->size);
+        chunk = older;
+    }
+    arena_init(arena, arena->mem);
+}
+
+static void add_chunk(Arena *arena, size_t need) {
+    size_t size = arena->chunks == NULL ? FIRST_CHUNK : arena->chunks->size * 2;
+    if (size > LARGEST_CHUNK) size = LARGEST_CHUNK;
+    size_t header = (sizeof(ArenaChunk) + ARENA_ALIGN - 1) & ~(size_t)(ARENA_ALIGN - 1);
+    if (need > SIZE_MAX - header) mem_fail(arena->mem);
+    if (size < need + header) size = need + header;
+    ArenaChunk *chunk = mem_alloc(arena->mem, size);
+    *chunk = (ArenaChunk){.older = arena->chunks, .size = size};
+    arena->chunks = chunk;
+    arena->next = (char *)chunk + header;
+    arena->end = (char *)chunk + size;
+}
+
+void *arena_alloc(Arena *arena, size_t size) {
+    if (size > SIZE_MAX - ARENA_ALIGN) mem_fail(arena->mem);
+    size = (size + ARENA_ALIGN - 1) & ~(size_t)(ARENA_ALIGN - 1);
+    if ((size_t)(arena->end - arena->next) < size) add_chunk(arena, size);
+    void *block = arena->next;
+    arena->next += size;
+    return block;
+}
+
+void *arena_zeroed(Arena *arena, size_t count, size_t size) {
+    if (size != 0 && count > SIZE_MAX / size) mem_fail(arena->mem);
+    void *block = arena_alloc(arena, count * size);
+    memset(block, 0, count * size);
+    return block;
+}
+
+void *arena_copy(Arena *arena, const void *from, size_t size) {
+    void *block = arena_alloc(arena, size);
+    if (size != 0) memcpy(block, from, size);
+    return block;
+}
+
+void *vec_grow(Arena *arena, void *data, uint32_t *cap, size_t size) {
+    uint32_t larger = *cap == 0 ? 8 : *cap * 2;
+    if (larger <= *cap) mem_fail(arena->mem);
+    void *moved = arena_zeroed(arena, larger, size);
+    if (*cap != 0) memcpy(moved, data, (size_t)*cap * size);
+    *cap = larger;
+    return moved;
+}

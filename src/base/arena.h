@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Arenas: memory given out in order and freed all at once. The compiler's data lives
+// in arenas, one per phase or product. Allocation never returns NULL: it unwinds
+// through the arena's Mem.
+#ifndef WEFT_BASE_ARENA_H
+#define WEFT_BASE_ARENA_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/mem.h"
+
+typedef struct ArenaChunk ArenaChunk;
+
+typedef struct Arena {
+    Mem *mem;
+    ArenaChunk *chunks;  // newest first
+    char *next, *end;    // what is left of the newest
+} Arena;
+
+void arena_init(Arena *arena, Mem *mem);
+void arena_free(Arena *arena);
+// Returns size bytes, aligned to 16 and not cleared.
+void *arena_alloc(Arena *arena, size_t size);
+// Returns count * size cleared bytes; an overflowing product counts as out of memory.
+void *arena_zeroed(Arena *arena, size_t count, size_t size);
+void *arena_copy(Arena *arena, const void *from, size_t size);
+
+#define arena_new(arena, T) ((T *)arena_zeroed((arena), 1, sizeof(T)))
+#define arena_array(arena, T, n) ((T *)arena_zeroed((arena), (n), sizeof(T)))
+
+// A growable array is any struct with the members {T *data; uint32_t len, cap;}.
+// It lives in an arena; a grown one leaves its old block behind.
+#define vec_push(arena, vec, ...)                                                  \
+    do {                                                                           \
+        if ((vec)->len == (vec)->cap)                                              \
+            (vec)->data = vec_grow((arena), (vec)->data, &(vec)->cap,              \
+                                   sizeof *(vec)->data);                           \
+        (vec)->data[(vec)->len++] = __VA_ARGS__;                                   \
+    } while (0)
+
+// Doubles *cap and returns the moved block; use through vec_push.
+void *vec_grow(Arena *arena, void *data, uint32_t *cap, size_t size);
+
+#endif

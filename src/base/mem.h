@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The one door to the allocator. Every byte Weft allocates passes through a Mem,
+// which counts it, enforces a ceiling and lets tests make the k-th call fail.
+// Frees are sized, so that no block needs a header.
+//
+// Threads: a Mem belongs to one context and is used by one thread at a time.
+#ifndef WEFT_BASE_MEM_H
+#define WEFT_BASE_MEM_H
+
+#include <setjmp.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct Mem {
+    size_t used;       // bytes held now
+    size_t peak;       // the most bytes ever held
+    size_t limit;      // ceiling in bytes; 0 means none
+    uint64_t calls;    // allocations asked for so far
+    uint64_t fail_at;  // fail the call with this number; 0 means never
+    jmp_buf *recover;  // where out of memory unwinds to; NULL: mem_try_* only
+} Mem;
+
+// Out of memory unwinds once, to the innermost recovery point of the Mem. Whoever
+// sets `recover` saves the old value, restores it, and owns everything allocated since.
+
+// Returns size bytes aligned to 64, or NULL. A size of 0 gives a unique block of 1.
+void *mem_try_alloc(Mem *mem, size_t size);
+// Grows or shrinks a block. On failure returns NULL and leaves the block alone.
+void *mem_try_resize(Mem *mem, void *block, size_t old_size, size_t new_size);
+// The same, but they never return NULL: they jump to mem->recover.
+void *mem_alloc(Mem *mem, size_t size);
+void *mem_resize(Mem *mem, void *block, size_t old_size, size_t new_size);
+// Gives a block back; NULL is ignored.
+void mem_free(Mem *mem, void *block, size_t size);
+// Unwinds to mem->recover as an allocation failure does.
+_Noreturn void mem_fail(Mem *mem);
+
+#endif

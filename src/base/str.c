@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Byte strings, text buffers and UTF-8. Nothing here depends on the locale.
+#include "base/str.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <xxhash.h>
+
+Str str_of(const char *text) {
+    return (Str){text, strlen(text)};
+}
+
+bool str_eq(Str a, Str b) {
+    return a.len == b.len && (a.len == 0 || memcmp(a.ptr, b.ptr, a.len) == 0);
+}
+
+int str_cmp(Str a, Str b) {
+    size_t common = a.len < b.len ? a.len : b.len;
+    int order = common == 0 ? 0 : memcmp(a.ptr, b.ptr, common);
+    return order != 0 ? order : (a.len > b.len) - (a.len < b.len);
+}
+
+Str str_copy(Arena *arena, Str s) {
+    return (Str){arena_copy(arena, s.ptr, s.len), s.len};
+}
+
+const char *str_terminated(Arena *arena, Str s) {
+    char *copy = arena_alloc(arena, s.len + 1);
+    if (s.len != 0) memcpy(copy, s.ptr, s.len);
+    copy[s.len] = '\0';
+    return copy;
+}
+
+uint64_t str_hash(Str s) {
+    return XXH3_64bits(s.ptr, s.len);
+}
+
+unsigned str_distance(Str a, Str b, unsigned limit) {
+    enum { LONGEST = 64 };
+    size_t gap = a.len > b.len ? a.len - b.len : b.len - a.len;
+    if (gap > limit || a.len > LONGEST || b.len > LONGEST) return limit + 1;
+    unsigned rows[3][LONGEST + 1];
+    for (size_t j = 0; j <= b.len; j++) rows[0][j] = (unsigned)j;
+    for (size_t i = 1; i <= a.len; i++) {
+        unsigned *row = rows[i % 3];
+        const unsigned *above = rows[(i + 2) % 3], *above2 = rows[(i + 1) % 3];
+        row[0] = (unsigned)i;
+        for (size_t j = 1; j <= b.len; j++) {
+            unsigned best = above[j - 1] + (a.ptr[i - 1] != b.ptr[j - 1]);
+            if (above[j] + 1 < best) best = above[j] + 1;
+            if (row[j - 1] + 1 < best) best = row[j - 1] + 1;
+            bool swapped = i > 1 && j > 1 && a.ptr[i - 1] == b.ptr[j - 2] &&
+                           a.ptr[i - 2] == b.ptr[j - 1];
+            if (swapped && above2[j - 2] + 1 < best) best = above2[j - 2] + 1;
+            row[j] = best;
+        }
+    }
+    unsigned edits = rows[a.len % 3][b.len];
+    return edits > limit ? limit + 1 : edits;
+}
+
+size_t str_utf8(Str s) {
+    if (s.len == 0) return 0;
+    const unsigned char *p = (const unsigned char *)s.ptr;
+    if (p[0] < 0x80) return 1;
+    size_t len = p[0] >= 0xf0 ? 4 : p[0] >= 0xe0 ? 3 : 2;
+    if (p[0] < 0xc2 || p[0] > 0xf4 || s.len < len) return 0;
+    for (size_t i = 1; i < len; i++)
+        if ((p[i] & 0xc0) != 0x80) return 0;
+    if (p[0] == 0xe0 && p[1] < 0xa0) return 0;   // overlong
+    if (p[0] == 0xed && p[1] >= 0xa0) return 0;  // surrogate
+    if (p[0] == 0xf0 && p[1] < 0x90) return 0;   // overlong
+    if (p[0] == 0xf4 && p[1] >= 0x90) return 0;  // beyond U+10FFFF
+    return len;
+}
+
+StrBuf strbuf(Arena *arena) {
+    return (StrBuf){.arena = arena};
+}
+
+static void reserve(StrBuf *buf, size_t more) {
+    if (more <= buf->cap - buf->len) return;
+    size_t cap = buf->cap * 2 + more + 32;
+    char *data = arena_alloc(buf->arena, cap);
+    if (buf->len != 0) memcpy(data, buf->data, buf->len);
+    buf->data = data;
+    buf->cap = cap;
+}
+
+void strbuf_bytes(StrBuf *buf, const char *bytes, size_t len) {
+    if (len == 0) return;
+    reserve(buf, len);
+    memcpy(buf->data + buf->len, bytes, len);
+    buf->len += len;
+}
+
+void strbuf_str(StrBuf *buf, Str s) {
+    strbuf_bytes(buf, s.ptr, s.len);
+}
+
+void strbuf_cstr(StrBuf *buf, const char *text) {
+    strbuf_bytes(buf, text, strlen(text));
+}
+
+void strbuf_char(StrBuf *buf, char c) {
+    strbuf_bytes(buf, &c, 1);
+}
+
+void strbuf_printf(StrBuf *buf, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    strbuf_vprintf(buf, format, args);
+    va_end(args);
+}
+
+void strbuf_vprintf(StrBuf *buf, const char *format, va_list args) {
+    va_list again;
+    va_copy(again, args);
+    int len = vsnprintf(NULL, 0, format, args);
+    if (len > 0) {
+        reserve(buf, (size_t)len + 1);
+        vsnprintf(buf->data + buf->len, (size_t)len + 1, format, again);
+        buf->len += (size_t)len;
+    }
+    va_end(again);
+}
+
+Str strbuf_done(const StrBuf *buf) {
+    return (Str){buf->data == NULL ? "" : buf->data, buf->len};
+}

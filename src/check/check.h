@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Syntax tree to typed program: names, modules, types, sizes, uniqueness (design:
+// language.md, sections 2-4). All mistakes go to cx->diags.
+#ifndef WEFT_CHECK_CHECK_H
+#define WEFT_CHECK_CHECK_H
+
+#include "check/typed.h"
+#include "syntax/ast.h"
+
+// How imports are read: the text of `path` (already joined to the importing file's
+// folder, without ending), or false when there is no such file. *name_out is what
+// messages call it. Library files are found before this is asked.
+typedef struct CheckImporter {
+    bool (*read)(void *data, Cx *cx, Str path, Str *name_out, Str *text_out);
+    void *data;
+} CheckImporter;
+
+// Checks a program: `ast` is its main file; the prelude is opened in front of it.
+// Returns NULL when there were errors. `path` is the main file's path without its
+// ending, to which imports are relative.
+TProgram *check_program(Cx *cx, const Ast *ast, Str path, const CheckImporter *importer);
+
+// Appends the typed program as text (weft dump --stage=typed).
+void check_print(const Cx *cx, const TProgram *program, StrBuf *out);
+
+// The library files embedded in the binary (made from lib/ by the build).
+typedef struct LibFile {
+    const char *path;  // such as "prelude" or "math/f64", without ending
+    const char *text;
+    size_t size;
+} LibFile;
+extern const LibFile lib_files[];
+extern const size_t lib_file_count;
+
+#endif

@@ -1,0 +1,437 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Reading .core texts. What is read is well formed (every name stands for one value)
+// but perhaps ill typed: who reads a text that people wrote runs core_verify next. The
+// first mistake is reported and ends the reading.
+//
+//   program:   ["stage0"] place... function...
+//   place:     "place" 1 ["file"[start, end]] ["in" "function"] ["from" 2]
+//   function:  ["#[noinline]"] ("def" | "entry") name(x: type, ...) -> (type, ...)
+//              port... { statement... -> x, ... }
+//   port:      ("param" | "result") "name": ["unique"] "type" [first, count]
+//   statement: x: type, ... = ["unsafe"] op[.stamp] [[attr, ...]] [(arg, ...)]
+//              ["text" | [number, ...]] body... [@place]
+//   body:      { [|x: type, ...|] statement... -> x, ... }
+//
+// A name may be bound again in another body; it then means the innermost one. A name
+// whose body has ended still means that value if no outer one has the name, so that the
+// verifier, which knows what scopes are, can say what is wrong.
+#include <stdarg.h>
+#include <string.h>
+
+#include "core/rules.h"
+#include "core/scan.h"
+#include "core/text.h"
+
+enum {
+#define DIAG(name, code, format) DIAG_##name,
+#include "core/diags.def"
+#undef DIAG
+    DIAG_COUNT
+};
+
+static const DiagKind kinds[DIAG_COUNT] = {
+#define DIAG(name, code, format) {code, format},
+#include "core/diags.def"
+#undef DIAG
+};
+
+enum { MOST_BODIES = 8, LARGEST_STUB = 1 << 20 };
+
+typedef struct Shadowed {
+    Sym name;
+    CoreRef outer;  // what the name meant before; 0: nothing
+} Shadowed;
+
+typedef struct Reader {
+    Cx *cx;
+    Arena *arena;
+    CoreProgram *program;
+    CoreScanner scanner;
+    CoreToken token;
+    bool failed;
+    Map values;  // Sym of the word -> CoreRef << 32 | number of its body
+    Map funs;    // Sym of the word -> function index + 1
+    struct { Shadowed *data; uint32_t len, cap; } shadowed;
+    uint32_t body;        // number of the body being read
+    uint32_t body_count;  // bodies so far
+    uint32_t depth;
+    uint32_t place_base;  // how many places there were before the table
+} Reader;
+
+// ---- tokens ---------------------------------------------------------------------------------
+
+static void advance(Reader *r) {
+    if (!r->failed) r->token = core_scan(&r->scanner);
+}
+
+// After the first mistake every token is the end, at which all loops stop.
+static void stop(Reader *r) {
+    r->failed = true;
+    r->token = (CoreToken){.kind = CORE_TOKEN_END, .span = r->token.span};
+}
+
+static void fail_expected(Reader *r, const char *what) {
+    if (r->failed) return;
+    Str found = r->token.kind == CORE_TOKEN_END ? STR("the end of the file") : r->token.text;
+    if (found.len > 40) found.len = 40;
+    diag_error(&r->cx->diags, r->token.span, &kinds[DIAG_CORE_EXPECTED], what,
+               STR_ARG(found));
+    stop(r);
+}
+
+static void fail_text(Reader *r, int kind, Str text) {
+    if (r->failed) return;
+    if (text.len > 100) text.len = 100;
+    diag_error(&r->cx->diags, r->token.span, &kinds[kind], STR_ARG(text));
+    stop(r);
+}
+
+static void fail_limit(Reader *r, const char *message) {
+    if (r->failed) return;
+    diag_error(&r->cx->diags, r->token.span, &kinds[DIAG_CORE_LIMIT], message);
+    stop(r);
+}
+
+static bool at_mark(const Reader *r, char mark) {
+    return r->token.kind == CORE_TOKEN_MARK && r->token.mark == mark;
+}
+
+static bool accept(Reader *r, char mark) {
+    if (!at_mark(r, mark)) return false;
+    advance(r);
+    return true;
+}
+
+static void expect(Reader *r, char mark, const char *what) {
+    if (!accept(r, mark)) fail_expected(r, what);
+}
+
+static bool at_word(const Reader *r, const char *word) {
+    return r->token.kind == CORE_TOKEN_WORD && str_eq(r->token.text, str_of(word));
+}
+
+static bool accept_word(Reader *r, const char *word) {
+    if (!at_word(r, word)) return false;
+    advance(r);
+    return true;
+}
+
+static void expect_arrow(Reader *r) {
+    if (r->token.kind != CORE_TOKEN_ARROW) fail_expected(r, "->");
+    advance(r);
+}
+
+static Str expect_string(Reader *r, const char *what) {
+    Str bytes = r->token.bytes;
+    if (r->token.kind != CORE_TOKEN_STRING) fail_expected(r, what);
+    advance(r);
+    return r->failed ? STR("") : bytes;
+}
+
+static int64_t expect_number(Reader *r, int64_t least, int64_t most) {
+    ScalarType type = SCALAR_I64;
+    uint64_t bits = 0;
+    if (r->token.kind != CORE_TOKEN_NUMBER ||
+        core_read_const(r->token.text, true, &type, &bits) != NULL) {
+        fail_expected(r, "a number");
+        return least;
+    }
+    if ((int64_t)bits < least || (int64_t)bits > most) {
+        fail_limit(r, "this number is out of range");
+        return least;
+    }
+    advance(r);
+    return (int64_t)bits;
+}
+
+static void expect_range(Reader *r, uint32_t *first_out, uint32_t *second_out) {
+    expect(r, '[', "[");
+    *first_out = (uint32_t)expect_number(r, 0, INT32_MAX);
+    expect(r, ',', ",");
+    *second_out = (uint32_t)expect_number(r, 0, INT32_MAX);
+    expect(r, ']', "]");
+}
+
+// ---- names and types --------------------------------------------------------------------------
+
+// The source name in a word: x of x.12, nothing of %3. False if the word is no name.
+static bool name_of_word(Str word, Str *base_out) {
+    size_t base = 0;
+    while (base < word.len && word.ptr[base] != '.' && word.ptr[base] != '#' &&
+           word.ptr[base] != '%')
+        base++;
+    bool nameless = base == 0 && word.len > 1 && word.ptr[0] == '%';
+    for (size_t i = base + 1; i < word.len; i++)
+        if (word.ptr[i] < '0' || word.ptr[i] > '9') return false;
+    if (!nameless && base != word.len && (word.ptr[base] != '.' || base + 1 == word.len))
+        return false;
+    *base_out = (Str){word.ptr, base};
+    return !str_eq(word, STR("true")) && !str_eq(word, STR("false"));
+}
+
+static CoreType read_type(Reader *r) {
+    CoreType type = {SCALAR_I64, 0};
+    while (accept(r, '[')) {
+        expect(r, ']', "]");
+        if (type.rank == UINT8_MAX) fail_limit(r, "this type has too many dimensions");
+        type.rank++;
+    }
+    ScalarType elem;
+    if (r->token.kind != CORE_TOKEN_WORD ||
+        !scalar_by_name(r->token.text.ptr, r->token.text.len, &elem)) {
+        fail_expected(r, "a type");
+        return type;
+    }
+    type.elem = (uint8_t)elem;
+    advance(r);
+    return type;
+}
+
+// Reads `x: type` and makes the value. The name is in force from now on.
+static CoreRef read_binder(Reader *r) {
+    Str base;
+    if (r->token.kind != CORE_TOKEN_WORD || !name_of_word(r->token.text, &base)) {
+        fail_expected(r, "a name");
+        return 0;
+    }
+    Sym word = sym_intern(&r->cx->syms, r->token.text);
+    uint64_t old = 0;
+    if (map_get(&r->values, word, &old) && (uint32_t)old == r->body)
+        fail_text(r, DIAG_CORE_REBOUND, r->token.text);
+    Sym name = sym_intern(&r->cx->syms, base);
+    advance(r);
+    expect(r, ':', ":");
+    CoreRef ref = core_value(r->program, read_type(r), name);
+    vec_push(r->arena, &r->shadowed, (Shadowed){word, (CoreRef)(old >> 32)});
+    map_set(&r->values, word, (uint64_t)ref << 32 | r->body);
+    return ref;
+}
+
+static void read_binders(Reader *r, CoreRefs *refs) {
+    do vec_push(r->arena, refs, read_binder(r));
+    while (accept(r, ','));
+}
+
+static CoreRef read_operand(Reader *r) {
+    Str text = r->token.text;
+    if (r->token.kind == CORE_TOKEN_WORD) {
+        uint64_t entry;
+        if (map_get(&r->values, sym_intern(&r->cx->syms, text), &entry) &&
+            entry >> 32 != 0) {
+            advance(r);
+            return (CoreRef)(entry >> 32);
+        }
+        Str base;
+        if (name_of_word(text, &base)) {
+            fail_text(r, DIAG_CORE_NAME, text);
+            return 0;
+        }
+    } else if (r->token.kind != CORE_TOKEN_NUMBER) {
+        fail_expected(r, "a value");
+        return 0;
+    }
+    ScalarType type = SCALAR_I64;
+    uint64_t bits = 0;
+    const char *fault = core_read_const(text, false, &type, &bits);
+    if (fault != NULL) {
+        if (text.len > 100) text.len = 100;
+        diag_error(&r->cx->diags, r->token.span, &kinds[DIAG_CORE_CONST], STR_ARG(text),
+                   fault);
+        stop(r);
+        return 0;
+    }
+    advance(r);
+    return core_const(r->program, type, bits);
+}
+
+static void read_operands(Reader *r, CoreRefs *refs) {
+    do vec_push(r->arena, refs, read_operand(r));
+    while (accept(r, ','));
+}
+
+// ---- statements ---------------------------------------------------------------------------------
+
+static CoreBody *read_body(Reader *r);
+
+static void read_op(Reader *r, CoreStm *stm) {
+    if (r->token.kind != CORE_TOKEN_WORD) {
+        fail_expected(r, "an operator");
+        return;
+    }
+    Str word = r->token.text, stamp = {0};
+    for (size_t i = 0; i < word.len; i++) {
+        if (word.ptr[i] != '.') continue;
+        stamp = (Str){word.ptr + i + 1, word.len - i - 1};
+        word.len = i;
+    }
+    int op = 0;
+    while (op < OP_COUNT && !str_eq(word, str_of(core_op_info[op].name))) op++;
+    if (op == OP_COUNT) {
+        fail_text(r, DIAG_CORE_OP, word);
+        return;
+    }
+    stm->op = (CoreOp)op;
+    if (stamp.ptr != NULL) {
+        int known = 1;
+        while (known < STAMP_COUNT && !str_eq(stamp, str_of(core_stamp_names[known]))) known++;
+        if (known == STAMP_COUNT) fail_text(r, DIAG_CORE_STAMP, stamp);
+        else stm->stamp = (uint8_t)known;
+    }
+    advance(r);
+}
+
+static void read_attrs(Reader *r, CoreStm *stm) {
+    struct { int32_t *data; uint32_t len, cap; } attrs = {0};
+    do {
+        uint64_t index;
+        if (r->token.kind == CORE_TOKEN_WORD) {
+            if (!map_get(&r->funs, sym_intern(&r->cx->syms, r->token.text), &index)) {
+                fail_text(r, DIAG_CORE_FUN, r->token.text);
+                return;
+            }
+            vec_push(r->arena, &attrs, (int32_t)(index - 1));
+            advance(r);
+        } else {
+            vec_push(r->arena, &attrs, (int32_t)expect_number(r, INT32_MIN, INT32_MAX));
+        }
+    } while (accept(r, ','));
+    expect(r, ']', "]");
+    stm->attrs = attrs.data;
+    stm->attr_count = attrs.len;
+}
+
+static void read_elements(Reader *r, CoreStm *stm) {
+    ScalarType elem = SCALAR_I64;
+    if (stm->out_count > 0 && !r->failed)
+        elem = (ScalarType)core_type(r->program, stm->outs[0]).elem;
+    StrBuf data = strbuf(r->arena);
+    while (!r->failed && !at_mark(r, ']')) {
+        uint64_t bits = 0;
+        if (r->token.kind != CORE_TOKEN_WORD && r->token.kind != CORE_TOKEN_NUMBER) {
+            fail_expected(r, "a constant");
+            return;
+        }
+        const char *fault = core_read_const(r->token.text, true, &elem, &bits);
+        if (fault != NULL) {
+            fail_expected(r, "a constant of the literal's type");
+            return;
+        }
+        for (unsigned i = 0; i < scalar_info[elem].bytes; i++)
+            strbuf_char(&data, (char)(unsigned char)(bits >> (8 * i) & 0xff));
+        advance(r);
+        if (!accept(r, ',')) break;
+    }
+    expect(r, ']', "] or ,");
+    stm->text = strbuf_done(&data);
+}
+
+static void read_bodies(Reader *r, CoreStm *stm) {
+    CoreBody *bodies[MOST_BODIES];
+    uint32_t count = 0;
+    while (at_mark(r, '{')) {
+        if (count == MOST_BODIES) {
+            fail_limit(r, "this statement has too many bodies");
+            return;
+        }
+        bodies[count++] = read_body(r);
+    }
+    stm->bodies = arena_copy(r->arena, bodies, count * sizeof *bodies);
+    stm->body_count = (uint8_t)count;
+}
+
+static void read_stm_place(Reader *r, CoreStm *stm) {
+    Str text = r->token.text;
+    uint32_t most = r->program->places.len - r->place_base;
+    int64_t number = expect_number(r, 1, INT32_MAX);
+    if (number > most) fail_text(r, DIAG_CORE_PLACE, text);
+    stm->loc = (CoreLoc)(r->place_base + number - 1);
+}
+
+static CoreStm *read_stm(Reader *r) {
+    CoreStm *stm = arena_new(r->arena, CoreStm);
+    CoreRefs outs = {0}, args = {0};
+    // The names of the results are in force only after the statement, but a body may
+    // not bind them again, so it does no harm to bind them here.
+    if (!at_mark(r, '=')) read_binders(r, &outs);
+    stm->outs = outs.data;
+    stm->out_count = outs.len;
+    expect(r, '=', "=");
+    if (accept_word(r, "unsafe")) stm->flags |= STM_UNSAFE;
+    read_op(r, stm);
+    if (accept(r, '[')) {
+        if (stm->op == OP_LITERAL) read_elements(r, stm);
+        else read_attrs(r, stm);
+    }
+    if (accept(r, '(')) {
+        read_operands(r, &args);
+        expect(r, ')', ") or ,");
+    }
+    stm->args = args.data;
+    stm->arg_count = args.len;
+    if (r->token.kind == CORE_TOKEN_STRING)
+        stm->text = str_copy(r->arena, expect_string(r, "a text"));
+    read_bodies(r, stm);
+    if (accept(r, '@')) read_stm_place(r, stm);
+    return stm;
+}
+
+static void end_scope(Reader *r, uint32_t mark) {
+    while (r->shadowed.len > mark) {
+        Shadowed s = r->shadowed.data[--r->shadowed.len];
+        uint64_t entry = 0;
+        map_get(&r->values, s.name, &entry);
+        if (s.outer != 0) map_set(&r->values, s.name, (uint64_t)s.outer << 32 | UINT32_MAX);
+        else map_set(&r->values, s.name, entry & ~(uint64_t)UINT32_MAX);
+    }
+}
+
+// Reads statements and results up to the closing brace.
+static void read_block(Reader *r, CoreBody *body) {
+    while (!r->failed && r->token.kind != CORE_TOKEN_ARROW) {
+        if (r->token.kind != CORE_TOKEN_WORD && !at_mark(r, '=')) {
+            fail_expected(r, "a statement or ->");
+            return;
+        }
+        vec_push(r->arena, &body->stms, read_stm(r));
+    }
+    expect_arrow(r);
+    CoreRefs results = {0};
+    if (!at_mark(r, '}')) read_operands(r, &results);
+    expect(r, '}', "}");
+    body->results = results.data;
+    body->result_count = results.len;
+}
+
+static CoreBody *read_body(Reader *r) {
+    CoreBody *body = arena_new(r->arena, CoreBody);
+    if (r->depth == CORE_MOST_NESTING || stack_is_low(&r->cx->stack)) {
+        fail_limit(r, "bodies are nested too deeply");
+        return body;
+    }
+    uint32_t outer = r->body, mark = r->shadowed.len;
+    r->depth++;
+    r->body = ++r->body_count;
+    expect(r, '{', "{");
+    if (accept(r, '|')) {
+        CoreRefs params = {0};
+        read_binders(r, &params);
+        expect(r, '|', "| or ,");
+        body->params = params.data;
+        body->param_count = params.len;
+    }
+    read_block(r, body);
+    end_scope(r, mark);
+    r->body = outer;
+    r->depth--;
+    return body;
+}
+
+// ---- places ---------------------------------------------------------------------------------------
+
+static void read_place(Reader *r, struct Pending *pending);
+
+typedef struct Pending {
+    Str file;
+    uint32_t start, end;
+} Pending;

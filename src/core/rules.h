@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The typing of scalar operators, and the parts that the args of a statement fall into.
+// Everybody who must know more of an operator than its row in ops.def asks here.
+#ifndef WEFT_CORE_RULES_H
+#define WEFT_CORE_RULES_H
+
+#include "core/core.h"
+
+// How many operands a scalar operator takes; 0 for all others.
+uint32_t core_op_operands(CoreOp op);
+// Whether the scalar operator takes operands of this type.
+bool core_op_takes(CoreOp op, ScalarType in);
+// The result type that follows from the operand type; false for CONV, which may give
+// any.
+bool core_op_gives(CoreOp op, ScalarType in, ScalarType *out);
+
+static inline bool core_is_scalar_op(CoreOp op) {
+    return core_op_operands(op) != 0;
+}
+
+#endif

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The oracle: evaluates core plainly. It says what every engine must answer, bit for
+// bit, and which error comes first (design: core.md, "Stage 0"; language.md, 7 and 8).
+#ifndef WEFT_INTERP_INTERP_H
+#define WEFT_INTERP_INTERP_H
+
+#include "base/status.h"
+#include "core/core.h"
+#include "rt/array.h"
+
+// Why a run stopped.
+typedef struct InterpError {
+    Status status;   // STATUS_RUNTIME, STATUS_MEMORY or STATUS_CANCELLED
+    CoreLoc loc;     // with its chain of callers in the program's places
+    Str message;     // in the arena given; names the values involved
+} InterpError;
+
+typedef struct InterpOptions {
+    RtHeap *heap;
+    Arena *arena;            // for messages and scratch; never NULL
+    const volatile bool *cancel;  // stop soon when it becomes true; may be NULL
+    void (*trace)(void *data, CoreLoc loc, const RtValue *value);  // #[trace]; or NULL
+    void *trace_data;
+} InterpOptions;
+
+// Runs function `fun` of a program past stage 0. Consumes the references in args;
+// on STATUS_OK the results (fun's flattened results, caller's array) are owned by the
+// caller, else *error_out says what happened and nothing is left on the heap by the run.
+Status interp_run(const CoreProgram *program, const CoreFun *fun,
+                  const InterpOptions *options, RtValue *args, RtValue *results,
+                  InterpError *error_out);
+
+#endif

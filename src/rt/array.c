@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Arrays at run time. An array is a header, allocated with its shape and strides behind
+// it, and separate memory for the elements. A view is a header whose base is the owner
+// of the memory and never another view, so that releasing goes one level deep. All
+// headers are in heap->live.
+#include "rt/array.h"
+
+#include <assert.h>
+#include <string.h>
+
+void rt_heap_init(RtHeap *heap, Mem *mem) {
+    *heap = (RtHeap){.mem = mem};
+}
+
+static size_t header_size(uint32_t rank) {
+    return sizeof(RtArray) + 2 * (size_t)rank * sizeof(int64_t);
+}
+
+static void free_array(RtHeap *heap, RtArray *a) {
+    mem_free(heap->mem, a->memory, a->memory_size);
+    mem_free(heap->mem, a, header_size(a->rank));
+}
+
+void rt_heap_free(RtHeap *heap) {
+    RtArray *a = heap->live;
+    while (a != NULL) {
+        RtArray *next = a->next;
+        free_array(heap, a);
+        a = next;
+    }
+    heap->live = NULL;
+}
+
+// A header outside the list of live arrays, or NULL.
+static RtArray *new_header(RtHeap *heap, ScalarType elem, uint32_t rank,
+                           const int64_t *shape) {
+    assert(rank >= 1);
+    RtArray *a = mem_try_alloc(heap->mem, header_size(rank));
+    if (a == NULL) return NULL;
+    *a = (RtArray){.refs = 1, .rank = rank, .elem = elem};
+    a->shape = (int64_t *)(void *)(a + 1);
+    a->strides = a->shape + rank;
+    memcpy(a->shape, shape, rank * sizeof *shape);
+    return a;
+}
+
+static void link_live(RtHeap *heap, RtArray *a) {
+    a->next = heap->live;
+    if (a->next != NULL) a->next->prev = a;
+    heap->live = a;
+}
+
+bool rt_byte_count(ScalarType elem, uint32_t rank, const int64_t *shape,
+                   size_t *bytes_out) {
+    bool is_empty = false;
+    for (uint32_t d = 0; d < rank; d++) {
+        if (shape[d] < 0) return false;
+        if (shape[d] == 0) is_empty = true;
+    }
+    size_t bytes = is_empty ? 0 : scalar_info[elem].bytes;
+    for (uint32_t d = 0; d < rank && !is_empty; d++) {
+        if (__builtin_mul_overflow(bytes, (uint64_t)shape[d], &bytes)) return false;
+        if (bytes > PTRDIFF_MAX) return false;
+    }
+    *bytes_out = bytes;
+    return true;
+}
+
+RtArray *rt_new(RtHeap *heap, ScalarType elem, uint32_t rank, const int64_t *shape) {
+    size_t bytes;
+    if (!rt_byte_count(elem, rank, shape, &bytes)) return NULL;
+    RtArray *a = new_header(heap, elem, rank, shape);
+    if (a == NULL) return NULL;
+    a->memory = mem_try_alloc(heap->mem, bytes);
+    if (a->memory == NULL) {
+        mem_free(heap->mem, a, header_size(rank));
+        return NULL;
+    }
+    a->memory_size = bytes;
+    a->data = a->memory;
+    int64_t stride = 1;
+    for (uint32_t d = rank; d-- > 0;) {
+        a->strides[d] = stride;
+        // Of an empty array the product may overflow; its strides are never used.
+        if (__builtin_mul_overflow(stride, shape[d], &stride)) stride = 0;
+    }
+    link_live(heap, a);
+    return a;
+}
+
+RtArray *rt_view(RtHeap *heap, RtArray *a, char *data, uint32_t rank,
+                 const int64_t *shape, const int64_t *strides) {
+    RtArray *view = new_header(heap, a->elem, rank, shape);
+    if (view == NULL) return NULL;
+    memcpy(view->strides, strides, rank * sizeof *strides);
+    view->base = rt_retain(a->base != NULL ? a->base : a);
+    view->data = data;
+    link_live(heap, view);
+    return view;
+}
+
+RtArray *rt_retain(RtArray *a) {
+    a->refs++;
+    return a;
+}
+
+void rt_release(RtHeap *heap, RtArray *a) {
+    while (a != NULL) {
+        assert(a->refs > 0);
+        if (--a->refs > 0) return;
+        if (a->prev != NULL)
+            a->prev->next = a->next;
+        else
+            heap->live = a->next;
+        if (a->next != NULL) a->next->prev = a->prev;
+        RtArray *base = a->base;
+        free_array(heap, a);
+        a = base;
+    }
+}
+
+void rt_release_value(RtHeap *heap, RtValue *value) {
+    if (value->rank > 0) rt_release(heap, value->array);
+    *value = (RtValue){0};
+}
+
+int64_t rt_count(const RtArray *a) {
+    int64_t count = 1;
+    for (uint32_t d = 0; d < a->rank; d++)
+        if (a->shape[d] == 0) return 0;
+    for (uint32_t d = 0; d < a->rank; d++) count *= a->shape[d];
+    return count;
+}
+
+bool rt_is_contiguous(const RtArray *a) {
+    if (rt_count(a) == 0) return true;
+    int64_t stride = 1;
+    for (uint32_t d = a->rank; d-- > 0;) {
+        if (a->shape[d] != 1 && a->strides[d] != stride) return false;
+        stride *= a->shape[d];
+    }
+    return true;
+}
+
+bool rt_is_unshared(const RtArray *a) {
+    if (a->refs != 1 || (a->base != NULL && a->base->refs != 1)) return false;
+    if ((a->base != NULL ? a->base : a)->memory == NULL) return false;
+    // Of the views we make, only those with a stride of 0 repeat an element.
+    for (uint32_t d = 0; d < a->rank; d++)
+        if (a->strides[d] == 0 && a->shape[d] > 1) return false;
+    return true;
+}
+
+RtArray *rt_contiguous(RtHeap *heap, RtArray *a) {
+    if (rt_is_contiguous(a)) return a;
+    RtArray *copy = rt_new(heap, a->elem, a->rank, a->shape);
+    if (copy != NULL)
+        rt_copy_elements(copy->data, copy->strides, a->data, a->strides, a->rank,
+                         a->shape, scalar_info[a->elem].bytes);
+    rt_release(heap, a);
+    return copy;
+}
+
+// ---- elements -----------------------------------------------------------------------
+
+uint64_t rt_load(ScalarType elem, const char *at) {
+    uint8_t b;
+    uint16_t h;
+    uint32_t w;
+    uint64_t d;
+    switch (scalar_info[elem].bytes) {
+        case 1: memcpy(&b, at, 1); return b;
+        case 2: memcpy(&h, at, 2); return h;
+        case 4: memcpy(&w, at, 4); return w;
+        default: memcpy(&d, at, 8); return d;
+    }
+}
+
+void rt_store(ScalarType elem, char *at, uint64_t bits) {
+    uint8_t b = (uint8_t)bits;
+    uint16_t h = (uint16_t)bits;
+    uint32_t w = (uint32_t)bits;
+    switch (scalar_info[elem].bytes) {
+        case 1: memcpy(at, &b, 1); return;
+        case 2: memcpy(at, &h, 2); return;
+        case 4: memcpy(at, &w, 4); return;
+        default: memcpy(at, &bits, 8); return;
+    }
+}
+
+static void copy_line(char *to, ptrdiff_t to_step, const char *from, ptrdiff_t from_step,
+                      int64_t count, size_t bytes) {
+    if (to_step == (ptrdiff_t)bytes && from_step == (ptrdiff_t)bytes) {
+        memcpy(to, from, (size_t)count * bytes);
+        return;
+    }
+    for (int64_t i = 0; i < count; i++) {
+        char *t = to + i * to_step;
+        const char *f = from + i * from_step;
+        switch (bytes) {  // constant sizes become single moves
+            case 1: memcpy(t, f, 1); break;
+            case 2: memcpy(t, f, 2); break;
+            case 4: memcpy(t, f, 4); break;
+            default: memcpy(t, f, 8); break;
+        }
+    }
+}
+
+void rt_copy_elements(char *to, const int64_t *to_strides, const char *from,
+                      const int64_t *from_strides, uint32_t rank, const int64_t *shape,
+                      size_t bytes) {
+    ptrdiff_t size = (ptrdiff_t)bytes;
+    for (uint32_t d = 0; d < rank; d++)
+        if (shape[d] == 0) return;
+    if (rank == 0) {
+        memcpy(to, from, bytes);
+        return;
+    }
+    // Inner dimensions that are dense on both sides make one line.
+    uint32_t last = rank - 1;
+    int64_t line = shape[last];
+    while (last > 0 && to_strides[rank - 1] == 1 && from_strides[rank - 1] == 1 &&
+           to_strides[last - 1] == line && from_strides[last - 1] == line)
+        line *= shape[--last];
+    if (last == 0) {
+        copy_line(to, to_strides[rank - 1] * size, from, from_strides[rank - 1] * size,
+                  line, bytes);
+        return;
+    }
+    if (last == 1) {
+        for (int64_t i = 0; i < shape[0]; i++)
+            copy_line(to + i * to_strides[0] * size, to_strides[rank - 1] * size,
+                      from + i * from_strides[0] * size, from_strides[rank - 1] * size,
+                      line, bytes);
+        return;
+    }
+    for (int64_t i = 0; i < shape[0]; i++)
+        rt_copy_elements(to + i * to_strides[0] * size, to_strides + 1,
+                         from + i * from_strides[0] * size, from_strides + 1, rank - 1,
+                         shape + 1, bytes);
+}

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Arrays at run time: reference-counted, immutable to the user, any rank, strided so
+// that views share their data. All memory comes from a heap, which knows every live
+// array and can free them together when a computation is abandoned.
+//
+// Threads: a heap and its arrays are used by one thread at a time.
+#ifndef WEFT_RT_ARRAY_H
+#define WEFT_RT_ARRAY_H
+
+#include "abi/scalar.h"
+#include "base/mem.h"
+
+typedef struct RtArray RtArray;
+
+typedef struct RtHeap {
+    Mem *mem;
+    RtArray *live;  // all arrays, newest first
+} RtHeap;
+
+struct RtArray {
+    RtArray *next, *prev;  // in heap->live
+    RtArray *base;         // whose memory a view uses (retained); NULL: its own
+    void *memory;          // own memory, or NULL
+    size_t memory_size;
+    char *data;            // the element at index 0, ..., 0
+    uint32_t refs;
+    uint32_t rank;         // at least 1
+    ScalarType elem;
+    int64_t *shape;        // rank sizes
+    int64_t *strides;      // rank strides, in elements
+};
+
+// A scalar or an array: what parameters, results and the interpreter's slots hold.
+typedef struct RtValue {
+    ScalarType elem;
+    uint32_t rank;   // 0: a scalar, in bits
+    uint64_t bits;
+    RtArray *array;  // owned reference when rank > 0
+} RtValue;
+
+void rt_heap_init(RtHeap *heap, Mem *mem);
+// Frees every live array, whatever its count.
+void rt_heap_free(RtHeap *heap);
+
+// A row-major array of that shape with unspecified contents, with one reference.
+// NULL when memory is short, a size is negative or the byte count overflows.
+RtArray *rt_new(RtHeap *heap, ScalarType elem, uint32_t rank, const int64_t *shape);
+// A view of a's memory; takes a reference of its own to what owns the memory.
+RtArray *rt_view(RtHeap *heap, RtArray *a, char *data, uint32_t rank,
+                 const int64_t *shape, const int64_t *strides);
+RtArray *rt_retain(RtArray *a);
+void rt_release(RtHeap *heap, RtArray *a);  // NULL is ignored
+// Returns a itself if its elements lie in row-major order without gaps, else a copy.
+// Consumes the reference to a; NULL (and a released) when memory is short.
+RtArray *rt_contiguous(RtHeap *heap, RtArray *a);
+bool rt_is_contiguous(const RtArray *a);
+// Whether nobody else can see a's memory and each element has a place of its own, so
+// that a may be overwritten. Never so for memory the heap does not own.
+bool rt_is_unshared(const RtArray *a);
+int64_t rt_count(const RtArray *a);  // number of elements
+uint64_t rt_load(ScalarType elem, const char *at);
+void rt_store(ScalarType elem, char *at, uint64_t bits);
+void rt_release_value(RtHeap *heap, RtValue *value);
+
+// Copies elements of that many bytes between two strided regions of one shape, in
+// row-major order; strides are in elements. The regions must not overlap.
+void rt_copy_elements(char *to, const int64_t *to_strides, const char *from,
+                      const int64_t *from_strides, uint32_t rank, const int64_t *shape,
+                      size_t bytes);
+// The bytes of an array of that shape. False when a size is negative or the count of
+// bytes exceeds what memory can have; an array with a size of 0 has none.
+bool rt_byte_count(ScalarType elem, uint32_t rank, const int64_t *shape,
+                   size_t *bytes_out);
+
+#endif

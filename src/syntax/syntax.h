@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Text to syntax tree and back. Mistakes go to cx->diags and parsing goes on at the
+// next declaration, so that one run shows several.
+#ifndef WEFT_SYNTAX_SYNTAX_H
+#define WEFT_SYNTAX_SYNTAX_H
+
+#include "base/cx.h"
+#include "syntax/ast.h"
+
+// Parses a file. Never NULL; declarations with syntax errors are left out, and
+// cx->diags.error_count tells whether there were any.
+Ast *syntax_parse(Cx *cx, const Source *source);
+// Parses one expression that fills the source (the prompt, tests). NULL on errors.
+Exp *syntax_parse_exp(Cx *cx, const Source *source);
+// Appends the program in Weft's syntax; parsing the text gives an equal tree.
+void syntax_print(const Cx *cx, const Ast *ast, StrBuf *out);
+void syntax_print_exp(const Cx *cx, const Exp *exp, StrBuf *out);
+void syntax_print_type(const Cx *cx, const TypeExp *type, StrBuf *out);
+
+#endif

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The rooms under everything: allocation with its failures, strings, names, maps,
+// places in sources, rendered diagnostics.
+#include <setjmp.h>
+#include <string.h>
+
+#include "base/cx.h"
+#include "test.h"
+
+static bool is_text(Str s, const char *text) {
+    return str_eq(s, str_of(text));
+}
+
+static void test_mem(void) {
+    Mem mem = {.limit = 1000};
+    void *a = mem_try_alloc(&mem, 600);
+    CHECK(a != NULL && mem.used == 600);
+    CHECK(mem_try_alloc(&mem, 401) == NULL);
+    CHECK(mem.used == 600 && mem.calls == 2);
+    CHECK(mem_try_alloc(&mem, SIZE_MAX) == NULL);
+    memset(a, 7, 600);
+    CHECK(mem_try_resize(&mem, a, 600, 500) == NULL);  // both blocks live for a moment
+    mem.limit = 0;
+    char *b = mem_try_resize(&mem, a, 600, 5000);
+    CHECK(b != NULL && b[599] == 7 && mem.used == 5000 && mem.peak == 5600);
+    mem_free(&mem, b, 5000);
+    CHECK(mem.used == 0);
+    void *none = mem_try_alloc(&mem, 0);
+    CHECK(none != NULL);
+    mem_free(&mem, none, 0);
+}
+
+static void test_arena(void) {
+    Mem mem = {0};
+    Arena arena;
+    arena_init(&arena, &mem);
+    struct { int *data; uint32_t len, cap; } numbers = {0};
+    for (int i = 0; i < 100000; i++) vec_push(&arena, &numbers, i);
+    bool in_order = true;
+    for (int i = 0; i < 100000; i++) in_order &= numbers.data[i] == i;
+    CHECK(in_order);
+    char *large = arena_alloc(&arena, 10 << 20);
+    memset(large, 1, 10 << 20);
+    CHECK(((uintptr_t)arena_alloc(&arena, 3) & 15) == 0);
+    arena_free(&arena);
+    CHECK(mem.used == 0);
+}
+
+// Every allocation that arena work makes fails once, and nothing is left behind.
+static void test_unwinding(void) {
+    volatile int failures = 0;
+    for (volatile uint64_t k = 1; k < 100; k++) {
+        Mem mem = {.fail_at = k};
+        Arena arena;
+        jmp_buf here;
+        arena_init(&arena, &mem);
+        mem.recover = &here;
+        if (setjmp(here) == 0) {
+            for (int i = 0; i < 50; i++) arena_alloc(&arena, 40000);
+            arena_free(&arena);
+            CHECK(mem.used == 0);
+            break;
+        }
+        failures++;
+        arena_free(&arena);
+        CHECK(mem.used == 0);
+    }
+    CHECK(failures > 2);
+    Mem mem = {0};
+    Arena arena;
+    jmp_buf here;
+    arena_init(&arena, &mem);
+    mem.recover = &here;
+    bool unwound = setjmp(here) != 0;
+    if (!unwound) arena_zeroed(&arena, SIZE_MAX / 2, 16);
+    CHECK(unwound);
+    arena_free(&arena);
+}
+
+static void test_strings(Arena *arena) {
+    CHECK(str_cmp(STR("ab"), STR("abc")) < 0 && str_cmp(STR("b"), STR("abc")) > 0);
+    CHECK(str_distance(STR("lenght"), STR("length"), 2) == 1);  // a swap
+    CHECK(str_distance(STR("map"), STR("maps"), 2) == 1);
+    CHECK(str_distance(STR("reduce"), STR("scan"), 2) == 3);
+    CHECK(str_distance(STR(""), STR("ab"), 2) == 2);
+    CHECK(str_utf8(STR("a")) == 1 && str_utf8(STR("\xc3\xa9")) == 2);
+    CHECK(str_utf8(STR("\xe2\x82\xac")) == 3 && str_utf8(STR("\xf0\x9f\x99\x82")) == 4);
+    CHECK(str_utf8(STR("\xc0\x80")) == 0 && str_utf8(STR("\xe2\x82")) == 0);
+    CHECK(str_utf8(STR("\xed\xa0\x80")) == 0 && str_utf8(STR("\xf4\x90\x80\x80")) == 0);
+    CHECK(str_utf8(STR("\xff")) == 0 && str_utf8(STR("")) == 0);
+    StrBuf buf = strbuf(arena);
+    for (int i = 0; i < 1000; i++) strbuf_printf(&buf, "%d,", i);
+    CHECK(buf.len == 10 * 2 + 90 * 3 + 900 * 4);
+    CHECK(strcmp(str_terminated(arena, STR("abc")), "abc") == 0);
+}
+
+static void test_tables(Arena *arena) {
+    Symbols symbols;
+    symbols_init(&symbols, arena);
+    char name[16];
+    Sym syms[5000];
+    for (int i = 0; i < 5000; i++) {
+        snprintf(name, sizeof name, "name%d", i);
+        syms[i] = sym_cstr(&symbols, name);
+    }
+    bool same = true;
+    for (int i = 0; i < 5000; i++) {
+        snprintf(name, sizeof name, "name%d", i);
+        same &= sym_cstr(&symbols, name) == syms[i] &&
+                is_text(sym_str(&symbols, syms[i]), name);
+    }
+    CHECK(same);
+    CHECK(sym_intern(&symbols, STR("")) == 0);
+    Map map;
+    map_init(&map, arena);
+    for (uint64_t k = 1; k <= 5000; k++) map_set(&map, k * 977, k);
+    uint64_t value = 0;
+    bool found = true;
+    for (uint64_t k = 1; k <= 5000; k++)
+        found &= map_get(&map, k * 977, &value) && value == k;
+    CHECK(found && map.count == 5000);
+    CHECK(!map_get(&map, 5, &value));
+    map_set(&map, 977, 42);
+    CHECK(map_get(&map, 977, &value) && value == 42 && map.count == 5000);
+}
+
+static void test_sources(Cx *cx) {
+    const Source *a = sources_add(&cx->sources, STR("a"), STR("one\ntwo\r\n"), false);
+    const Source *b = sources_add(&cx->sources, STR("b"), STR("h\xc3\xa9!"), false);
+    CHECK(sources_place(&cx->sources, 0).source == NULL);
+    Place place = sources_place(&cx->sources, a->base + 5);
+    CHECK(place.source == a && place.line == 2 && place.column == 2);
+    CHECK(is_text(source_line(&cx->sources, a, 2), "two"));
+    CHECK(is_text(source_line(&cx->sources, a, 3), ""));
+    place = sources_place(&cx->sources, b->base + 3);
+    CHECK(place.source == b && place.line == 1 && place.column == 3);
+    Span end = {a->base + 9, a->base + 9};
+    CHECK(is_text(sources_show(&cx->sources, cx->arena, end), "a:3:1"));
+    Span joined = span_join((Span){5, 7}, (Span){2, 6});
+    CHECK(joined.start == 2 && joined.end == 7);
+}
+
+static Str render(Cx *cx, const Diag *diag) {
+    StrBuf buf = strbuf(cx->arena);
+    diag_render(&cx->sources, diag, false, &buf);
+    return strbuf_done(&buf);
+}
+
+static void test_diags(Cx *cx) {
+    static const DiagKind unknown = {"unknown-name", "unknown name '%s'"};
+    const Source *s = sources_add(&cx->sources, STR("f.weft"), STR("\tlet x = yy\n"),
+                                  false);
+    Span yy = {s->base + 9, s->base + 11};
+    Diag *diag = diag_error(&cx->diags, yy, &unknown, "yy");
+    diag_label(&cx->diags, diag, "not in scope");
+    diag_note(&cx->diags, diag, (Span){s->base + 5, s->base + 6}, "%s is here", "x");
+    diag_hint(&cx->diags, diag, "did you mean '%s'?", "y");
+    CHECK(is_text(render(cx, diag), "f.weft:1:10: error: unknown name 'yy' [unknown-name]\n"
+                                    "    1 |     let x = yy\n"
+                                    "      |             ^^ not in scope\n"
+                                    "f.weft:1:6: note: x is here\n"
+                                    "    1 |     let x = yy\n"
+                                    "      |         ^\n"
+                                    "hint: did you mean 'y'?\n"));
+    diag_error(&cx->diags, yy, &unknown, "yy");
+    CHECK(cx->diags.error_count == 1 && cx->diags.len == 1);
+    diag_warning(&cx->diags, yy, &unknown, "advice");
+    CHECK(cx->diags.len == 1);
+    cx->diags.advice = true;
+    diag_warning(&cx->diags, yy, &unknown, "advice");
+    CHECK(cx->diags.len == 2 && cx->diags.error_count == 1);
+
+    const Source *bad = sources_add(&cx->sources, STR("g"), STR("a\x1b[31m\xff b"), false);
+    Diag *unsafe = diag_error(&cx->diags, (Span){bad->base + 8, bad->base + 9}, &unknown,
+                              "\x1b");
+    CHECK(memchr(render(cx, unsafe).ptr, '\x1b', render(cx, unsafe).len) == NULL);
+
+    StrBuf line = strbuf(cx->arena);
+    for (int i = 0; i < 100000; i++) strbuf_char(&line, 'x');
+    const Source *wide = sources_add(&cx->sources, STR("h"), strbuf_done(&line), false);
+    Span middle = {wide->base + 50000, wide->base + 99999};
+    CHECK(render(cx, diag_error(&cx->diags, middle, &unknown, "w")).len < 1000);
+}
+
+int main(void) {
+    Mem mem = {0};
+    Arena arena;
+    jmp_buf out_of_memory;
+    arena_init(&arena, &mem);
+    mem.recover = &out_of_memory;
+    if (setjmp(out_of_memory) != 0) return 1;
+    Cx cx;
+    cx_init(&cx, &arena);
+    test_mem();
+    test_arena();
+    test_unwinding();
+    test_strings(&arena);
+    test_tables(&arena);
+    test_sources(&cx);
+    test_diags(&cx);
+    arena_free(&arena);
+    CHECK(mem.used == 0);
+    return test_done();
+}
