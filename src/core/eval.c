@@ -237,7 +237,7 @@ static uint64_t eval_float(CoreOp op, ScalarType type, const uint64_t *args) {
     case OP_CEIL: return float_bits(type, ceil(x));
     case OP_TRUNC: return float_bits(type, trunc(x));
     case OP_ROUND: return float_bits(type, rint(x));
-    case OP_ISNAN: return isnan(x) != 0;
+    case OP_ISNAN: return x != x;
     case OP_ISINF: return isinf(x) != 0;
     case OP_NEXT: return next_towards(type, args[0], x, y);
     case OP_TO_BITS: return isnan(x) ? canonical_nan(type) : args[0];

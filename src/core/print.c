@@ -21,6 +21,7 @@ typedef struct Printer {
     Map fun_labels;   // function index + 1 -> its suffix + 1
     uint32_t place_count;
     unsigned depth;
+    bool is_brief;  // bodies are only hinted at
 } Printer;
 
 static Printer printer(const CoreProgram *p, StrBuf *out) {
@@ -203,6 +204,10 @@ static void print_results(Printer *pr, const CoreBody *body) {
 }
 
 static void print_body(Printer *pr, const CoreBody *body) {
+    if (pr->is_brief) {
+        strbuf_cstr(pr->out, "{...}");
+        return;
+    }
     strbuf_char(pr->out, '{');
     if (body->param_count > 0) {
         strbuf_char(pr->out, '|');
@@ -355,6 +360,15 @@ void core_print_fun(const CoreProgram *p, const CoreFun *fun, StrBuf *out) {
     uint32_t index = 0;
     while (index < p->funs.len && p->funs.data[index] != fun) index++;
     print_fun(&pr, fun, index);
+}
+
+void core_print_stm_in(const CoreProgram *p, const CoreFun *fun, const CoreStm *stm,
+                       StrBuf *out) {
+    Printer pr = printer(p, out);
+    pr.is_brief = true;
+    label_funs(&pr);
+    label_body(&pr, fun->body);
+    print_stm(&pr, stm);
 }
 
 void core_print_stm(const CoreProgram *p, const CoreStm *stm, StrBuf *out) {

@@ -38,10 +38,32 @@ static const DiagKind kinds[DIAG_COUNT] = {
 
 enum { MOST_BODIES = 8, LARGEST_STUB = 1 << 20 };
 
+typedef struct Binder {
+    Sym word;
+    CoreRef ref;
+    Span span;
+} Binder;
+
+typedef struct {
+    Binder *data;
+    uint32_t len, cap;
+} Binders;
+
 typedef struct Shadowed {
-    Sym name;
-    CoreRef outer;  // what the name meant before; 0: nothing
+    Sym word;
+    uint64_t outer;  // its entry of Reader.values before; 0: none
 } Shadowed;
+
+typedef struct PlaceRow {
+    Str file;
+    uint32_t start, end;
+    bool has_span;
+} PlaceRow;
+
+typedef struct {
+    PlaceRow *data;
+    uint32_t len, cap;
+} PlaceRows;
 
 typedef struct Reader {
     Cx *cx;
@@ -50,13 +72,12 @@ typedef struct Reader {
     CoreScanner scanner;
     CoreToken token;
     bool failed;
-    Map values;  // Sym of the word -> CoreRef << 32 | number of its body
+    Map values;  // Sym of the word -> CoreRef << 32 | number of its body; 0: it ended
     Map funs;    // Sym of the word -> function index + 1
     struct { Shadowed *data; uint32_t len, cap; } shadowed;
     uint32_t body;        // number of the body being read
     uint32_t body_count;  // bodies so far
     uint32_t depth;
-    uint32_t place_base;  // how many places there were before the table
 } Reader;
 
 // ---- tokens ---------------------------------------------------------------------------------
@@ -188,29 +209,53 @@ static CoreType read_type(Reader *r) {
     return type;
 }
 
-// Reads `x: type` and makes the value. The name is in force from now on.
-static CoreRef read_binder(Reader *r) {
-    Str base;
-    if (r->token.kind != CORE_TOKEN_WORD || !name_of_word(r->token.text, &base)) {
-        fail_expected(r, "a name");
-        return 0;
-    }
-    Sym word = sym_intern(&r->cx->syms, r->token.text);
-    uint64_t old = 0;
-    if (map_get(&r->values, word, &old) && (uint32_t)old == r->body)
-        fail_text(r, DIAG_CORE_REBOUND, r->token.text);
-    Sym name = sym_intern(&r->cx->syms, base);
-    advance(r);
-    expect(r, ':', ":");
-    CoreRef ref = core_value(r->program, read_type(r), name);
-    vec_push(r->arena, &r->shadowed, (Shadowed){word, (CoreRef)(old >> 32)});
-    map_set(&r->values, word, (uint64_t)ref << 32 | r->body);
-    return ref;
+// Reads `x: type, ...` and makes the values; their names are not in force yet.
+static Binders read_binders(Reader *r) {
+    Binders binders = {0};
+    do {
+        Str base;
+        if (r->token.kind != CORE_TOKEN_WORD || !name_of_word(r->token.text, &base)) {
+            fail_expected(r, "a name");
+            break;
+        }
+        Binder binder = {.word = sym_intern(&r->cx->syms, r->token.text),
+                         .span = r->token.span};
+        Sym name = sym_intern(&r->cx->syms, base);
+        advance(r);
+        expect(r, ':', ":");
+        binder.ref = core_value(r->program, read_type(r), name);
+        vec_push(r->arena, &binders, binder);
+    } while (accept(r, ','));
+    return binders;
 }
 
-static void read_binders(Reader *r, CoreRefs *refs) {
-    do vec_push(r->arena, refs, read_binder(r));
-    while (accept(r, ','));
+// Puts the names in force and returns the values.
+static CoreRef *bind(Reader *r, Binders binders) {
+    CoreRef *refs = arena_array(r->arena, CoreRef, binders.len);
+    for (uint32_t i = 0; i < binders.len && !r->failed; i++) {
+        Binder binder = binders.data[i];
+        uint64_t outer = 0;
+        if (map_get(&r->values, binder.word, &outer) && (uint32_t)outer == r->body) {
+            r->token.span = binder.span;
+            fail_text(r, DIAG_CORE_REBOUND, sym_str(&r->cx->syms, binder.word));
+        }
+        vec_push(r->arena, &r->shadowed, (Shadowed){binder.word, outer});
+        map_set(&r->values, binder.word, (uint64_t)binder.ref << 32 | r->body);
+        refs[i] = binder.ref;
+    }
+    return refs;
+}
+
+static void end_scope(Reader *r, uint32_t mark) {
+    while (r->shadowed.len > mark) {
+        Shadowed s = r->shadowed.data[--r->shadowed.len];
+        uint64_t entry = s.outer;
+        if (entry == 0) {
+            map_get(&r->values, s.word, &entry);
+            entry &= ~(uint64_t)UINT32_MAX;
+        }
+        map_set(&r->values, s.word, entry);
+    }
 }
 
 static CoreRef read_operand(Reader *r) {
@@ -301,10 +346,9 @@ static void read_attrs(Reader *r, CoreStm *stm) {
     stm->attr_count = attrs.len;
 }
 
-static void read_elements(Reader *r, CoreStm *stm) {
+static void read_elements(Reader *r, CoreStm *stm, const Binders *outs) {
     ScalarType elem = SCALAR_I64;
-    if (stm->out_count > 0 && !r->failed)
-        elem = (ScalarType)core_type(r->program, stm->outs[0]).elem;
+    if (outs->len > 0) elem = (ScalarType)core_type(r->program, outs->data[0].ref).elem;
     StrBuf data = strbuf(r->arena);
     while (!r->failed && !at_mark(r, ']')) {
         uint64_t bits = 0;
@@ -342,25 +386,21 @@ static void read_bodies(Reader *r, CoreStm *stm) {
 
 static void read_stm_place(Reader *r, CoreStm *stm) {
     Str text = r->token.text;
-    uint32_t most = r->program->places.len - r->place_base;
     int64_t number = expect_number(r, 1, INT32_MAX);
-    if (number > most) fail_text(r, DIAG_CORE_PLACE, text);
-    stm->loc = (CoreLoc)(r->place_base + number - 1);
+    if (number >= r->program->places.len) fail_text(r, DIAG_CORE_PLACE, text);
+    else stm->loc = (CoreLoc)number;
 }
 
 static CoreStm *read_stm(Reader *r) {
     CoreStm *stm = arena_new(r->arena, CoreStm);
-    CoreRefs outs = {0}, args = {0};
-    // The names of the results are in force only after the statement, but a body may
-    // not bind them again, so it does no harm to bind them here.
-    if (!at_mark(r, '=')) read_binders(r, &outs);
-    stm->outs = outs.data;
-    stm->out_count = outs.len;
+    CoreRefs args = {0};
+    Binders outs = {0};
+    if (!at_mark(r, '=')) outs = read_binders(r);
     expect(r, '=', "=");
     if (accept_word(r, "unsafe")) stm->flags |= STM_UNSAFE;
     read_op(r, stm);
     if (accept(r, '[')) {
-        if (stm->op == OP_LITERAL) read_elements(r, stm);
+        if (stm->op == OP_LITERAL) read_elements(r, stm, &outs);
         else read_attrs(r, stm);
     }
     if (accept(r, '(')) {
@@ -373,17 +413,9 @@ static CoreStm *read_stm(Reader *r) {
         stm->text = str_copy(r->arena, expect_string(r, "a text"));
     read_bodies(r, stm);
     if (accept(r, '@')) read_stm_place(r, stm);
+    stm->outs = bind(r, outs);
+    stm->out_count = outs.len;
     return stm;
-}
-
-static void end_scope(Reader *r, uint32_t mark) {
-    while (r->shadowed.len > mark) {
-        Shadowed s = r->shadowed.data[--r->shadowed.len];
-        uint64_t entry = 0;
-        map_get(&r->values, s.name, &entry);
-        if (s.outer != 0) map_set(&r->values, s.name, (uint64_t)s.outer << 32 | UINT32_MAX);
-        else map_set(&r->values, s.name, entry & ~(uint64_t)UINT32_MAX);
-    }
 }
 
 // Reads statements and results up to the closing brace.
@@ -414,10 +446,9 @@ static CoreBody *read_body(Reader *r) {
     r->body = ++r->body_count;
     expect(r, '{', "{");
     if (accept(r, '|')) {
-        CoreRefs params = {0};
-        read_binders(r, &params);
+        Binders params = read_binders(r);
         expect(r, '|', "| or ,");
-        body->params = params.data;
+        body->params = bind(r, params);
         body->param_count = params.len;
     }
     read_block(r, body);
@@ -429,9 +460,145 @@ static CoreBody *read_body(Reader *r) {
 
 // ---- places ---------------------------------------------------------------------------------------
 
-static void read_place(Reader *r, struct Pending *pending);
+// Reads a row of the table into the program; its span waits for its source.
+static void read_place(Reader *r, PlaceRows *rows) {
+    CoreProgram *p = r->program;
+    CorePlace place = {0};
+    PlaceRow row = {0};
+    Str number = r->token.text;
+    if (expect_number(r, 1, INT32_MAX) != p->places.len)
+        fail_text(r, DIAG_CORE_PLACE, number);
+    if (r->token.kind == CORE_TOKEN_STRING) {
+        row.has_span = true;
+        row.file = expect_string(r, "a file");
+        expect_range(r, &row.start, &row.end);
+        if (row.end < row.start) fail_limit(r, "this span ends before it starts");
+    }
+    if (accept_word(r, "in"))
+        place.function = sym_intern(&r->cx->syms, expect_string(r, "a function's name"));
+    if (accept_word(r, "from")) {
+        Str caller = r->token.text;
+        place.caller = (CoreLoc)expect_number(r, 1, INT32_MAX);
+        if (place.caller >= p->places.len) fail_text(r, DIAG_CORE_PLACE, caller);
+    }
+    vec_push(p->arena, &p->places, place);
+    vec_push(r->arena, rows, row);
+}
 
-typedef struct Pending {
-    Str file;
-    uint32_t start, end;
-} Pending;
+static const Source *find_source(const Reader *r, Str name) {
+    for (uint32_t i = 0; i < r->cx->sources.len; i++)
+        if (str_eq(r->cx->sources.data[i]->name, name)) return r->cx->sources.data[i];
+    return NULL;
+}
+
+// A file nobody has loaded gets a blank text, long enough for the places in it.
+static const Source *add_stub(Reader *r, const PlaceRows *rows, Str name) {
+    uint32_t len = 0;
+    for (uint32_t i = 0; i < rows->len; i++)
+        if (rows->data[i].has_span && str_eq(rows->data[i].file, name) &&
+            rows->data[i].end > len)
+            len = rows->data[i].end;
+    if (len > LARGEST_STUB) return NULL;
+    char *blank = arena_alloc(r->arena, len);
+    memset(blank, ' ', len);
+    return sources_add(&r->cx->sources, str_copy(r->arena, name), (Str){blank, len}, false);
+}
+
+static void resolve_places(Reader *r, const PlaceRows *rows) {
+    for (uint32_t i = 0; i < rows->len && !r->failed; i++) {
+        PlaceRow row = rows->data[i];
+        if (!row.has_span) continue;
+        const Source *source = find_source(r, row.file);
+        if (source == NULL) source = add_stub(r, rows, row.file);
+        if (source == NULL || row.end > source->text.len) {
+            fail_limit(r, "a place lies beyond the end of its file");
+            return;
+        }
+        r->program->places.data[i + 1].span =
+            (Span){source->base + row.start, source->base + row.end};
+    }
+}
+
+// ---- functions --------------------------------------------------------------------------------------
+
+static CorePort read_port(Reader *r) {
+    CorePort port = {.name = expect_string(r, "a name in quotes")};
+    expect(r, ':', ":");
+    port.is_unique = accept_word(r, "unique");
+    port.type = expect_string(r, "a type in quotes");
+    expect_range(r, &port.first, &port.count);
+    return port;
+}
+
+static void read_signature(Reader *r, CoreFun *fun, uint32_t *result_count) {
+    struct { CoreType *data; uint32_t len, cap; } types = {0};
+    expect(r, '(', "(");
+    if (!at_mark(r, ')')) {
+        Binders params = read_binders(r);
+        fun->body->params = bind(r, params);
+        fun->body->param_count = params.len;
+    }
+    expect(r, ')', ") or ,");
+    expect_arrow(r);
+    expect(r, '(', "(");
+    if (!at_mark(r, ')')) {
+        do vec_push(r->arena, &types, read_type(r));
+        while (accept(r, ','));
+    }
+    expect(r, ')', ") or ,");
+    fun->result_types = types.data;
+    *result_count = types.len;
+}
+
+static void read_fun(Reader *r) {
+    CoreFun *fun = arena_new(r->arena, CoreFun);
+    fun->body = arena_new(r->arena, CoreBody);
+    if (accept(r, '#')) {
+        expect(r, '[', "[");
+        if (!accept_word(r, "noinline")) fail_expected(r, "noinline");
+        expect(r, ']', "]");
+        fun->no_inline = true;
+    }
+    fun->is_entry = at_word(r, "entry");
+    if (!fun->is_entry && !at_word(r, "def")) fail_expected(r, "entry or def");
+    advance(r);
+    Str word = r->token.text, base = {0};
+    if (r->token.kind != CORE_TOKEN_WORD || !name_of_word(word, &base))
+        fail_expected(r, "a function's name");
+    advance(r);
+    map_init(&r->values, r->arena);
+    r->shadowed.len = 0;
+    r->body = ++r->body_count;
+    uint32_t result_count;
+    read_signature(r, fun, &result_count);
+    while (at_word(r, "param") || at_word(r, "result")) {
+        bool is_param = at_word(r, "param");
+        advance(r);
+        CorePort port = read_port(r);
+        if (is_param) vec_push(r->arena, &fun->params, port);
+        else vec_push(r->arena, &fun->results, port);
+    }
+    expect(r, '{', "{");
+    read_block(r, fun->body);
+    if (r->failed) return;
+    if (fun->body->result_count != result_count) {
+        fail_limit(r, "the function's results and their types differ in number");
+        return;
+    }
+    fun->name = sym_intern(&r->cx->syms, base);
+    vec_push(r->arena, &r->program->funs, fun);
+    map_set(&r->funs, sym_intern(&r->cx->syms, word), r->program->funs.len);
+}
+
+CoreProgram *core_read(Cx *cx, Arena *arena, const Source *source) {
+    Reader r = {.cx = cx, .arena = arena, .program = core_program(cx, arena)};
+    r.scanner = (CoreScanner){.source = source, .arena = arena};
+    map_init(&r.funs, arena);
+    advance(&r);
+    r.program->is_stage0 = accept_word(&r, "stage0");
+    PlaceRows rows = {0};
+    while (accept_word(&r, "place")) read_place(&r, &rows);
+    resolve_places(&r, &rows);
+    while (!r.failed && r.token.kind != CORE_TOKEN_END) read_fun(&r);
+    return r.failed ? NULL : r.program;
+}

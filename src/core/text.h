@@ -17,5 +17,9 @@ void core_print_const(StrBuf *out, ScalarType type, uint64_t bits, bool bare);
 const char *core_read_const(Str text, bool has_type, ScalarType *type, uint64_t *bits);
 // The text in double quotes with escapes (\n \t \" \\ \xNN), all bytes allowed.
 void core_print_quoted(StrBuf *out, Str text);
+// Appends a statement of the function on one line: values are named as core_print does,
+// bodies are left out.
+void core_print_stm_in(const CoreProgram *p, const CoreFun *fun, const CoreStm *stm,
+                       StrBuf *out);
 
 #endif

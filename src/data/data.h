@@ -18,8 +18,8 @@ enum { DATA_MOST_RANK = 32 };
 typedef enum DataKind {
     DATA_LEAF,    // a scalar or an array of scalars: leaf `leaf`
     DATA_ARRAY,   // an array of records or sums: `rank` dimensions in front of `inner`
-    DATA_RECORD,  // tuples too
-    DATA_SUM      // which constructor is leaf `leaf`, of type i8 by convention
+    DATA_RECORD,  // tuples too; one without fields is carried by a bool, leaf `leaf`
+    DATA_SUM      // leaf `leaf` holds the number of the constructor
 } DataKind;
 
 typedef struct DataType DataType;
@@ -36,13 +36,14 @@ typedef struct DataCtor {
 } DataCtor;
 
 // Leaves are numbered within the whole value. Under DATA_ARRAY a leaf's array has the
-// outer dimensions first; `rank` of the LEAF counts its own only.
+// outer dimensions first; `rank` of the LEAF counts all of them. Constructors of a sum
+// may share leaves.
 struct DataType {
     DataKind kind;
     bool is_tuple;       // RECORD: written (a, b)
     ScalarType elem;     // LEAF
     uint32_t rank;       // LEAF, ARRAY
-    uint32_t leaf;       // LEAF, SUM
+    uint32_t leaf;       // LEAF, SUM, empty RECORD
     const DataType *inner;
     const DataField *fields;
     const DataCtor *ctors;

@@ -328,8 +328,13 @@ size_t float_print(ScalarType type, uint64_t bits, char out[FLOAT_TEXT]) {
         out[at++] = 'e';
         return at + put_number(out + at, point - 1);
     }
+    if (point > count) {  // a whole number: its own digits are as short as zeros
+        uint64_t whole = exponent >= 0 ? mantissa << exponent : mantissa >> -exponent;
+        count = point;
+        for (int i = count; i-- > 0; whole /= 10) digits[i] = (char)('0' + whole % 10);
+    }
     if (point <= 0) out[at++] = '0';
-    for (int i = 0; i < point; i++) out[at++] = i < count ? digits[i] : '0';
+    for (int i = 0; i < point; i++) out[at++] = digits[i];
     out[at++] = '.';
     for (int i = point; i < 0; i++) out[at++] = '0';
     for (int i = point > 0 ? point : 0; i < count; i++) out[at++] = digits[i];

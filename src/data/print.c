@@ -131,8 +131,7 @@ static void print_leaf(DataSink *sink, const RtValue *leaf, const int64_t *index
     data_put(sink, ")", 1);
 }
 
-// Some leaf of the type, from which the outer dimensions can be told; NULL for types
-// that no leaf carries.
+// Some leaf of the type, from which the outer dimensions can be told.
 static const RtValue *any_leaf(const DataType *type, const RtValue *leaves) {
     switch (type->kind) {
     case DATA_LEAF:
@@ -140,6 +139,7 @@ static const RtValue *any_leaf(const DataType *type, const RtValue *leaves) {
     case DATA_ARRAY: return any_leaf(type->inner, leaves);
     case DATA_RECORD: break;
     }
+    if (type->count == 0) return &leaves[type->leaf];
     for (uint32_t i = 0; i < type->count; i++) {
         const RtValue *leaf = any_leaf(type->fields[i].type, leaves);
         if (leaf != NULL) return leaf;
@@ -250,7 +250,7 @@ static void write_leaf(DataSink *sink, const RtValue *leaf) {
 
 static bool has_binary_form(const DataType *type) {
     if (type->kind == DATA_LEAF) return true;
-    if (type->kind != DATA_RECORD) return false;
+    if (type->kind != DATA_RECORD || type->count == 0) return false;
     for (uint32_t i = 0; i < type->count; i++)
         if (!has_binary_form(type->fields[i].type)) return false;
     return true;

@@ -14,6 +14,10 @@ typedef struct InterpError {
     Status status;   // STATUS_RUNTIME, STATUS_MEMORY or STATUS_CANCELLED
     CoreLoc loc;     // with its chain of callers in the program's places
     Str message;     // in the arena given; names the values involved
+    // Where functions kept out of line were called, innermost first; the chain of loc
+    // ends at the function that the first of them called.
+    CoreLoc *calls;
+    uint32_t call_count;
 } InterpError;
 
 typedef struct InterpOptions {

@@ -8,8 +8,6 @@
 
 #include "syntax/syntax.h"
 
-enum { MOST_ERRORS = 50 };
-
 // ---- tokens ----------------------------------------------------------------------
 
 void parse_start(Parser *p, Cx *cx, const Source *source) {

@@ -126,6 +126,9 @@ TypeParamVec parse_type_params(Parser *p);
 NameVec parse_size_names(Parser *p);
 
 void parse_decls(Parser *p, bool in_body, DeclVec *decls_out);
+TypeDef parse_type_def(Parser *p);  // at the word type
+Str parse_import(Parser *p);        // at the word import
+ModParam parse_mod_param(Parser *p);
 ModExp *parse_mod(Parser *p);
 SigExp *parse_sig(Parser *p);
 

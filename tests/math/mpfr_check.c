@@ -28,7 +28,7 @@ typedef struct {
     double (*quick)(double);  // a libm double, good enough to clear most f32 points
     double lo64, hi64;    // the interesting range, for f64 and for f32
     double lo32, hi32;
-    double flat;          // errors are in ulp of max(|result|, flat): 0 is relative
+    double flat;          // for x < 0 errors are in ulp of max(|result|, flat)
 } Function;
 
 typedef struct {
@@ -480,13 +480,13 @@ static void report_wrong(Judge *j, const Function *fn, const Format *f, double x
 }
 
 // The error of got against j->ref, in ulp of the format.
-static double ulp_error(Judge *j, const Function *fn, const Format *f, double got)
+static double ulp_error(Judge *j, const Format *f, double flat, double got)
 {
     mpfr_exp_t e = f->min_exp + f->mant;  // 0.5 * 2^e <= |ref| < 2^e
     if (!mpfr_zero_p(j->ref) && mpfr_get_exp(j->ref) > e)
         e = mpfr_get_exp(j->ref);
-    if (fn->flat > 0 && e < ilogb(fn->flat) + 1)
-        e = ilogb(fn->flat) + 1;
+    if (flat > 0 && e < ilogb(flat) + 1)
+        e = ilogb(flat) + 1;
     if (isinf(got)) {  // stands for the first value out of range
         mpfr_set_ui_2exp(j->err, 1, f->max_exp, MPFR_RNDN);
         mpfr_setsign(j->err, j->err, got < 0, MPFR_RNDN);
@@ -526,7 +526,8 @@ static void judge_point(Judge *j, const Function *fn, const Format *f, double x,
             report_wrong(j, fn, f, x, y, got, mpfr_get_d(j->ref, MPFR_RNDN));
         return;
     }
-    if (!signbit(got) != !mpfr_signbit(j->ref) && fn->flat == 0) {
+    double flat = x < 0 ? fn->flat : 0;
+    if (!signbit(got) != !mpfr_signbit(j->ref) && flat == 0) {
         report_wrong(j, fn, f, x, y, got, mpfr_get_d(j->ref, MPFR_RNDN));
         return;
     }
@@ -535,7 +536,7 @@ static void judge_point(Judge *j, const Function *fn, const Format *f, double x,
             report_wrong(j, fn, f, x, y, got, mpfr_get_d(j->ref, MPFR_RNDN));
         return;
     }
-    double err = ulp_error(j, fn, f, got);
+    double err = ulp_error(j, f, flat, got);
     if (err > j->worst) {
         j->worst = err;
         j->worst_x = x;

@@ -73,7 +73,7 @@ def literal(x, typ):
 
 
 BITS = {"f64": 53, "f32": 24}
-LN2, LN10 = log(2), log(10)
+LN2 = log(2)
 # name -> (target, interval, {type: degree}, weight): the weight turns the error of the
 # polynomial into a relative error of the function it serves.
 EXP = mpf("0.3467")
@@ -123,31 +123,56 @@ POLYS = {
     "cos": (lambda z: (m.cos(sqrt(z)) - 1 + z / 2) / z ** 2, (0, QP),
             {"f64": 5, "f32": 2}, lambda z: z ** 2),
     "asin": (odd(m.asin, 3), (0, mpf("0.2501")), {"f64": 12, "f32": 5}, lambda z: z),
-    "atan": (odd(m.atan, 3), (0, 1), {"f64": 21, "f32": 8}, lambda z: z),
+    "atan": (odd(m.atan, 3), (0, 1), {"f64": 21, "f32": 9}, lambda z: z),
     "sinh": (odd(m.sinh, 3), (0, 1), {"f64": 7, "f32": 3}, lambda z: z),
     "asinh": (odd(m.asinh, 3), (0, mpf("0.2501")), {"f64": 12, "f32": 5}, lambda z: z),
     "atanh": (odd(m.atanh, 3), (0, mpf("0.2501")), {"f64": 13, "f32": 5}, lambda z: z),
     "erf": (odd(m.erf, 1), (0, 1), {"f64": 15, "f32": 7}, lambda z: 1),
-    "erfc": (erfc_scaled(4), (mpf(-7) / 9, mpf(24) / 32), {"f64": 22}, lambda u: 1),
+    "erfc": (erfc_scaled(2.5), (mpf(-7) / 13, mpf("25.5") / mpf("30.5")), {"f64": 22},
+             lambda u: 1),
+    "erfc32": (erfc_scaled(2), (mpf(-5) / 11, mpf("8.5") / mpf("12.5")), {"f32": 10},
+               lambda u: 1),
     "stirling": (stirling, (0, mpf(1) / 64), {"f64": 8}, lambda z: z / 4),
-    "lgamma": (near2, (mpf("-0.5"), 1), {"f64": 23, "f32": 10}, lambda t: abs(t)),
+    "lgamma": (near2, (mpf("-0.75"), mpf("0.5")), {"f64": 23}, lambda t: abs(t)),
+    # for f32, computed in f64
+    "wide_log2": (lambda z: 2 * m.atanh(sqrt(z)) / sqrt(z) / LN2, (0, SQ), {"f64": 5},
+                  lambda z: 1),
+    "wide_exp2": (lambda r: mpf(2) ** r, (-0.5, 0.5), {"f64": 7}, lambda r: 1),
+    "wide_stirling": (lambda z: stirling(z) / LN2, (0, mpf(1) / 64), {"f64": 3},
+                      lambda z: sqrt(z)),
+    "wide_sinpi": (lambda z: m.sinpi(sqrt(z)) / sqrt(z), (0, 0.25), {"f64": 6},
+                   lambda z: 1),
+    "wide_lgamma": (lambda t: m.loggamma(2 + t) / t, (-0.75, 0.5), {"f64": 13},
+                    lambda t: 1),
 }
 
 
+def worst_error(cs, f, lo, hi, weight):
+    points = [mid_point(lo, hi, (i + mpf("0.5")) / 300) for i in range(300)]
+    return max(abs((m.polyval(cs[::-1], x) - f(x)) * weight(x)) for x in points)
+
+
 def fit(name, typ):
+    """Rounded coefficients, their error, and the first as the others expect it."""
     f, (lo, hi), degrees, weight = POLYS[name]
-    cs = minimax(f, lo, hi, degrees[typ], weight)
-    cs = [rounded(c, BITS[typ]) for c in cs]
-    worst = mpf(0)
-    for i in range(400):
-        x = mpf(lo) + (mpf(hi) - lo) * (i + mpf("0.5")) / 400
-        e = abs((m.polyval(cs[::-1], x) - f(x)) * weight(x))
-        worst = max(worst, e)
-    return cs, worst
+    exact = minimax(f, lo, hi, degrees[typ], weight)
+    best = [rounded(c, BITS[typ]) for c in exact]
+    error, first = worst_error(best, f, lo, hi, weight), exact[0]
+    # the first coefficients rounded one by one, the others making up for it
+    fixed, rest = [], exact
+    for k in range(1, min(4, len(exact) - 1)):
+        fixed.append(rounded(rest[0], BITS[typ]))
+        rest = minimax(lambda x: (f(x) - m.polyval(fixed[::-1], x)) / x ** k, lo, hi,
+                       degrees[typ] - k, lambda x: weight(x) * x ** k)
+        cs = fixed + [rounded(c, BITS[typ]) for c in rest]
+        e = worst_error(cs, f, lo, hi, weight)
+        if e < error:
+            best, error, first = cs, e, cs[0]
+    return best, error, first
 
 
 def horner(name, typ, result, x):
-    cs, worst = fit(name, typ)
+    cs, worst, _ = fit(name, typ)
     lines = [f"let {result} = {literal(cs[-1], typ)}"]
     for c in cs[-2::-1]:
         lines.append(f"let {result} = {typ}.fma {result} {x} ({literal(c, typ)})"

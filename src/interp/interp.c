@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The driver of the oracle: sets up a run, executes it in the default floating-point
+// environment, and cleans up after success and failure alike. All failures come here
+// by a jump; what the run held is in its slots.
+#include "interp/interp.h"
+
+#include <fenv.h>
+#include <stdio.h>
+
+#include "interp/run.h"
+
+// ---- failures ---------------------------------------------------------------------------
+
+static void note_calls(Run *run) {
+    struct { CoreLoc *data; uint32_t len, cap; } calls = {0};
+    for (const Call *call = run->call; call != NULL; call = call->outer)
+        vec_push(run->arena, &calls, call->step->stm->loc);
+    run->error.calls = calls.data;
+    run->error.call_count = calls.len;
+}
+
+static _Noreturn void leave(Run *run, Status status) {
+    run->status = status;
+    longjmp(run->exit, 1);
+}
+
+_Noreturn void interp_fail(Run *run, const Step *step, const char *format, ...) {
+    run->error.loc = step->stm->loc;
+    StrBuf text = strbuf(run->arena);
+    va_list args;
+    va_start(args, format);
+    strbuf_vprintf(&text, format, args);
+    va_end(args);
+    run->error.message = strbuf_done(&text);
+    note_calls(run);
+    leave(run, STATUS_RUNTIME);
+}
+
+_Noreturn void interp_fail_memory(Run *run, const Step *step, size_t bytes) {
+    run->error.loc = step->stm->loc;
+    run->error.message = STR("out of memory");
+    run->status = STATUS_MEMORY;  // should the message itself not fit
+    StrBuf text = strbuf(run->arena);
+    strbuf_printf(&text, "out of memory: %zu bytes were wanted", bytes);
+    run->error.message = strbuf_done(&text);
+    note_calls(run);
+    leave(run, STATUS_MEMORY);
+}
+
+_Noreturn void interp_fail_cancelled(Run *run, const Step *step) {
+    run->error.loc = step->stm->loc;
+    run->error.message = STR("cancelled");
+    leave(run, STATUS_CANCELLED);
+}
+
+_Noreturn void interp_fault(Run *run, const Step *step, CoreFault fault,
+                            const uint64_t *args) {
+    if (fault == FAULT_DIVISION_BY_ZERO) interp_fail(run, step, "division by zero");
+    unsigned shift = 64 - 8u * scalar_info[step->in].bytes;
+    interp_fail(run, step, "negative exponent %lld",
+                (long long)((int64_t)(args[1] << shift) >> shift));
+}
+
+const char *interp_shape_text(Run *run, uint32_t rank, const int64_t *shape) {
+    StrBuf text = strbuf(run->arena);
+    for (uint32_t d = 0; d < rank; d++)
+        strbuf_printf(&text, "[%lld]", (long long)shape[d]);
+    return str_terminated(run->arena, strbuf_done(&text));
+}
+
+// ---- a run -------------------------------------------------------------------------------
+
+static void put_args(Run *run, RtValue *args) {
+    for (uint32_t i = 0; i < run->entry->param_count; i++) {
+        Slot *slot = &run->slots.data[run->entry->param + i];
+        if (args[i].rank > 0)
+            slot->array = args[i].array;
+        else
+            slot->bits = args[i].bits;
+        args[i] = (RtValue){0};
+    }
+}
+
+static void get_results(Run *run, const CoreFun *fun, RtValue *results) {
+    for (uint32_t i = 0; i < run->entry->result_count; i++) {
+        CoreType type = fun->result_types[i];
+        uint32_t from = run->entry->results[i];
+        results[i] = (RtValue){.elem = (ScalarType)type.elem, .rank = type.rank};
+        Slot *slot = &run->slots.data[from];
+        if (type.rank == 0) {
+            results[i].bits = slot->bits;
+        } else {
+            results[i].array = slot->array;
+            if (run->entry->moves[i])
+                slot->array = NULL;
+            else
+                rt_retain(slot->array);
+        }
+    }
+}
+
+// Apart, so that no variable of a caller lives across the jump.
+static void execute(Run *run, const CoreFun *fun, RtValue *args) {
+    run->status = STATUS_MEMORY;  // what a jump from the arena means
+    run->error.message = STR("out of memory");
+    if (setjmp(run->exit) != 0) return;
+    interp_prepare(run, fun);
+    put_args(run, args);
+    interp_code(run, run->entry);
+    run->status = STATUS_OK;
+}
+
+Status interp_run(const CoreProgram *program, const CoreFun *fun,
+                  const InterpOptions *options, RtValue *args, RtValue *results,
+                  InterpError *error_out) {
+    Run run = {.program = program, .options = options, .heap = options->heap,
+               .arena = options->arena};
+    Mem *mem = options->arena->mem;
+    jmp_buf *recover = mem->recover;
+    mem->recover = &run.exit;
+    fenv_t environment;
+    fegetenv(&environment);
+    fesetenv(FE_DFL_ENV);
+    execute(&run, fun, args);
+    fesetenv(&environment);
+    mem->recover = recover;
+
+    if (run.status == STATUS_OK) get_results(&run, fun, results);
+    for (uint32_t i = 0; i < fun->body->param_count; i++)
+        rt_release_value(run.heap, &args[i]);  // those that never reached a slot
+    interp_drop_all(&run, 0, run.is_array.len);
+    if (run.status != STATUS_OK) {
+        *error_out = run.error;
+        error_out->status = run.status;
+    }
+    return run.status;
+}

@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Execution: the loop over the steps of a body, the movement of values between slots,
+// and the operators that steer (if, loops, calls, checks). Scalar operators and the
+// loading of elements are done in the loop itself; nothing is allocated for them.
+#include <locale.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "interp/run.h"
+
+// ---- slots ------------------------------------------------------------------------------
+
+void interp_drop(Run *run, uint32_t slot) {
+    rt_release(run->heap, run->slots.data[slot].array);
+    run->slots.data[slot].array = NULL;
+}
+
+void interp_drop_all(Run *run, uint32_t first, uint32_t count) {
+    for (uint32_t slot = first; slot < first + count; slot++)
+        if (run->is_array.data[slot]) interp_drop(run, slot);
+}
+
+void interp_lend(Run *run, uint32_t to, uint32_t from, uint32_t count) {
+    Slot *slots = run->slots.data;
+    for (uint32_t i = 0; i < count; i++) {
+        slots[to + i] = slots[from + i];
+        if (run->is_array.data[from + i]) rt_retain(slots[from + i].array);
+    }
+}
+
+void interp_give(Run *run, uint32_t to, uint32_t from, uint32_t count) {
+    Slot *slots = run->slots.data;
+    for (uint32_t i = 0; i < count; i++) {
+        slots[to + i] = slots[from + i];
+        if (run->is_array.data[from + i]) slots[from + i].array = NULL;
+    }
+}
+
+void interp_pass(Run *run, const Step *step, uint32_t arg, uint32_t to) {
+    if (step->moves[arg])
+        interp_give(run, to, step->args[arg], 1);
+    else
+        interp_lend(run, to, step->args[arg], 1);
+}
+
+void interp_take(Run *run, const Code *code, uint32_t to) {
+    Slot *slots = run->slots.data;
+    for (uint32_t i = 0; i < code->result_count; i++) {
+        uint32_t from = code->results[i];
+        Slot value = slots[from];
+        if (code->moves[i])
+            slots[from].array = NULL;
+        else if (run->is_array.data[from])
+            rt_retain(value.array);
+        slots[to + i] = value;
+    }
+}
+
+// ---- the loop over steps --------------------------------------------------------------------
+
+static void run_scalar(Run *run, const Step *step, const uint64_t *args) {
+    CoreFault fault =
+        core_eval(step->stm->op, (ScalarType)step->in, (ScalarType)step->to, args,
+                  &run->slots.data[step->out].bits);
+    if (fault != FAULT_NONE) interp_fault(run, step, fault, args);
+}
+
+static void load_element(Run *run, const Step *step) {
+    const Slot *slots = run->slots.data;
+    const RtArray *a = slots[step->args[0]].array;
+    int64_t offset = 0;
+    for (uint32_t d = 0; d < a->rank; d++) {
+        int64_t index = (int64_t)slots[step->args[1 + d]].bits;
+        if ((uint64_t)index >= (uint64_t)a->shape[d])
+            interp_check_index(run, step, a, d, index);
+        offset += index * a->strides[d];
+    }
+    size_t bytes = scalar_info[step->to].bytes;
+    run->slots.data[step->out].bits =
+        interp_load(bytes, a->data + offset * (int64_t)bytes);
+}
+
+void interp_code(Run *run, const Code *code) {
+    for (uint32_t i = 0; i < code->unused_count; i++) interp_drop(run, code->unused[i]);
+    const Slot *slots = run->slots.data;
+    for (uint32_t i = 0; i < code->step_count; i++) {
+        const Step *step = &code->steps[i];
+        const uint32_t *args = step->args;
+        switch ((StepForm)step->form) {
+        case FORM_SCALAR1: run_scalar(run, step, &slots[args[0]].bits); break;
+        case FORM_SCALAR2:
+            run_scalar(run, step, (uint64_t[]){slots[args[0]].bits, slots[args[1]].bits});
+            break;
+        case FORM_SCALAR3:
+            run_scalar(run, step, (uint64_t[]){slots[args[0]].bits, slots[args[1]].bits,
+                                               slots[args[2]].bits});
+            break;
+        case FORM_ELEMENT: load_element(run, step); break;
+        case FORM_OTHER: step->run(run, step); break;
+        }
+        for (uint32_t k = 0; k < step->dead_count; k++) interp_drop(run, step->dead[k]);
+    }
+}
+
+// ---- control ----------------------------------------------------------------------------------
+
+static void guard_stack(Run *run, const Step *step) {
+    if (stack_is_low(&run->program->cx->stack))
+        interp_fail(run, step, "the program is nested too deeply to run");
+}
+
+void interp_if(Run *run, const Step *step) {
+    guard_stack(run, step);
+    const Code *branch = step->bodies[run->slots.data[step->args[0]].bits != 0 ? 0 : 1];
+    interp_code(run, branch);
+    interp_take(run, branch, step->out);
+}
+
+// Moves the results of a loop's body into the slots of its state.
+static void take_state(Run *run, const Code *body, uint32_t state) {
+    if (body->spare == 0) {
+        interp_take(run, body, state);
+        return;
+    }
+    interp_take(run, body, body->spare);
+    interp_give(run, state, body->spare, body->result_count);
+}
+
+void interp_for(Run *run, const Step *step) {
+    guard_stack(run, step);
+    const Code *body = step->bodies[0];
+    uint32_t state = body->param + 1, width = body->result_count;
+    for (uint32_t i = 0; i < width; i++) interp_pass(run, step, 1 + i, state + i);
+    unsigned unused = 64 - 8u * scalar_info[step->in].bytes;
+    uint64_t count = run->slots.data[step->args[0]].bits;
+    if (scalar_is_signed((ScalarType)step->in) && (int64_t)(count << unused) <= 0)
+        count = 0;
+    for (uint64_t i = 0; i < count; i++) {
+        interp_poll(run, step);
+        run->slots.data[body->param].bits = i;
+        interp_code(run, body);
+        take_state(run, body, state);
+    }
+    interp_give(run, step->out, state, width);
+}
+
+void interp_while(Run *run, const Step *step) {
+    guard_stack(run, step);
+    const Code *guard = step->bodies[0], *body = step->bodies[1];
+    uint32_t width = body->result_count;
+    for (uint32_t i = 0; i < width; i++) interp_pass(run, step, i, body->param + i);
+    for (;;) {
+        interp_poll(run, step);
+        interp_lend(run, guard->param, body->param, width);
+        interp_code(run, guard);
+        if (run->slots.data[guard->results[0]].bits == 0) break;
+        interp_code(run, body);
+        take_state(run, body, body->param);
+    }
+    interp_give(run, step->out, body->param, width);
+}
+
+void interp_call(Run *run, const Step *step) {
+    guard_stack(run, step);
+    const Code *body = step->bodies[0];
+    for (uint32_t i = 0; i < body->param_count; i++)
+        interp_pass(run, step, i, body->param + i);
+    Call call = {.step = step, .outer = run->call};
+    run->call = &call;
+    interp_code(run, body);
+    run->call = call.outer;
+    interp_take(run, body, step->out);
+}
+
+void interp_guard(Run *run, const Step *step) {
+    interp_pass(run, step, 0, step->out);
+}
+
+void interp_trace(Run *run, const Step *step) {
+    CoreType type = core_type(run->program, step->stm->args[0]);
+    Slot slot = run->slots.data[step->args[0]];
+    RtValue value = {.elem = (ScalarType)type.elem, .rank = type.rank};
+    if (type.rank > 0)
+        value.array = slot.array;
+    else
+        value.bits = slot.bits;
+    if (run->options->trace != NULL)
+        run->options->trace(run->options->trace_data, step->stm->loc, &value);
+    interp_pass(run, step, 0, step->out);
+}
+
+// ---- checks -----------------------------------------------------------------------------------
+
+// The shortest of printf's texts that reads back the same, with a point in any locale.
+static void show_float(StrBuf *text, double value) {
+    char digits[64];
+    for (int precision = 1; precision <= 17; precision++) {
+        snprintf(digits, sizeof digits, "%.*g", precision, value);
+        if (strtod(digits, NULL) == value) break;
+    }
+    const char *point = localeconv()->decimal_point;
+    for (char *at = digits; *at != 0; at++)
+        if (*at == *point) *at = '.';
+    strbuf_cstr(text, digits);
+}
+
+static void show_scalar(StrBuf *text, ScalarType type, uint64_t bits) {
+    unsigned unused = 64 - 8u * scalar_info[type].bytes;
+    uint64_t wide;
+    double value;
+    switch (scalar_info[type].class) {
+    case CLASS_BOOLEAN: strbuf_cstr(text, bits != 0 ? "true" : "false"); return;
+    case CLASS_SIGNED:
+        strbuf_printf(text, "%lld", (long long)((int64_t)(bits << unused) >> unused));
+        return;
+    case CLASS_UNSIGNED: strbuf_printf(text, "%llu", (unsigned long long)bits); return;
+    case CLASS_FLOAT:
+        core_eval(OP_CONV, type, SCALAR_F64, &bits, &wide);
+        memcpy(&value, &wide, sizeof value);
+        show_float(text, value);
+        return;
+    }
+}
+
+static void show_arg(Run *run, const Step *step, uint32_t arg, StrBuf *text) {
+    CoreType type = core_type(run->program, step->stm->args[arg]);
+    Slot slot = run->slots.data[step->args[arg]];
+    if (type.rank == 0)
+        show_scalar(text, (ScalarType)type.elem, slot.bits);
+    else
+        strbuf_printf(text, "%s%s",
+                      interp_shape_text(run, type.rank, slot.array->shape),
+                      scalar_info[type.elem].name);
+}
+
+// The text with %0, %1, ... replaced by the args behind the condition.
+static Str fill_in(Run *run, const Step *step) {
+    StrBuf text = strbuf(run->arena);
+    Str from = step->stm->text;
+    for (size_t i = 0; i < from.len;) {
+        uint32_t number = 0;
+        size_t end = i + 1;
+        while (from.ptr[i] == '%' && end < from.len && from.ptr[end] >= '0' &&
+               from.ptr[end] <= '9' && number < 1000)
+            number = number * 10 + (uint32_t)(from.ptr[end++] - '0');
+        if (end > i + 1 && number + 1 < step->stm->arg_count)
+            show_arg(run, step, number + 1, &text);
+        else
+            strbuf_bytes(&text, from.ptr + i, end - i);
+        i = end;
+    }
+    return strbuf_done(&text);
+}
+
+void interp_check(Run *run, const Step *step) {
+    bool holds = run->slots.data[step->args[0]].bits != 0;
+    if (!holds && (step->stm->flags & STM_UNSAFE) == 0) {
+        Str text = fill_in(run, step);
+        interp_fail(run, step, "%.*s", STR_ARG(text));
+    }
+    run->slots.data[step->out].bits = 1;
+}

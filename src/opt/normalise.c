@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Normalisation: the few canonical forms that make the rest of stage 0 see through what
+// lowering and inlining leave behind. It runs before the meaning is fixed, yet changes
+// no value; a check that always holds and a map that only copies go.
+//
+//   guard x                          x              (true tokens are dropped first)
+//   check true                       true
+//   exact scalar op on constants     its value      (first operand no float)
+//   permute, reverse                 composed; identities go
+//   concat a                         a
+//   if c {-> true} {-> false}        c              (and not c)
+//   if c {.. -> x} {.. -> x}         x, when x is bound outside both
+//   if true {A} {B}                  A              (and B for false)
+//   for, while: state that every     its initial value
+//     iteration hands on unchanged
+//   map result that is one of the    the array itself, for scalar rows of one array
+//     params
+//
+// Termination: every rule removes a statement, a token, a constant's operator or a
+// piece of state, and none adds one, but `not` for an if. One walk applies each where
+// it can; what that uncovers further up is left to the next run.
+#include "core/rules.h"
+#include "opt/passes.h"
+#include "opt/rewrite.h"
+
+static bool is_bool_const(const CoreProgram *p, CoreRef ref, bool value) {
+    const CoreValue *v = &p->values.data[ref];
+    return v->is_const && v->type.elem == SCALAR_BOOL && (v->bits != 0) == value;
+}
+
+static bool replace(Rewrite *rw, const CoreStm *stm, CoreRef by) {
+    rewrite_set(rw, stm->outs[0], by);
+    return true;
+}
+
+// ---- errors as values -----------------------------------------------------------------------
+
+static bool visit_guard(Rewrite *rw, CoreStm *stm) {
+    CoreRefs args = {0};
+    vec_push(rw->program->arena, &args, stm->args[0]);
+    for (uint32_t i = 1; i < stm->arg_count; i++) {
+        bool is_new = !is_bool_const(rw->program, stm->args[i], true);
+        for (uint32_t j = 1; j < args.len; j++) is_new = is_new && args.data[j] != stm->args[i];
+        if (is_new) vec_push(rw->program->arena, &args, stm->args[i]);
+    }
+    if (args.len == 1) return replace(rw, stm, stm->args[0]);
+    if (args.len == stm->arg_count) return false;
+    CoreStm *copy = rewrite_copy(rw, stm);
+    copy->args = args.data;
+    copy->arg_count = args.len;
+    core_append(&rw->builder, copy);
+    return true;
+}
+
+static bool visit_check(Rewrite *rw, CoreStm *stm) {
+    if (!is_bool_const(rw->program, stm->args[0], true)) return false;
+    return replace(rw, stm, stm->args[0]);
+}
+
+// ---- scalars ----------------------------------------------------------------------------------
+
+static bool visit_scalar(Rewrite *rw, CoreStm *stm) {
+    const CoreProgram *p = rw->program;
+    uint64_t args[3], result;
+    ScalarType in = (ScalarType)core_type(p, stm->args[0]).elem;
+    ScalarType to = (ScalarType)core_type(p, stm->outs[0]).elem;
+    if (scalar_is_float(in) || stm->arg_count > 3) return false;
+    for (uint32_t i = 0; i < stm->arg_count; i++) {
+        if (!core_is_const(p, stm->args[i])) return false;
+        args[i] = p->values.data[stm->args[i]].bits;
+    }
+    if (core_eval(stm->op, in, to, args, &result) != FAULT_NONE) return false;
+    return replace(rw, stm, core_const(rw->program, to, result));
+}
+
+// ---- views ------------------------------------------------------------------------------------
+
+static bool visit_permute(Rewrite *rw, CoreStm *stm) {
+    const CoreStm *inner = rewrite_def(rw, stm->args[0]);
+    int32_t dims[CORE_MAX_RANK];
+    bool composed = inner != NULL && inner->op == OP_PERMUTE, is_identity = true;
+    for (uint32_t d = 0; d < stm->attr_count; d++) {
+        dims[d] = composed ? inner->attrs[stm->attrs[d]] : stm->attrs[d];
+        is_identity = is_identity && dims[d] == (int32_t)d;
+    }
+    CoreRef array = composed ? inner->args[0] : stm->args[0];
+    if (is_identity) return replace(rw, stm, array);
+    if (!composed) return false;
+    CoreStm *copy = rewrite_copy(rw, stm);
+    copy->args = arena_copy(rw->program->arena, &array, sizeof array);
+    core_set_attrs(&rw->builder, copy, dims, stm->attr_count);
+    core_append(&rw->builder, copy);
+    return true;
+}
+
+static bool visit_reverse(Rewrite *rw, CoreStm *stm) {
+    const CoreStm *inner = rewrite_def(rw, stm->args[0]);
+    if (inner == NULL || inner->op != OP_REVERSE || inner->attrs[0] != stm->attrs[0])
+        return false;
+    return replace(rw, stm, inner->args[0]);
+}
+
+// ---- control ----------------------------------------------------------------------------------
+
+static bool visit_if(Rewrite *rw, CoreStm *stm) {
+    const CoreProgram *p = rw->program;
+    const CoreBody *yes = stm->bodies[0], *no = stm->bodies[1];
+    if (core_is_const(p, stm->args[0])) {
+        rewrite_splice(rw, is_bool_const(p, stm->args[0], true) ? yes : no, stm->outs);
+        return true;
+    }
+    for (uint32_t i = 0; i < stm->out_count; i++) {
+        CoreRef a = yes->results[i], b = no->results[i];
+        if (a == b) rewrite_set(rw, stm->outs[i], a);  // bound outside both bodies
+        if (is_bool_const(p, a, true) && is_bool_const(p, b, false))
+            rewrite_set(rw, stm->outs[i], stm->args[0]);
+        if (is_bool_const(p, a, false) && is_bool_const(p, b, true))
+            rewrite_set(rw, stm->outs[i], core_op1(&rw->builder, OP_NOT, stm->args[0]));
+    }
+    return false;
+}
+
+// State that is handed on unchanged. `first` is where the state starts in args and in
+// the params of the body.
+static bool visit_loop(Rewrite *rw, CoreStm *stm) {
+    uint32_t first = stm->op == OP_FOR;
+    CoreBody *body = stm->bodies[stm->body_count - 1];
+    bool found = false;
+    for (uint32_t i = 0; i < stm->out_count; i++) {
+        CoreRef init = stm->args[first + i];
+        if (body->results[i] != body->params[first + i] && body->results[i] != init)
+            continue;
+        if (rewrite_get(rw, body->params[first + i]) == init) continue;
+        for (uint32_t j = 0; j < stm->body_count; j++)
+            rewrite_set(rw, stm->bodies[j]->params[first + i], init);
+        rewrite_set(rw, stm->outs[i], init);
+        found = true;
+    }
+    if (!found) return false;
+    // The bodies were rebuilt before this was known: rebuild them with it.
+    CoreStm *again = rewrite_again(rw, stm);
+    core_append(&rw->builder, again);
+    return true;
+}
+
+static bool visit_map(Rewrite *rw, CoreStm *stm) {
+    const CoreBody *body = stm->bodies[0];
+    if (stm->attrs[0] != 1) return false;
+    for (uint32_t i = 0; i < stm->out_count; i++)
+        if (body->results[i] == body->params[0] &&
+            core_type(rw->program, body->params[0]).rank == 0)
+            rewrite_set(rw, stm->outs[i], stm->args[0]);
+    return false;
+}
+
+static bool visit(Rewrite *rw, CoreStm *stm) {
+    if (core_op_operands(stm->op) != 0) return visit_scalar(rw, stm);
+    switch ((int)stm->op) {
+    case OP_GUARD: return visit_guard(rw, stm);
+    case OP_CHECK: return visit_check(rw, stm);
+    case OP_PERMUTE: return visit_permute(rw, stm);
+    case OP_REVERSE: return visit_reverse(rw, stm);
+    case OP_CONCAT: return stm->arg_count == 1 && replace(rw, stm, stm->args[0]);
+    case OP_IF: return visit_if(rw, stm);
+    case OP_FOR: case OP_WHILE: return visit_loop(rw, stm);
+    case OP_MAP: return visit_map(rw, stm);
+    }
+    return false;
+}
+
+bool opt_normalise(CoreProgram *program) {
+    Rewrite rw = rewrite_new(program);
+    rw.visit = visit;
+    rewrite_all(&rw);
+    return rw.changed;
+}

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The machinery of rewrite.h. Values keep their numbers when a statement around them is
+// rebuilt: the old statement leaves the program, so each value is still bound once.
+#include "opt/rewrite.h"
+
+#include <string.h>
+
+Rewrite rewrite_new(CoreProgram *p) {
+    Rewrite rw = {.program = p, .builder = core_builder(p)};
+    map_init(&rw.values, p->arena);
+    map_init(&rw.stms, p->arena);
+    return rw;
+}
+
+CoreRef rewrite_get(const Rewrite *rw, CoreRef ref) {
+    uint64_t to;
+    while (ref != 0 && map_get(&rw->values, ref, &to)) ref = (CoreRef)to;
+    return ref;
+}
+
+void rewrite_set(Rewrite *rw, CoreRef from, CoreRef to) {
+    to = rewrite_get(rw, to);
+    if (from == to) return;
+    map_set(&rw->values, from, to);
+    rw->changed = true;
+}
+
+CoreStm *rewrite_def(const Rewrite *rw, CoreRef ref) {
+    uint64_t stm;
+    if (ref == 0 || !map_get(&rw->stms, ref, &stm)) return NULL;
+    return (CoreStm *)(uintptr_t)stm;
+}
+
+CoreStm *rewrite_copy(Rewrite *rw, const CoreStm *stm) {
+    return arena_copy(rw->program->arena, stm, sizeof *stm);
+}
+
+// Returns refs itself if nothing in it is replaced.
+static CoreRef *replace_refs(const Rewrite *rw, CoreRef *refs, uint32_t count) {
+    CoreRef *fresh = NULL;
+    for (uint32_t i = 0; i < count; i++) {
+        CoreRef to = rewrite_get(rw, refs[i]);
+        if (to == refs[i]) continue;
+        if (fresh == NULL)
+            fresh = arena_copy(rw->program->arena, refs, count * sizeof *refs);
+        fresh[i] = to;
+    }
+    return fresh == NULL ? refs : fresh;
+}
+
+static void note_defs(Rewrite *rw, const CoreBody *body, uint32_t first) {
+    for (uint32_t i = first; i < body->stms.len; i++) {
+        CoreStm *stm = body->stms.data[i];
+        for (uint32_t j = 0; j < stm->out_count; j++)
+            map_set(&rw->stms, stm->outs[j], (uint64_t)(uintptr_t)stm);
+    }
+}
+
+static CoreBody *rewrite_body(Rewrite *rw, CoreBody *body);
+
+static CoreStm *rebuild_stm(Rewrite *rw, CoreStm *stm) {
+    CoreStm made = *stm;
+    made.args = replace_refs(rw, stm->args, stm->arg_count);
+    bool changed = made.args != stm->args;
+    for (uint32_t i = 0; i < stm->body_count; i++) {
+        if (rw->enter != NULL) rw->enter(rw, stm, stm->bodies[i]);
+        CoreBody *body = rewrite_body(rw, stm->bodies[i]);
+        if (rw->leave != NULL) rw->leave(rw, stm, stm->bodies[i]);
+        if (body == stm->bodies[i]) continue;
+        if (made.bodies == stm->bodies)
+            made.bodies = arena_copy(rw->program->arena, stm->bodies,
+                                     stm->body_count * sizeof *stm->bodies);
+        made.bodies[i] = body;
+        changed = true;
+    }
+    return changed ? rewrite_copy(rw, &made) : stm;
+}
+
+// Whether the two have the same statements and results.
+static bool is_same(const CoreBody *a, const CoreBody *b) {
+    if (a->stms.len != b->stms.len || a->results != b->results) return false;
+    for (uint32_t i = 0; i < a->stms.len; i++)
+        if (a->stms.data[i] != b->stms.data[i]) return false;
+    return true;
+}
+
+static CoreBody *rewrite_body(Rewrite *rw, CoreBody *body) {
+    CoreBody *made = arena_copy(rw->program->arena, body, sizeof *body);
+    memset(&made->stms, 0, sizeof made->stms);
+    vec_push(rw->program->arena, &rw->builder.open, made);
+    for (uint32_t i = 0; i < body->stms.len; i++) {
+        CoreStm *stm = rebuild_stm(rw, body->stms.data[i]);
+        uint32_t before = made->stms.len;
+        rw->builder.loc = stm->loc;
+        rw->builder.flags = stm->flags;
+        if (rw->visit == NULL || !rw->visit(rw, stm)) core_append(&rw->builder, stm);
+        note_defs(rw, made, before);
+    }
+    rw->builder.open.len--;
+    made->results = replace_refs(rw, body->results, body->result_count);
+    if (is_same(made, body)) return body;
+    rw->changed = true;
+    return made;
+}
+
+void rewrite_fun(Rewrite *rw, CoreFun *fun) {
+    fun->body = rewrite_body(rw, fun->body);
+}
+
+void rewrite_all(Rewrite *rw) {
+    for (uint32_t i = 0; i < rw->program->funs.len; i++)
+        rewrite_fun(rw, rw->program->funs.data[i]);
+}
+
+void rewrite_splice(Rewrite *rw, const CoreBody *body, const CoreRef *outs) {
+    for (uint32_t i = 0; i < body->stms.len; i++)
+        core_append(&rw->builder, rebuild_stm(rw, body->stms.data[i]));
+    for (uint32_t i = 0; i < body->result_count; i++)
+        rewrite_set(rw, outs[i], body->results[i]);
+    rw->changed = true;
+}
+
+// ---- uses -----------------------------------------------------------------------------------
+
+static void count_body(uint32_t *uses, const CoreBody *body) {
+    for (uint32_t i = 0; i < body->stms.len; i++) {
+        const CoreStm *stm = body->stms.data[i];
+        for (uint32_t j = 0; j < stm->arg_count; j++) uses[stm->args[j]]++;
+        for (uint32_t j = 0; j < stm->body_count; j++) count_body(uses, stm->bodies[j]);
+    }
+    for (uint32_t i = 0; i < body->result_count; i++) uses[body->results[i]]++;
+}
+
+uint32_t *opt_count_uses(const CoreProgram *p) {
+    uint32_t *uses = arena_array(p->arena, uint32_t, p->values.len);
+    for (uint32_t i = 0; i < p->funs.len; i++) count_body(uses, p->funs.data[i]->body);
+    return uses;
+}
+
+// ---- errors -----------------------------------------------------------------------------------
+
+static bool is_small_size(const CoreProgram *p, CoreRef ref) {
+    return core_is_const(p, ref) && p->values.data[ref].bits < (uint64_t)1 << 31;
+}
+
+static bool is_nonzero_const(const CoreProgram *p, CoreRef ref) {
+    return core_is_const(p, ref) && p->values.data[ref].bits != 0;
+}
+
+static bool is_nonnegative_const(const CoreProgram *p, CoreRef ref) {
+    const CoreValue *value = &p->values.data[ref];
+    unsigned width = scalar_info[value->type.elem].bytes * 8u;
+    return value->is_const && (value->bits >> (width - 1) & 1) == 0;
+}
+
+// Whether all results are scalars in each of `outer` dimensions, so that no rows of
+// different shapes can meet.
+static bool has_scalar_rows(const CoreProgram *p, const CoreStm *stm, unsigned outer) {
+    for (uint32_t i = 0; i < stm->out_count; i++)
+        if (core_type(p, stm->outs[i]).rank != outer) return false;
+    return true;
+}
+
+// Whether the statement itself may fail, its bodies aside.
+static bool may_fail_itself(const CoreProgram *p, const CoreStm *stm) {
+    if (stm->op == OP_WHILE) return true;  // it may never end
+    if ((core_op_info[stm->op].flags & OP_FAILS) == 0) return false;
+    switch ((int)stm->op) {
+    case OP_DIV: case OP_MOD:
+        if (scalar_is_float((ScalarType)core_type(p, stm->args[0]).elem)) return false;
+        return !is_nonzero_const(p, stm->args[1]);
+    case OP_QUOT: case OP_REM:
+        return !is_nonzero_const(p, stm->args[1]);
+    case OP_POW:
+        if (!scalar_is_signed((ScalarType)core_type(p, stm->args[1]).elem)) return false;
+        return !is_nonnegative_const(p, stm->args[1]);
+    case OP_ARRAY:  // rows must agree
+        return stm->arg_count > 1 && core_type(p, stm->args[0]).rank > 0;
+    case OP_IOTA:
+        return !is_small_size(p, stm->args[0]);
+    case OP_REPLICATE:
+        return !is_small_size(p, stm->args[0]) || core_type(p, stm->args[1]).rank > 0;
+    case OP_CONCAT: case OP_FILTER:
+        return stm->arg_count != (stm->op == OP_CONCAT ? 1u : 0u);
+    case OP_GENERATE:
+        return stm->attrs[0] != 1 || !is_small_size(p, stm->args[0]) ||
+               !has_scalar_rows(p, stm, 1);
+    case OP_MAP:
+        return stm->attrs[0] != 1 || !has_scalar_rows(p, stm, 1);
+    case OP_REDUCE:
+        return stm->attrs[0] != 1 || !has_scalar_rows(p, stm, 0);
+    case OP_SCAN:
+        return stm->attrs[0] != 1 || !has_scalar_rows(p, stm, 1);
+    }
+    return true;
+}
+
+static bool body_has(const CoreProgram *p, const CoreBody *body,
+                     bool (*test)(const CoreProgram *, const CoreStm *)) {
+    for (uint32_t i = 0; i < body->stms.len; i++)
+        if (test(p, body->stms.data[i])) return true;
+    return false;
+}
+
+static bool any_body_has(const CoreProgram *p, const CoreStm *stm,
+                         bool (*test)(const CoreProgram *, const CoreStm *)) {
+    for (uint32_t i = 0; i < stm->body_count; i++)
+        if (body_has(p, stm->bodies[i], test)) return true;
+    return false;
+}
+
+bool opt_may_fail(const CoreProgram *p, const CoreStm *stm) {
+    return may_fail_itself(p, stm) || any_body_has(p, stm, opt_may_fail);
+}
+
+bool opt_is_effect(const CoreProgram *p, const CoreStm *stm) {
+    return stm->op == OP_TRACE || may_fail_itself(p, stm) ||
+           any_body_has(p, stm, opt_is_effect);
+}

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What most passes share: rebuilding bodies bottom-up with replaced values, counting
+// uses, and knowing which statements may raise an error.
+#ifndef WEFT_OPT_REWRITE_H
+#define WEFT_OPT_REWRITE_H
+
+#include "opt/opt.h"
+
+// Rebuilds functions. For every statement, once its args are replaced and its bodies
+// rebuilt, `visit` is called: it may emit statements instead (through builder), replace
+// the old results (rewrite_set) and return true; or return false to keep the statement.
+// What does not change is not copied.
+typedef struct Rewrite {
+    CoreProgram *program;
+    CoreBuilder builder;
+    bool changed;
+    bool (*visit)(struct Rewrite *rw, CoreStm *stm);
+    // Called before and after a statement's body is rebuilt; may be NULL.
+    void (*enter)(struct Rewrite *rw, const CoreStm *stm, const CoreBody *body);
+    void (*leave)(struct Rewrite *rw, const CoreStm *stm, const CoreBody *body);
+    void *data;
+    Map values;  // replaced CoreRef -> CoreRef
+    Map stms;    // CoreRef -> the CoreStm that binds it
+} Rewrite;
+
+Rewrite rewrite_new(CoreProgram *p);
+void rewrite_fun(Rewrite *rw, CoreFun *fun);
+void rewrite_all(Rewrite *rw);
+// What a value has been replaced by; itself if by nothing.
+CoreRef rewrite_get(const Rewrite *rw, CoreRef ref);
+void rewrite_set(Rewrite *rw, CoreRef from, CoreRef to);
+// The statement that binds the value, as it now is; NULL for params and constants.
+CoreStm *rewrite_def(const Rewrite *rw, CoreRef ref);
+// A copy of the statement to change; its arrays are still shared.
+CoreStm *rewrite_copy(Rewrite *rw, const CoreStm *stm);
+// Emits the statements of a body here and makes `outs` mean its results. The body's
+// params must have been replaced; the body must not be used elsewhere.
+void rewrite_splice(Rewrite *rw, const CoreBody *body, const CoreRef *outs);
+
+// How often each value is used in the program, by CoreRef; in the program's arena.
+uint32_t *opt_count_uses(const CoreProgram *p);
+
+// Whether running the statement may raise an error or never end. Errors of its bodies
+// count; that memory may run out does not.
+bool opt_may_fail(const CoreProgram *p, const CoreStm *stm);
+// Whether it also must stay because somebody watches (TRACE), here or in a body.
+bool opt_is_effect(const CoreProgram *p, const CoreStm *stm);
+
+// Drops what no result needs. With keep_effects, statements that may fail count as
+// needed, as they do after stage 0 (dce.c).
+bool opt_drop_dead(CoreProgram *p, bool keep_effects);
+
+#endif
