@@ -186,6 +186,7 @@ struct Frame {
     TypeVarVec vars;      // inference variables made
     SizeVec size_vars;
     SizeVec exp_sizes;    // SIZE_EXP sizes made: they may mention size variables
+    SizeVec deferred;     // pairs of sizes to be unified once more is known
     struct { Pending *data; uint32_t len, cap; } pending;
     struct { Sym *data; uint32_t len, cap; } defining;  // for "refers to itself"
     uint32_t mark;
@@ -261,8 +262,8 @@ struct Checker {
     BindingVec globals;     // the user's, in order
     TProgram *program;
     Sym sym_length, sym_main, sym_pipe, sym_pipe_left, sym_and, sym_or, sym_wild;
-    Sym op_add, op_sub, op_mul, op_neg;
-    Binding *not_op, *neg_op, *and_op, *or_op;
+    Sym op_add, op_sub, op_mul, op_neg;  // names of intrinsics
+    Binding *add_op, *sub_op, *mul_op, *not_op, *neg_op, *and_op, *or_op;
 };
 
 // ---- type.c: making and walking types ------------------------------------------------------
@@ -338,14 +339,16 @@ bool size_equal(Checker *ck, Size *a, Size *b);
 // a + factor * b + offset, where that can be expressed.
 Size *size_linear(Checker *ck, Size *a, int64_t factor, Size *b, int64_t offset,
                   Span origin);
-// Whether the size is known to be that constant.
+// Whether the size is known to be a constant, and which.
 bool size_is_const(Checker *ck, Size *size, int64_t *value_out);
 // Unifies; false and a clash if the sizes can never agree or must not differ.
 bool size_unify(Checker *ck, Size *a, Size *b);
 const char *size_show(Checker *ck, Size *size);
 void size_print(const Cx *cx, const Size *size, StrBuf *out);
 void texp_print_size(const Cx *cx, const TExp *exp, StrBuf *out);
-// Solves the expressions among a frame's sizes for good.
+// Unifies again what had to wait.
+void sizes_retry(Checker *ck, Frame *frame);
+// Makes variables that nothing solved unknown, and solves expressions for good.
 void sizes_finish(Checker *ck, Frame *frame);
 
 // ---- unify.c -----------------------------------------------------------------------------------
@@ -481,7 +484,11 @@ TExp *instantiate(Checker *ck, Binding *binding, Span span);
 // Patterns. Names are bound as locals; `anon` says what [] means in ascriptions.
 typedef struct PatCx {
     TypeCx types;
-    bool is_param;
+    bool is_param;        // `*` may stand in types
+    bool quiet;           // no advice about unused names
+    bool alias;           // the sizes below stand for sizes of the value
+    BindingVec sizes;     // bound by `let [n] ...`
+    const Diet *diet;
     struct { Name *data; uint32_t len, cap; } names;  // bound so far, for duplicates
 } PatCx;
 TPat *pat_check(Checker *ck, const Pat *pat, Type *type, PatCx *pcx);

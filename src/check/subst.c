@@ -5,9 +5,14 @@
 // does not change is shared with the old type.
 #include "check/checker.h"
 
+static bool is_same(const Size *a, const Size *b) {
+    return a == b ||
+           (a->kind == SIZE_NAME && b->kind == SIZE_NAME && a->name == b->name);
+}
+
 static Size *renew(Checker *ck, Subst *subst, Size *size) {
     for (uint32_t i = 0; i < subst->renewed.len; i++)
-        if (subst->renewed.from[i] == size) return subst->renewed.to[i];
+        if (is_same(subst->renewed.from[i], size)) return subst->renewed.to[i];
     Size *fresh = size_unknown(ck, size->origin);
     if (subst->renewed.len == subst->renewed.cap) {
         subst->renewed.from = vec_grow(ck->arena, subst->renewed.from,
@@ -374,7 +379,7 @@ Type *type_subst(Checker *ck, Subst *subst, Type *type) {
 }
 
 Type *type_escape(Checker *ck, Type *type, uint32_t mark) {
-    Subst subst = {.escape_from = mark};
+    Subst subst = {.escape_from = mark, .level = mark};
     ck->visits = 0;
     return type_subst(ck, &subst, type);
 }

@@ -36,7 +36,7 @@ typedef struct DataCtor {
 } DataCtor;
 
 // Leaves are numbered within the whole value. Under DATA_ARRAY a leaf's array has the
-// outer dimensions first; `rank` of the LEAF counts all of them. Constructors of a sum
+// outer dimensions first; `rank` of the LEAF counts its own only. Constructors of a sum
 // may share leaves.
 struct DataType {
     DataKind kind;

@@ -133,18 +133,9 @@ static void print_leaf(DataSink *sink, const RtValue *leaf, const int64_t *index
 
 // Some leaf of the type, from which the outer dimensions can be told.
 static const RtValue *any_leaf(const DataType *type, const RtValue *leaves) {
-    switch (type->kind) {
-    case DATA_LEAF:
-    case DATA_SUM: return &leaves[type->leaf];
-    case DATA_ARRAY: return any_leaf(type->inner, leaves);
-    case DATA_RECORD: break;
-    }
-    if (type->count == 0) return &leaves[type->leaf];
-    for (uint32_t i = 0; i < type->count; i++) {
-        const RtValue *leaf = any_leaf(type->fields[i].type, leaves);
-        if (leaf != NULL) return leaf;
-    }
-    return NULL;
+    while (type->kind == DATA_ARRAY || (type->kind == DATA_RECORD && type->count > 0))
+        type = type->kind == DATA_ARRAY ? type->inner : type->fields[0].type;
+    return &leaves[type->leaf];
 }
 
 static void print_value(DataSink *sink, const DataType *type, const RtValue *leaves,
@@ -156,8 +147,7 @@ static void print_array(DataSink *sink, const DataType *type, const RtValue *lea
         print_value(sink, type->inner, leaves, index, depth, false);
         return;
     }
-    const RtValue *leaf = any_leaf(type->inner, leaves);
-    int64_t count = leaf == NULL ? 0 : leaf->array->shape[depth];
+    int64_t count = any_leaf(type->inner, leaves)->array->shape[depth];
     data_put(sink, "[", 1);
     for (int64_t i = 0; i < count && !sink->has_failed; i++) {
         if (i > 0) data_put(sink, ", ", 2);

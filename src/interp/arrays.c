@@ -5,7 +5,7 @@
 
 // ---- allocation ---------------------------------------------------------------------------
 
-static void refuse_size(Run *run, const Step *step, ScalarType elem, uint32_t rank,
+static _Noreturn void refuse_size(Run *run, const Step *step, ScalarType elem, uint32_t rank,
                         const int64_t *shape) {
     for (uint32_t d = 0; d < rank; d++)
         if (shape[d] < 0)
@@ -15,6 +15,14 @@ static void refuse_size(Run *run, const Step *step, ScalarType elem, uint32_t ra
         strbuf_printf(&text, "%lld × ", (long long)shape[d]);
     interp_fail(run, step, "an array of %.*s%d bytes cannot be represented",
                 STR_ARG(strbuf_done(&text)), scalar_info[elem].bytes);
+}
+
+int64_t interp_points(Run *run, const Step *step, ScalarType elem, uint32_t rank,
+                      const int64_t *shape) {
+    size_t bytes;
+    if (!rt_byte_count(elem, rank, shape, &bytes))
+        refuse_size(run, step, elem, rank, shape);
+    return (int64_t)(bytes / scalar_info[elem].bytes);
 }
 
 RtArray *interp_new(Run *run, const Step *step, uint32_t slot, ScalarType elem,

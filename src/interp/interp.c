@@ -48,6 +48,10 @@ _Noreturn void interp_fail_memory(Run *run, const Step *step, size_t bytes) {
     leave(run, STATUS_MEMORY);
 }
 
+_Noreturn void interp_fail_deep(Run *run, const Step *step) {
+    interp_fail(run, step, "the program is nested too deeply to run");
+}
+
 _Noreturn void interp_fail_cancelled(Run *run, const Step *step) {
     run->error.loc = step->stm->loc;
     run->error.message = STR("cancelled");

@@ -70,6 +70,7 @@ static void visit_branches(Marker *m, Step *step, uint32_t region) {
 static void visit_step(Marker *m, Step *step, uint32_t body, uint32_t region) {
     const CoreStm *stm = step->stm;
     uint32_t start = m->met.len;
+    if (stack_is_low(&m->run->program->cx->stack)) interp_fail_deep(m->run, step);
     if (stm->op == OP_IF)
         visit_branches(m, step, region);
     else if (stm->op != OP_CALL)

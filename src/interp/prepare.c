@@ -142,7 +142,7 @@ static void prepare_operator(Preparer *p, Step *step) {
         uint32_t width = (uint32_t)stm->attrs[0], indices = (uint32_t)stm->attrs[1];
         prepare_feeds(p, step, 2 * width, indices + width);
         // Groups of bins, one being filled and one per level of the tree, then a value.
-        step->spare = spare_groups(p, stm->outs, width, 1 + TREE_LEVELS);
+        step->spare = spare_groups(p, stm->outs, width, 1 + PART_LEVELS);
         spare_groups(p, stm->args + width, width, 1);
         return;
     }
@@ -175,7 +175,7 @@ static void prepare_step(Preparer *p, const CoreStm *stm, Step *step) {
     Run *run = p->run;
     step->stm = stm;
     if (stack_is_low(&run->program->cx->stack))
-        interp_fail(run, step, "the program is nested too deeply to run");
+        interp_fail_deep(run, step);
     step->form = (uint8_t)form_of(run->program, stm);
     step->run = step_functions[stm->op];
     step->args = use_all(p, stm->args, stm->arg_count);

@@ -107,6 +107,7 @@ void interp_mark_last_uses(Run *run);
 _Noreturn void interp_fail(Run *run, const Step *step, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 _Noreturn void interp_fail_memory(Run *run, const Step *step, size_t bytes);
+_Noreturn void interp_fail_deep(Run *run, const Step *step);  // the stack is low
 _Noreturn void interp_fail_cancelled(Run *run, const Step *step);
 // Calls interp_fail unless core_eval succeeded with these operands.
 _Noreturn void interp_fault(Run *run, const Step *step, CoreFault fault,
@@ -177,6 +178,10 @@ RtArray *interp_copy(Run *run, const Step *step, uint32_t slot, RtArray *a);
 // Puts the arg into the slot such that it may be overwritten: itself at its last use
 // when nobody shares it, else a copy.
 RtArray *interp_own(Run *run, const Step *step, uint32_t arg, uint32_t slot);
+// The number of points of an index space; fails on sizes that are negative or too large
+// for an array of that type.
+int64_t interp_points(Run *run, const Step *step, ScalarType elem, uint32_t rank,
+                      const int64_t *shape);
 // Where the element at that offset lies; an empty array has no other place than its data.
 static inline char *interp_at(const RtArray *a, int64_t offset) {
     return rt_count(a) == 0 ? a->data
@@ -200,7 +205,9 @@ static inline void interp_poll(Run *run, const Step *step) {
 
 // Opens the step's feeds on `count` args from `first` on; returns their common length.
 int64_t interp_open_feeds(Run *run, const Step *step, uint32_t first, uint32_t count);
-void interp_feed(Run *run, const Step *step, uint32_t count, int64_t i, uint32_t to);
+// Fills `count` slots with element i of the feeds from `first` on.
+void interp_feed(Run *run, const Step *step, uint32_t first, uint32_t count, int64_t i,
+                 uint32_t to);
 void interp_close_feeds(Run *run, const Step *step, uint32_t count);
 // Opens sink `k` of n elements whose row sizes are in `row` (-1: as the rows have it).
 void interp_open_sink(Run *run, const Step *step, uint32_t k, uint32_t space_rank,
@@ -229,7 +236,7 @@ typedef struct Tree {
     uint64_t count;
 } Tree;
 
-enum { FOLD_LANES = 32, FOLD_ROW = 16, TREE_LEVELS = 56 };
+enum { FOLD_LANES = 32, FOLD_ROW = 16, TREE_LEVELS = 51, MOST_PARTS = 64, PART_LEVELS = 7 };
 
 Fold interp_fold(Run *run, const Step *step);
 void interp_fold_first(const Fold *f, int64_t i, uint32_t group);

@@ -97,7 +97,10 @@ void interp_code(Run *run, const Code *code) {
                                                slots[args[2]].bits});
             break;
         case FORM_ELEMENT: load_element(run, step); break;
-        case FORM_OTHER: step->run(run, step); break;
+        case FORM_OTHER:
+            if (stack_is_low(&run->program->cx->stack)) interp_fail_deep(run, step);
+            step->run(run, step);
+            break;
         }
         for (uint32_t k = 0; k < step->dead_count; k++) interp_drop(run, step->dead[k]);
     }
@@ -105,13 +108,7 @@ void interp_code(Run *run, const Code *code) {
 
 // ---- control ----------------------------------------------------------------------------------
 
-static void guard_stack(Run *run, const Step *step) {
-    if (stack_is_low(&run->program->cx->stack))
-        interp_fail(run, step, "the program is nested too deeply to run");
-}
-
 void interp_if(Run *run, const Step *step) {
-    guard_stack(run, step);
     const Code *branch = step->bodies[run->slots.data[step->args[0]].bits != 0 ? 0 : 1];
     interp_code(run, branch);
     interp_take(run, branch, step->out);
@@ -128,7 +125,6 @@ static void take_state(Run *run, const Code *body, uint32_t state) {
 }
 
 void interp_for(Run *run, const Step *step) {
-    guard_stack(run, step);
     const Code *body = step->bodies[0];
     uint32_t state = body->param + 1, width = body->result_count;
     for (uint32_t i = 0; i < width; i++) interp_pass(run, step, 1 + i, state + i);
@@ -146,7 +142,6 @@ void interp_for(Run *run, const Step *step) {
 }
 
 void interp_while(Run *run, const Step *step) {
-    guard_stack(run, step);
     const Code *guard = step->bodies[0], *body = step->bodies[1];
     uint32_t width = body->result_count;
     for (uint32_t i = 0; i < width; i++) interp_pass(run, step, i, body->param + i);
@@ -162,7 +157,6 @@ void interp_while(Run *run, const Step *step) {
 }
 
 void interp_call(Run *run, const Step *step) {
-    guard_stack(run, step);
     const Code *body = step->bodies[0];
     for (uint32_t i = 0; i < body->param_count; i++)
         interp_pass(run, step, i, body->param + i);
@@ -234,21 +228,21 @@ static void show_arg(Run *run, const Step *step, uint32_t arg, StrBuf *text) {
                       scalar_info[type.elem].name);
 }
 
-// The text with %0, %1, ... replaced by the args behind the condition.
+// The text with %0 ... %9 replaced by the args behind the condition.
 static Str fill_in(Run *run, const Step *step) {
     StrBuf text = strbuf(run->arena);
     Str from = step->stm->text;
-    for (size_t i = 0; i < from.len;) {
-        uint32_t number = 0;
-        size_t end = i + 1;
-        while (from.ptr[i] == '%' && end < from.len && from.ptr[end] >= '0' &&
-               from.ptr[end] <= '9' && number < 1000)
-            number = number * 10 + (uint32_t)(from.ptr[end++] - '0');
-        if (end > i + 1 && number + 1 < step->stm->arg_count)
-            show_arg(run, step, number + 1, &text);
-        else
-            strbuf_bytes(&text, from.ptr + i, end - i);
-        i = end;
+    for (size_t i = 0; i < from.len; i++) {
+        uint32_t arg = UINT32_MAX;
+        if (from.ptr[i] == '%' && i + 1 < from.len && from.ptr[i + 1] >= '0' &&
+            from.ptr[i + 1] <= '9')
+            arg = 1 + (uint32_t)(from.ptr[i + 1] - '0');
+        if (arg < step->stm->arg_count) {
+            show_arg(run, step, arg, &text);
+            i++;
+        } else {
+            strbuf_char(&text, from.ptr[i]);
+        }
     }
     return strbuf_done(&text);
 }

@@ -130,30 +130,37 @@ typedef struct Region {
 } Region;
 
 // The region that an UPDATE writes; its strides are those of the array that is given.
-static Region region_of(Run *run, const Step *step, const RtArray *a, bool check) {
-    Region region = {0};
-    for (uint32_t d = 0; d < a->rank; d++) {
+static void find_region(Run *run, const Step *step, const RtArray *a, bool check,
+                        Region *region) {
+    region->offset = 0;
+    region->rank = 0;
+    uint32_t given = step->stm->attr_count;
+    for (uint32_t d = 0; d < given; d++) {
         const uint32_t *triple = &step->args[2 + 3 * d];
         int64_t start = interp_int(run, triple[0]);
         if (step->stm->attrs[d] == 0) {
             if (check) interp_check_index(run, step, a, d, start);
-            region.offset += start * a->strides[d];
+            region->offset += start * a->strides[d];
             continue;
         }
         int64_t count = interp_int(run, triple[1]), stride = interp_int(run, triple[2]);
         if (check) check_range(run, step, a, d, start, count, stride);
-        region.shape[region.rank] = count;
-        region.strides[region.rank] = count < 2 ? 0 : stride * a->strides[d];
-        region.rank++;
-        if (count > 0) region.offset += start * a->strides[d];
+        region->shape[region->rank] = count;
+        region->strides[region->rank] = count < 2 ? 0 : stride * a->strides[d];
+        region->rank++;
+        if (count > 0) region->offset += start * a->strides[d];
     }
-    return region;
+    for (uint32_t d = given; d < a->rank; d++) {  // dimensions written whole
+        region->shape[region->rank] = a->shape[d];
+        region->strides[region->rank++] = a->strides[d];
+    }
 }
 
 void interp_update(Run *run, const Step *step) {
     const RtArray *from = NULL;
     Slot value = run->slots.data[step->args[1]];
-    Region region = region_of(run, step, interp_array(run, step->args[0]), true);
+    Region region;
+    find_region(run, step, interp_array(run, step->args[0]), true, &region);
     if (region.rank > 0) {
         from = value.array;
         if (memcmp(from->shape, region.shape, region.rank * sizeof *region.shape) != 0)
@@ -162,7 +169,7 @@ void interp_update(Run *run, const Step *step) {
                         interp_shape_text(run, region.rank, region.shape));
     }
     RtArray *a = interp_own(run, step, 0, step->out);
-    region = region_of(run, step, a, false);  // a copy has strides of its own
+    find_region(run, step, a, false, &region);  // a copy has strides of its own
     for (uint32_t d = 0; d < region.rank; d++)
         if (region.shape[d] == 0) return;
     char *at = interp_at(a, region.offset);

@@ -10,7 +10,7 @@
 // Statements and applications in one program; more means that inlining blew up.
 enum { MOST_WORK = 4000000 };
 
-void at(Lower *l, Span span) {
+void lower_at(Lower *l, Span span) {
     if (l->span.start == span.start && l->span.end == span.end) return;
     l->span = span;
     l->here = 0;
@@ -29,41 +29,42 @@ void lower_count(Lower *l) {
     if (++l->work > MOST_WORK) lower_too_large(l, LOWER_TOO_LARGE);
 }
 
-CoreStm *emit(Lower *l, CoreOp op, const CoreRef *args, uint32_t arg_count,
-              const CoreType *out_types, uint32_t out_count) {
+CoreStm *lower_emit(Lower *l, CoreOp op, const CoreRef *args, uint32_t arg_count,
+                    const CoreType *out_types, uint32_t out_count) {
     lower_count(l);
     l->now.b.loc = lower_here(l);
     return core_emit(&l->now.b, op, args, arg_count, out_types, out_count);
 }
 
-CoreRef emit_one(Lower *l, CoreOp op, const CoreRef *args, uint32_t arg_count,
-                 CoreType type) {
-    return emit(l, op, args, arg_count, &type, 1)->outs[0];
+CoreRef lower_emit_one(Lower *l, CoreOp op, const CoreRef *args, uint32_t arg_count,
+                       CoreType type) {
+    return lower_emit(l, op, args, arg_count, &type, 1)->outs[0];
 }
 
-CoreRef emit_op1(Lower *l, CoreOp op, CoreRef x) {
+CoreRef lower_emit_op1(Lower *l, CoreOp op, CoreRef x) {
     lower_count(l);
     l->now.b.loc = lower_here(l);
     return core_op1(&l->now.b, op, x);
 }
 
-CoreRef emit_op2(Lower *l, CoreOp op, CoreRef x, CoreRef y) {
+CoreRef lower_emit_op2(Lower *l, CoreOp op, CoreRef x, CoreRef y) {
     lower_count(l);
     l->now.b.loc = lower_here(l);
     return core_op2(&l->now.b, op, x, y);
 }
 
-CoreRef emit_conv(Lower *l, CoreOp op, CoreRef x, ScalarType to) {
+CoreRef lower_emit_conv(Lower *l, CoreOp op, CoreRef x, ScalarType to) {
     lower_count(l);
     l->now.b.loc = lower_here(l);
     return core_conv(&l->now.b, op, x, to);
 }
 
-// ---- bodies ---------------------------------------------------------------------------
+// ---- bodies
+// ---------------------------------------------------------------------------
 
-Mark body_open(Lower *l, const CoreRef *params, uint32_t param_count) {
+Mark lower_body_open(Lower *l, const CoreRef *params, uint32_t param_count) {
     Mark mark = {l->now.memo.trail.len, l->program->values.len};
-    if (param_count > 0) mark.first = params[0];  // they were made just before
+    if (param_count > 0) mark.first = params[0]; // they were made just before
     core_open(&l->now.b, params, param_count);
     return mark;
 }
@@ -73,25 +74,27 @@ static void undo_memo(Memo *memo, uint32_t trail) {
         map_set(&memo->map, memo->trail.data[--memo->trail.len], 0);
 }
 
-CoreBody *body_close(Lower *l, Mark mark, const CoreRef *results, uint32_t result_count) {
+CoreBody *lower_body_close(Lower *l, Mark mark, const CoreRef *results,
+                           uint32_t result_count) {
     undo_memo(&l->now.memo, mark.trail);
     return core_close(&l->now.b, results, result_count);
 }
 
-CoreRef body_outer(const Lower *l, Mark mark, CoreRef ref) {
+CoreRef lower_body_outer(const Lower *l, Mark mark, CoreRef ref) {
     return ref < mark.first || core_is_const(l->program, ref) ? ref : 0;
 }
 
-bool memo_get(const Lower *l, uint64_t key, uint64_t *item_out) {
+bool lower_memo_get(const Lower *l, uint64_t key, uint64_t *item_out) {
     return map_get(&l->now.memo.map, key, item_out) && *item_out != 0;
 }
 
-void memo_set(Lower *l, uint64_t key, uint64_t item) {
+void lower_memo_set(Lower *l, uint64_t key, uint64_t item) {
     map_set(&l->now.memo.map, key, item);
     vec_push(l->arena, &l->now.memo.trail, key);
 }
 
-// ---- failure --------------------------------------------------------------------------
+// ---- failure
+// --------------------------------------------------------------------------
 
 static bool is_small_size(const CoreProgram *program, CoreRef ref) {
     const CoreValue *value = &program->values.data[ref];
@@ -113,7 +116,7 @@ static bool scalar_may_fail(const CoreProgram *program, const CoreStm *stm) {
 static bool bodies_may_fail(const CoreProgram *program, const CoreStm *stm) {
     for (uint32_t i = 0; i < stm->body_count; i++)
         for (uint32_t s = 0; s < stm->bodies[i]->stms.len; s++)
-            if (stm_may_fail(program, stm->bodies[i]->stms.data[s])) return true;
+            if (lower_stm_may_fail(program, stm->bodies[i]->stms.data[s])) return true;
     return false;
 }
 
@@ -128,7 +131,7 @@ static bool order2_may_fail(const CoreProgram *program, const CoreStm *stm) {
     if (stm->op == OP_GENERATE) {
         for (uint32_t i = 0; i < given; i++)
             if (!is_small_size(program, stm->args[i])) return true;
-        if (stm->arg_count > given) return true;  // rows
+        if (stm->arg_count > given) return true; // rows
     } else if (stm->op == OP_MAP) {
         if (given != 1 || stm->arg_count > given) return true;
     } else if (stm->op == OP_REDUCE || stm->op == OP_SCAN) {
@@ -139,17 +142,16 @@ static bool order2_may_fail(const CoreProgram *program, const CoreStm *stm) {
     return bodies_may_fail(program, stm);
 }
 
-bool stm_may_fail(const CoreProgram *program, const CoreStm *stm) {
+bool lower_stm_may_fail(const CoreProgram *program, const CoreStm *stm) {
     switch (core_op_info[stm->op].kind) {
-    case KIND_SCALAR1: case KIND_SCALAR2: case KIND_SCALAR3:
-        return scalar_may_fail(program, stm);
-    case KIND_ORDER2:
-        return order2_may_fail(program, stm);
+    case KIND_SCALAR1:
+    case KIND_SCALAR2:
+    case KIND_SCALAR3: return scalar_may_fail(program, stm);
+    case KIND_ORDER2: return order2_may_fail(program, stm);
     case KIND_CONTROL:
         if (stm->op == OP_IF || stm->op == OP_FOR) return bodies_may_fail(program, stm);
-        return stm->op != OP_GUARD;  // a while may not end; a trace is seen
-    case KIND_ARRAY:
-        break;
+        return stm->op != OP_GUARD; // a while may not end; a trace is seen
+    case KIND_ARRAY: break;
     }
     if ((core_op_info[stm->op].flags & OP_FAILS) == 0) return false;
     if (stm->op == OP_ARRAY) return any_rank(program, stm->args, stm->arg_count);
@@ -158,13 +160,14 @@ bool stm_may_fail(const CoreProgram *program, const CoreStm *stm) {
     return true;
 }
 
-// ---- what is known of core values -----------------------------------------------------
+// ---- what is known of core values
+// -----------------------------------------------------
 
-CoreType ref_type(const Lower *l, CoreRef ref) {
+CoreType lower_ref_type(const Lower *l, CoreRef ref) {
     return core_type(l->program, ref);
 }
 
-bool ref_is_const(const Lower *l, CoreRef ref, int64_t *value_out) {
+bool lower_ref_is_const(const Lower *l, CoreRef ref, int64_t *value_out) {
     const CoreValue *value = &l->program->values.data[ref];
     if (!value->is_const) return false;
     ScalarType type = (ScalarType)value->type.elem;
@@ -175,45 +178,46 @@ bool ref_is_const(const Lower *l, CoreRef ref, int64_t *value_out) {
     return true;
 }
 
-void ref_name(Lower *l, CoreRef ref, Sym name) {
+void lower_ref_name(Lower *l, CoreRef ref, Sym name) {
     CoreValue *value = &l->program->values.data[ref];
     if (!value->is_const && value->name == 0) value->name = name;
 }
 
-RefInfo *ref_info(Lower *l, CoreRef ref) {
+RefInfo *lower_ref_info(Lower *l, CoreRef ref) {
     while (l->refs.len <= ref) vec_push(l->arena, &l->refs, (RefInfo){0});
     return &l->refs.data[ref];
 }
 
-CoreRef ref_known_dim(Lower *l, CoreRef ref, uint32_t axis) {
-    const RefInfo *info = ref_info(l, ref);
+CoreRef lower_ref_known_dim(Lower *l, CoreRef ref, uint32_t axis) {
+    const RefInfo *info = lower_ref_info(l, ref);
     return info->dims == NULL ? 0 : info->dims[axis];
 }
 
-void ref_set_dim(Lower *l, CoreRef ref, uint32_t axis, CoreRef dim) {
+void lower_ref_set_dim(Lower *l, CoreRef ref, uint32_t axis, CoreRef dim) {
     if (dim == 0) return;
-    RefInfo *info = ref_info(l, ref);
+    RefInfo *info = lower_ref_info(l, ref);
     if (info->dims == NULL)
-        info->dims = arena_array(l->arena, CoreRef, ref_type(l, ref).rank);
+        info->dims = arena_array(l->arena, CoreRef, lower_ref_type(l, ref).rank);
     info->dims[axis] = dim;
 }
 
-void ref_copy_dims(Lower *l, CoreRef to, uint32_t to_axis, CoreRef from,
-                   uint32_t from_axis, uint32_t count) {
+void lower_ref_copy_dims(Lower *l, CoreRef to, uint32_t to_axis, CoreRef from,
+                         uint32_t from_axis, uint32_t count) {
     for (uint32_t i = 0; i < count; i++)
-        ref_set_dim(l, to, to_axis + i, ref_known_dim(l, from, from_axis + i));
+        lower_ref_set_dim(l, to, to_axis + i,
+                          lower_ref_known_dim(l, from, from_axis + i));
 }
 
-CoreRef ref_dim(Lower *l, CoreRef ref, uint32_t axis) {
-    CoreRef known = ref_known_dim(l, ref, axis);
+CoreRef lower_ref_dim(Lower *l, CoreRef ref, uint32_t axis) {
+    CoreRef known = lower_ref_known_dim(l, ref, axis);
     if (known != 0) return known;
     uint64_t key = MEMO_DIM | (uint64_t)ref << 8 | axis, found;
-    if (memo_get(l, key, &found)) return (CoreRef)found;
+    if (lower_memo_get(l, key, &found)) return (CoreRef)found;
     CoreType type = {SCALAR_I64, 0};
-    CoreStm *stm = emit(l, OP_DIM, &ref, 1, &type, 1);
+    CoreStm *stm = lower_emit(l, OP_DIM, &ref, 1, &type, 1);
     int32_t attr = (int32_t)axis;
     core_set_attrs(&l->now.b, stm, &attr, 1);
-    ref_info(l, stm->outs[0])->is_size = true;
-    memo_set(l, key, stm->outs[0]);
+    lower_ref_info(l, stm->outs[0])->is_size = true;
+    lower_memo_set(l, key, stm->outs[0]);
     return stm->outs[0];
 }

@@ -7,7 +7,7 @@
 
 enum { FEW = 8 };
 
-Frame *frame_new(Lower *l, Frame *parent) {
+Frame *lower_frame_new(Lower *l, Frame *parent) {
     Frame *frame = arena_new(l->arena, Frame);
     frame->parent = parent;
     if (parent != NULL) {
@@ -55,34 +55,35 @@ static uint64_t unknown_key(uint32_t id) {
     return (uint64_t)id * 2 + 1;
 }
 
-void frame_bind(Lower *l, Frame *frame, const Binding *binding, Value *value) {
+void lower_frame_bind(Lower *l, Frame *frame, const Binding *binding, Value *value) {
     bind(l, frame, address(binding), value);
 }
 
-Value *frame_value(const Frame *frame, const Binding *binding) {
+Value *lower_frame_value(const Frame *frame, const Binding *binding) {
     return find(frame, address(binding));
 }
 
-void frame_bind_type(Lower *l, Frame *frame, const TypeVar *var, LType *type) {
+void lower_frame_bind_type(Lower *l, Frame *frame, const TypeVar *var, LType *type) {
     bind(l, frame, address(var), type);
 }
 
-LType *frame_type(const Frame *frame, const TypeVar *var) {
+LType *lower_frame_type(const Frame *frame, const TypeVar *var) {
     return find(frame, address(var));
 }
 
-void frame_bind_size(Lower *l, Frame *frame, const Binding *binding, SizeEntry entry) {
+void lower_frame_bind_size(Lower *l, Frame *frame, const Binding *binding,
+                           SizeEntry entry) {
     bind(l, frame, address(binding), arena_copy(l->arena, &entry, sizeof entry));
 }
 
-SizeEntry *frame_size(const Frame *frame, const Binding *binding) {
+SizeEntry *lower_frame_size(const Frame *frame, const Binding *binding) {
     return find(frame, address(binding));
 }
 
-void frame_bind_unknown(Lower *l, Frame *frame, uint32_t id, SizeEntry entry) {
+void lower_frame_bind_unknown(Lower *l, Frame *frame, uint32_t id, SizeEntry entry) {
     bind(l, frame, unknown_key(id), arena_copy(l->arena, &entry, sizeof entry));
 }
 
-SizeEntry *frame_unknown(const Frame *frame, uint32_t id) {
+SizeEntry *lower_frame_unknown(const Frame *frame, uint32_t id) {
     return find(frame, unknown_key(id));
 }

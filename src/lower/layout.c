@@ -15,7 +15,7 @@ static uint64_t structure_hash(LayoutKind kind, const Layout *const *parts,
     uint64_t hash = (uint64_t)kind + 1;
     for (uint32_t i = 0; i < count; i++)
         hash = (hash ^ parts[i]->id) * 0x9e3779b97f4a7c15u + (hash >> 31);
-    return (hash | 1) << 1;  // never 0
+    return (hash | 1) << 1; // never 0
 }
 
 static bool has_structure(const Layout *layout, LayoutKind kind,
@@ -73,21 +73,15 @@ static void lay_out(Lower *l, Layout *layout) {
     case LAYOUT_SCALAR:
         layout->leaves[layout->leaf_count++] = (CoreType){(uint8_t)layout->scalar, 0};
         break;
-    case LAYOUT_ARRAY:
-        add_leaves(layout, layout->parts[0], 1);
-        break;
+    case LAYOUT_ARRAY: add_leaves(layout, layout->parts[0], 1); break;
     case LAYOUT_RECORD:
         for (uint32_t i = 0; i < layout->part_count; i++)
             add_leaves(layout, layout->parts[i], 0);
         if (layout->part_count == 0)
             layout->leaves[layout->leaf_count++] = (CoreType){SCALAR_BOOL, 0};
         break;
-    case LAYOUT_SUM:
-        lay_out_sum(l, layout);
-        break;
-    case LAYOUT_FUN:
-        layout->has_fun = true;
-        break;
+    case LAYOUT_SUM: lay_out_sum(l, layout); break;
+    case LAYOUT_FUN: layout->has_fun = true; break;
     }
     for (uint32_t i = 0; i < layout->leaf_count; i++) {
         if (layout->leaves[i].rank > CORE_MAX_RANK) lower_fail(l, LOWER_RANK, STR(""));
@@ -122,40 +116,44 @@ static const Layout *intern(Lower *l, LayoutKind kind, const Layout *const *part
     return layout;
 }
 
-const Layout *layout_scalar(Lower *l, ScalarType scalar) {
+const Layout *lower_layout_scalar(Lower *l, ScalarType scalar) {
     if (l->scalars[scalar] == NULL)
         l->scalars[scalar] = add_layout(l, LAYOUT_SCALAR, scalar, NULL, 0);
     return l->scalars[scalar];
 }
 
-const Layout *layout_fun(Lower *l) {
+const Layout *lower_layout_fun(Lower *l) {
     if (l->fun_layout == NULL)
         l->fun_layout = add_layout(l, LAYOUT_FUN, SCALAR_BOOL, NULL, 0);
     return l->fun_layout;
 }
 
-const Layout *layout_array(Lower *l, const Layout *elem) {
+const Layout *lower_layout_array(Lower *l, const Layout *elem) {
     return intern(l, LAYOUT_ARRAY, &elem, 1);
 }
 
-const Layout *layout_record(Lower *l, const Layout *const *parts, uint32_t count) {
+const Layout *lower_layout_record(Lower *l, const Layout *const *parts,
+                                  uint32_t count) {
     return intern(l, LAYOUT_RECORD, parts, count);
 }
 
-// ---- types ----------------------------------------------------------------------------
+// ---- types
+// ----------------------------------------------------------------------------
 
-static const Layout *layout_fields(Lower *l, const Frame *frame, const FieldVec *fields) {
+static const Layout *layout_fields(Lower *l, const Frame *frame,
+                                   const FieldVec *fields) {
     const Layout **parts = arena_array(l->arena, const Layout *, fields->len);
     for (uint32_t i = 0; i < fields->len; i++)
-        parts[i] = layout_of(l, frame, fields->data[i].type);
-    return layout_record(l, parts, fields->len);
+        parts[i] = lower_layout_of(l, frame, fields->data[i].type);
+    return lower_layout_record(l, parts, fields->len);
 }
 
-static const Layout *layout_payload(Lower *l, const Frame *frame, const TypeVec *types) {
+static const Layout *layout_payload(Lower *l, const Frame *frame,
+                                    const TypeVec *types) {
     const Layout **parts = arena_array(l->arena, const Layout *, types->len);
     for (uint32_t i = 0; i < types->len; i++)
-        parts[i] = layout_of(l, frame, types->data[i]);
-    return layout_record(l, parts, types->len);
+        parts[i] = lower_layout_of(l, frame, types->data[i]);
+    return lower_layout_record(l, parts, types->len);
 }
 
 static const Layout *layout_ctors(Lower *l, const Frame *frame, const CtorVec *ctors) {
@@ -165,40 +163,34 @@ static const Layout *layout_ctors(Lower *l, const Frame *frame, const CtorVec *c
     return intern(l, LAYOUT_SUM, parts, ctors->len);
 }
 
-const Layout *layout_of(Lower *l, const Frame *frame, Type *type) {
+const Layout *lower_layout_of(Lower *l, const Frame *frame, Type *type) {
     if (stack_is_low(&l->cx->stack)) lower_too_large(l, LOWER_TOO_DEEP);
     type = type_reveal(type);
     switch (type->kind) {
-    case TYPE_SCALAR:
-        return layout_scalar(l, type->as.scalar);
+    case TYPE_SCALAR: return lower_layout_scalar(l, type->as.scalar);
     case TYPE_ARRAY: {
         if (size_resolve(type->as.array.size)->kind == SIZE_RAGGED)
             lower_fail(l, LOWER_UNSUPPORTED, STR("a ragged array"));
-        const Layout *elem = layout_of(l, frame, type->as.array.elem);
+        const Layout *elem = lower_layout_of(l, frame, type->as.array.elem);
         if (elem->has_fun) lower_fail(l, LOWER_FUNCTION, STR("stored in an array"));
-        return layout_array(l, elem);
+        return lower_layout_array(l, elem);
     }
-    case TYPE_RECORD:
-        return layout_fields(l, frame, &type->as.record);
-    case TYPE_SUM:
-        return layout_ctors(l, frame, &type->as.sum);
-    case TYPE_FUN:
-        return layout_fun(l);
+    case TYPE_RECORD: return layout_fields(l, frame, &type->as.record);
+    case TYPE_SUM: return layout_ctors(l, frame, &type->as.sum);
+    case TYPE_FUN: return lower_layout_fun(l);
     case TYPE_VAR: {
-        const LType *bound = frame_type(frame, type->as.var);
+        const LType *bound = lower_frame_type(frame, type->as.var);
         // What nothing determines may be anything: unit.
-        return bound != NULL ? bound->layout : layout_record(l, NULL, 0);
+        return bound != NULL ? bound->layout : lower_layout_record(l, NULL, 0);
     }
-    case TYPE_ABS:
-        lower_fail(l, LOWER_UNSUPPORTED, STR("a type without a definition"));
-    case TYPE_STREAM:
-        lower_fail(l, LOWER_UNSUPPORTED, STR("a stream"));
+    case TYPE_ABS: lower_fail(l, LOWER_UNSUPPORTED, STR("a type without a definition"));
+    case TYPE_STREAM: lower_fail(l, LOWER_UNSUPPORTED, STR("a stream"));
     }
     return NULL;
 }
 
-static void add_dims(Lower *l, const CoreRefs *outer, const CoreRef *own, uint32_t count,
-                     CoreRefs *out) {
+static void add_dims(Lower *l, const CoreRefs *outer, const CoreRef *own,
+                     uint32_t count, CoreRefs *out) {
     for (uint32_t i = 0; i < outer->len; i++) vec_push(l->arena, out, outer->data[i]);
     for (uint32_t i = 0; i < count; i++)
         vec_push(l->arena, out, own != NULL ? own[i] : 0);
@@ -209,7 +201,7 @@ static void dims_of(Lower *l, Frame *frame, Type *type, CoreRefs *outer, CoreRef
 // A sum's dimensions: those of the tag, then of each slot as its constructor says.
 static void sum_dims(Lower *l, Frame *frame, Type *type, const CoreRefs *outer,
                      CoreRefs *out) {
-    const Layout *sum = layout_of(l, frame, type);
+    const Layout *sum = lower_layout_of(l, frame, type);
     CoreRef **own = arena_array(l->arena, CoreRef *, sum->leaf_count);
     for (uint32_t c = 0; c < sum->part_count; c++) {
         CoreRefs payload = {0}, none = {0};
@@ -228,7 +220,7 @@ static void sum_dims(Lower *l, Frame *frame, Type *type, const CoreRefs *outer,
 
 static void var_dims(Lower *l, const Frame *frame, const TypeVar *var,
                      const CoreRefs *outer, CoreRefs *out) {
-    const LType *bound = frame_type(frame, var);
+    const LType *bound = lower_frame_type(frame, var);
     if (bound == NULL) {
         add_dims(l, outer, NULL, 0, out);
         return;
@@ -241,14 +233,13 @@ static void var_dims(Lower *l, const Frame *frame, const TypeVar *var,
 }
 
 // Appends the dimensions of every leaf of the type, those of `outer` in front.
-static void dims_of(Lower *l, Frame *frame, Type *type, CoreRefs *outer, CoreRefs *out) {
+static void dims_of(Lower *l, Frame *frame, Type *type, CoreRefs *outer,
+                    CoreRefs *out) {
     type = type_reveal(type);
     switch (type->kind) {
-    case TYPE_SCALAR:
-        add_dims(l, outer, NULL, 0, out);
-        return;
+    case TYPE_SCALAR: add_dims(l, outer, NULL, 0, out); return;
     case TYPE_ARRAY:
-        vec_push(l->arena, outer, size_ref(l, frame, type->as.array.size));
+        vec_push(l->arena, outer, lower_size_ref(l, frame, type->as.array.size));
         dims_of(l, frame, type->as.array.elem, outer, out);
         outer->len--;
         return;
@@ -257,19 +248,16 @@ static void dims_of(Lower *l, Frame *frame, Type *type, CoreRefs *outer, CoreRef
             dims_of(l, frame, type->as.record.data[i].type, outer, out);
         if (type->as.record.len == 0) add_dims(l, outer, NULL, 0, out);
         return;
-    case TYPE_SUM:
-        sum_dims(l, frame, type, outer, out);
-        return;
-    case TYPE_VAR:
-        var_dims(l, frame, type->as.var, outer, out);
-        return;
-    case TYPE_FUN: case TYPE_ABS: case TYPE_STREAM:
-        return;
+    case TYPE_SUM: sum_dims(l, frame, type, outer, out); return;
+    case TYPE_VAR: var_dims(l, frame, type->as.var, outer, out); return;
+    case TYPE_FUN:
+    case TYPE_ABS:
+    case TYPE_STREAM: return;
     }
 }
 
-LType ltype_of(Lower *l, Frame *frame, Type *type) {
-    LType result = {.layout = layout_of(l, frame, type)};
+LType lower_ltype_of(Lower *l, Frame *frame, Type *type) {
+    LType result = {.layout = lower_layout_of(l, frame, type)};
     if (result.layout->dim_count == 0) return result;
     CoreRefs outer = {0}, dims = {0};
     dims_of(l, frame, type, &outer, &dims);

@@ -14,12 +14,13 @@
 //   if true {A} {B}                  A              (and B for false)
 //   for, while: state that every     its initial value
 //     iteration hands on unchanged
+//   for 0 s                          s
 //   map result that is one of the    the array itself, for scalar rows of one array
 //     params
 //
-// Termination: every rule removes a statement, a token, a constant's operator or a
-// piece of state, and none adds one, but `not` for an if. One walk applies each where
-// it can; what that uncovers further up is left to the next run.
+// Termination: every rule removes a statement, a token or uses of a statement's results,
+// and none adds one, save `not` for used results of an if, which then are unused. The
+// walk is repeated until it finds nothing.
 #include "core/rules.h"
 #include "opt/passes.h"
 #include "opt/rewrite.h"
@@ -103,6 +104,12 @@ static bool visit_reverse(Rewrite *rw, CoreStm *stm) {
 
 // ---- control ----------------------------------------------------------------------------------
 
+// Whether the result was used when this round began. Unused ones must not be given
+// new statements, or the rounds would never end.
+static bool is_used(const Rewrite *rw, const CoreStm *stm, uint32_t out) {
+    return stm->outs[out] < rw->use_count && rw->uses[stm->outs[out]] > 0;
+}
+
 static bool visit_if(Rewrite *rw, CoreStm *stm) {
     const CoreProgram *p = rw->program;
     const CoreBody *yes = stm->bodies[0], *no = stm->bodies[1];
@@ -115,33 +122,33 @@ static bool visit_if(Rewrite *rw, CoreStm *stm) {
         if (a == b) rewrite_set(rw, stm->outs[i], a);  // bound outside both bodies
         if (is_bool_const(p, a, true) && is_bool_const(p, b, false))
             rewrite_set(rw, stm->outs[i], stm->args[0]);
-        if (is_bool_const(p, a, false) && is_bool_const(p, b, true))
+        if (is_bool_const(p, a, false) && is_bool_const(p, b, true) && is_used(rw, stm, i))
             rewrite_set(rw, stm->outs[i], core_op1(&rw->builder, OP_NOT, stm->args[0]));
     }
     return false;
 }
 
-// State that is handed on unchanged. `first` is where the state starts in args and in
-// the params of the body.
-static bool visit_loop(Rewrite *rw, CoreStm *stm) {
+// State that every iteration hands on unchanged means its initial value, inside the
+// loop and after it. Inside, this must be known before the bodies are rebuilt.
+void opt_normalise_enter(Rewrite *rw, const CoreStm *stm, const CoreBody *entered) {
+    if (stm->op != OP_FOR && stm->op != OP_WHILE) return;
     uint32_t first = stm->op == OP_FOR;
-    CoreBody *body = stm->bodies[stm->body_count - 1];
-    bool found = false;
-    for (uint32_t i = 0; i < stm->out_count; i++) {
-        CoreRef init = stm->args[first + i];
-        if (body->results[i] != body->params[first + i] && body->results[i] != init)
-            continue;
-        if (rewrite_get(rw, body->params[first + i]) == init) continue;
-        for (uint32_t j = 0; j < stm->body_count; j++)
-            rewrite_set(rw, stm->bodies[j]->params[first + i], init);
-        rewrite_set(rw, stm->outs[i], init);
-        found = true;
-    }
-    if (!found) return false;
-    // The bodies were rebuilt before this was known: rebuild them with it.
-    CoreStm *again = rewrite_again(rw, stm);
-    core_append(&rw->builder, again);
-    return true;
+    const CoreBody *step = stm->bodies[stm->body_count - 1];
+    for (uint32_t i = 0; i < stm->out_count; i++)
+        if (step->results[i] == step->params[first + i])
+            rewrite_set(rw, entered->params[first + i], stm->args[first + i]);
+}
+
+static bool visit_loop(Rewrite *rw, CoreStm *stm) {
+    const CoreProgram *p = rw->program;
+    uint32_t first = stm->op == OP_FOR;
+    bool never_runs = first == 1 && core_is_const(p, stm->args[0]) &&
+                      !opt_is_positive(p, stm->args[0]);
+    const CoreBody *step = stm->bodies[stm->body_count - 1];
+    for (uint32_t i = 0; i < stm->out_count; i++)
+        if (never_runs || step->results[i] == stm->args[first + i])
+            rewrite_set(rw, stm->outs[i], stm->args[first + i]);
+    return never_runs;
 }
 
 static bool visit_map(Rewrite *rw, CoreStm *stm) {
@@ -154,7 +161,7 @@ static bool visit_map(Rewrite *rw, CoreStm *stm) {
     return false;
 }
 
-static bool visit(Rewrite *rw, CoreStm *stm) {
+bool opt_normalise_stm(Rewrite *rw, CoreStm *stm) {
     if (core_op_operands(stm->op) != 0) return visit_scalar(rw, stm);
     switch ((int)stm->op) {
     case OP_GUARD: return visit_guard(rw, stm);
@@ -169,9 +176,18 @@ static bool visit(Rewrite *rw, CoreStm *stm) {
     return false;
 }
 
-bool opt_normalise(CoreProgram *program) {
+static bool normalise_once(CoreProgram *program) {
     Rewrite rw = rewrite_new(program);
-    rw.visit = visit;
+    rw.visit = opt_normalise_stm;
+    rw.enter = opt_normalise_enter;
+    rw.use_count = program->values.len;
+    rw.uses = opt_count_uses(program);
     rewrite_all(&rw);
     return rw.changed;
+}
+
+bool opt_normalise(CoreProgram *program) {
+    bool changed = normalise_once(program);
+    for (bool more = changed; more;) more = normalise_once(program);
+    return changed;
 }

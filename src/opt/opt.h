@@ -8,7 +8,7 @@
 #include "core/core.h"
 
 typedef enum OptPass {
-#define PASS(name, text, stage0, on, summary) OPT_##name,
+#define PASS(name, fun, stage0, on, summary) OPT_##name,
 #include "opt/passes.def"
 #undef PASS
     OPT_COUNT

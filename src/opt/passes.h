@@ -6,11 +6,8 @@
 
 #include "core/core.h"
 
-bool opt_inline(CoreProgram *program);
-bool opt_normalise(CoreProgram *program);
-bool opt_dce(CoreProgram *program);
-bool opt_stamp(CoreProgram *program);
-bool opt_contract(CoreProgram *program);
-bool opt_simplify(CoreProgram *program);
+#define PASS(name, fun, stage0, on, summary) bool opt_##fun(CoreProgram *program);
+#include "opt/passes.def"
+#undef PASS
 
 #endif

@@ -10,6 +10,7 @@ Rewrite rewrite_new(CoreProgram *p) {
     Rewrite rw = {.program = p, .builder = core_builder(p)};
     map_init(&rw.values, p->arena);
     map_init(&rw.stms, p->arena);
+    map_init(&rw.homes, p->arena);
     return rw;
 }
 
@@ -21,15 +22,20 @@ CoreRef rewrite_get(const Rewrite *rw, CoreRef ref) {
 
 void rewrite_set(Rewrite *rw, CoreRef from, CoreRef to) {
     to = rewrite_get(rw, to);
-    if (from == to) return;
-    map_set(&rw->values, from, to);
-    rw->changed = true;
+    if (from != to) map_set(&rw->values, from, to);
 }
 
 CoreStm *rewrite_def(const Rewrite *rw, CoreRef ref) {
     uint64_t stm;
     if (ref == 0 || !map_get(&rw->stms, ref, &stm)) return NULL;
     return (CoreStm *)(uintptr_t)stm;
+}
+
+CoreStm *rewrite_def_here(const Rewrite *rw, CoreRef ref) {
+    uint64_t home;
+    const CoreBody *here = rw->builder.open.data[rw->builder.open.len - 1];
+    if (ref == 0 || !map_get(&rw->homes, ref, &home)) return NULL;
+    return home == (uint64_t)(uintptr_t)here ? rewrite_def(rw, ref) : NULL;
 }
 
 CoreStm *rewrite_copy(Rewrite *rw, const CoreStm *stm) {
@@ -52,8 +58,10 @@ static CoreRef *replace_refs(const Rewrite *rw, CoreRef *refs, uint32_t count) {
 static void note_defs(Rewrite *rw, const CoreBody *body, uint32_t first) {
     for (uint32_t i = first; i < body->stms.len; i++) {
         CoreStm *stm = body->stms.data[i];
-        for (uint32_t j = 0; j < stm->out_count; j++)
+        for (uint32_t j = 0; j < stm->out_count; j++) {
             map_set(&rw->stms, stm->outs[j], (uint64_t)(uintptr_t)stm);
+            map_set(&rw->homes, stm->outs[j], (uint64_t)(uintptr_t)body);
+        }
     }
 }
 
@@ -91,11 +99,11 @@ static CoreBody *rewrite_body(Rewrite *rw, CoreBody *body) {
     vec_push(rw->program->arena, &rw->builder.open, made);
     for (uint32_t i = 0; i < body->stms.len; i++) {
         CoreStm *stm = rebuild_stm(rw, body->stms.data[i]);
-        uint32_t before = made->stms.len;
+        rw->first_new = made->stms.len;
         rw->builder.loc = stm->loc;
         rw->builder.flags = stm->flags;
         if (rw->visit == NULL || !rw->visit(rw, stm)) core_append(&rw->builder, stm);
-        note_defs(rw, made, before);
+        note_defs(rw, made, rw->first_new);
     }
     rw->builder.open.len--;
     made->results = replace_refs(rw, body->results, body->result_count);
@@ -118,7 +126,6 @@ void rewrite_splice(Rewrite *rw, const CoreBody *body, const CoreRef *outs) {
         core_append(&rw->builder, rebuild_stm(rw, body->stms.data[i]));
     for (uint32_t i = 0; i < body->result_count; i++)
         rewrite_set(rw, outs[i], body->results[i]);
-    rw->changed = true;
 }
 
 // ---- uses -----------------------------------------------------------------------------------
@@ -146,6 +153,14 @@ static bool is_small_size(const CoreProgram *p, CoreRef ref) {
 
 static bool is_nonzero_const(const CoreProgram *p, CoreRef ref) {
     return core_is_const(p, ref) && p->values.data[ref].bits != 0;
+}
+
+bool opt_is_positive(const CoreProgram *p, CoreRef ref) {
+    const CoreValue *value = &p->values.data[ref];
+    ScalarType type = (ScalarType)value->type.elem;
+    unsigned width = scalar_info[type].bytes * 8u;
+    bool negative = scalar_is_signed(type) && (value->bits >> (width - 1) & 1) != 0;
+    return value->is_const && value->bits != 0 && !negative;
 }
 
 static bool is_nonnegative_const(const CoreProgram *p, CoreRef ref) {

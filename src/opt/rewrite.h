@@ -20,8 +20,12 @@ typedef struct Rewrite {
     void (*enter)(struct Rewrite *rw, const CoreStm *stm, const CoreBody *body);
     void (*leave)(struct Rewrite *rw, const CoreStm *stm, const CoreBody *body);
     void *data;
+    const uint32_t *uses;  // by CoreRef, at the start, for passes that ask; or NULL
+    uint32_t use_count;    // length of uses
+    uint32_t first_new;  // where in the open body the statements start that visit emits
     Map values;  // replaced CoreRef -> CoreRef
     Map stms;    // CoreRef -> the CoreStm that binds it
+    Map homes;   // CoreRef -> the open CoreBody in which that stands
 } Rewrite;
 
 Rewrite rewrite_new(CoreProgram *p);
@@ -32,6 +36,8 @@ CoreRef rewrite_get(const Rewrite *rw, CoreRef ref);
 void rewrite_set(Rewrite *rw, CoreRef from, CoreRef to);
 // The statement that binds the value, as it now is; NULL for params and constants.
 CoreStm *rewrite_def(const Rewrite *rw, CoreRef ref);
+// The same, if it stands in the innermost open body.
+CoreStm *rewrite_def_here(const Rewrite *rw, CoreRef ref);
 // A copy of the statement to change; its arrays are still shared.
 CoreStm *rewrite_copy(Rewrite *rw, const CoreStm *stm);
 // Emits the statements of a body here and makes `outs` mean its results. The body's
@@ -41,11 +47,18 @@ void rewrite_splice(Rewrite *rw, const CoreBody *body, const CoreRef *outs);
 // How often each value is used in the program, by CoreRef; in the program's arena.
 uint32_t *opt_count_uses(const CoreProgram *p);
 
+// Whether it is an integer constant above 0.
+bool opt_is_positive(const CoreProgram *p, CoreRef ref);
 // Whether running the statement may raise an error or never end. Errors of its bodies
 // count; that memory may run out does not.
 bool opt_may_fail(const CoreProgram *p, const CoreStm *stm);
 // Whether it also must stay because somebody watches (TRACE), here or in a body.
 bool opt_is_effect(const CoreProgram *p, const CoreStm *stm);
+
+// The rules of normalise.c for one statement, and their hook before its bodies. They
+// want uses.
+bool opt_normalise_stm(Rewrite *rw, CoreStm *stm);
+void opt_normalise_enter(Rewrite *rw, const CoreStm *stm, const CoreBody *body);
 
 // Drops what no result needs. With keep_effects, statements that may fail count as
 // needed, as they do after stage 0 (dce.c).

@@ -320,7 +320,7 @@ static void lex_string_extent(Lexer *lexer, Token *token) {
     lexer->errors++;
     Span span = {token->start, number_at(lexer, lexer->at)};
     Diag *diag = diag_error(&lexer->cx->diags, span, &syntax_diags[SYNTAX_OPEN_STRING]);
-    diag_hint(&lexer->cx->diags, diag, "close it with `\"`; a line break is written \\n");
+    diag_hint(&lexer->cx->diags, diag, "close it with \"; a line break is written \\n");
 }
 
 // ---- bytes that start no token ---------------------------------------------------
@@ -378,12 +378,16 @@ static void skip_bad(Lexer *lexer) {
     const char *start = lexer->at;
     size_t len = str_utf8((Str){start, (size_t)(lexer->end - start)});
     const char *end = start + (len == 0 ? 1 : len);
-    report_character(lexer, (Span){number_at(lexer, start), number_at(lexer, end)}, len);
-    if (len == 0)
-        while (end < lexer->end && str_utf8((Str){end, (size_t)(lexer->end - end)}) == 0)
-            end++;
+    Span span = {number_at(lexer, start), number_at(lexer, end)};
+    report_character(lexer, span, len);
+    while (len == 0 && end < lexer->end &&
+           str_utf8((Str){end, (size_t)(lexer->end - end)}) == 0)
+        end++;
     while (*start == '\0' && end < lexer->end && *end == '\0') end++;
     lexer->at = end;
+    if (lexer->errors < SYNTAX_MOST_ERRORS) return;
+    diag_error(&lexer->cx->diags, span, &syntax_diags[SYNTAX_TOO_MANY]);
+    lexer->at = lexer->end;
 }
 
 // ---- tokens ----------------------------------------------------------------------
@@ -460,30 +464,35 @@ static void lex_token(Lexer *lexer, Token *token) {
     }
 }
 
-Token lex_next(Lexer *lexer) {
+void lex_next(Lexer *lexer, Token *token_out) {
     const char *before = lexer->at;
     for (;;) {
         skip_blanks(lexer);
-        Token token = {.kind = TOK_END,
-                       .start = number_at(lexer, lexer->at),
-                       .after_space = lexer->at != before,
-                       .first_on_line = lexer->at_line_start,
-                       .column = (uint32_t)(lexer->at - lexer->line),
-                       .doc = lexer->doc};
-        token.end = token.start;
-        if (lexer->at == lexer->end) return token;
+        // Field by field, in place: a token copied right after it is written in parts
+        // stalls the processor.
+        Token *token = token_out;
+        token->kind = TOK_END;
+        token->level = 0;
+        token->right = false;
+        token->after_space = lexer->at != before;
+        token->first_on_line = lexer->at_line_start;
+        token->start = token->end = token->own_start = number_at(lexer, lexer->at);
+        token->column = (uint32_t)(lexer->at - lexer->line);
+        token->sym = 0;
+        token->doc = lexer->doc;
+        if (lexer->at == lexer->end) return;
         const char *start = lexer->at;
         lexer->after_dot = lexer->after_dot && start == before;
-        lex_token(lexer, &token);
+        lex_token(lexer, token);
         if (lexer->at == start) {
             skip_bad(lexer);
             continue;
         }
-        token.end = number_at(lexer, lexer->at);
-        lexer->after_dot = token.kind == TOK_DOT;
+        token->end = number_at(lexer, lexer->at);
+        lexer->after_dot = token->kind == TOK_DOT;
         lexer->at_line_start = false;
         lexer->any_token = true;
         lexer->doc = (Span){0, 0};
-        return token;
+        return;
     }
 }

@@ -16,6 +16,8 @@ typedef enum TokenKind {
     TOK_COUNT
 } TokenKind;
 
+enum { SYNTAX_MOST_ERRORS = 50 };  // in one file
+
 enum {
     LEVEL_BACKQUOTE = 1,  // x `f` y
     LEVEL_WITH = 2,       // a with [i] = v
@@ -52,7 +54,7 @@ typedef struct Lexer {
 } Lexer;
 
 void lex_init(Lexer *lexer, Cx *cx, const Source *source);
-Token lex_next(Lexer *lexer);
+void lex_next(Lexer *lexer, Token *token_out);
 Str lex_text(const Lexer *lexer, Span span);
 // How messages show a kind of token, and the text of a keyword or bracket.
 const char *lex_kind_text(TokenKind kind);

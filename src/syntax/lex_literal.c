@@ -184,7 +184,8 @@ Lit lex_number(Lexer *lexer, const Token *token) {
     if (text.len > 2 && text.ptr[0] == '0' && (text.ptr[1] | 32) == 'r') {
         size_t end = read_roman(text, &lit);
         Str suffix = {text.ptr + end, text.len - end};
-        const char *fault = end == 2 ? "it has no digits" : suffix_fault(suffix, false, 0);
+        const char *fault = suffix_fault(suffix, false, 0);
+        if (end == 2) fault = "it has no digits";
         if (fault != NULL) bad_number(lexer, token, fault);
         lit.suffix = sym_intern(&lexer->cx->syms, suffix);
         return lit;
@@ -303,7 +304,8 @@ Lit lex_char(Lexer *lexer, const Token *token) {
     }
     if (!is_closed || at != body.len || point > LAST_POINT) {
         lexer->errors++;
-        diag_error(&lexer->cx->diags, token_span(token), &syntax_diags[SYNTAX_BAD_CHAR]);
+        diag_error(&lexer->cx->diags, token_span(token),
+                   &syntax_diags[SYNTAX_BAD_CHAR]);
         return lit;
     }
     lit.bits = point;

@@ -13,7 +13,7 @@
 void parse_start(Parser *p, Cx *cx, const Source *source) {
     *p = (Parser){.cx = cx, .first_diag = cx->diags.error_count};
     lex_init(&p->lexer, cx, source);
-    p->tok = lex_next(&p->lexer);
+    lex_next(&p->lexer, &p->tok);
     p->prev_end = p->tok.start;
 }
 
@@ -23,7 +23,7 @@ void parse_next(Parser *p) {
     if (p->tok.kind == TOK_BRACE_CLOSE && p->braces > 0) p->braces--;
     p->prev_end = p->tok.end;
     if (p->ahead_len == 0) {
-        p->tok = lex_next(&p->lexer);
+        lex_next(&p->lexer, &p->tok);
         return;
     }
     p->tok = p->ahead[0];
@@ -31,10 +31,10 @@ void parse_next(Parser *p) {
     for (uint32_t i = 0; i < p->ahead_len; i++) p->ahead[i] = p->ahead[i + 1];
 }
 
-Token parse_peek(Parser *p, uint32_t n) {
-    if (p->panic) return p->tok;
-    while (p->ahead_len < n) p->ahead[p->ahead_len++] = lex_next(&p->lexer);
-    return p->ahead[n - 1];
+const Token *parse_peek(Parser *p, uint32_t n) {
+    if (p->panic) return &p->tok;
+    while (p->ahead_len < n) lex_next(&p->lexer, &p->ahead[p->ahead_len++]);
+    return &p->ahead[n - 1];
 }
 
 bool parse_accept(Parser *p, TokenKind kind) {
@@ -120,6 +120,11 @@ static const struct Word {
     {"not", "the logical operators are &&, || and !"},
     {"++", "there is no increment: write x + 1"},
     {"=>", "write ->"},
+    {"?", "a choice is written if c then a else b"},
+    {"|", "constructors are written #a | #b, cases of a match case p -> e"},
+    {"for", "a loop is written loop x = e for i < n do ..."},
+    {"while", "a loop is written loop x = e while c do ..."},
+    {";", "nothing ends or separates bindings: leave the ; out"},
     {"<-", "an update is written a with [i] = v, a binding let x = e"},
     {":=", "an update is written a with [i] = v, a binding let x = e"},
 };
@@ -133,9 +138,13 @@ static void hint_by_token(Parser *p, Diag *diag, const Token *found) {
     if (found->kind == TOK_OPERATOR && text.len > 2 && memcmp(text.ptr, "->", 2) == 0)
         diag_hint(diags, diag, "`%.*s` is read as one operator: put a space after ->",
                   STR_ARG(text));
-    if (found->kind == TOK_OPERATOR && text.len > 1 && text.ptr[0] == '=')
+    if (found->kind == TOK_OPERATOR && text.len > 1 && text.ptr[0] == '=' &&
+        text.ptr[1] != '=')
         diag_hint(diags, diag, "`%.*s` is read as one operator: put a space after =",
                   STR_ARG(text));
+    if (found->kind == TOK_BACKSLASH || found->kind == TOK_IF ||
+        found->kind == TOK_LET || found->kind == TOK_LOOP || found->kind == TOK_MATCH)
+        diag_hint(diags, diag, "an argument such as this one needs parentheses");
     if (found->kind == TOK_TICK)
         diag_hint(diags, diag, "characters are quoted as 'a', strings as \"text\"");
     Span slashes = p->lexer.slashes;
@@ -158,26 +167,23 @@ Diag *parse_unexpected(Parser *p, const char *expected) {
     return diag;
 }
 
-void parse_close(Parser *p, TokenKind kind, Token opener) {
-    if (parse_accept(p, kind)) return;
+Diag *parse_close(Parser *p, TokenKind kind, Token opener) {
+    if (parse_accept(p, kind)) return NULL;
     Token found = p->tok;
     if (is_silent(p)) {
         parse_give_up(p);
-        return;
+        return arena_new(p->cx->arena, Diag);
     }
+    const char *open_text = lex_kind_text((TokenKind)opener.kind);
     Diag *diag = diag_error(&p->cx->diags, token_span(&found),
                             &syntax_diags[SYNTAX_UNCLOSED], lex_kind_text(kind),
-                            lex_kind_text((TokenKind)opener.kind), parse_show(p, &found));
+                            open_text, parse_show(p, &found));
     diag_note(&p->cx->diags, diag, token_span(&opener), "it was opened here");
-    if (found.kind == TOK_EQUALS)
-        diag_hint(&p->cx->diags, diag, "equality is written ==");
     if (found.kind == TOK_SEMICOLON)
         diag_hint(&p->cx->diags, diag, "parts are separated by commas");
-    if (found.kind == TOK_BACKSLASH || found.kind == TOK_IF || found.kind == TOK_LET ||
-        found.kind == TOK_LOOP || found.kind == TOK_MATCH)
-        diag_hint(&p->cx->diags, diag, "put the argument in parentheses");
-    hint_by_token(p, diag, &found);
+    else hint_by_token(p, diag, &found);
     parse_give_up(p);
+    return diag;
 }
 
 bool parse_enter(Parser *p) {
@@ -201,7 +207,8 @@ static Name take_name(Parser *p) {
 Name parse_name(Parser *p, const char *expected) {
     if (parse_at(p, TOK_NAME)) return take_name(p);
     Name none = {0, token_span(&p->tok)};
-    if (lex_is_keyword((TokenKind)p->tok.kind)) {
+    // A word that starts a line rather belongs to what follows.
+    if (lex_is_keyword((TokenKind)p->tok.kind) && !p->tok.first_on_line) {
         Str text = lex_text(&p->lexer, token_span(&p->tok));
         const char *word = str_terminated(p->cx->arena, text);
         Diag *diag = parse_fail(p, SYNTAX_RESERVED, token_span(&p->tok), word);
@@ -218,9 +225,9 @@ Name parse_name(Parser *p, const char *expected) {
 QualName parse_qual_name(Parser *p, const char *expected) {
     QualName name = {.name = parse_name(p, expected)};
     name.span = name.name.span;
-    while (parse_at(p, TOK_DOT) && parse_peek(p, 1).kind == TOK_NAME) {
+    while (parse_at(p, TOK_DOT) && parse_peek(p, 1)->kind == TOK_NAME) {
         parse_next(p);
-        vec_push(p->cx->arena, &name.quals, name.name);
+        parse_push(p, &name.quals, name.name);
         name.name = take_name(p);
         name.span.end = name.name.span.end;
     }
@@ -236,7 +243,7 @@ static void split_quals(Parser *p, const Token *token, QualName *name) {
         Str part = {text.ptr + from, at - from};
         Name qual = {sym_intern(&p->cx->syms, part),
                      {start + (uint32_t)from, start + (uint32_t)at}};
-        vec_push(p->cx->arena, &name->quals, qual);
+        parse_push(p, &name->quals, qual);
         from = at + 1;
     }
 }
@@ -274,8 +281,8 @@ Name parse_field_name(Parser *p) {
 
 bool parse_at_operator_name(Parser *p) {
     if (!parse_at(p, TOK_PAREN_OPEN)) return false;
-    TokenKind kind = (TokenKind)parse_peek(p, 1).kind;
-    return kind == TOK_OPERATOR && parse_peek(p, 2).kind == TOK_PAREN_CLOSE;
+    TokenKind kind = (TokenKind)parse_peek(p, 1)->kind;
+    return kind == TOK_OPERATOR && parse_peek(p, 2)->kind == TOK_PAREN_CLOSE;
 }
 
 static Name check_unqualified(Parser *p, QualName name) {
@@ -295,7 +302,8 @@ Name parse_operator_name(Parser *p) {
 }
 
 Name parse_infix_name(Parser *p) {
-    QualName name = parse_at(p, TOK_BACKQUOTE) ? parse_backquoted(p) : parse_operator(p);
+    bool is_word = parse_at(p, TOK_BACKQUOTE);
+    QualName name = is_word ? parse_backquoted(p) : parse_operator(p);
     return check_unqualified(p, name);
 }
 
@@ -316,7 +324,7 @@ static Attr parse_attr_body(Parser *p) {
     parse_next(p);
     while (!parse_at(p, TOK_PAREN_CLOSE)) {
         Attr arg = parse_attr_body(p);
-        vec_push(p->cx->arena, &attr.args, arg);
+        parse_push(p, &attr.args, arg);
         if (!parse_accept(p, TOK_COMMA)) break;
     }
     parse_close(p, TOK_PAREN_CLOSE, opener);

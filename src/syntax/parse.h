@@ -42,12 +42,22 @@ typedef struct Parser {
     struct { Pending *data; uint32_t len, cap; } pending;
 } Parser;
 
+// Appends to a vector of the tree. Most stay short, so they start with one place.
+#define parse_push(p, vec, ...)                                                    \
+    do {                                                                           \
+        if ((vec)->cap == 0) {                                                     \
+            (vec)->data = arena_alloc((p)->cx->arena, sizeof *(vec)->data);        \
+            (vec)->cap = 1;                                                        \
+        }                                                                          \
+        vec_push((p)->cx->arena, (vec), __VA_ARGS__);                              \
+    } while (0)
+
 // ---- tokens ----------------------------------------------------------------------
 
 void parse_start(Parser *p, Cx *cx, const Source *source);
 void parse_next(Parser *p);
-// The n-th token behind the current one, n from 1 to AHEAD.
-Token parse_peek(Parser *p, uint32_t n);
+// The n-th token behind the current one, n from 1 to AHEAD; good until the next call.
+const Token *parse_peek(Parser *p, uint32_t n);
 bool parse_accept(Parser *p, TokenKind kind);
 bool parse_at_operator(const Parser *p, const char *text);
 static inline bool parse_at(const Parser *p, TokenKind kind) {
@@ -55,8 +65,9 @@ static inline bool parse_at(const Parser *p, TokenKind kind) {
 }
 // Takes a token of this kind or complains; expected: as it reads after "expected".
 bool parse_expect(Parser *p, TokenKind kind, const char *expected);
-// Takes the bracket that closes the one at opener.
-void parse_close(Parser *p, TokenKind kind, Token opener);
+// Takes the bracket that closes the one at opener and returns NULL; else reports,
+// panics and returns what takes hints.
+Diag *parse_close(Parser *p, TokenKind kind, Token opener);
 static inline Span parse_span_from(const Parser *p, uint32_t start) {
     return (Span){start, p->prev_end > start ? p->prev_end : start};
 }

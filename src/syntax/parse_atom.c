@@ -20,6 +20,14 @@ static Exp *finish(Parser *p, Exp *exp) {
     return exp;
 }
 
+// Closes brackets around expressions.
+static void close_exp(Parser *p, TokenKind closer, Token opener) {
+    bool is_equals = parse_at(p, TOK_EQUALS);
+    Diag *diag = parse_close(p, closer, opener);
+    if (diag != NULL && is_equals)
+        diag_hint(&p->cx->diags, diag, "equality is written ==");
+}
+
 // ---- indices ---------------------------------------------------------------------
 
 static IndexExp parse_position(Parser *p) {
@@ -46,9 +54,9 @@ IndexVec parse_index(Parser *p) {
     parse_expect(p, TOK_SQUARE_OPEN, "`[` and an index");
     do {
         IndexExp dim = parse_position(p);
-        vec_push(p->cx->arena, &dims, dim);
+        parse_push(p, &dims, dim);
     } while (parse_accept(p, TOK_COMMA) && !parse_at(p, TOK_SQUARE_CLOSE));
-    parse_close(p, TOK_SQUARE_CLOSE, opener);
+    close_exp(p, TOK_SQUARE_CLOSE, opener);
     return dims;
 }
 
@@ -58,10 +66,10 @@ IndexVec parse_index(Parser *p) {
 static void parse_items(Parser *p, TokenKind closer, Token opener, ExpVec *items) {
     while (!parse_at(p, closer)) {
         Exp *item = parse_exp_inside(p);
-        vec_push(p->cx->arena, items, item);
+        parse_push(p, items, item);
         if (!parse_accept(p, TOK_COMMA)) break;
     }
-    parse_close(p, closer, opener);
+    close_exp(p, closer, opener);
 }
 
 static Exp *parse_list(Parser *p, ExpKind kind, TokenKind closer) {
@@ -75,7 +83,7 @@ static Exp *parse_list(Parser *p, ExpKind kind, TokenKind closer) {
 // ---- parentheses -----------------------------------------------------------------
 
 static bool at_prefix(Parser *p) {
-    return (parse_at_operator(p, "-") && parse_peek(p, 1).kind != TOK_PAREN_CLOSE) ||
+    return (parse_at_operator(p, "-") && parse_peek(p, 1)->kind != TOK_PAREN_CLOSE) ||
            parse_at_operator(p, "!");
 }
 
@@ -107,7 +115,7 @@ static Exp *parse_section_dot(Parser *p, Token opener) {
     } else {
         do {
             Name field = parse_field_name(p);
-            vec_push(p->cx->arena, &exp->as.fields, field);
+            parse_push(p, &exp->as.fields, field);
         } while (parse_accept(p, TOK_DOT));
     }
     parse_close(p, TOK_PAREN_CLOSE, opener);
@@ -117,7 +125,7 @@ static Exp *parse_section_dot(Parser *p, Token opener) {
 static Exp *parse_tuple_after(Parser *p, Exp *first, Token opener) {
     Exp *exp = parse_exp_node(p, EXP_TUPLE, opener.start);
     parse_next(p);
-    vec_push(p->cx->arena, &exp->as.items, first);
+    parse_push(p, &exp->as.items, first);
     parse_items(p, TOK_PAREN_CLOSE, opener, &exp->as.items);
     if (exp->as.items.len == 1)
         parse_fail(p, SYNTAX_TUPLE_OF_ONE, parse_span_from(p, opener.start), "");
@@ -143,7 +151,7 @@ static Exp *parse_paren(Parser *p) {
     }
     p->no_colon = outside;
     if (parse_at(p, TOK_COMMA)) return parse_tuple_after(p, inner, opener);
-    parse_close(p, TOK_PAREN_CLOSE, opener);
+    close_exp(p, TOK_PAREN_CLOSE, opener);
     Exp *exp = parse_exp_node(p, EXP_PAREN, opener.start);
     exp->as.inner = inner;
     if (is_section) {
@@ -158,7 +166,7 @@ static Exp *parse_paren(Parser *p) {
 
 static bool at_record(Parser *p) {
     if (!parse_at(p, TOK_NAME) && !parse_at(p, TOK_NUMBER)) return false;
-    TokenKind next = (TokenKind)parse_peek(p, 1).kind;
+    TokenKind next = (TokenKind)parse_peek(p, 1)->kind;
     if (next == TOK_EQUALS) return true;
     return parse_at(p, TOK_NAME) && (next == TOK_COMMA || next == TOK_BRACE_CLOSE);
 }
@@ -170,11 +178,12 @@ static Exp *parse_record(Parser *p, Token opener) {
         FieldExp field = {.name = parse_field_name(p)};
         if (parse_accept(p, TOK_EQUALS)) {
             field.exp = parse_exp_inside(p);
-        } else if (is_number || parse_at(p, TOK_COLON)) {
+        } else if (is_number ||
+                   (!parse_at(p, TOK_COMMA) && !parse_at(p, TOK_BRACE_CLOSE))) {
             Diag *diag = parse_unexpected(p, "`=` and the value of the field");
             diag_hint(&p->cx->diags, diag, "a record is written {x = 1, y = 2}");
         }
-        vec_push(p->cx->arena, &exp->as.record, field);
+        parse_push(p, &exp->as.record, field);
         if (!parse_accept(p, TOK_COMMA)) break;
     }
     parse_close(p, TOK_BRACE_CLOSE, opener);
@@ -190,7 +199,7 @@ static void parse_generators(Parser *p, Exp *exp) {
                       "a comprehension is written {e : x in s}, a record {x = e}");
         }
         generator.exp = parse_exp_inside(p);
-        vec_push(p->cx->arena, &exp->as.comprehension.generators, generator);
+        parse_push(p, &exp->as.comprehension.generators, generator);
     } while (parse_accept(p, TOK_SEMICOLON));
 }
 
@@ -202,7 +211,8 @@ static Exp *parse_comprehension(Parser *p, Token opener) {
     if (parse_accept(p, TOK_IF)) exp->as.comprehension.guard = parse_exp_inside(p);
     if (is_bare && !p->panic) {
         bool is_field = parse_at(p, TOK_EQUALS) || parse_at(p, TOK_COMMA);
-        Diag *diag = parse_unexpected(p, "`:` and a generator, or `if` and a condition");
+        Diag *diag =
+            parse_unexpected(p, "`:` and a generator, or `if` and a condition");
         diag_note(&p->cx->diags, diag, token_span(&opener), "it was opened here");
         diag_hint(&p->cx->diags, diag,
                   is_field ? "a record is written {x = 1, y = 2}"
@@ -234,10 +244,10 @@ static Exp *parse_var(Parser *p) {
     Exp *exp = parse_exp_node(p, EXP_VAR, p->tok.start);
     exp->as.var = parse_qual_name(p, "an expression");
     exp->span = exp->as.var.span;
-    if (!parse_at(p, TOK_DOT) || parse_peek(p, 1).kind != TOK_PAREN_OPEN) return exp;
+    if (!parse_at(p, TOK_DOT) || parse_peek(p, 1)->kind != TOK_PAREN_OPEN) return exp;
     parse_next(p);
     if (!parse_at_operator_name(p)) return parse_open(p, exp->as.var);
-    vec_push(p->cx->arena, &exp->as.var.quals, exp->as.var.name);
+    parse_push(p, &exp->as.var.quals, exp->as.var.name);
     exp->as.var.name = parse_operator_name(p);
     exp->as.var.span = parse_span_from(p, exp->span.start);
     return finish(p, exp);
@@ -279,8 +289,6 @@ static Exp *report_no_expression(Parser *p) {
     Diags *diags = &p->cx->diags;
     if (found.kind == TOK_UNDERSCORE)
         diag_hint(diags, diag, "_ is a pattern; a hole to fill in later is ???");
-    if (found.kind == TOK_BACKSLASH || found.kind == TOK_IF || found.kind == TOK_LET)
-        diag_hint(diags, diag, "put the argument in parentheses");
     if (found.kind == TOK_DEF || found.kind == TOK_ENTRY || found.kind == TOK_END)
         diag_hint(diags, diag, "the definition before this one ends too early");
     return parse_exp_node(p, EXP_HOLE, start);

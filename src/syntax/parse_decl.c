@@ -5,8 +5,6 @@
 // failed one, or to the brace that closes the module.
 #include "syntax/parse.h"
 
-enum { MOST_ERRORS = 50 };
-
 // ---- values ----------------------------------------------------------------------
 
 static void parse_body(Parser *p, Decl *decl) {
@@ -14,10 +12,15 @@ static void parse_body(Parser *p, Decl *decl) {
     if (!parse_accept(p, TOK_EQUALS)) {
         bool has_result = decl->as.val.result != NULL;
         bool is_lambda = parse_at(p, TOK_ARROW);
-        Diag *diag = parse_unexpected(p, has_result ? "`=` and the body"
-                                                    : "a parameter, `:` or `=`");
+        Diag *diag = parse_unexpected(
+            p, has_result ? "`=` and the body" : "a parameter, `:` or `=`");
         if (is_lambda)
             diag_hint(&p->cx->diags, diag, "a function is defined by def f x = e");
+        Str name = sym_str(&p->cx->syms, decl->as.val.name.sym);
+        if (name.len > 1 && name.ptr[0] == '=')
+            diag_hint(&p->cx->diags, diag,
+                      "`%.*s` is read as one operator: put a space after =",
+                      STR_ARG(name));
     }
     decl->as.val.body = parse_exp(p);
 }
@@ -38,8 +41,8 @@ static void parse_infix_def(Parser *p, Decl *decl) {
     if (p->panic) return;
     decl->as.val.name = parse_infix_name(p);
     Pat *right = parse_param(p);
-    vec_push(p->cx->arena, &decl->as.val.params, left);
-    vec_push(p->cx->arena, &decl->as.val.params, right);
+    parse_push(p, &decl->as.val.params, left);
+    parse_push(p, &decl->as.val.params, right);
     if (parse_at_param(p))
         parse_fail(p, SYNTAX_INFIX_PARAM, token_span(&p->tok), "");
     parse_body(p, decl);
@@ -52,9 +55,11 @@ static void parse_val(Parser *p, Decl *decl) {
     if (parse_at_operator_name(p)) {
         decl->as.val.name = parse_operator_name(p);
     } else {
-        TokenKind next = parse_at(p, TOK_NAME) ? (TokenKind)parse_peek(p, 1).kind : TOK_END;
-        bool is_infix = next == TOK_OPERATOR || next == TOK_BACKQUOTE ||
-                        (parse_at_param(p) && !parse_at(p, TOK_NAME));
+        bool is_name = parse_at(p, TOK_NAME), is_infix = parse_at_param(p) && !is_name;
+        if (is_name) {
+            TokenKind next = (TokenKind)parse_peek(p, 1)->kind;
+            is_infix = next == TOK_OPERATOR || next == TOK_BACKQUOTE;
+        }
         if (is_infix) {
             parse_infix_def(p, decl);
             return;
@@ -86,7 +91,8 @@ TypeDef parse_type_def(Parser *p) {
 static void parse_type_decl(Parser *p, Decl *decl) {
     decl->kind = DECL_TYPE;
     decl->as.type = parse_type_def(p);
-    if (decl->as.type.type == NULL) parse_unexpected(p, "a parameter, or `=` and a type");
+    if (decl->as.type.type == NULL)
+        parse_unexpected(p, "a parameter, or `=` and a type");
 }
 
 static void parse_module_type(Parser *p, Decl *decl) {
@@ -107,7 +113,7 @@ static void parse_module(Parser *p, Decl *decl) {
     decl->as.module.name = parse_name(p, "the name of the module");
     while (parse_at(p, TOK_PAREN_OPEN)) {
         ModParam param = parse_mod_param(p);
-        vec_push(p->cx->arena, &decl->as.module.params, param);
+        parse_push(p, &decl->as.module.params, param);
     }
     if (parse_accept(p, TOK_COLON)) decl->as.module.sig = parse_sig(p);
     parse_expect(p, TOK_EQUALS, decl->as.module.sig == NULL
@@ -138,7 +144,8 @@ static void report_no_declaration(Parser *p) {
     if (found.kind == TOK_IN)
         diag_hint(&p->cx->diags, diag, "a let outside of definitions has no in");
     if (found.kind == TOK_EQUALS)
-        diag_hint(&p->cx->diags, diag, "equality is written ==");
+        diag_hint(&p->cx->diags, diag,
+                  "a definition starts with def; equality is written ==");
 }
 
 static Decl *parse_decl(Parser *p);
@@ -174,7 +181,7 @@ static Decl *parse_decl(Parser *p) {
     if (!parse_enter(p)) return decl;
     while (parse_at(p, TOK_ATTR_OPEN)) {
         Attr attr = parse_attr(p);
-        vec_push(p->cx->arena, &decl->attrs, attr);
+        parse_push(p, &decl->attrs, attr);
         if (decl->doc.len == 0) decl->doc = lex_doc(&p->lexer, p->tok.doc);
     }
     parse_decl_proper(p, decl);
@@ -214,7 +221,7 @@ static bool recover(Parser *p, const Token *failed, bool in_body, uint32_t brace
 }
 
 static bool has_too_many(Parser *p) {
-    if (p->cx->diags.error_count - p->first_diag < MOST_ERRORS) return false;
+    if (p->cx->diags.error_count - p->first_diag < SYNTAX_MOST_ERRORS) return false;
     if (!parse_at(p, TOK_END))
         diag_error(&p->cx->diags, token_span(&p->tok), &syntax_diags[SYNTAX_TOO_MANY]);
     p->tok.kind = TOK_END;
@@ -238,7 +245,7 @@ void parse_decls(Parser *p, bool in_body, DeclVec *decls_out) {
             p->no_colon = false;
             is_inside = recover(p, &first, in_body, braces);
         } else if (p->cx->diags.error_count == errors) {
-            vec_push(p->cx->arena, decls_out, decl);
+            parse_push(p, decls_out, decl);
         }
         if (has_too_many(p) || !is_inside) {
             parse_give_up(p);

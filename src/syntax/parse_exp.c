@@ -70,8 +70,8 @@ static void parse_let_infix(Parser *p, Exp *let, Pat *left) {
     let->kind = EXP_LET_FUN;
     let->as.let_fun.name = parse_infix_name(p);
     Pat *right = parse_param(p);
-    vec_push(p->cx->arena, &let->as.let_fun.params, left);
-    vec_push(p->cx->arena, &let->as.let_fun.params, right);
+    parse_push(p, &let->as.let_fun.params, left);
+    parse_push(p, &let->as.let_fun.params, right);
     let->as.let_fun.result = parse_result(p);
     expect_equals(p, "`=`");
     let->as.let_fun.exp = parse_exp(p);
@@ -81,7 +81,9 @@ static void parse_let_pat(Parser *p, Exp *let) {
     NameVec sizes = parse_size_names(p);
     Pat *pat = parse_pat(p);
     bool is_infix = parse_at(p, TOK_OPERATOR) || parse_at(p, TOK_BACKQUOTE);
-    if (is_infix && sizes.len == 0) {
+    bool is_param = pat->kind != PAT_ASCRIPT && pat->kind != PAT_ATTR &&
+                    (pat->kind != PAT_CTOR || pat->as.ctor.args.len == 0);
+    if (is_infix && is_param && sizes.len == 0) {
         parse_let_infix(p, let, pat);
         return;
     }
@@ -94,19 +96,19 @@ static void parse_let_pat(Parser *p, Exp *let) {
 // What follows the word let, up to the word in.
 static void parse_binding(Parser *p, Exp *let) {
     if (parse_at_operator_name(p)) {
-        bool is_plain = parse_peek(p, 3).kind == TOK_EQUALS;
+        bool is_plain = parse_peek(p, 3)->kind == TOK_EQUALS;
         if (!is_plain) {
             parse_let_fun(p, let, parse_operator_name(p));
             return;
         }
     } else if (parse_at(p, TOK_NAME)) {
-        Token next = parse_peek(p, 1);
-        if (next.kind == TOK_SQUARE_OPEN && !next.after_space) {
+        const Token *next = parse_peek(p, 1);
+        if (next->kind == TOK_SQUARE_OPEN && !next->after_space) {
             parse_let_update(p, let);
             return;
         }
-        bool is_pat = next.kind == TOK_EQUALS || next.kind == TOK_COLON ||
-                      next.kind == TOK_OPERATOR || next.kind == TOK_BACKQUOTE;
+        bool is_pat = next->kind == TOK_EQUALS || next->kind == TOK_COLON ||
+                      next->kind == TOK_OPERATOR || next->kind == TOK_BACKQUOTE;
         if (!is_pat) {
             parse_let_fun(p, let, parse_name(p, "a name"));
             return;
@@ -133,7 +135,7 @@ static Exp *parse_let(Parser *p) {
         *hole = let;
         hole = let_body(let);
         if (!parse_at(p, TOK_LET))
-            expect_word(p, TOK_IN, opener, "after the last let comes in and the result");
+            expect_word(p, TOK_IN, opener, "after the last let: in and the result");
     }
     Exp *body = parse_exp(p);
     *hole = body;
@@ -153,7 +155,7 @@ static Exp *parse_if(Parser *p) {
         bool is_bound = parse_at(p, TOK_EQUALS);
         expect_word(p, TOK_THEN, opener, is_bound ? "equality is written ==" : NULL);
         exp->as.if_exp.then_exp = parse_exp(p);
-        expect_word(p, TOK_ELSE, opener, "an if has a value, so it needs both branches");
+        expect_word(p, TOK_ELSE, opener, "an if is a value: it needs both branches");
         *hole = exp;
         hole = &exp->as.if_exp.else_exp;
     }
@@ -177,7 +179,7 @@ static Exp *parse_match(Parser *p) {
         parse_expect(p, TOK_ARROW, "`->` and the result of the case");
         one.body = parse_exp(p);
         one.span = parse_span_from(p, start);
-        vec_push(p->cx->arena, &exp->as.match.cases, one);
+        parse_push(p, &exp->as.match.cases, one);
     }
     return finish(p, exp);
 }
@@ -211,9 +213,9 @@ static void parse_loop_form(Parser *p, Exp *loop, Token opener) {
         return;
     }
     expect_word(p, TOK_FOR, opener, "a loop goes for i < n, for x in a, or while c");
-    Token next = parse_at(p, TOK_NAME) ? parse_peek(p, 1) : p->tok;
-    Str text = lex_text(&p->lexer, token_span(&next));
-    if (next.kind == TOK_OPERATOR && str_eq(text, STR("<"))) {
+    const Token *next = parse_at(p, TOK_NAME) ? parse_peek(p, 1) : &p->tok;
+    Str text = lex_text(&p->lexer, token_span(next));
+    if (next->kind == TOK_OPERATOR && str_eq(text, STR("<"))) {
         loop->as.loop.form = LOOP_FOR_LESS;
         loop->as.loop.index = parse_name(p, "a name");
         parse_next(p);
@@ -275,8 +277,8 @@ static Exp *parse_apply(Parser *p) {
     }
     while (parse_at_atom(p)) {
         Exp *arg = parse_atom(p);
-        if (head->kind == EXP_CTOR) vec_push(p->cx->arena, &exp->as.ctor.args, arg);
-        else vec_push(p->cx->arena, &exp->as.apply.args, arg);
+        if (head->kind == EXP_CTOR) parse_push(p, &exp->as.ctor.args, arg);
+        else parse_push(p, &exp->as.apply.args, arg);
     }
     return finish(p, exp);
 }
@@ -329,7 +331,8 @@ static Exp *parse_operand(Parser *p) {
 
 // Joins the pending operators above base that bind tighter than one of this level, or
 // as tightly and to the left.
-static Exp *join_pending(Parser *p, uint32_t base, uint8_t level, bool right, Exp *exp) {
+static Exp *join_pending(Parser *p, uint32_t base, uint8_t level, bool right,
+                         Exp *exp) {
     while (p->pending.len > base) {
         const Pending *top = &p->pending.data[p->pending.len - 1];
         if (top->level < level || (top->level == level && right)) break;
@@ -356,6 +359,8 @@ static void report_missing_operand(Parser *p, const QualName *op) {
     Str text = sym_str(&p->cx->syms, op->name.sym);
     if (str_eq(text, STR("++")) || str_eq(text, STR("--")))
         diag_hint(diags, diag, "there is no increment: write x + 1");
+    if (found.kind == TOK_UNDERSCORE)
+        diag_hint(diags, diag, "_ is a pattern; a hole to fill in later is ???");
     if (found.kind == TOK_EQUALS)
         diag_hint(diags, diag, "operators are written without blanks, as in == and <=");
     Str shown = lex_text(&p->lexer, token_span(&found));
@@ -379,8 +384,12 @@ static Exp *parse_update(Parser *p, Exp *old) {
         value = &exp->as.record_update.value;
         do {
             Name field = parse_field_name(p);
-            vec_push(p->cx->arena, &exp->as.record_update.path, field);
+            parse_push(p, &exp->as.record_update.path, field);
         } while (parse_accept(p, TOK_DOT));
+    }
+    if (parse_at(p, TOK_ARROW)) {
+        Diag *diag = parse_unexpected(p, "`=` and the new value");
+        diag_hint(&p->cx->diags, diag, "a match is written match e case p -> r");
     }
     expect_equals(p, "`=` and the new value");
     *value = parse_climb(p, LEVEL_WITH + 1, NULL);
@@ -420,7 +429,7 @@ static Exp *parse_climb(Parser *p, uint8_t least, QualName *section_out) {
         }
         if (!at_operand(p)) report_missing_operand(p, &op);
         Pending pending = {op, exp, level};
-        vec_push(p->cx->arena, &p->pending, pending);
+        parse_push(p, &p->pending, pending);
         exp = parse_operand(p);
     }
     exp = join_pending(p, base, 0, false, exp);
@@ -436,7 +445,8 @@ bool parse_infix_or_section(Parser *p, Exp **exp_out, QualName *section_out) {
 // ---- ranges and ascription -------------------------------------------------------
 
 static bool at_range(const Parser *p) {
-    return parse_at(p, TOK_DOTS3) || parse_at(p, TOK_DOTS_LT) || parse_at(p, TOK_DOTS_GT);
+    return parse_at(p, TOK_DOTS3) || parse_at(p, TOK_DOTS_LT) ||
+           parse_at(p, TOK_DOTS_GT);
 }
 
 Exp *parse_range_after(Parser *p, Exp *start) {
@@ -449,7 +459,8 @@ Exp *parse_range_after(Parser *p, Exp *start) {
         exp->as.range.second = parse_climb(p, LEVEL_BACKQUOTE, NULL);
     }
     if (!at_range(p)) {
-        Diag *diag = parse_unexpected(p, "`...`, `..<` or `..>` and the end of the range");
+        Diag *diag =
+            parse_unexpected(p, "`...`, `..<` or `..>` and the end of the range");
         diag_hint(&p->cx->diags, diag, "a..<b excludes b, a...b includes it");
     }
     exp->as.range.kind = parse_at(p, TOK_DOTS_LT)   ? RANGE_UP_TO

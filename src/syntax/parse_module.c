@@ -122,7 +122,7 @@ static Spec parse_spec(Parser *p) {
     Spec spec = {.doc = lex_doc(&p->lexer, p->tok.doc)};
     while (parse_at(p, TOK_ATTR_OPEN)) {
         Attr attr = parse_attr(p);
-        vec_push(p->cx->arena, &spec.attrs, attr);
+        parse_push(p, &spec.attrs, attr);
         if (spec.doc.len == 0) spec.doc = lex_doc(&p->lexer, p->tok.doc);
     }
     switch (p->tok.kind) {
@@ -173,7 +173,7 @@ static SigExp *parse_simple_sig(Parser *p) {
         sig->kind = SIG_SPECS;
         while (!parse_at(p, TOK_BRACE_CLOSE) && !p->panic) {
             Spec spec = parse_spec(p);
-            vec_push(p->cx->arena, &sig->as.specs, spec);
+            parse_push(p, &sig->as.specs, spec);
         }
         parse_close(p, TOK_BRACE_CLOSE, opener);
     } else {
@@ -198,8 +198,8 @@ static SigExp *parse_refined_sig(Parser *p) {
 }
 
 static bool at_named_sig(Parser *p) {
-    return parse_at(p, TOK_PAREN_OPEN) && parse_peek(p, 1).kind == TOK_NAME &&
-           parse_peek(p, 2).kind == TOK_COLON;
+    return parse_at(p, TOK_PAREN_OPEN) && parse_peek(p, 1)->kind == TOK_NAME &&
+           parse_peek(p, 2)->kind == TOK_COLON;
 }
 
 static SigExp *parse_arrow_sigs(Parser *p) {

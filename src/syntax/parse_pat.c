@@ -37,11 +37,14 @@ static Pat *parse_paren_pat(Parser *p) {
     bool is_tuple = parse_at(p, TOK_PAREN_CLOSE);
     while (!parse_at(p, TOK_PAREN_CLOSE)) {
         Pat *part = parse_pat(p);
-        vec_push(p->cx->arena, &pat->as.tuple, part);
+        parse_push(p, &pat->as.tuple, part);
         if (!parse_accept(p, TOK_COMMA)) break;
         is_tuple = true;
     }
-    parse_close(p, TOK_PAREN_CLOSE, opener);
+    bool is_untyped = parse_at(p, TOK_NAME) || parse_at(p, TOK_SQUARE_OPEN);
+    Diag *diag = parse_close(p, TOK_PAREN_CLOSE, opener);
+    if (diag != NULL && is_untyped)
+        diag_hint(&p->cx->diags, diag, "a parameter with its type is written (x: t)");
     if (!is_tuple) {
         Pat *inner = pat->as.tuple.data[0];
         pat->kind = PAT_PAREN;
@@ -72,7 +75,7 @@ static Pat *parse_record_pat(Parser *p) {
         } else if (is_number) {
             parse_unexpected(p, "`=` and a pattern");
         }
-        vec_push(p->cx->arena, &pat->as.record, field);
+        parse_push(p, &pat->as.record, field);
         if (!parse_accept(p, TOK_COMMA)) break;
     }
     parse_close(p, TOK_BRACE_CLOSE, opener);
@@ -138,12 +141,12 @@ PatVec parse_params(Parser *p) {
     PatVec params = {0};
     while (parse_at_param(p)) {
         Pat *param = parse_param(p);
-        vec_push(p->cx->arena, &params, param);
+        parse_push(p, &params, param);
     }
-    bool is_late = params.len > 0 && (parse_at(p, TOK_TICK) || parse_at(p, TOK_TICK_HAT) ||
-                                      parse_at(p, TOK_TICK_TILDE) ||
-                                      parse_at(p, TOK_SQUARE_OPEN));
-    if (is_late) parse_fail(p, SYNTAX_LATE_TYPE_PARAM, token_span(&p->tok), "");
+    bool is_late = parse_at(p, TOK_TICK) || parse_at(p, TOK_TICK_HAT) ||
+                   parse_at(p, TOK_TICK_TILDE) || parse_at(p, TOK_SQUARE_OPEN);
+    if (is_late && params.len > 0)
+        parse_fail(p, SYNTAX_LATE_TYPE_PARAM, token_span(&p->tok), "");
     return params;
 }
 
@@ -162,7 +165,7 @@ Pat *parse_pat(Parser *p) {
     if (pat->kind == PAT_CTOR) {
         while (parse_at_param(p) || parse_at_operator(p, "-")) {
             Pat *arg = parse_param(p);
-            vec_push(p->cx->arena, &pat->as.ctor.args, arg);
+            parse_push(p, &pat->as.ctor.args, arg);
         }
         finish(p, pat);
     }

@@ -33,7 +33,7 @@ NameVec parse_size_names(Parser *p) {
     NameVec names = {0};
     while (parse_at(p, TOK_SQUARE_OPEN)) {
         Name name = parse_size_name(p);
-        vec_push(p->cx->arena, &names, name);
+        parse_push(p, &names, name);
     }
     return names;
 }
@@ -56,7 +56,7 @@ TypeParamVec parse_type_params(Parser *p) {
             parse_next(p);
             param.name = parse_name(p, "the name of a type parameter");
         }
-        vec_push(p->cx->arena, &params, param);
+        parse_push(p, &params, param);
     }
     return params;
 }
@@ -87,7 +87,7 @@ static TypeExp *parse_paren_type(Parser *p) {
     bool is_tuple = parse_at(p, TOK_PAREN_CLOSE);
     while (!parse_at(p, TOK_PAREN_CLOSE)) {
         TypeExp *part = parse_type(p);
-        vec_push(p->cx->arena, &type->as.tuple, part);
+        parse_push(p, &type->as.tuple, part);
         if (!parse_accept(p, TOK_COMMA)) break;
         is_tuple = true;
     }
@@ -108,18 +108,21 @@ static TypeExp *parse_brace_type(Parser *p) {
     TypeExp *type = new_type(p, TYPE_EXP_RECORD, opener.start);
     parse_next(p);
     bool is_field = (parse_at(p, TOK_NAME) || parse_at(p, TOK_NUMBER)) &&
-                    parse_peek(p, 1).kind == TOK_COLON;
+                    parse_peek(p, 1)->kind == TOK_COLON;
     if (!is_field && !parse_at(p, TOK_BRACE_CLOSE)) {
         type->kind = TYPE_EXP_STREAM;
         type->as.inner = parse_type(p);
-        parse_close(p, TOK_BRACE_CLOSE, opener);
+        bool is_field_slip = parse_at(p, TOK_EQUALS) || parse_at(p, TOK_COMMA);
+        Diag *diag = parse_close(p, TOK_BRACE_CLOSE, opener);
+        if (diag != NULL && is_field_slip)
+            diag_hint(&p->cx->diags, diag, "a record type is written {x: t, y: u}");
         return finish_type(p, type);
     }
     while (!parse_at(p, TOK_BRACE_CLOSE)) {
         TypeField field = {.name = parse_field_name(p)};
         parse_expect(p, TOK_COLON, "`:` and the type of the field");
         field.type = parse_type(p);
-        vec_push(p->cx->arena, &type->as.record, field);
+        parse_push(p, &type->as.record, field);
         if (!parse_accept(p, TOK_COMMA)) break;
     }
     parse_close(p, TOK_BRACE_CLOSE, opener);
@@ -146,7 +149,7 @@ static TypeExp *parse_type_apply(Parser *p) {
         TypeArg arg = {.is_size = parse_at(p, TOK_SQUARE_OPEN)};
         if (arg.is_size) arg.size = parse_size(p);
         else arg.type = parse_type_atom(p);
-        vec_push(p->cx->arena, &type->as.name.args, arg);
+        parse_push(p, &type->as.name.args, arg);
     }
     return finish_type(p, type);
 }
@@ -158,9 +161,9 @@ static TypeExp *parse_sum(Parser *p) {
         parse_expect(p, TOK_CTOR, "a constructor such as #name");
         while (at_type_atom(p)) {
             TypeExp *part = parse_type_atom(p);
-            vec_push(p->cx->arena, &ctor.payload, part);
+            parse_push(p, &ctor.payload, part);
         }
-        vec_push(p->cx->arena, &type->as.sum, ctor);
+        parse_push(p, &type->as.sum, ctor);
         if (!parse_at_operator(p, "|")) break;
         parse_next(p);
     }
@@ -201,8 +204,8 @@ TypeExp *parse_type_term(Parser *p) {
 }
 
 static bool at_named_param(Parser *p) {
-    return parse_at(p, TOK_PAREN_OPEN) && parse_peek(p, 1).kind == TOK_NAME &&
-           parse_peek(p, 2).kind == TOK_COLON;
+    return parse_at(p, TOK_PAREN_OPEN) && parse_peek(p, 1)->kind == TOK_NAME &&
+           parse_peek(p, 2)->kind == TOK_COLON;
 }
 
 static TypeExp *parse_named_param(Parser *p) {

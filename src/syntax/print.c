@@ -168,7 +168,8 @@ static void print_decl(Printer *p, const Decl *decl) {
         if (decl->kind != DECL_LOCAL) break;
         print_text(p, "local ");
         // What stands before a local declaration's own word starts lines of its own.
-        if (decl->as.local->doc.len != 0 || decl->as.local->attrs.len != 0) print_line(p);
+        if (decl->as.local->doc.len != 0 || decl->as.local->attrs.len != 0)
+            print_line(p);
     }
     switch (decl->kind) {
     case DECL_VAL: print_val(p, decl); return;
@@ -269,8 +270,11 @@ static void print_mod(Printer *p, const ModExp *mod) {
 
 void syntax_print(const Cx *cx, const Ast *ast, StrBuf *out) {
     Printer p = {.cx = cx, .out = out};
-    print_doc(&p, ast->doc);
-    if (ast->doc.len != 0) print_line(&p);
+    // The first declaration's documentation is what makes this one the file's.
+    if (ast->doc.len != 0 && ast->decls.len > 0 && ast->decls.data[0]->doc.len != 0) {
+        print_doc(&p, ast->doc);
+        print_line(&p);
+    }
     print_decls(&p, ast->decls, false);
     if (ast->decls.len > 0) print_text(&p, "\n");
 }

@@ -20,7 +20,8 @@ static bool all_fit(ExpVec exps, int *room) {
 static bool fields_fit(const Exp *exp, int *room) {
     for (uint32_t i = 0; i < exp->as.record.len; i++) {
         const FieldExp *field = &exp->as.record.data[i];
-        if (--*room < 0 || (field->exp != NULL && !fits(field->exp, room))) return false;
+        if (--*room < 0) return false;
+        if (field->exp != NULL && !fits(field->exp, room)) return false;
     }
     return true;
 }

@@ -4,8 +4,9 @@
 #include "syntax/print.h"
 
 void print_line(Printer *p) {
+    enum { DEEPEST = 60 };  // so that the text stays linear in the tree
     strbuf_char(p->out, '\n');
-    for (uint32_t i = 0; i < p->indent; i++) strbuf_char(p->out, ' ');
+    for (uint32_t i = 0; i < p->indent && i < DEEPEST; i++) strbuf_char(p->out, ' ');
 }
 
 void print_text(Printer *p, const char *text) {
@@ -176,8 +177,8 @@ void print_type(Printer *p, const TypeExp *type) {
             type = type->as.array.elem;
             continue;
         case TYPE_EXP_UNIQUE:
-            print_text(p, "*");
             type = type->as.inner;
+            print_text(p, type->kind == TYPE_EXP_UNIQUE ? "* " : "*");
             continue;
         case TYPE_EXP_FUN:
             print_arrow_param(p, type);

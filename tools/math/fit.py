@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Fit the polynomials of lib/math and print them as Horner steps in Weft.
 
-    fit.py [NAME…]          all, or the named ones; wants mpmath
+    fit.py [NAME…]          all, or the named ones; wants mpmath, numpy
     from fit import POLYS, horner
 
 The printed error is the largest over a grid, weighted to be relative to the function
@@ -10,6 +10,7 @@ that the polynomial serves, with rounded coefficients in exact arithmetic.
 import sys
 from mpmath import mp, mpf, matrix, lu_solve, cos, pi, log, sqrt, frexp, ldexp
 import mpmath as m
+import numpy as np
 
 mp.dps = 70
 
@@ -72,6 +73,7 @@ def literal(x, typ):
     return f"{man}p{int(e)}{typ}"
 
 
+FIRST_AS_PAIR = {"erfc", "erfc32", "lgamma"}  # the library adds its rounding error
 BITS = {"f64": 53, "f32": 24}
 LN2 = log(2)
 # name -> (target, interval, {type: degree}, weight): the weight turns the error of the
@@ -115,7 +117,7 @@ def atanh2(k):
 
 POLYS = {
     "exp": (lambda r: (m.exp(r) - 1 - r) / r ** 2, (-EXP, EXP),
-            {"f64": 10, "f32": 4}, lambda r: r ** 2),
+            {"f64": 9, "f32": 5}, abs),
     "log": (atanh2(3), (0, SQ), {"f64": 6, "f32": 2}, lambda z: z / 2),
     "log_tail": (atanh2(5), (0, SQ), {"f64": 7, "f32": 2}, lambda z: z * z / 2),
     "cbrt": (lambda f: f ** (-mpf(1) / 3), (1, 2), {"f64": 5, "f32": 3}, lambda f: 1),
@@ -123,7 +125,7 @@ POLYS = {
     "cos": (lambda z: (m.cos(sqrt(z)) - 1 + z / 2) / z ** 2, (0, QP),
             {"f64": 5, "f32": 2}, lambda z: z ** 2),
     "asin": (odd(m.asin, 3), (0, mpf("0.2501")), {"f64": 12, "f32": 5}, lambda z: z),
-    "atan": (odd(m.atan, 3), (0, 1), {"f64": 21, "f32": 9}, lambda z: z),
+    "atan": (odd(m.atan, 3), (0, 1), {"f64": 20, "f32": 9}, lambda z: z),
     "sinh": (odd(m.sinh, 3), (0, 1), {"f64": 7, "f32": 3}, lambda z: z),
     "asinh": (odd(m.asinh, 3), (0, mpf("0.2501")), {"f64": 12, "f32": 5}, lambda z: z),
     "atanh": (odd(m.atanh, 3), (0, mpf("0.2501")), {"f64": 13, "f32": 5}, lambda z: z),
@@ -133,7 +135,7 @@ POLYS = {
     "erfc32": (erfc_scaled(2), (mpf(-5) / 11, mpf("8.5") / mpf("12.5")), {"f32": 10},
                lambda u: 1),
     "stirling": (stirling, (0, mpf(1) / 64), {"f64": 8}, lambda z: z / 4),
-    "lgamma": (near2, (mpf("-0.75"), mpf("0.5")), {"f64": 23}, lambda t: abs(t)),
+    "lgamma": (near2, (mpf("-0.625"), mpf("0.5")), {"f64": 23}, lambda t: abs(t)),
     # for f32, computed in f64
     "wide_log2": (lambda z: 2 * m.atanh(sqrt(z)) / sqrt(z) / LN2, (0, SQ), {"f64": 5},
                   lambda z: 1),
@@ -147,28 +149,41 @@ POLYS = {
 }
 
 
-def worst_error(cs, f, lo, hi, weight):
-    points = [mid_point(lo, hi, (i + mpf("0.5")) / 300) for i in range(300)]
-    return max(abs((m.polyval(cs[::-1], x) - f(x)) * weight(x)) for x in points)
+def polished(cs, exact_error, steps, powers):
+    """Moves rounded coefficients by units in the last place, one or two at a time,
+    while that lowers the largest error."""
+    n, err = len(cs), exact_error
+    rows = [steps[j] * powers[j] for j in range(n)]
+    moves = [((j, d),) for j in range(n) for d in (-1, 1)]
+    moves += [((i, d), (j, e)) for i in range(n) for j in range(i)
+              for d in (-2, -1, 1, 2) for e in (-2, -1, 1, 2)]
+    best = abs(err).max()
+    while True:
+        trials = [(abs(err + sum(d * rows[j] for j, d in mv)).max(), mv) for mv in moves]
+        level, move = min(trials)
+        if level >= best * 0.999:
+            return cs, best
+        for j, d in move:
+            cs[j] += d * mpf(float(steps[j]))
+            err = err + d * rows[j]
+        best = level
 
 
 def fit(name, typ):
-    """Rounded coefficients, their error, and the first as the others expect it."""
+    """Rounded coefficients, their error, and the first one unrounded."""
     f, (lo, hi), degrees, weight = POLYS[name]
     exact = minimax(f, lo, hi, degrees[typ], weight)
-    best = [rounded(c, BITS[typ]) for c in exact]
-    error, first = worst_error(best, f, lo, hi, weight), exact[0]
-    # the first coefficients rounded one by one, the others making up for it
-    fixed, rest = [], exact
-    for k in range(1, min(4, len(exact) - 1)):
-        fixed.append(rounded(rest[0], BITS[typ]))
-        rest = minimax(lambda x: (f(x) - m.polyval(fixed[::-1], x)) / x ** k, lo, hi,
-                       degrees[typ] - k, lambda x: weight(x) * x ** k)
-        cs = fixed + [rounded(c, BITS[typ]) for c in rest]
-        e = worst_error(cs, f, lo, hi, weight)
-        if e < error:
-            best, error, first = cs, e, cs[0]
-    return best, error, first
+    cs = [rounded(c, BITS[typ]) for c in exact]
+    first = [exact[0] if name in FIRST_AS_PAIR else cs[0]]
+    xs = [mid_point(lo, hi, (i + mpf("0.5")) / 250) for i in range(250)]
+    err = np.array([float((m.polyval(cs[:0:-1] + first, x) - f(x)) * weight(x))
+                    for x in xs])
+    steps = [float(ldexp(1, frexp(c)[1] - BITS[typ])) for c in cs]
+    if name in FIRST_AS_PAIR:
+        steps[0] = 0.0
+    powers = [np.array([float(x ** j * weight(x)) for x in xs]) for j in range(len(cs))]
+    cs, error = polished(cs, err, steps, powers)
+    return cs, mpf(float(error)), exact[0]
 
 
 def horner(name, typ, result, x):

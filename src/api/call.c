@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Calling an entry. The arguments' arrays are lent to the engine, which consumes the
+// references it is given; since the caller keeps its own, none is updated in place.
+#include "api/api.h"
+#include "interp/interp.h"
+
+typedef struct EntryCall {
+    WeftProgram *program;
+    size_t entry;
+    WeftValue *const *args;
+    size_t arg_count;
+    WeftValue **results;
+    size_t result_count;
+} EntryCall;
+
+static WeftStatus check_args(WeftContext *context, const EntryCall *call,
+                             const ApiEntry *entry) {
+    if (call->arg_count != entry->param_count || call->result_count != entry->result_count)
+        return api_fail(context, WEFT_STATUS_USAGE,
+                        "`%s` takes %u arguments and has %u results, not %zu and %zu",
+                        entry->name, entry->param_count, entry->result_count,
+                        call->arg_count, call->result_count);
+    for (uint32_t i = 0; i < entry->param_count; i++) {
+        const WeftValue *arg = call->args[i];
+        const ApiPort *port = &entry->params[i];
+        if (arg == NULL || arg->context != context)
+            return api_fail(context, WEFT_STATUS_USAGE,
+                            "argument %u is NULL or of another context", i + 1);
+        bool fits = arg->leaf_count == port->count;
+        for (uint32_t k = 0; fits && k < port->count; k++)
+            fits = arg->leaves[k].elem == port->leaves[k].elem &&
+                   arg->leaves[k].rank == port->leaves[k].rank;
+        if (!fits)
+            return api_fail(context, WEFT_STATUS_VALUE,
+                            "argument %u of `%s` is of type %s, not %s", i + 1,
+                            entry->name, weft_value_type(arg), port->type);
+    }
+    return WEFT_STATUS_OK;
+}
+
+static bool collect(void *data, const char *bytes, size_t len) {
+    strbuf_bytes(data, bytes, len);
+    return true;
+}
+
+// One line for a traced value: where and what.
+static void show_trace(void *data, CoreLoc loc, const RtValue *value) {
+    const EntryCall *call = data;
+    WeftContext *context = call->program->context;
+    const CoreProgram *core = call->program->core;
+    StrBuf text = strbuf(&context->scratch);
+    if (loc != 0 && loc < core->places.len) {
+        strbuf_str(&text, sources_show(&core->cx->sources, &context->scratch,
+                                       core->places.data[loc].span));
+        strbuf_cstr(&text, ": ");
+    }
+    DataType type = {.kind = DATA_LEAF, .elem = value->elem, .rank = value->rank};
+    DataSink sink = {.write = collect, .data = &text};
+    data_print(&sink, &type, value);
+    data_put(&sink, "", 1);
+    data_flush(&sink);
+    context->options.trace(context->options.data, strbuf_done(&text).ptr);
+}
+
+// Gives the engine references of its own to the arguments, and notes how many there were.
+static void lend(WeftContext *context, const EntryCall *call, const ApiEntry *entry,
+                 RtValue *args) {
+    uint32_t total = 0, count = 0;
+    for (uint32_t i = 0; i < entry->param_count; i++) total += entry->params[i].count;
+    struct ApiLoan *loans = arena_zeroed(&context->scratch, total, sizeof *loans);
+    for (uint32_t i = 0; i < entry->param_count; i++) {
+        const ApiPort *port = &entry->params[i];
+        for (uint32_t k = 0; k < port->count; k++) {
+            RtValue *arg = &args[port->first + k];
+            *arg = call->args[i]->leaves[k];
+            if (arg->rank == 0) continue;
+            bool is_known = false;
+            for (uint32_t j = 0; j < count && !is_known; j++)
+                is_known = loans[j].array == arg->array;
+            if (!is_known)
+                loans[count++] = (struct ApiLoan){arg->array, arg->array->refs};
+        }
+    }
+    context->loans = loans;
+    context->loan_count = count;
+    for (uint32_t i = 0; i < total; i++)
+        if (args[i].rank > 0) rt_retain(args[i].array);
+}
+
+static WeftStatus run_entry(WeftContext *context, void *data) {
+    const EntryCall *call = data;
+    WeftProgram *program = call->program;
+    if (call->entry >= program->entry_count)
+        return api_fail(context, WEFT_STATUS_USAGE, "there is no such entry");
+    const ApiEntry *entry = &program->entries[call->entry];
+    WeftStatus checked = check_args(context, call, entry);
+    if (checked != WEFT_STATUS_OK) return checked;
+    if (context->cancel) return WEFT_STATUS_CANCELLED;
+
+    const CoreBody *body = entry->fun->body;
+    RtValue *args = arena_array(&context->scratch, RtValue, body->param_count);
+    RtValue *flat = arena_array(&context->scratch, RtValue, body->result_count);
+    WeftValue **made = arena_array(&context->scratch, WeftValue *, entry->result_count);
+    for (uint32_t i = 0; i < entry->result_count; i++)
+        made[i] = api_value_for(context, program, &entry->results[i]);
+    InterpOptions options = {
+        .heap = &context->heap, .arena = &context->scratch, .cancel = &context->cancel,
+        .trace = context->options.trace != NULL ? show_trace : NULL,
+        .trace_data = data};
+    stack_measure(&program->cx.stack);
+    lend(context, call, entry, args);
+    InterpError error = {0};
+    Status status = interp_run(program->core, entry->fun, &options, args, flat, &error);
+    if (status != STATUS_OK) {
+        context->loan_count = 0;
+        if (status == STATUS_CANCELLED) return WEFT_STATUS_CANCELLED;
+        if (error.message.len == 0) error.message = STR("out of memory");
+        return api_fault_run(context, program, (WeftStatus)status, error.loc,
+                             error.message);
+    }
+    for (uint32_t i = 0; i < entry->result_count; i++) {
+        for (uint32_t k = 0; k < entry->results[i].count; k++)
+            made[i]->leaves[k] = flat[entry->results[i].first + k];
+        call->results[i] = made[i];
+    }
+    return WEFT_STATUS_OK;
+}
+
+WeftStatus weft_call(WeftProgram *program, size_t entry, WeftValue *const *args,
+                     size_t arg_count, WeftValue **results, size_t result_count) {
+    if (program == NULL || (args == NULL && arg_count > 0) ||
+        (results == NULL && result_count > 0))
+        return WEFT_STATUS_USAGE;
+    EntryCall call = {program, entry, args, arg_count, results, result_count};
+    return api_guard(program->context, API_STARTS, run_entry, &call);
+}

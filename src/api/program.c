@@ -1,0 +1,308 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// From a text or file to a program that can run: parse, check, lower, the passes. Syntax
+// trees and types live in an arena of their own, freed as soon as core is made; names,
+// sources and diagnostics stay, for messages.
+#define _POSIX_C_SOURCE 200809L
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "api/api.h"
+#include "lower/lower.h"
+#include "opt/opt.h"
+#include "syntax/syntax.h"
+
+#ifdef NDEBUG
+enum { VERIFY = false };
+#else
+enum { VERIFY = true };
+#endif
+
+// ---- files ----------------------------------------------------------------------------
+
+static const char *describe_errno(Arena *arena, int code) {
+    char *text = arena_alloc(arena, 128);
+    if (strerror_r(code, text, 128) != 0) strcpy(text, "unknown error");
+    return text;
+}
+
+// Reads until the end of the file; its size is only a first guess.
+static int read_all(Arena *arena, int file, size_t guess, Str *text_out) {
+    size_t cap = guess + 1, len = 0;
+    char *data = arena_alloc(arena, cap);
+    for (;;) {
+        if (len == cap) {
+            char *grown = arena_alloc(arena, cap * 2);
+            memcpy(grown, data, len);
+            data = grown;
+            cap *= 2;
+        }
+        ssize_t got = read(file, data + len, cap - len);
+        if (got < 0 && errno == EINTR) continue;
+        if (got < 0) return errno;
+        if (got == 0) break;
+        len += (size_t)got;
+    }
+    *text_out = (Str){data, len};
+    return 0;
+}
+
+bool api_read_file(Arena *arena, const char *path, Str *text_out, const char **why_out) {
+    // Memory first: nothing may unwind past an open file.
+    int file = open(path, O_RDONLY | O_CLOEXEC);
+    if (file < 0) {
+        *why_out = describe_errno(arena, errno);
+        return false;
+    }
+    struct stat info;
+    int code = fstat(file, &info) == 0 ? 0 : errno;
+    if (code == 0 && S_ISDIR(info.st_mode)) code = EISDIR;
+    jmp_buf *outer = arena->mem->recover, recover;
+    arena->mem->recover = &recover;
+    if (setjmp(recover) != 0) {
+        close(file);
+        arena->mem->recover = outer;
+        mem_fail(arena->mem);
+    }
+    size_t guess = code == 0 && info.st_size > 0 ? (size_t)info.st_size : 4096;
+    if (code == 0) code = read_all(arena, file, guess, text_out);
+    arena->mem->recover = outer;
+    close(file);
+    if (code != 0) *why_out = describe_errno(arena, code);
+    return code == 0;
+}
+
+static bool ends_with(Str s, Str end) {
+    return s.len >= end.len && memcmp(s.ptr + s.len - end.len, end.ptr, end.len) == 0;
+}
+
+// The path without .weft or .fut.
+static Str strip_ending(Str path) {
+    if (ends_with(path, STR(".weft"))) path.len -= strlen(".weft");
+    else if (ends_with(path, STR(".fut"))) path.len -= strlen(".fut");
+    return path;
+}
+
+static bool import_file(void *data, Cx *cx, Str path, Str *name_out, Str *text_out) {
+    static const char *const endings[] = {".weft", ".fut"};
+    (void)data;
+    for (int i = 0; i < 2; i++) {
+        StrBuf full = strbuf(cx->arena);
+        strbuf_str(&full, path);
+        strbuf_cstr(&full, endings[i]);
+        Str name = strbuf_done(&full);
+        strbuf_char(&full, '\0');
+        const char *why;
+        if (!api_read_file(cx->arena, strbuf_done(&full).ptr, text_out, &why)) continue;
+        *name_out = (Str){strbuf_done(&full).ptr, name.len};
+        return true;
+    }
+    return false;
+}
+
+static bool import_nothing(void *data, Cx *cx, Str path, Str *name_out, Str *text_out) {
+    (void)data, (void)cx, (void)path, (void)name_out, (void)text_out;
+    return false;
+}
+
+// ---- compiling ------------------------------------------------------------------------
+
+static const DiagKind internal_error = {
+    "internal", "this is a mistake in Weft, not in your program: %.*s"};
+
+static WeftStatus give_up(WeftContext *context, WeftProgram *program) {
+    context->failed = program;
+    context->diagnosed = &program->cx;
+    context->message = api_headline(context, &program->cx);
+    return WEFT_STATUS_PROGRAM;
+}
+
+static void rebind_entries(WeftProgram *program) {
+    for (uint32_t e = 0; e < program->entry_count; e++) {
+        ApiEntry *entry = &program->entries[e];
+        Sym name = entry->fun->name;
+        for (uint32_t i = 0; i < program->core->funs.len; i++) {
+            const CoreFun *fun = program->core->funs.data[i];
+            if (fun->is_entry && fun->name == name) entry->fun = fun;
+        }
+    }
+}
+
+// Runs the passes; false: a fault of ours, which has been reported.
+static bool optimise(WeftProgram *program, const ApiCompile *call) {
+    StrBuf report = strbuf(&program->arena);
+    if (program->core == NULL) {
+        diag_error(&program->cx.diags, (Span){0, 0}, &internal_error,
+                   STR_ARG(STR("no program and no reason why")));
+        return false;
+    }
+    if (call->after == API_AFTER_LOWER) return true;
+    OptOptions options = {.verify = VERIFY, .stop_after = call->after};
+    if (opt_run(program->core, &options, &report)) {
+        rebind_entries(program);
+        return true;
+    }
+    Str text = strbuf_done(&report);
+    diag_error(&program->cx.diags, (Span){0, 0}, &internal_error, STR_ARG(text));
+    return false;
+}
+
+static const TProgram *check(WeftProgram *program, const ApiCompile *call,
+                             const Ast *ast) {
+    CheckImporter importer = {.read = call->path != NULL ? import_file : import_nothing};
+    Str path = call->path != NULL ? str_of(call->path) : call->name;
+    return check_program(&program->cx, ast, strip_ending(path), &importer);
+}
+
+// Parses, checks and lowers. Stops early, with program->core NULL, at an error, when
+// cancelled, or when the stage to be dumped has been reached.
+static void make_core(WeftContext *context, WeftProgram *program, const ApiCompile *call,
+                      const Source *source) {
+    Cx *cx = &program->cx;
+    const Ast *ast = syntax_parse(cx, source);
+    if (cx->diags.error_count > 0 || context->cancel) return;
+    if (call->stage == API_STAGE_AST) {
+        syntax_print(cx, ast, call->dump);
+        return;
+    }
+    const TProgram *typed = check(program, call, ast);
+    if (typed == NULL || cx->diags.error_count > 0 || context->cancel) return;
+    if (call->stage == API_STAGE_TYPED) {
+        check_print(cx, typed, call->dump);
+        return;
+    }
+    program->core = lower_program(cx, &program->arena, typed);
+    if (program->core != NULL) api_describe(program, typed);
+}
+
+WeftStatus api_compile(WeftContext *context, const ApiCompile *call) {
+    WeftProgram *program = api_program_new(context);
+    Cx *cx = &program->cx;
+    cx_init(cx, &program->arena);
+    cx->diags.advice = context->options.advice != 0;
+    const Source *source = sources_add(&cx->sources, call->name, call->text, false);
+    if (source == NULL)
+        return api_fail(context, WEFT_STATUS_PROGRAM, "%.*s: a program has at most 4 GiB",
+                        STR_ARG(call->name));
+    if (ends_with(call->name, STR(".core"))) {
+        program->core = core_read(cx, &program->arena, source);
+        if (program->core != NULL) api_describe(program, NULL);
+    } else {
+        cx->arena = &program->trees;
+        make_core(context, program, call, source);
+        cx->arena = &program->arena;
+    }
+    if (cx->diags.error_count > 0) return give_up(context, program);
+    if (context->cancel) return WEFT_STATUS_CANCELLED;
+    if (call->stage >= API_STAGE_CORE && !optimise(program, call))
+        return give_up(context, program);
+    if (call->stage == API_STAGE_CORE) core_print(program->core, call->dump);
+    arena_free(&program->trees);
+    context->diagnosed = cx;
+    *call->out = program;
+    return WEFT_STATUS_OK;
+}
+
+WeftStatus api_compile_file(WeftContext *context, const ApiCompile *call) {
+    ApiCompile full = *call;
+    const char *why;
+    full.name = str_of(call->path);
+    if (!api_read_file(&context->scratch, call->path, &full.text, &why))
+        return api_fail(context, WEFT_STATUS_IO, "cannot read `%s`: %s", call->path, why);
+    return api_compile(context, &full);
+}
+
+static WeftStatus compile_text(WeftContext *context, void *call) {
+    return api_compile(context, call);
+}
+
+static WeftStatus compile_file(WeftContext *context, void *call) {
+    return api_compile_file(context, call);
+}
+
+WeftStatus weft_program_from_source(WeftContext *context, const char *name,
+                                    const char *text, size_t length,
+                                    WeftProgram **program_out) {
+    if (context == NULL || program_out == NULL || (text == NULL && length > 0))
+        return WEFT_STATUS_USAGE;
+    ApiCompile call = {.name = str_of(name == NULL ? "program" : name),
+                       .text = {text == NULL ? "" : text, length},
+                       .stage = API_STAGE_RUN, .after = API_AFTER_ALL,
+                       .out = program_out};
+    return api_guard(context, API_STARTS, compile_text, &call);
+}
+
+WeftStatus weft_program_from_file(WeftContext *context, const char *path,
+                                  WeftProgram **program_out) {
+    if (context == NULL || path == NULL || program_out == NULL) return WEFT_STATUS_USAGE;
+    ApiCompile call = {.path = path, .stage = API_STAGE_RUN, .after = API_AFTER_ALL,
+                       .out = program_out};
+    return api_guard(context, API_STARTS, compile_file, &call);
+}
+
+WeftStatus api_program_from_text(WeftContext *context, const char *path,
+                                 const char *text, size_t length,
+                                 WeftProgram **program_out) {
+    ApiCompile call = {.name = str_of(path), .text = {text, length}, .path = path,
+                       .stage = API_STAGE_RUN, .after = API_AFTER_ALL,
+                       .out = program_out};
+    return api_guard(context, API_STARTS, compile_text, &call);
+}
+
+// ---- entries --------------------------------------------------------------------------
+
+size_t weft_entry_count(const WeftProgram *program) {
+    return program == NULL ? 0 : program->entry_count;
+}
+
+static const ApiEntry *entry_at(const WeftProgram *program, size_t entry) {
+    if (program == NULL || entry >= program->entry_count) return NULL;
+    return &program->entries[entry];
+}
+
+size_t weft_entry_find(const WeftProgram *program, const char *name) {
+    for (size_t i = 0; name != NULL && i < weft_entry_count(program); i++)
+        if (strcmp(program->entries[i].name, name) == 0) return i;
+    return WEFT_NONE;
+}
+
+const char *weft_entry_name(const WeftProgram *program, size_t entry) {
+    const ApiEntry *e = entry_at(program, entry);
+    return e == NULL ? NULL : e->name;
+}
+
+const char *weft_entry_doc(const WeftProgram *program, size_t entry) {
+    const ApiEntry *e = entry_at(program, entry);
+    return e == NULL ? NULL : e->doc;
+}
+
+size_t weft_entry_parameter_count(const WeftProgram *program, size_t entry) {
+    const ApiEntry *e = entry_at(program, entry);
+    return e == NULL ? 0 : e->param_count;
+}
+
+const char *weft_entry_parameter_name(const WeftProgram *program, size_t entry,
+                                      size_t parameter) {
+    const ApiEntry *e = entry_at(program, entry);
+    return e == NULL || parameter >= e->param_count ? NULL : e->params[parameter].name;
+}
+
+const char *weft_entry_parameter_type(const WeftProgram *program, size_t entry,
+                                      size_t parameter) {
+    const ApiEntry *e = entry_at(program, entry);
+    return e == NULL || parameter >= e->param_count ? NULL : e->params[parameter].type;
+}
+
+size_t weft_entry_result_count(const WeftProgram *program, size_t entry) {
+    const ApiEntry *e = entry_at(program, entry);
+    return e == NULL ? 0 : e->result_count;
+}
+
+const char *weft_entry_result_type(const WeftProgram *program, size_t entry,
+                                   size_t result) {
+    const ApiEntry *e = entry_at(program, entry);
+    return e == NULL || result >= e->result_count ? NULL : e->results[result].type;
+}

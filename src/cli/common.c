@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the verbs share; see cli.h.
+#define _POSIX_C_SOURCE 200809L
+#include "cli/cli.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+// ---- messages -------------------------------------------------------------------------
+
+int cli_usage(const char *verb, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    fprintf(stderr, "weft %s: ", verb);
+    vfprintf(stderr, format, args);
+    fprintf(stderr, "\nhint: see weft %s --help\n", verb);
+    va_end(args);
+    return EXIT_USAGE;
+}
+
+static size_t edits(const char *a, const char *b) {
+    enum { LONGEST = 32 };
+    size_t rows[LONGEST + 1], len = strlen(b);
+    if (strlen(a) > LONGEST || len > LONGEST) return SIZE_MAX;
+    for (size_t j = 0; j <= len; j++) rows[j] = j;
+    for (size_t i = 1; a[i - 1] != '\0'; i++) {
+        size_t corner = rows[0];  // the row above, one to the left
+        rows[0] = i;
+        for (size_t j = 1; j <= len; j++) {
+            size_t best = corner + (a[i - 1] != b[j - 1]);
+            corner = rows[j];
+            if (rows[j] + 1 < best) best = rows[j] + 1;
+            if (rows[j - 1] + 1 < best) best = rows[j - 1] + 1;
+            rows[j] = best;
+        }
+    }
+    return rows[len];
+}
+
+const char *cli_suggest(const char *typed, const char *const *known, size_t count) {
+    size_t limit = strlen(typed) < 4 ? 1 : 2;
+    const char *best = NULL;
+    for (size_t i = 0; i < count; i++) {
+        size_t distance = edits(typed, known[i]);
+        if (distance > limit) continue;
+        limit = distance == 0 ? 0 : distance - 1;
+        best = known[i];
+    }
+    return best;
+}
+
+bool cli_colour(void) {
+    const char *off = getenv("NO_COLOR"), *term = getenv("TERM");
+    if (off != NULL && off[0] != '\0') return false;
+    if (term != NULL && strcmp(term, "dumb") == 0) return false;
+    return isatty(STDERR_FILENO) != 0;
+}
+
+void cli_report(WeftContext *context) {
+    fputs(weft_render(context, cli_colour()), stderr);
+}
+
+// ---- options --------------------------------------------------------------------------
+
+static const char *option_near(const char *typed, const struct option *names) {
+    const char *known[16];
+    size_t count = 0;
+    while (names[count].name != NULL && count < 16) {
+        known[count] = names[count].name;
+        count++;
+    }
+    return cli_suggest(typed, known, count);
+}
+
+int cli_option(const char *verb, int argc, char **argv, const char *letters,
+               const struct option *names) {
+    opterr = 0;
+    int at = optind == 0 ? 1 : optind;
+    int option = getopt_long(argc, argv, letters, names, NULL);
+    if (option == 'h') {
+        fputs(cli_find_verb(verb)->help, stdout);
+        exit(cli_finish(EXIT_FINE));
+    }
+    if (option != '?' && option != ':') return option;
+    const char *word = argv[optind - 1 > at ? optind - 1 : at];
+    if (optopt != 0) {
+        bool is_known = strchr(letters, optopt) != NULL;
+        for (const struct option *o = names; o->name != NULL; o++)
+            is_known |= o->val == optopt;
+        if (is_known && strncmp(word, "--", 2) == 0 && strchr(word, '=') != NULL)
+            exit(cli_usage(verb, "the option `%.*s` takes no value",
+                           (int)strcspn(word, "="), word));
+        if (is_known) exit(cli_usage(verb, "the option `%s` needs a value", word));
+        exit(cli_usage(verb, "there is no option `-%c`", optopt));
+    }
+    char typed[64];
+    snprintf(typed, sizeof typed, "%.*s", (int)strcspn(word, "="), word);
+    const char *near = strncmp(typed, "--", 2) == 0 ? option_near(typed + 2, names) : NULL;
+    if (near != NULL)
+        exit(cli_usage(verb, "there is no option `%s`; did you mean `--%s`?", typed, near));
+    exit(cli_usage(verb, "there is no option `%s`", typed));
+}
+
+bool cli_parse_size(const char *text, size_t *size_out) {
+    size_t value = 0, digits = strspn(text, "0123456789");
+    for (size_t i = 0; i < digits; i++)
+        if (__builtin_mul_overflow(value, (size_t)10, &value) ||
+            __builtin_add_overflow(value, (size_t)(text[i] - '0'), &value))
+            return false;
+    static const char units[] = "KMGT";
+    const char *unit = text + digits, *found = NULL;
+    if (unit[0] != '\0') found = strchr(units, unit[0] & ~0x20);
+    if (digits == 0 || (unit[0] != '\0' && found == NULL)) return false;
+    if (found != NULL) {
+        unsigned shift = 10 * (unsigned)(found - units + 1);
+        if (value > SIZE_MAX >> shift) return false;
+        value <<= shift;
+        unit++;
+    }
+    *size_out = value;
+    return unit[0] == '\0' || strcmp(unit, "B") == 0 || strcmp(unit, "iB") == 0;
+}
+
+// ---- memory, input and output -----------------------------------------------------------
+
+void *cli_resize(void *block, size_t size) {
+    void *resized = realloc(block, size == 0 ? 1 : size);
+    if (resized != NULL) return resized;
+    fputs("weft: out of memory\n", stderr);
+    exit(EXIT_ERROR);
+}
+
+void *cli_alloc(size_t size) {
+    return cli_resize(NULL, size);
+}
+
+WeftContext *cli_context(WeftOptions options) {
+    WeftContext *context;
+    options.struct_size = sizeof options;
+    if (weft_context_new(&options, &context) == WEFT_STATUS_OK) return context;
+    fputs("weft: out of memory\n", stderr);
+    exit(EXIT_ERROR);
+}
+
+char *cli_read_all(int file, size_t *len_out) {
+    size_t len = 0, cap = 1 << 16;
+    char *bytes = cli_alloc(cap);
+    for (;;) {
+        if (len + 1 == cap) bytes = cli_resize(bytes, cap *= 2);
+        ssize_t got = read(file, bytes + len, cap - len - 1);
+        if (got < 0 && errno == EINTR) continue;
+        if (got < 0) {
+            free(bytes);
+            return NULL;
+        }
+        if (got == 0) break;
+        len += (size_t)got;
+    }
+    bytes[len] = '\0';
+    *len_out = len;
+    return bytes;
+}
+
+int cli_write(void *data, const char *bytes, size_t length) {
+    (void)data;
+    return fwrite(bytes, 1, length, stdout) != length;
+}
+
+int cli_finish(int status) {
+    errno = 0;
+    if (fflush(stdout) == 0 && !ferror(stdout)) return status;
+    fprintf(stderr, "weft: the output could not be written: %s\n",
+            errno != 0 ? strerror(errno) : "write error");
+    return EXIT_ERROR;
+}

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// weft dump: for those who work on Weft, and for the curious.
+#include <stdio.h>
+
+#include "api/api.h"
+#include "cli/cli.h"
+
+const char help_dump[] =
+    "Usage: weft dump [OPTION...] FILE\n"
+    "\n"
+    "Prints the program as the compiler sees it.\n"
+    "\n"
+    "Options:\n"
+    "  --stage=STAGE  ast, typed or core (the default)\n"
+    "  --after=PASS   core as it is after this pass; `lower` for before the first\n"
+    "  -h, --help     print this\n"
+    "\n"
+    "Example:\n"
+    "  weft dump dot.weft --stage=core --after=inline\n"
+    "\n"
+    "Exit status: 0; 1 for an error in the program; 2 for wrong usage.\n";
+
+int verb_dump(int argc, char **argv) {
+    static const struct option names[] = {
+        {"stage", required_argument, NULL, 's'}, {"after", required_argument, NULL, 'a'},
+        {"help", no_argument, NULL, 'h'}, {0}};
+    const char *stage = "core", *after = NULL;
+    for (int option; (option = cli_option("dump", argc, argv, ":h", names)) != -1;) {
+        if (option == 's') stage = optarg;
+        if (option == 'a') after = optarg;
+    }
+    if (optind == argc) return cli_usage("dump", "name a program");
+    if (optind + 1 < argc)
+        return cli_usage("dump", "`%s` is one word too many", argv[optind + 1]);
+    WeftContext *context = cli_context((WeftOptions){0});
+    const char *text;
+    WeftStatus status = weft_dump(context, argv[optind], stage, after, &text);
+    int result = EXIT_ERROR;
+    if (status == WEFT_STATUS_OK) {
+        fputs(text, stdout);
+        result = cli_finish(EXIT_FINE);
+    } else if (status == WEFT_STATUS_USAGE) {
+        result = cli_usage("dump", "%s", weft_message(context));
+    } else {
+        cli_report(context);
+    }
+    weft_context_free(context);
+    return result;
+}

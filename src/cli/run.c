@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// weft run: compile, read the arguments, call, print the results.
+#define _POSIX_C_SOURCE 200809L
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+
+const char help_run[] =
+    "Usage: weft run [OPTION...] FILE [ENTRY] [VALUE...]\n"
+    "\n"
+    "Compiles FILE and runs one of its entries. The first word after FILE is the entry\n"
+    "if it names one; otherwise the entry is `main`, or the only one there is. Values\n"
+    "are given as words, or, if there are none, on standard input, where Futhark's\n"
+    "binary format is understood too. Results are printed one per line.\n"
+    "\n"
+    "Options:\n"
+    "  -b, --binary       print results in Futhark's binary format\n"
+    "  -m, --memory SIZE  let the program hold at most SIZE bytes, such as 500M or 2GiB\n"
+    "  -h, --help         print this\n"
+    "  --                 all words that follow are values\n"
+    "\n"
+    "Examples:\n"
+    "  weft run dot.weft '[1, 2, 3]' '[4, 5, 6]'\n"
+    "  weft run stats.weft mean < numbers.txt\n"
+    "\n"
+    "Exit status: 0; 1 for an error in the program or its input; 2 for wrong usage.\n";
+
+// The words of the command line, sorted out.
+typedef struct Words {
+    const char *file;
+    char **rest;     // what follows the file
+    int count;
+    int may_name;    // how many of them stand before a "--"
+    bool is_binary;
+    size_t memory;
+} Words;
+
+// -1 and -f32.inf are values, not options.
+static bool is_negative_value(const char *word) {
+    if (word[0] != '-' || word[1] == '\0') return false;
+    return strchr("0123456789.", word[1]) != NULL || strncmp(word, "-f16.", 5) == 0 ||
+           strncmp(word, "-f32.", 5) == 0 || strncmp(word, "-f64.", 5) == 0;
+}
+
+static int parse_words(int argc, char **argv, Words *out) {
+    static const struct option names[] = {
+        {"binary", no_argument, NULL, 'b'}, {"memory", required_argument, NULL, 'm'},
+        {"help", no_argument, NULL, 'h'}, {0}};
+    // Options end at "--" and at the first negative number.
+    int end = 1;
+    while (end < argc && strcmp(argv[end], "--") != 0 && !is_negative_value(argv[end]))
+        end++;
+    bool is_marked = end < argc && strcmp(argv[end], "--") == 0;
+    for (int option; (option = cli_option("run", end, argv, ":bm:h", names)) != -1;) {
+        if (option == 'b') out->is_binary = true;
+        if (option == 'm' && !cli_parse_size(optarg, &out->memory))
+            return cli_usage("run", "`%s` is not a size such as 500M or 2GiB", optarg);
+    }
+    int before = end - optind, after = argc - end - is_marked;
+    char **words = cli_alloc((size_t)(before + after + 1) * sizeof *words);
+    memcpy(words, argv + optind, (size_t)before * sizeof *words);
+    memcpy(words + before, argv + end + is_marked, (size_t)after * sizeof *words);
+    if (before + after == 0) {
+        free(words);
+        return cli_usage("run", "name a program to run");
+    }
+    out->file = words[0];
+    out->rest = words + 1;
+    out->count = before + after - 1;
+    out->may_name = before - 1;
+    return EXIT_FINE;
+}
+
+static void list_entries(const WeftProgram *program) {
+    fputs("hint: its entries are", stderr);
+    for (size_t i = 0; i < weft_entry_count(program); i++)
+        fprintf(stderr, "%s `%s`", i > 0 ? "," : "", weft_entry_name(program, i));
+    fputc('\n', stderr);
+}
+
+// Whether a word cannot be a value: a name, save those that begin values.
+static bool is_name(const char *word) {
+    static const char *const values[] = {"true", "false", "empty"};
+    size_t letters = strspn(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                  "0123456789_'");
+    if (word[letters] != '\0' || letters == 0 || (word[0] >= '0' && word[0] <= '9'))
+        return false;
+    for (int i = 0; i < 3; i++)
+        if (strcmp(word, values[i]) == 0) return false;
+    return true;
+}
+
+// Picks the entry, and takes its name off the words if it was given.
+static int pick_entry(const WeftProgram *program, Words *words, size_t *entry_out) {
+    if (weft_entry_count(program) == 0) {
+        fprintf(stderr, "weft run: `%s` has no entry\n"
+                "hint: write `entry main ...` or `def main ...`\n", words->file);
+        return EXIT_ERROR;
+    }
+    *entry_out = weft_entry_find(program, "main");
+    if (*entry_out == WEFT_NONE && weft_entry_count(program) == 1) *entry_out = 0;
+    if (words->may_name > 0) {
+        size_t named = weft_entry_find(program, words->rest[0]);
+        if (named == WEFT_NONE && is_name(words->rest[0])) {
+            fprintf(stderr, "weft run: `%s` has no entry `%s`\n", words->file,
+                    words->rest[0]);
+            list_entries(program);
+            return EXIT_USAGE;
+        }
+        if (named != WEFT_NONE) {
+            *entry_out = named;
+            words->rest++;
+            words->count--;
+        }
+    }
+    if (*entry_out != WEFT_NONE) return EXIT_FINE;
+    fprintf(stderr, "weft run: `%s` has no `main`; say which entry to run\n", words->file);
+    list_entries(program);
+    return EXIT_USAGE;
+}
+
+static char *join_words(const Words *words, size_t *len_out) {
+    size_t len = 0;
+    for (int i = 0; i < words->count; i++) len += strlen(words->rest[i]) + 1;
+    char *text = cli_alloc(len + 1), *at = text;
+    for (int i = 0; i < words->count; i++) {
+        size_t word = strlen(words->rest[i]);
+        memcpy(at, words->rest[i], word);
+        at += word;
+        *at++ = '\n';  // one line each, so that places count words
+    }
+    *len_out = len;
+    return text;
+}
+
+static int read_values(WeftProgram *program, size_t entry, const Words *words,
+                       WeftValue **values, size_t count) {
+    size_t len = 0;
+    char *text = NULL;
+    const char *name = "command line";
+    if (words->count > 0 || count == 0) {
+        text = join_words(words, &len);
+    } else {
+        name = "standard input";
+        text = cli_read_all(STDIN_FILENO, &len);
+        if (text == NULL) {
+            fprintf(stderr, "weft run: cannot read the standard input: %s\n",
+                    strerror(errno));
+            return EXIT_ERROR;
+        }
+    }
+    WeftStatus status = weft_values_read(program, entry, name, text, len, values, count);
+    free(text);
+    return status == WEFT_STATUS_OK ? EXIT_FINE : EXIT_ERROR;
+}
+
+static int print_results(WeftContext *context, WeftValue *const *results, size_t count,
+                         bool is_binary) {
+    for (size_t i = 0; i < count; i++) {
+        WeftFormat format = is_binary ? WEFT_FORMAT_BINARY : WEFT_FORMAT_TEXT;
+        WeftStatus status = weft_value_print(results[i], format, cli_write, NULL);
+        if (status == WEFT_STATUS_IO) break;  // cli_finish says why
+        if (status != WEFT_STATUS_OK) {
+            cli_report(context);
+            return cli_finish(EXIT_ERROR);
+        }
+        if (!is_binary) putchar('\n');
+    }
+    return cli_finish(EXIT_FINE);
+}
+
+static int run(WeftContext *context, Words *words) {
+    WeftProgram *program;
+    if (weft_program_from_file(context, words->file, &program) != WEFT_STATUS_OK) {
+        cli_report(context);
+        return EXIT_ERROR;
+    }
+    size_t entry;
+    int status = pick_entry(program, words, &entry);
+    if (status != EXIT_FINE) return status;
+    size_t arg_count = weft_entry_parameter_count(program, entry);
+    size_t result_count = weft_entry_result_count(program, entry);
+    WeftValue **values = cli_alloc((arg_count + result_count) * sizeof *values);
+    WeftValue **results = values + arg_count;
+    status = read_values(program, entry, words, values, arg_count);
+    if (status == EXIT_FINE) {
+        WeftStatus called = weft_call(program, entry, values, arg_count, results,
+                                      result_count);
+        status = called == WEFT_STATUS_OK
+            ? print_results(context, results, result_count, words->is_binary)
+            : EXIT_ERROR;
+        if (called != WEFT_STATUS_OK) cli_report(context);
+    } else {
+        cli_report(context);
+    }
+    free(values);
+    return status;
+}
+
+static void print_trace(void *data, const char *text) {
+    (void)data;
+    fprintf(stderr, "%s\n", text);
+}
+
+int verb_run(int argc, char **argv) {
+    Words words = {0};
+    int status = parse_words(argc, argv, &words);
+    if (status != EXIT_FINE) return status;
+    char **list = words.rest - 1;
+    WeftContext *context = cli_context(
+        (WeftOptions){.memory_ceiling = words.memory, .trace = print_trace});
+    status = run(context, &words);
+    weft_context_free(context);
+    free(list);
+    return status;
+}

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Running the tests of one program, in a process of its own.
+#ifndef WEFT_CLI_TESTRUN_H
+#define WEFT_CLI_TESTRUN_H
+
+#include "cli/testblock.h"
+
+// Receives what came of each test: text is NULL for one that passed.
+typedef struct TestReport {
+    void (*result)(void *data, const char *text);
+    void *data;
+    double tolerance;
+} TestReport;
+
+void testrun_file(const char *path, const TestBlocks *blocks, const char *text,
+                  size_t len, const TestReport *report);
+
+#endif

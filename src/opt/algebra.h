@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The rules of simplify on single statements (algebra.c) and the joining of equal ones
+// (cse.c).
+#ifndef WEFT_OPT_ALGEBRA_H
+#define WEFT_OPT_ALGEBRA_H
+
+#include "opt/rewrite.h"
+
+// Folds a scalar statement or a dim, by the rules of algebra.c: returns what its result
+// equals, having emitted what that needs, or 0.
+CoreRef opt_fold(Rewrite *rw, const CoreStm *stm);
+
+// Statements seen in the bodies that are open, by what they compute.
+typedef struct Cse {
+    CoreProgram *program;
+    Map heads;  // hash -> index of the newest entry + 1
+    struct { struct CseEntry *data; uint32_t len, cap; } entries;
+    struct { bool *data; uint32_t len, cap; } is_open;  // by number of the body
+    struct { uint32_t *data; uint32_t len, cap; } bodies;  // the open ones' numbers
+} Cse;
+
+void cse_init(Cse *cse, CoreProgram *p);
+void cse_open(Cse *cse);
+void cse_close(Cse *cse);
+// An equal statement that is in scope; else NULL, and the statement is noted.
+const CoreStm *cse_find(Cse *cse, const CoreStm *stm);
+
+#endif

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Simplification after stage 0. It changes no bit of any result and no error: which
+// errors there are, which comes first, and that none is raised in a loop that runs no
+// iteration. Stamps and fma are carried along as they are.
+//
+// A round walks over each function once, bottom-up, and for each statement tries, in
+// this order: folding and exact algebra (algebra.c), the canonical forms of normalise.c,
+// joining it with an equal statement in scope (cse.c); from the bodies of loops and
+// second-order statements it moves out what cannot fail, does not depend on them and
+// makes no array. Then what nothing needs goes, save what may fail (dce.c).
+//
+// Termination: folding and joining remove a statement or put an earlier value in its
+// place; canonical forms shrink; hoisting moves a statement to a smaller depth and is
+// never undone. Rounds go on until one changes nothing.
+#include "core/rules.h"
+#include "opt/algebra.h"
+#include "opt/passes.h"
+
+// ---- hoisting -------------------------------------------------------------------------------
+
+static bool runs_repeatedly(const CoreStm *stm) {
+    return stm->op == OP_FOR || stm->op == OP_WHILE ||
+           core_op_info[stm->op].kind == KIND_ORDER2;
+}
+
+// What may move out of a loop: it cannot fail and makes no new array, which somebody
+// might update in place.
+static bool is_movable(const CoreProgram *p, const CoreStm *stm) {
+    switch ((int)stm->op) {
+    case OP_PERMUTE: case OP_REVERSE: case OP_LITERAL: case OP_GUARD: return true;
+    }
+    for (uint32_t i = 0; i < stm->out_count; i++)
+        if (core_type(p, stm->outs[i]).rank > 0) return false;
+    return !opt_is_effect(p, stm);
+}
+
+static bool uses_inner(CoreProgram *p, const Map *inner, const CoreStm *stm) {
+    uint64_t known;
+    for (uint32_t i = 0; i < stm->arg_count; i++)
+        if (map_get(inner, stm->args[i], &known)) return true;
+    for (uint32_t i = 0; i < stm->body_count; i++) {
+        CoreRefs refs = {0};
+        core_free(p, stm->bodies[i], p->arena, &refs);
+        for (uint32_t j = 0; j < refs.len; j++)
+            if (map_get(inner, refs.data[j], &known)) return true;
+    }
+    return false;
+}
+
+// Emits what may move out of the body here; returns the body without it.
+static CoreBody *hoist_from(Rewrite *rw, CoreBody *body) {
+    CoreProgram *p = rw->program;
+    Map inner;  // values bound in the body
+    map_init(&inner, p->arena);
+    for (uint32_t i = 0; i < body->param_count; i++) map_set(&inner, body->params[i], 1);
+    CoreBody *made = arena_copy(p->arena, body, sizeof *body);
+    made->stms.data = NULL;
+    made->stms.len = made->stms.cap = 0;
+    for (uint32_t i = 0; i < body->stms.len; i++) {
+        CoreStm *stm = body->stms.data[i];
+        if (is_movable(p, stm) && !uses_inner(p, &inner, stm)) {
+            core_append(&rw->builder, stm);
+            continue;
+        }
+        for (uint32_t j = 0; j < stm->out_count; j++) map_set(&inner, stm->outs[j], 1);
+        vec_push(p->arena, &made->stms, stm);
+    }
+    return made->stms.len == body->stms.len ? body : made;
+}
+
+static bool hoist(Rewrite *rw, CoreStm *stm) {
+    CoreStm *made = NULL;
+    for (uint32_t i = 0; i < stm->body_count; i++) {
+        CoreBody *body = hoist_from(rw, stm->bodies[i]);
+        if (body == stm->bodies[i]) continue;
+        if (made == NULL) {
+            made = rewrite_copy(rw, stm);
+            core_set_bodies(&rw->builder, made, stm->bodies, stm->body_count);
+        }
+        made->bodies[i] = body;
+    }
+    if (made == NULL) return false;
+    core_append(&rw->builder, made);
+    return true;
+}
+
+// ---- a round ----------------------------------------------------------------------------------
+
+static void enter(Rewrite *rw, const CoreStm *stm, const CoreBody *body) {
+    opt_normalise_enter(rw, stm, body);
+    cse_open(rw->data);
+}
+
+static void leave(Rewrite *rw, const CoreStm *stm, const CoreBody *body) {
+    (void)stm;
+    (void)body;
+    cse_close(rw->data);
+}
+
+static bool visit(Rewrite *rw, CoreStm *stm) {
+    CoreRef folded = opt_fold(rw, stm);
+    if (folded != 0) {
+        rewrite_set(rw, stm->outs[0], folded);
+        return true;
+    }
+    if (opt_normalise_stm(rw, stm)) return true;
+    const CoreStm *equal = cse_find(rw->data, stm);
+    if (equal != NULL) {
+        for (uint32_t i = 0; i < stm->out_count; i++)
+            rewrite_set(rw, stm->outs[i], equal->outs[i]);
+        return true;
+    }
+    return runs_repeatedly(stm) && hoist(rw, stm);
+}
+
+static bool simplify_once(CoreProgram *program) {
+    bool changed = false;
+    const uint32_t *uses = opt_count_uses(program);
+    uint32_t use_count = program->values.len;
+    for (uint32_t i = 0; i < program->funs.len; i++) {
+        Cse cse;
+        cse_init(&cse, program);
+        Rewrite rw = rewrite_new(program);
+        rw.visit = visit;
+        rw.enter = enter;
+        rw.leave = leave;
+        rw.data = &cse;
+        rw.uses = uses;
+        rw.use_count = use_count;
+        rewrite_fun(&rw, program->funs.data[i]);
+        changed = changed || rw.changed;
+    }
+    bool dropped = opt_drop_dead(program, true);
+    return changed || dropped;
+}
+
+bool opt_simplify(CoreProgram *program) {
+    bool changed = simplify_once(program);
+    for (bool more = changed; more;) more = simplify_once(program);
+    return changed;
+}
