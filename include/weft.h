@@ -38,8 +38,6 @@
 extern "C" {
 #endif
 
-#define WEFT_VERSION "0.1.0"
-
 typedef struct WeftContext WeftContext;
 typedef struct WeftProgram WeftProgram;
 typedef struct WeftValue WeftValue;

@@ -37,7 +37,8 @@ static inline uint16_t half_of_double(double value) {
     uint64_t significand = (wide & (((uint64_t)1 << 52) - 1)) | (uint64_t)1 << 52;
     unsigned drop = exponent >= 1023 - 14 ? 42 : 42 + (1023 - 14 - exponent);
     uint64_t kept = significand >> drop, rest = significand << (64 - drop);
-    if (rest > (uint64_t)1 << 63 || (rest == (uint64_t)1 << 63 && (kept & 1) != 0)) kept++;
+    if (rest > (uint64_t)1 << 63 || (rest == (uint64_t)1 << 63 && (kept & 1) != 0))
+        kept++;
     // The hidden bit, or a carry into it, adds one to the exponent field.
     if (exponent >= 1023 - 14) kept += (uint64_t)(exponent - (1023 - 14)) << 10;
     return (uint16_t)(sign | (unsigned)kept);

@@ -8,6 +8,10 @@
 #include "api/api.h"
 #include "api/testing.h"
 
+#ifndef WEFT_VERSION
+#define WEFT_VERSION "unknown"  // the build says which
+#endif
+
 #define STATUS(name, meaning)                                                      \
     _Static_assert((int)WEFT_STATUS_##name == (int)STATUS_##name, "weft.h and "    \
                    "status.def must agree");

@@ -186,12 +186,31 @@ static ApiPort make_port(WeftProgram *program, Type *type, Str name, const char 
     return port;
 }
 
+// Ports for core written by hand, which need not say how its values hang together.
+static ApiPort *plain_ports(WeftProgram *program, const CoreType *leaves, uint32_t count) {
+    Arena *arena = &program->arena;
+    ApiPort *ports = arena_array(arena, ApiPort, count);
+    for (uint32_t i = 0; i < count; i++) {
+        StrBuf text = strbuf(arena);
+        for (uint32_t d = 0; d < leaves[i].rank; d++) strbuf_cstr(&text, "[]");
+        strbuf_cstr(&text, scalar_info[leaves[i].elem].name);
+        strbuf_char(&text, '\0');
+        ports[i] = make_port(program, NULL, STR(""), strbuf_done(&text).ptr, leaves, i, 1);
+    }
+    return ports;
+}
+
 static void describe_params(WeftProgram *program, ApiEntry *entry, Type *type) {
     const CoreFun *fun = entry->fun;
     const CoreBody *body = fun->body;
     CoreType *leaves = arena_array(&program->arena, CoreType, body->param_count);
     for (uint32_t i = 0; i < body->param_count; i++)
         leaves[i] = core_type(program->core, body->params[i]);
+    if (fun->params.len == 0) {
+        entry->param_count = body->param_count;
+        entry->params = plain_ports(program, leaves, body->param_count);
+        return;
+    }
     entry->param_count = fun->params.len;
     entry->params = arena_array(&program->arena, ApiPort, fun->params.len);
     for (uint32_t i = 0; i < fun->params.len; i++) {
@@ -234,6 +253,11 @@ static void describe_results(WeftProgram *program, ApiEntry *entry, Type *type) 
             entry->result_count = i + 1;
         }
         if (first == total && entry->result_count == fields->len) return;
+    }
+    if (fun->results.len == 0) {
+        entry->result_count = total;
+        entry->results = plain_ports(program, leaves, total);
+        return;
     }
     entry->result_count = fun->results.len;
     entry->results = arena_array(&program->arena, ApiPort, fun->results.len);

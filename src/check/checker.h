@@ -190,6 +190,7 @@ struct Frame {
     struct { Pending *data; uint32_t len, cap; } pending;
     struct { Sym *data; uint32_t len, cap; } defining;  // for "refers to itself"
     uint32_t mark;
+    uint32_t errors;      // reported before it started
     uint32_t owner;       // numbers definitions, for size parameters
     bool is_lib;
 };

@@ -424,6 +424,7 @@ Frame *frame_new(Checker *ck, Env env, Global *global) {
     frame->env = env;
     frame->global = global;
     frame->mark = ++ck->counter;
+    frame->errors = ck->cx->diags.error_count;
     frame->owner = ++ck->next_owner;
     frame->is_lib = env.scope != NULL && env.scope->file != NULL && env.scope->file->is_lib;
     return frame;

@@ -215,7 +215,9 @@ static bool link_var(Checker *ck, Type *type, Type *to) {
     ck->clash = outer;
     var->link = target;
     const Constraint *constraint = var->constraint;
-    return constraint == NULL || type_require(ck, target, constraint);
+    if (constraint == NULL || type_require(ck, target, constraint)) return true;
+    var->link = NULL;
+    return false;
 }
 
 bool type_require_data(Checker *ck, Type *type) {

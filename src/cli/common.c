@@ -24,32 +24,34 @@ int cli_usage(const char *verb, const char *format, ...) {
     return EXIT_USAGE;
 }
 
+// Letters to insert, delete, replace or swap to get from a to b.
 static size_t edits(const char *a, const char *b) {
     enum { LONGEST = 32 };
-    size_t rows[LONGEST + 1], len = strlen(b);
-    if (strlen(a) > LONGEST || len > LONGEST) return SIZE_MAX;
-    for (size_t j = 0; j <= len; j++) rows[j] = j;
-    for (size_t i = 1; a[i - 1] != '\0'; i++) {
-        size_t corner = rows[0];  // the row above, one to the left
-        rows[0] = i;
-        for (size_t j = 1; j <= len; j++) {
-            size_t best = corner + (a[i - 1] != b[j - 1]);
-            corner = rows[j];
-            if (rows[j] + 1 < best) best = rows[j] + 1;
-            if (rows[j - 1] + 1 < best) best = rows[j - 1] + 1;
-            rows[j] = best;
+    size_t rows[3][LONGEST + 1], a_len = strlen(a), b_len = strlen(b);
+    if (a_len > LONGEST || b_len > LONGEST) return SIZE_MAX;
+    for (size_t j = 0; j <= b_len; j++) rows[0][j] = j;
+    for (size_t i = 1; i <= a_len; i++) {
+        size_t *row = rows[i % 3];
+        const size_t *above = rows[(i + 2) % 3], *above2 = rows[(i + 1) % 3];
+        row[0] = i;
+        for (size_t j = 1; j <= b_len; j++) {
+            row[j] = above[j - 1] + (a[i - 1] != b[j - 1]);
+            if (above[j] + 1 < row[j]) row[j] = above[j] + 1;
+            if (row[j - 1] + 1 < row[j]) row[j] = row[j - 1] + 1;
+            bool is_swap = i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1];
+            if (is_swap && above2[j - 2] + 1 < row[j]) row[j] = above2[j - 2] + 1;
         }
     }
-    return rows[len];
+    return rows[a_len % 3][b_len];
 }
 
 const char *cli_suggest(const char *typed, const char *const *known, size_t count) {
-    size_t limit = strlen(typed) < 4 ? 1 : 2;
+    size_t nearest = strlen(typed) < 4 ? 2 : 3;  // farther is no suggestion
     const char *best = NULL;
     for (size_t i = 0; i < count; i++) {
         size_t distance = edits(typed, known[i]);
-        if (distance > limit) continue;
-        limit = distance == 0 ? 0 : distance - 1;
+        if (distance >= nearest) continue;
+        nearest = distance;
         best = known[i];
     }
     return best;

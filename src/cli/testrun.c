@@ -16,7 +16,6 @@
 
 #include "api/api.h"
 #include "cli/cli.h"
-#include "data/float.h"
 
 typedef struct Run {
     const char *path, *text;  // the program's file and its contents
@@ -125,13 +124,26 @@ static uint64_t next_random(uint64_t *state) {  // splitmix64
     return z ^ z >> 31;
 }
 
+// Floats lie in [0, 1), in steps of their precision.
 static uint64_t random_element(ScalarType type, uint64_t *state) {
-    uint64_t bits = next_random(state);
-    if (type == SCALAR_BOOL) return bits & 1;
-    if (!scalar_is_float(type)) return bits;
-    // In [0, 1), in steps of the precision.
-    int precision = type == SCALAR_F16 ? 11 : type == SCALAR_F32 ? 24 : 53;
-    return float_from_binary(type, bits >> (64 - precision), -precision, false);
+    uint64_t bits = next_random(state), result = 0;
+    if (type == SCALAR_F64) {
+        double x = (double)(bits >> 11) * 0x1p-53;
+        memcpy(&result, &x, sizeof x);
+        return result;
+    }
+    if (type == SCALAR_F32) {
+        float x = (float)(bits >> 40) * 0x1p-24f;
+        memcpy(&result, &x, sizeof x);
+        return result;
+    }
+    if (type == SCALAR_F16) {  // n / 2048: shift n's first bit to its implied place
+        uint64_t n = bits >> 53;
+        if (n == 0) return 0;
+        unsigned leading = 63 - (unsigned)__builtin_clzll(n);
+        return ((uint64_t)leading + 4) << 10 | (n << (10 - leading) & 1023);
+    }
+    return type == SCALAR_BOOL ? bits & 1 : bits;
 }
 
 // Appends one random value of a type such as [10][20]f32, in binary.

@@ -11,10 +11,10 @@
 //   exact, and a quotient of p-bit numbers that is not a midpoint of p bits or fewer
 //   is further from it than rounding to q bits moves it;
 // - minimum, remainder and rounding to an integer are exact;
-// - fma on f32 is fmaf. On f16 the product is exact in f64. If it is a multiple of 2^-24
-//   the sum is too, hence exact below 2^29, above which it overflows. Else the product
-//   is below 2^-2 and a multiple of some 2^a; if the sum is inexact, the addend is at
-//   least 2^30 times the product, and both roundings give the addend.
+// - fma on f32 is fmaf. On f16 the product is exact in f64. If it is a multiple of
+//   2^-24 the sum is too, hence exact below 2^29, above which it overflows. Else the
+//   product is below 2^-2 and a multiple of some 2^a; if the sum is inexact, the addend
+//   is at least 2^30 times the product, and both roundings give the addend.
 // The rounding mode must be to nearest, subnormals on: entry points see to it.
 #include <assert.h>
 #include <float.h>
@@ -38,7 +38,7 @@ static int64_t sign_extend(unsigned width, uint64_t x) {
     return (int64_t)(x << (64 - width)) >> (64 - width);
 }
 
-// ---- integers -------------------------------------------------------------------------
+// ---- integers -----------------------------------------------------------------------
 
 static uint64_t power(uint64_t base, uint64_t exponent) {
     uint64_t result = 1;
@@ -77,7 +77,8 @@ static int bit_length(uint64_t x) {
 
 // x / y and x % y towards zero, or towards -infinity if `floors`. The least integer
 // by -1 wraps.
-static uint64_t divide(bool is_signed, bool floors, uint64_t x, uint64_t y, bool remainder) {
+static uint64_t divide(bool is_signed, bool floors, uint64_t x, uint64_t y,
+                       bool remainder) {
     if (!is_signed) return remainder ? x % y : x / y;
     int64_t a = (int64_t)x, b = (int64_t)y;
     if (b == -1) return remainder ? 0 : 0 - x;
@@ -145,7 +146,7 @@ static CoreFault eval_int(CoreOp op, ScalarType type, uint64_t x, uint64_t y,
     return FAULT_NONE;
 }
 
-// ---- floats -----------------------------------------------------------------------------
+// ---- floats -------------------------------------------------------------------------
 
 static double float_value(ScalarType type, uint64_t bits) {
     float single;
@@ -246,7 +247,7 @@ static uint64_t eval_float(CoreOp op, ScalarType type, const uint64_t *args) {
     return 0;
 }
 
-// ---- conversions --------------------------------------------------------------------------
+// ---- conversions --------------------------------------------------------------------
 
 static uint64_t int_of_float(ScalarType to, double x) {
     double magnitude = fabs(trunc(x));

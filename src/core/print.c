@@ -3,9 +3,9 @@
 // Core as text. What is printed depends on the structure and the source names alone,
 // not on the numbers of values, so that printing what was read gives the same text.
 //
-// Names: the first value called x in a function is x, later ones x.1, x.2, …; values
-// without a name are %1, %2, …. A value met outside its function (a single statement,
-// a broken program) is shown by its number instead: x.#12.
+// Names: the first value called x in a function is x, later ones x.1, x.2, … in the
+// order of the text; values without a name are %1, %2, …. A value met outside its
+// function (a single statement, a broken program) is shown by its number: x.#12.
 #include <string.h>
 
 #include "core/text.h"
@@ -22,10 +22,12 @@ typedef struct Printer {
     uint32_t place_count;
     unsigned depth;
     bool is_brief;  // bodies are only hinted at
+    uint32_t callees;  // how many functions may be called: those before this one
 } Printer;
 
 static Printer printer(const CoreProgram *p, StrBuf *out) {
-    Printer pr = {.program = p, .out = out, .arena = out->arena};
+    Printer pr = {
+        .program = p, .out = out, .arena = out->arena, .callees = p->funs.len};
     map_init(&pr.labels, pr.arena);
     map_init(&pr.counts, pr.arena);
     map_init(&pr.places, pr.arena);
@@ -128,8 +130,8 @@ static void label_body(Printer *pr, const CoreBody *body) {
     label_refs(pr, body->params, body->param_count);
     for (uint32_t i = 0; i < body->stms.len; i++) {
         const CoreStm *stm = body->stms.data[i];
-        for (uint32_t j = 0; j < stm->body_count; j++) label_body(pr, stm->bodies[j]);
         label_refs(pr, stm->outs, stm->out_count);
+        for (uint32_t j = 0; j < stm->body_count; j++) label_body(pr, stm->bodies[j]);
     }
 }
 
@@ -153,7 +155,7 @@ static void print_attrs(Printer *pr, const CoreStm *stm) {
     for (uint32_t i = 0; i < stm->attr_count; i++) {
         strbuf_cstr(pr->out, i == 0 ? "[" : ", ");
         int32_t attr = stm->attrs[i];
-        if (stm->op == OP_CALL && attr >= 0 && (uint32_t)attr < pr->program->funs.len)
+        if (stm->op == OP_CALL && attr >= 0 && (uint32_t)attr < pr->callees)
             print_fun_name(pr, (uint32_t)attr);
         else
             strbuf_printf(pr->out, "%d", attr);
@@ -306,6 +308,7 @@ static void print_fun(Printer *pr, const CoreFun *fun, uint32_t index) {
     map_init(&pr->labels, pr->arena);
     map_init(&pr->counts, pr->arena);
     label_body(pr, fun->body);
+    pr->callees = index;
     if (fun->no_inline) strbuf_cstr(pr->out, "#[noinline]\n");
     strbuf_cstr(pr->out, fun->is_entry ? "entry " : "def ");
     if (index < pr->program->funs.len) print_fun_name(pr, index);

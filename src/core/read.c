@@ -108,10 +108,14 @@ static void fail_text(Reader *r, int kind, Str text) {
     stop(r);
 }
 
-static void fail_limit(Reader *r, const char *message) {
+static void fail_at(Reader *r, Span span, const char *message) {
     if (r->failed) return;
-    diag_error(&r->cx->diags, r->token.span, &kinds[DIAG_CORE_LIMIT], message);
+    diag_error(&r->cx->diags, span, &kinds[DIAG_CORE_LIMIT], message);
     stop(r);
+}
+
+static void fail_limit(Reader *r, const char *message) {
+    fail_at(r, r->token.span, message);
 }
 
 static bool at_mark(const Reader *r, char mark) {
@@ -385,9 +389,9 @@ static void read_bodies(Reader *r, CoreStm *stm) {
 }
 
 static void read_stm_place(Reader *r, CoreStm *stm) {
-    Str text = r->token.text;
+    Span span = r->token.span;
     int64_t number = expect_number(r, 1, INT32_MAX);
-    if (number >= r->program->places.len) fail_text(r, DIAG_CORE_PLACE, text);
+    if (number >= r->program->places.len) fail_at(r, span, "there is no such place");
     else stm->loc = (CoreLoc)number;
 }
 
@@ -465,21 +469,23 @@ static void read_place(Reader *r, PlaceRows *rows) {
     CoreProgram *p = r->program;
     CorePlace place = {0};
     PlaceRow row = {0};
-    Str number = r->token.text;
+    CoreToken number = r->token;
     if (expect_number(r, 1, INT32_MAX) != p->places.len)
-        fail_text(r, DIAG_CORE_PLACE, number);
+        fail_at(r, number.span, "the places are not numbered in order");
     if (r->token.kind == CORE_TOKEN_STRING) {
         row.has_span = true;
         row.file = expect_string(r, "a file");
         expect_range(r, &row.start, &row.end);
-        if (row.end < row.start) fail_limit(r, "this span ends before it starts");
+        if (row.end < row.start)
+            fail_at(r, number.span, "the span of this place ends before it starts");
     }
     if (accept_word(r, "in"))
         place.function = sym_intern(&r->cx->syms, expect_string(r, "a function's name"));
     if (accept_word(r, "from")) {
-        Str caller = r->token.text;
+        CoreToken caller = r->token;
         place.caller = (CoreLoc)expect_number(r, 1, INT32_MAX);
-        if (place.caller >= p->places.len) fail_text(r, DIAG_CORE_PLACE, caller);
+        if (place.caller >= p->places.len)
+            fail_at(r, caller.span, "this place does not come before this one");
     }
     vec_push(p->arena, &p->places, place);
     vec_push(r->arena, rows, row);
@@ -563,6 +569,7 @@ static void read_fun(Reader *r) {
     if (!fun->is_entry && !at_word(r, "def")) fail_expected(r, "entry or def");
     advance(r);
     Str word = r->token.text, base = {0};
+    Span span = r->token.span;
     if (r->token.kind != CORE_TOKEN_WORD || !name_of_word(word, &base))
         fail_expected(r, "a function's name");
     advance(r);
@@ -582,7 +589,7 @@ static void read_fun(Reader *r) {
     read_block(r, fun->body);
     if (r->failed) return;
     if (fun->body->result_count != result_count) {
-        fail_limit(r, "the function's results and their types differ in number");
+        fail_at(r, span, "this function's results and their types differ in number");
         return;
     }
     fun->name = sym_intern(&r->cx->syms, base);

@@ -44,7 +44,8 @@ static int digit_value(char c) {
 }
 
 static const char *article(ScalarType type) {
-    return scalar_is_signed(type) ? "an" : type == SCALAR_F16 ? "an" : "a";
+    char first = scalar_info[type].name[0];
+    return first == 'i' || first == 'f' ? "an" : "a";
 }
 
 static Status fail_expected(DataReader *r, size_t at, ScalarType type) {

@@ -3,10 +3,10 @@
 // New arrays: from nothing, from elements, and by joining, cutting and packing others.
 #include "interp/run.h"
 
-// ---- allocation ---------------------------------------------------------------------------
+// ---- allocation ---------------------------------------------------------------------
 
-static _Noreturn void refuse_size(Run *run, const Step *step, ScalarType elem, uint32_t rank,
-                        const int64_t *shape) {
+static _Noreturn void refuse_size(Run *run, const Step *step, ScalarType elem,
+                                  uint32_t rank, const int64_t *shape) {
     for (uint32_t d = 0; d < rank; d++)
         if (shape[d] < 0)
             interp_fail(run, step, "a size of %lld is negative", (long long)shape[d]);
@@ -58,7 +58,7 @@ RtArray *interp_own(Run *run, const Step *step, uint32_t arg, uint32_t slot) {
     return a;
 }
 
-// ---- from nothing ---------------------------------------------------------------------------
+// ---- from nothing -------------------------------------------------------------------
 
 void interp_literal(Run *run, const Step *step) {
     if (interp_array(run, step->spare) == NULL) {
@@ -72,7 +72,8 @@ void interp_literal(Run *run, const Step *step) {
 }
 
 // The element with number i: start + i * step in the array's type.
-static uint64_t progression(ScalarType elem, uint64_t i, uint64_t start, uint64_t step) {
+static uint64_t progression(ScalarType elem, uint64_t i, uint64_t start,
+                            uint64_t step) {
     uint64_t pair[2] = {0, step};
     core_eval(OP_CONV, SCALAR_I64, elem, &i, &pair[0]);
     core_eval(OP_MUL, elem, elem, pair, &pair[1]);
@@ -110,8 +111,8 @@ void interp_replicate(Run *run, const Step *step) {
         if (row_rank == 0)
             interp_store(bytes, at, value.bits);
         else
-            rt_copy_elements(at, a->strides + 1, value.array->data, value.array->strides,
-                             row_rank, shape + 1, bytes);
+            rt_copy_elements(at, a->strides + 1, value.array->data,
+                             value.array->strides, row_rank, shape + 1, bytes);
     }
 }
 
@@ -124,13 +125,14 @@ void interp_scratch(Run *run, const Step *step) {
     memset(a->data, 0, a->memory_size);
 }
 
-// ---- from elements and parts --------------------------------------------------------------------
+// ---- from elements and parts --------------------------------------------------------
 
-static void require_shape(Run *run, const Step *step, uint32_t rank, const int64_t *first,
-                          const int64_t *other) {
+static void require_shape(Run *run, const Step *step, uint32_t rank,
+                          const int64_t *first, const int64_t *other) {
     if (memcmp(first, other, rank * sizeof *first) == 0) return;
     interp_fail(run, step, "rows of unequal shape: %s and %s",
-                interp_shape_text(run, rank, first), interp_shape_text(run, rank, other));
+                interp_shape_text(run, rank, first),
+                interp_shape_text(run, rank, other));
 }
 
 // OP_ARRAY
@@ -152,13 +154,14 @@ void interp_list(Run *run, const Step *step) {
         if (row_rank == 0)
             interp_store(bytes, at, value.bits);
         else
-            rt_copy_elements(at, a->strides + 1, value.array->data, value.array->strides,
-                             row_rank, shape + 1, bytes);
+            rt_copy_elements(at, a->strides + 1, value.array->data,
+                             value.array->strides, row_rank, shape + 1, bytes);
     }
 }
 
 // The shape of the parts joined; a part that alone has elements is the result itself.
-static uint32_t measure_parts(Run *run, const Step *step, uint32_t axis, int64_t *shape) {
+static uint32_t measure_parts(Run *run, const Step *step, uint32_t axis,
+                              int64_t *shape) {
     const RtArray *first = interp_array(run, step->args[0]);
     memcpy(shape, first->shape, first->rank * sizeof *shape);
     uint32_t filled = 0, only = 0;
@@ -172,8 +175,10 @@ static uint32_t measure_parts(Run *run, const Step *step, uint32_t axis, int64_t
                         interp_shape_text(run, part->rank, part->shape), axis);
         }
         if (part->shape[axis] != 0) filled++, only = i;
-        if (i > 0 && __builtin_add_overflow(shape[axis], part->shape[axis], &shape[axis]))
-            interp_fail(run, step, "an array of %lld + %lld elements cannot be represented",
+        if (i > 0 &&
+            __builtin_add_overflow(shape[axis], part->shape[axis], &shape[axis]))
+            interp_fail(run, step,
+                        "an array of %lld + %lld elements cannot be represented",
                         (long long)shape[axis], (long long)part->shape[axis]);
     }
     return filled <= 1 ? only : UINT32_MAX;
@@ -194,8 +199,9 @@ void interp_concat(Run *run, const Step *step) {
     for (uint32_t i = 0; i < step->stm->arg_count; i++) {
         const RtArray *part = interp_array(run, step->args[i]);
         if (rt_count(part) == 0) continue;
-        rt_copy_elements(a->data + (size_t)(done * a->strides[axis]) * bytes, a->strides,
-                         part->data, part->strides, part->rank, part->shape, bytes);
+        rt_copy_elements(a->data + (size_t)(done * a->strides[axis]) * bytes,
+                         a->strides, part->data, part->strides, part->rank, part->shape,
+                         bytes);
         done += part->shape[axis];
     }
 }
@@ -259,9 +265,9 @@ void interp_filter(Run *run, const Step *step) {
         char *at = to->data;
         for (int64_t i = 0; i < flags->shape[0]; i++) {
             if (flags->data[i * flags->strides[0]] == 0) continue;
-            rt_copy_elements(at, to->strides + 1, from->data + i * from->strides[0] * bytes,
-                             from->strides + 1, from->rank - 1, from->shape + 1,
-                             (size_t)bytes);
+            rt_copy_elements(
+                at, to->strides + 1, from->data + i * from->strides[0] * bytes,
+                from->strides + 1, from->rank - 1, from->shape + 1, (size_t)bytes);
             at += to->strides[0] * bytes;
         }
     }

@@ -23,7 +23,7 @@ static uint32_t value_group(const Hist *h) {
     return bins_group(h, 1 + PART_LEVELS);
 }
 
-// ---- bins: an array per component, row-major; bin b is element or row b ---------------------------
+// ---- bins: an array per component, row-major; bin b is element or row b -------------
 
 static uint32_t row_rank(const Hist *h, const RtArray *bins) {
     return bins->rank - h->depth;
@@ -63,8 +63,8 @@ static void store_bin(const Hist *h, uint32_t group, int64_t b, uint32_t from) {
             interp_fail(h->run, h->step, "rows of unequal shape: %s and %s",
                         interp_shape_text(h->run, row->rank, shape),
                         interp_shape_text(h->run, row->rank, row->shape));
-        rt_copy_elements(at, bins->strides + h->depth, row->data, row->strides, row->rank,
-                         shape, bytes);
+        rt_copy_elements(at, bins->strides + h->depth, row->data, row->strides,
+                         row->rank, shape, bytes);
     }
 }
 
@@ -95,7 +95,7 @@ static void join_bins(const Hist *h, uint32_t left, uint32_t right) {
     }
 }
 
-// ---- values -------------------------------------------------------------------------------------
+// ---- values -------------------------------------------------------------------------
 
 // The bin of value i, or -1.
 static int64_t bin_of(const Hist *h, int64_t i) {
@@ -121,7 +121,7 @@ static void fold_values(const Hist *h, uint32_t group, int64_t from, int64_t to)
     }
 }
 
-// ---- parts --------------------------------------------------------------------------------------
+// ---- parts --------------------------------------------------------------------------
 
 static int64_t count_parts(const Hist *h) {
     int64_t most = h->bins > INT64_MAX / 4 ? INT64_MAX : 4 * h->bins;
@@ -178,7 +178,7 @@ static void fold_parts(const Hist *h) {
     interp_drop_all(h->run, part, h->width);
 }
 
-// ---- the whole ------------------------------------------------------------------------------------
+// ---- the whole ----------------------------------------------------------------------
 
 // Row-major and ours to write to.
 static void own_dest(const Hist *h, uint32_t c) {
@@ -190,7 +190,8 @@ static void own_dest(const Hist *h, uint32_t c) {
 }
 
 void interp_hist(Run *run, const Step *step) {
-    Hist hist = {.run = run, .step = step, .op = step->bodies[0], .bins = 1}, *h = &hist;
+    Hist hist = {.run = run, .step = step, .op = step->bodies[0], .bins = 1},
+         *h = &hist;
     h->width = (uint32_t)step->stm->attrs[0];
     h->depth = (uint32_t)step->stm->attrs[1];
     h->n = interp_open_feeds(run, step, 2 * h->width, h->depth + h->width);

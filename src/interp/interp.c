@@ -10,7 +10,7 @@
 
 #include "interp/run.h"
 
-// ---- failures ---------------------------------------------------------------------------
+// ---- failures -----------------------------------------------------------------------
 
 static void note_calls(Run *run) {
     struct { CoreLoc *data; uint32_t len, cap; } calls = {0};
@@ -73,7 +73,7 @@ const char *interp_shape_text(Run *run, uint32_t rank, const int64_t *shape) {
     return str_terminated(run->arena, strbuf_done(&text));
 }
 
-// ---- a run -------------------------------------------------------------------------------
+// ---- a run --------------------------------------------------------------------------
 
 static void put_args(Run *run, RtValue *args) {
     for (uint32_t i = 0; i < run->entry->param_count; i++) {

@@ -30,7 +30,8 @@ typedef struct InterpOptions {
 
 // Runs function `fun` of a program past stage 0. Consumes the references in args;
 // on STATUS_OK the results (fun's flattened results, caller's array) are owned by the
-// caller, else *error_out says what happened and nothing is left on the heap by the run.
+// caller, else *error_out says what happened and nothing is left on the heap by the
+// run.
 Status interp_run(const CoreProgram *program, const CoreFun *fun,
                   const InterpOptions *options, RtValue *args, RtValue *results,
                   InterpError *error_out);

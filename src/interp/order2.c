@@ -5,7 +5,7 @@
 // back; rows go in as views and are copied out.
 #include "interp/run.h"
 
-// ---- feeds --------------------------------------------------------------------------------
+// ---- feeds --------------------------------------------------------------------------
 
 int64_t interp_open_feeds(Run *run, const Step *step, uint32_t first, uint32_t count) {
     int64_t n = 0;
@@ -18,14 +18,15 @@ int64_t interp_open_feeds(Run *run, const Step *step, uint32_t first, uint32_t c
         feed->step = rt_count(a) == 0 ? 0 : a->strides[0] * (int64_t)feed->bytes;
         if (i == 0) n = a->shape[0];
         if (a->shape[0] != n)
-            interp_fail(run, step, "arrays of unequal length: %lld and %lld", (long long)n,
-                        (long long)a->shape[0]);
+            interp_fail(run, step, "arrays of unequal length: %lld and %lld",
+                        (long long)n, (long long)a->shape[0]);
     }
     return n;
 }
 
 // A view that nobody has kept moves on to the next row; else there is a new one.
-static void feed_row(Run *run, const Step *step, const Feed *feed, int64_t i, uint32_t to) {
+static void feed_row(Run *run, const Step *step, const Feed *feed, int64_t i,
+                     uint32_t to) {
     char *data = feed->at + i * feed->step;
     RtArray *view = interp_array(run, feed->view);
     if (view != NULL && view->refs == 1) {
@@ -55,7 +56,7 @@ void interp_close_feeds(Run *run, const Step *step, uint32_t count) {
         if (step->feeds[k].view != 0) interp_drop(run, step->feeds[k].view);
 }
 
-// ---- sinks --------------------------------------------------------------------------------
+// ---- sinks --------------------------------------------------------------------------
 
 static void make_result(Run *run, const Step *step, uint32_t k) {
     Sink *sink = &step->sinks[k];
@@ -126,7 +127,7 @@ void interp_close_sink(Run *run, const Step *step, uint32_t k, const int64_t *ro
     make_result(run, step, k);
 }
 
-// ---- generate and map -----------------------------------------------------------------------
+// ---- generate and map ---------------------------------------------------------------
 
 static void open_sinks(Run *run, const Step *step, uint32_t space_rank,
                        const int64_t *space, uint32_t first_size) {

@@ -32,7 +32,7 @@ static void (*const step_functions[OP_COUNT])(Run *run, const Step *step) = {
 
 static Code *prepare_body(Preparer *p, const CoreBody *body);
 
-// ---- slots ------------------------------------------------------------------------------
+// ---- slots --------------------------------------------------------------------------
 
 static uint32_t new_slot(Run *run, bool is_array) {
     if (run->slots.len == 0) {
@@ -81,7 +81,7 @@ static uint32_t spare_groups(Preparer *p, const CoreRef *like, uint32_t count,
     return first;
 }
 
-// ---- what operators keep for themselves -------------------------------------------------------
+// ---- what operators keep for themselves ---------------------------------------------
 
 static void prepare_feeds(Preparer *p, Step *step, uint32_t first, uint32_t count) {
     step->feeds = arena_array(p->run->arena, Feed, count);
@@ -149,7 +149,7 @@ static void prepare_operator(Preparer *p, Step *step) {
     }
 }
 
-// ---- steps --------------------------------------------------------------------------------
+// ---- steps --------------------------------------------------------------------------
 
 static StepForm form_of(const CoreProgram *program, const CoreStm *stm) {
     switch (core_op_info[stm->op].kind) {

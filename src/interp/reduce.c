@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Reductions in their stamped shapes (design: core.md, "Stage 0"; the page
-// docs/internals/interp.md draws them). The shape depends on the stamp and the number of
-// elements alone. The first element of a lane, run or block is pre(x), each later one
-// acc(so far, x); what was folded apart is joined by op. Neutral elements are the
+// docs/internals/interp.md draws them). The shape depends on the stamp and the number
+// of elements alone. The first element of a lane, run or block is pre(x), each later
+// one acc(so far, x); what was folded apart is joined by op. Neutral elements are the
 // answer for no elements and occur nowhere else.
 #include "interp/run.h"
 
@@ -19,7 +19,7 @@ Fold interp_fold(Run *run, const Step *step) {
     };
 }
 
-// ---- one application of op, pre or acc -----------------------------------------------------
+// ---- one application of op, pre or acc ----------------------------------------------
 
 void interp_fold_join(const Fold *f, uint32_t to, uint32_t left, uint32_t right) {
     interp_give(f->run, f->op->param, left, f->width);
@@ -52,7 +52,7 @@ void interp_fold_later(const Fold *f, int64_t i, uint32_t group) {
     interp_take(f->run, acc, group);
 }
 
-// ---- trees ------------------------------------------------------------------------------------
+// ---- trees --------------------------------------------------------------------------
 
 static uint32_t level_group(const Fold *f, const Tree *tree, uint32_t level) {
     return tree->groups + level * f->width;
@@ -71,13 +71,14 @@ void interp_tree_total(const Fold *f, const Tree *tree, uint32_t group) {
     bool is_first = true;
     for (uint32_t level = 0; level < TREE_LEVELS; level++) {
         if ((tree->count >> level & 1) == 0) continue;
-        interp_lend(f->run, is_first ? group : left, level_group(f, tree, level), f->width);
+        interp_lend(f->run, is_first ? group : left, level_group(f, tree, level),
+                    f->width);
         if (!is_first) interp_fold_join(f, group, left, group);
         is_first = false;
     }
 }
 
-// ---- the shapes of a block --------------------------------------------------------------------
+// ---- the shapes of a block ----------------------------------------------------------
 
 // Left to right.
 static void fold_serially(const Fold *f, int64_t from, int64_t to, uint32_t group) {
@@ -161,8 +162,12 @@ static void fold_lanes(const Fold *f, int64_t from, int64_t to, uint32_t group) 
 
 static void fold_block(const Fold *f, int64_t from, int64_t to, uint32_t group) {
     switch ((CoreStamp)f->step->stm->stamp) {
-    case STAMP_NESTED_LANES: case STAMP_OUTER_LANES: fold_lanes(f, from, to, group); return;
-    case STAMP_NESTED_RUNS: case STAMP_OUTER_RUNS: fold_runs(f, from, to, group); return;
+    case STAMP_NESTED_LANES: case STAMP_OUTER_LANES:
+        fold_lanes(f, from, to, group);
+        return;
+    case STAMP_NESTED_RUNS: case STAMP_OUTER_RUNS:
+        fold_runs(f, from, to, group);
+        return;
     case STAMP_NESTED_ROWS: case STAMP_OUTER_ROWS: case STAMP_FREE: case STAMP_NONE:
     case STAMP_PARTS: case STAMP_COUNT:
         fold_serially(f, from, to, group);
@@ -170,7 +175,7 @@ static void fold_block(const Fold *f, int64_t from, int64_t to, uint32_t group) 
     }
 }
 
-// ---- the whole --------------------------------------------------------------------------------
+// ---- the whole ----------------------------------------------------------------------
 
 void interp_reduce(Run *run, const Step *step) {
     Fold fold = interp_fold(run, step), *f = &fold;

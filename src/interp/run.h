@@ -43,7 +43,7 @@ typedef struct Feed {
     int64_t step;   // bytes to the next
     size_t bytes;   // of a scalar
     RtArray *array;
-    uint32_t view;  // slot of the view that goes along the rows; 0: elements are scalars
+    uint32_t view; // slot of the view that goes along the rows; 0: elements are scalars
 } Feed;
 
 // Where a second-order step writes one of its results, in the step's out slot.
@@ -102,7 +102,7 @@ struct Run {
 void interp_prepare(Run *run, const CoreFun *fun);
 void interp_mark_last_uses(Run *run);
 
-// ---- failures (interp.c); none of them returns ----------------------------------------
+// ---- failures (interp.c); none of them returns --------------------------------------
 
 _Noreturn void interp_fail(Run *run, const Step *step, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
@@ -115,7 +115,7 @@ _Noreturn void interp_fault(Run *run, const Step *step, CoreFault fault,
 // "[3][4]", for messages.
 const char *interp_shape_text(Run *run, uint32_t rank, const int64_t *shape);
 
-// ---- slots ------------------------------------------------------------------------------
+// ---- slots --------------------------------------------------------------------------
 
 static inline uint64_t interp_load(size_t bytes, const char *at) {
     uint8_t b;
@@ -166,7 +166,7 @@ void interp_drop_all(Run *run, uint32_t first, uint32_t count);
 // Fills the slot from the step's arg, moving the reference if this is its last use.
 void interp_pass(Run *run, const Step *step, uint32_t arg, uint32_t to);
 
-// ---- arrays.c ---------------------------------------------------------------------------
+// ---- arrays.c -----------------------------------------------------------------------
 
 // Puts a new array into an empty slot; fails on sizes that are negative or too large.
 RtArray *interp_new(Run *run, const Step *step, uint32_t slot, ScalarType elem,
@@ -182,13 +182,14 @@ RtArray *interp_own(Run *run, const Step *step, uint32_t arg, uint32_t slot);
 // for an array of that type.
 int64_t interp_points(Run *run, const Step *step, ScalarType elem, uint32_t rank,
                       const int64_t *shape);
-// Where the element at that offset lies; an empty array has no other place than its data.
+// Where the element at that offset lies; an empty array has no other place than its
+// data.
 static inline char *interp_at(const RtArray *a, int64_t offset) {
     return rt_count(a) == 0 ? a->data
                             : a->data + offset * (int64_t)scalar_info[a->elem].bytes;
 }
 
-// ---- execution (step.c) -------------------------------------------------------------------
+// ---- execution (step.c) -------------------------------------------------------------
 
 // Runs a body whose params are filled; interp_take then moves its results into slots.
 void interp_code(Run *run, const Code *code);
@@ -201,7 +202,7 @@ static inline void interp_poll(Run *run, const Step *step) {
     if (cancel != NULL && *cancel) interp_fail_cancelled(run, step);
 }
 
-// ---- feeds and sinks (order2.c) -------------------------------------------------------------
+// ---- feeds and sinks (order2.c) -----------------------------------------------------
 
 // Opens the step's feeds on `count` args from `first` on; returns their common length.
 int64_t interp_open_feeds(Run *run, const Step *step, uint32_t first, uint32_t count);
@@ -217,7 +218,7 @@ void interp_sink(Run *run, const Step *step, uint32_t k, int64_t i, uint32_t fro
 // Makes the result if no row came; `row` says what to put for -1 (NULL: 0).
 void interp_close_sink(Run *run, const Step *step, uint32_t k, const int64_t *row);
 
-// ---- folds (reduce.c), used by scans and histograms -------------------------------------------
+// ---- folds (reduce.c), used by scans and histograms ---------------------------------
 
 // A reduction's operator and elements. A group is `width` slots that hold one value of
 // the operator's type.
@@ -236,7 +237,13 @@ typedef struct Tree {
     uint64_t count;
 } Tree;
 
-enum { FOLD_LANES = 32, FOLD_ROW = 16, TREE_LEVELS = 51, MOST_PARTS = 64, PART_LEVELS = 7 };
+enum {
+    FOLD_LANES = 32,
+    FOLD_ROW = 16,
+    TREE_LEVELS = 51,
+    MOST_PARTS = 64,
+    PART_LEVELS = 7
+};
 
 Fold interp_fold(Run *run, const Step *step);
 void interp_fold_first(const Fold *f, int64_t i, uint32_t group);
@@ -268,11 +275,11 @@ static inline bool interp_has_lanes(CoreStamp stamp) {
     return stamp == STAMP_NESTED_LANES || stamp == STAMP_OUTER_LANES;
 }
 
-// ---- the operators that are not scalar ----------------------------------------------------------
+// ---- the operators that are not scalar ----------------------------------------------
 
 typedef void StepFunction(Run *run, const Step *step);
-StepFunction interp_check, interp_guard, interp_if, interp_for, interp_while, interp_call,
-    interp_trace;
+StepFunction interp_check, interp_guard, interp_if, interp_for, interp_while,
+    interp_call, interp_trace;
 StepFunction interp_literal, interp_list, interp_iota, interp_replicate, interp_scratch,
     interp_concat, interp_split, interp_duplicate, interp_filter;
 StepFunction interp_dim, interp_index, interp_slice, interp_reshape, interp_permute,

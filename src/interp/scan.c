@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Inclusive scans in their stamped shapes. Float scans go in rows of 16; all others left
-// to right in each block, the carry joining in front of what the block found alone.
+// Inclusive scans in their stamped shapes. Float scans go in rows of 16; all others
+// left to right in each block, the carry joining in front of what the block found
+// alone.
 #include "interp/run.h"
 
 static void sink_group(const Fold *f, int64_t i, uint32_t group) {
-    for (uint32_t c = 0; c < f->width; c++) interp_sink(f->run, f->step, c, i, group + c);
+    for (uint32_t c = 0; c < f->width; c++)
+        interp_sink(f->run, f->step, c, i, group + c);
 }
 
 static void scan_serially(const Fold *f, int64_t n) {
@@ -34,7 +36,7 @@ static void join_carry(const Fold *f, bool has_carry, uint32_t carry, uint32_t g
     interp_fold_join(f, out, left, out);
 }
 
-// ---- blocks left to right -------------------------------------------------------------------
+// ---- blocks left to right -----------------------------------------------------------
 
 static void scan_blocks(const Fold *f, int64_t n) {
     uint32_t local = interp_group(f, GROUP_TOTAL), carry = interp_group(f, GROUP_CARRY);
@@ -59,7 +61,7 @@ static void scan_blocks(const Fold *f, int64_t n) {
     interp_drop_all(f->run, carry, f->width);
 }
 
-// ---- rows of 16 -------------------------------------------------------------------------------
+// ---- rows of 16 ---------------------------------------------------------------------
 
 // Sklansky's scan of m elements: at distance d, the upper half of each 2d elements
 // takes in the last of the lower half.
@@ -117,7 +119,7 @@ static void scan_rows(const Fold *f, int64_t n) {
     interp_drop_all(f->run, tree.groups, TREE_LEVELS * f->width);
 }
 
-// ---- the whole ----------------------------------------------------------------------------------
+// ---- the whole ----------------------------------------------------------------------
 
 void interp_scan(Run *run, const Step *step) {
     Fold fold = interp_fold(run, step), *f = &fold;
@@ -134,7 +136,8 @@ void interp_scan(Run *run, const Step *step) {
     interp_close_feeds(run, step, f->arrays);
     for (uint32_t c = 0; c < f->width; c++) {
         bool is_row = step->sinks[c].row_rank > 0;
-        const RtArray *ne = is_row ? interp_array(run, step->args[f->arrays + c]) : NULL;
+        const RtArray *ne =
+            is_row ? interp_array(run, step->args[f->arrays + c]) : NULL;
         interp_close_sink(run, step, c, is_row ? ne->shape : NULL);
     }
 }

@@ -9,7 +9,7 @@
 
 #include "interp/run.h"
 
-// ---- slots ------------------------------------------------------------------------------
+// ---- slots --------------------------------------------------------------------------
 
 void interp_drop(Run *run, uint32_t slot) {
     rt_release(run->heap, run->slots.data[slot].array);
@@ -57,7 +57,7 @@ void interp_take(Run *run, const Code *code, uint32_t to) {
     }
 }
 
-// ---- the loop over steps --------------------------------------------------------------------
+// ---- the loop over steps ------------------------------------------------------------
 
 static void run_scalar(Run *run, const Step *step, const uint64_t *args) {
     CoreFault fault =
@@ -90,7 +90,8 @@ void interp_code(Run *run, const Code *code) {
         switch ((StepForm)step->form) {
         case FORM_SCALAR1: run_scalar(run, step, &slots[args[0]].bits); break;
         case FORM_SCALAR2:
-            run_scalar(run, step, (uint64_t[]){slots[args[0]].bits, slots[args[1]].bits});
+            run_scalar(run, step,
+                       (uint64_t[]){slots[args[0]].bits, slots[args[1]].bits});
             break;
         case FORM_SCALAR3:
             run_scalar(run, step, (uint64_t[]){slots[args[0]].bits, slots[args[1]].bits,
@@ -106,7 +107,7 @@ void interp_code(Run *run, const Code *code) {
     }
 }
 
-// ---- control ----------------------------------------------------------------------------------
+// ---- control ------------------------------------------------------------------------
 
 void interp_if(Run *run, const Step *step) {
     const Code *branch = step->bodies[run->slots.data[step->args[0]].bits != 0 ? 0 : 1];
@@ -184,7 +185,7 @@ void interp_trace(Run *run, const Step *step) {
     interp_pass(run, step, 0, step->out);
 }
 
-// ---- checks -----------------------------------------------------------------------------------
+// ---- checks -------------------------------------------------------------------------
 
 // The shortest of printf's texts that reads back the same, with a point in any locale.
 static void show_float(StrBuf *text, double value) {

@@ -53,7 +53,8 @@ void interp_index(Run *run, const Step *step) {
 void interp_slice(Run *run, const Step *step) {
     RtArray *a = interp_array(run, step->args[0]);
     uint32_t axis = (uint32_t)step->stm->attrs[0];
-    int64_t start = interp_int(run, step->args[1]), count = interp_int(run, step->args[2]);
+    int64_t start = interp_int(run, step->args[1]),
+            count = interp_int(run, step->args[2]);
     int64_t stride = interp_int(run, step->args[3]);
     check_range(run, step, a, axis, start, count, stride);
     int64_t shape[CORE_MAX_RANK], strides[CORE_MAX_RANK];
@@ -121,7 +122,7 @@ void interp_reverse(Run *run, const Step *step) {
     interp_view(run, step, step->out, a, data, a->rank, a->shape, strides);
 }
 
-// ---- writing ------------------------------------------------------------------------------
+// ---- writing ------------------------------------------------------------------------
 
 typedef struct Region {
     int64_t offset;  // of its first element
@@ -164,7 +165,8 @@ void interp_update(Run *run, const Step *step) {
     if (region.rank > 0) {
         from = value.array;
         if (memcmp(from->shape, region.shape, region.rank * sizeof *region.shape) != 0)
-            interp_fail(run, step, "a value of shape %s does not fit a region of shape %s",
+            interp_fail(run, step,
+                        "a value of shape %s does not fit a region of shape %s",
                         interp_shape_text(run, from->rank, from->shape),
                         interp_shape_text(run, region.rank, region.shape));
     }
@@ -192,7 +194,8 @@ void interp_scatter(Run *run, const Step *step) {
                         (long long)indices->shape[0], (long long)from->shape[0]);
     }
     uint32_t row_rank = dest->rank - depth;
-    if (memcmp(dest->shape + depth, from->shape + 1, row_rank * sizeof *from->shape) != 0)
+    if (memcmp(dest->shape + depth, from->shape + 1, row_rank * sizeof *from->shape) !=
+        0)
         interp_fail(run, step, "rows of unequal shape: %s and %s",
                     interp_shape_text(run, row_rank, dest->shape + depth),
                     interp_shape_text(run, row_rank, from->shape + 1));
@@ -205,15 +208,16 @@ void interp_scatter(Run *run, const Step *step) {
         for (uint32_t d = 0; d < depth && is_inside; d++) {
             const RtArray *indices = interp_array(run, step->args[1 + d]);
             size_t size = scalar_info[indices->elem].bytes;
-            uint64_t bits =
-                interp_load(size, indices->data + i * indices->strides[0] * (ptrdiff_t)size);
+            uint64_t bits = interp_load(size, indices->data + i * indices->strides[0] *
+                                                                  (ptrdiff_t)size);
             int64_t index = interp_wide(indices->elem, bits);
             is_inside = index >= 0 && index < a->shape[d];
             if (is_inside) offset += index * a->strides[d];
         }
         if (is_inside)
             rt_copy_elements(a->data + offset * bytes, a->strides + depth,
-                             from->data + i * from->strides[0] * bytes, from->strides + 1,
-                             row_rank, from->shape + 1, (size_t)bytes);
+                             from->data + i * from->strides[0] * bytes,
+                             from->strides + 1, row_rank, from->shape + 1,
+                             (size_t)bytes);
     }
 }

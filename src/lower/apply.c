@@ -18,8 +18,7 @@ FnInfo *lower_fn_info(Lower *l, const Binding *binding) {
     return info;
 }
 
-// ---- application
-// ------------------------------------------------------------------------
+// ---- application ------------------------------------------------------------------
 
 static Value *run_lambda(Lower *l, const Fun *fun, Value *const *args) {
     const TExp *lambda = fun->lambda;
@@ -90,8 +89,7 @@ Value *lower_apply(Lower *l, Value *callee, Value *const *args, uint32_t count,
     return callee;
 }
 
-// ---- names
-// ------------------------------------------------------------------------------
+// ---- names ------------------------------------------------------------------------
 
 // The frame of one occurrence: what the definition's parameters are there.
 static Frame *instance_frame(Lower *l, Frame *definition, Frame *use,
@@ -222,7 +220,7 @@ Value *lower_eval_binding(Lower *l, Frame *frame, Binding *binding,
     switch (binding->kind) {
     case BIND_LOCAL: return eval_local(l, frame, binding, type_args, size_args);
     case BIND_SIZE: {
-        CoreRef ref = lower_size_entry_ref(l, lower_frame_size(frame, binding));
+        CoreRef ref = lower_size_param(l, frame, binding);
         if (ref == 0) lower_fail(l, LOWER_UNKNOWN_SIZE, lower_name(l, binding->name));
         return lower_value_scalar(l, ref);
     }

@@ -48,8 +48,7 @@ Value *lower_intrinsic_unzip(Lower *l, Call *call) {
     return lower_value_record(l, items, 2);
 }
 
-// ---- views
-// ------------------------------------------------------------------------------
+// ---- views ------------------------------------------------------------------------
 
 Value *lower_intrinsic_transpose(Lower *l, Call *call) {
     CoreRefs leaves = lower_value_refs(l, call->args[0]);
@@ -80,7 +79,7 @@ Value *lower_intrinsic_flatten(Lower *l, Call *call) {
 
 static CoreRef size_param(Lower *l, const Call *call, uint32_t index) {
     const Binding *param = call->binding->size_params.data[index];
-    CoreRef ref = lower_size_entry_ref(l, lower_frame_size(call->frame, param));
+    CoreRef ref = lower_size_param(l, call->frame, param);
     if (ref == 0) lower_fail(l, LOWER_UNKNOWN_SIZE, lower_name(l, param->name));
     return ref;
 }
@@ -112,8 +111,7 @@ Value *lower_intrinsic_reverse(Lower *l, Call *call) {
     return lower_value_leaves(l, lower_value_layout(l, call->args[0]), leaves.data);
 }
 
-// ---- new arrays
-// -------------------------------------------------------------------------
+// ---- new arrays -------------------------------------------------------------------
 
 Value *lower_intrinsic_concat(Lower *l, Call *call) {
     CoreRefs first = lower_value_refs(l, call->args[0]),

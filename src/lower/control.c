@@ -4,8 +4,7 @@
 // a branch or an iteration is known only when the program runs.
 #include "lower/internal.h"
 
-// ---- branches
-// ---------------------------------------------------------------------------
+// ---- branches ---------------------------------------------------------------------
 
 typedef struct Branch {
     CoreBody *body;
@@ -57,8 +56,7 @@ Value *lower_eval_if(Lower *l, Frame *frame, const TExp *exp) {
     return join(l, cond, &yes, &no);
 }
 
-// ---- && and ||
-// ----------------------------------------------------------------------------
+// ---- && and || --------------------------------------------------------------------
 
 enum { TINY = 4 }; // statements that may as well be evaluated in any case
 
@@ -74,9 +72,9 @@ static bool is_tiny(const Lower *l, const CoreBody *body) {
     return true;
 }
 
-Value *lower_eval_logic(Lower *l, Frame *frame, const TExp *exp) {
+Value *lower_eval_logic(Lower *l, Frame *frame, const TExp *exp, const Value *first) {
     bool is_and = exp->kind == TEXP_AND;
-    CoreRef left = lower_eval_ref(l, frame, exp->as.logic.left);
+    CoreRef left = lower_value_ref(first);
     int64_t known = 0;
     if (lower_ref_is_const(l, left, &known))
         return (known != 0) == is_and ? lower_eval(l, frame, exp->as.logic.right)
@@ -102,8 +100,7 @@ Value *lower_eval_logic(Lower *l, Frame *frame, const TExp *exp) {
     return lower_value_scalar(l, stm->outs[0]);
 }
 
-// ---- match
-// --------------------------------------------------------------------------------
+// ---- match ------------------------------------------------------------------------
 
 static Value *eval_case(Lower *l, Frame *frame, const TCase *taken, Value *value) {
     Frame *inner = lower_frame_new(l, frame);
@@ -143,8 +140,7 @@ Value *lower_eval_match(Lower *l, Frame *frame, const TExp *exp) {
     return match_from(l, frame, exp, value, 0);
 }
 
-// ---- loops
-// --------------------------------------------------------------------------------
+// ---- loops ------------------------------------------------------------------------
 
 typedef struct Loop {
     const TExp *exp;

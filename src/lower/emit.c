@@ -59,8 +59,7 @@ CoreRef lower_emit_conv(Lower *l, CoreOp op, CoreRef x, ScalarType to) {
     return core_conv(&l->now.b, op, x, to);
 }
 
-// ---- bodies
-// ---------------------------------------------------------------------------
+// ---- bodies -----------------------------------------------------------------------
 
 Mark lower_body_open(Lower *l, const CoreRef *params, uint32_t param_count) {
     Mark mark = {l->now.memo.trail.len, l->program->values.len};
@@ -93,8 +92,7 @@ void lower_memo_set(Lower *l, uint64_t key, uint64_t item) {
     vec_push(l->arena, &l->now.memo.trail, key);
 }
 
-// ---- failure
-// --------------------------------------------------------------------------
+// ---- failure ----------------------------------------------------------------------
 
 static bool is_small_size(const CoreProgram *program, CoreRef ref) {
     const CoreValue *value = &program->values.data[ref];
@@ -160,8 +158,7 @@ bool lower_stm_may_fail(const CoreProgram *program, const CoreStm *stm) {
     return true;
 }
 
-// ---- what is known of core values
-// -----------------------------------------------------
+// ---- what is known of core values -------------------------------------------------
 
 CoreType lower_ref_type(const Lower *l, CoreRef ref) {
     return core_type(l->program, ref);

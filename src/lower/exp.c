@@ -17,8 +17,7 @@ static Value **eval_all(Lower *l, Frame *frame, const TExpVec *exps) {
     return values;
 }
 
-// ---- literals
-// ---------------------------------------------------------------------------
+// ---- literals ---------------------------------------------------------------------
 
 static Value *eval_lit(Lower *l, const Frame *frame, const TExp *exp) {
     const Layout *layout = lower_layout_of(l, frame, exp->type);
@@ -100,8 +99,7 @@ static Value *eval_array(Lower *l, Frame *frame, const TExp *exp) {
     return lower_value_leaves(l, lower_layout_array(l, elem), leaves.data);
 }
 
-// ---- bindings
-// ---------------------------------------------------------------------------
+// ---- bindings ---------------------------------------------------------------------
 
 static void eval_let(Lower *l, Frame *frame, const TExp *exp) {
     TPat *pat = exp->as.let.pat;
@@ -125,8 +123,7 @@ static Value *eval_lambda(Lower *l, Frame *frame, const TExp *exp) {
     return lower_value_fun(l, (Fun){.lambda = exp, .frame = frame});
 }
 
-// ---- records and constructors
-// -----------------------------------------------------------
+// ---- records and constructors -----------------------------------------------------
 
 static Value *update_path(Lower *l, const Value *record, const uint32_t *path,
                           uint32_t len, Value *value) {
@@ -154,8 +151,7 @@ static Value *eval_ctor(Lower *l, Frame *frame, const TExp *exp) {
     return lower_value_ctor(l, type, exp->as.ctor.index, args, exp->as.ctor.args.len);
 }
 
-// ---- checks and attributes
-// --------------------------------------------------------------
+// ---- checks and attributes --------------------------------------------------------
 
 static Value *eval_coerce(Lower *l, Frame *frame, const TExp *exp) {
     Value *value = lower_eval(l, frame, exp->as.inner);
@@ -207,14 +203,42 @@ static Value *eval_attr(Lower *l, Frame *frame, const TExp *exp) {
     return trace(l, value);
 }
 
-static Value *eval_apply(Lower *l, Frame *frame, const TExp *exp) {
-    Value *fun = lower_eval(l, frame, exp->as.apply.fun);
-    Value **args = eval_all(l, frame, &exp->as.apply.args);
-    return lower_apply(l, fun, args, exp->as.apply.args.len, exp->span);
+// ---- applications -----------------------------------------------------------------
+
+// What an application or a logical operator evaluates first, or NULL.
+static const TExp *first_operand(const TExp *exp) {
+    if (exp->kind == TEXP_APPLY && exp->as.apply.args.len > 0)
+        return exp->as.apply.args.data[0];
+    if (exp->kind == TEXP_AND || exp->kind == TEXP_OR) return exp->as.logic.left;
+    return NULL;
 }
 
-// ---- all
-// --------------------------------------------------------------------------------
+static Value *apply_to(Lower *l, Frame *frame, const TExp *exp, Value *first) {
+    if (exp->kind != TEXP_APPLY) return lower_eval_logic(l, frame, exp, first);
+    const TExpVec *exps = &exp->as.apply.args;
+    Value *fun = lower_eval(l, frame, exp->as.apply.fun);
+    Value **args = arena_array(l->arena, Value *, exps->len);
+    args[0] = first;
+    for (uint32_t i = 1; i < exps->len; i++)
+        args[i] = lower_eval(l, frame, exps->data[i]);
+    return lower_apply(l, fun, args, exps->len, exp->span);
+}
+
+// Chains such as a + b + c + ... may be long, and their first operand is the deep one.
+static Value *eval_chain(Lower *l, Frame *frame, const TExp *exp) {
+    struct {
+        const TExp **data;
+        uint32_t len, cap;
+    } chain = {0};
+    const TExp *first = exp;
+    for (; first_operand(first) != NULL; first = first_operand(first))
+        vec_push(l->arena, &chain, first);
+    Value *value = lower_eval(l, frame, first);
+    while (chain.len > 0) value = apply_to(l, frame, chain.data[--chain.len], value);
+    return value;
+}
+
+// ---- all --------------------------------------------------------------------------
 
 Value *lower_eval(Lower *l, Frame *frame, const TExp *exp) {
     if (stack_is_low(&l->cx->stack)) lower_too_large(l, LOWER_TOO_DEEP);
@@ -234,11 +258,11 @@ Value *lower_eval(Lower *l, Frame *frame, const TExp *exp) {
         return lower_value_field(l, lower_eval(l, frame, exp->as.field.exp),
                                  exp->as.field.index);
     case TEXP_INDEX: return lower_eval_index(l, frame, exp);
-    case TEXP_APPLY: return eval_apply(l, frame, exp);
+    case TEXP_APPLY:
+    case TEXP_AND:
+    case TEXP_OR: return eval_chain(l, frame, exp);
     case TEXP_LAMBDA: return eval_lambda(l, frame, exp);
     case TEXP_IF: return lower_eval_if(l, frame, exp);
-    case TEXP_AND:
-    case TEXP_OR: return lower_eval_logic(l, frame, exp);
     case TEXP_LOOP: return lower_eval_loop(l, frame, exp);
     case TEXP_RANGE: return lower_eval_range(l, frame, exp);
     case TEXP_UPDATE: return lower_eval_update(l, frame, exp);

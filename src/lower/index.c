@@ -127,8 +127,7 @@ static Region *eval_regions(Lower *l, Frame *frame, const TIndexVec *dims,
     return regions;
 }
 
-// ---- reading
-// ----------------------------------------------------------------------------
+// ---- reading ----------------------------------------------------------------------
 
 // The array with the dimensions that take single indices in front.
 static CoreRef indices_first(Lower *l, CoreRef array, const Region *regions,
@@ -190,8 +189,7 @@ Value *lower_eval_index(Lower *l, Frame *frame, const TExp *exp) {
                               leaves.data);
 }
 
-// ---- writing
-// ----------------------------------------------------------------------------
+// ---- writing ----------------------------------------------------------------------
 
 // Checks that the new value has the shape of the region; returns a token or 0.
 static CoreRef check_value(Lower *l, CoreRef array, CoreRef value,

@@ -30,7 +30,7 @@ typedef struct Value Value;
 typedef struct Frame Frame;
 typedef struct Layout Layout;
 
-// ---- layouts (layout.c) -------------------------------------------------------------
+// ---- layouts (layout.c) -----------------------------------------------------------
 
 typedef enum LayoutKind {
     LAYOUT_SCALAR,
@@ -67,7 +67,7 @@ const Layout *lower_layout_of(Lower *l, const Frame *frame, Type *type);
 // The same with its sizes, as far as they are known.
 LType lower_ltype_of(Lower *l, Frame *frame, Type *type);
 
-// ---- values (value.c) ---------------------------------------------------------------
+// ---- values (value.c) -------------------------------------------------------------
 
 typedef enum ValueKind {
     VALUE_LEAVES, // known only when the program runs
@@ -144,7 +144,7 @@ Value *lower_value_zero(Lower *l, const LType *type);
 CoreRef lower_value_tag(Lower *l, const Value *value);
 Value *lower_value_payload(Lower *l, const Value *value, uint32_t ctor, uint32_t index);
 
-// ---- frames (frame.c) ---------------------------------------------------------------
+// ---- frames (frame.c) -------------------------------------------------------------
 
 typedef struct SizeEntry {
     CoreRef ref; // the size, or 0: dimension `axis` of `array`
@@ -182,7 +182,7 @@ SizeEntry *lower_frame_size(const Frame *frame, const Binding *binding);
 void lower_frame_bind_unknown(Lower *l, Frame *frame, uint32_t id, SizeEntry entry);
 SizeEntry *lower_frame_unknown(const Frame *frame, uint32_t id);
 
-// ---- emission (emit.c) --------------------------------------------------------------
+// ---- emission (emit.c) ------------------------------------------------------------
 
 // What is known of a core value.
 typedef struct RefInfo {
@@ -241,7 +241,7 @@ void lower_ref_copy_dims(Lower *l, CoreRef to, uint32_t to_axis, CoreRef from,
                          uint32_t from_axis, uint32_t count);
 CoreRef lower_ref_dim(Lower *l, CoreRef ref, uint32_t axis);
 
-// ---- one statement each (ops.c) -----------------------------------------------------
+// ---- one statement each (ops.c) ---------------------------------------------------
 
 CoreRef lower_emit_i64(Lower *l, int64_t value);
 // Arithmetic, comparison and logic with constants folded.
@@ -267,17 +267,17 @@ CoreRef lower_emit_replicate(Lower *l, CoreRef n, CoreRef x);
 CoreRef lower_emit_iota(Lower *l, CoreRef n, CoreRef start, CoreRef step);
 CoreRef lower_emit_zero(Lower *l, CoreType type, const CoreRef *dims);
 
-// ---- sizes (size.c) -----------------------------------------------------------------
+// ---- sizes (size.c) ---------------------------------------------------------------
 
 // The size as an i64, or 0 when it is not known in this frame.
 CoreRef lower_size_ref(Lower *l, Frame *frame, Size *size);
-CoreRef lower_size_entry_ref(Lower *l, const SizeEntry *entry);
+CoreRef lower_size_param(Lower *l, Frame *frame, const Binding *size);
 // Takes from the value's shape every size of the type that is not bound yet.
 void lower_sizes_bind(Lower *l, Frame *frame, Type *type, const Value *value, Str what);
 // Checks the value's shape against the sizes that are known; returns it guarded.
 Value *lower_sizes_check(Lower *l, Frame *frame, Type *type, Value *value, Str what);
 
-// ---- patterns (pat.c) ---------------------------------------------------------------
+// ---- patterns (pat.c) -------------------------------------------------------------
 
 // What a pattern's value is called in messages: "argument `x` of `f`" or "`x`".
 typedef struct Subject {
@@ -291,14 +291,15 @@ void lower_pats_bind(Lower *l, Frame *frame, const BindingVec *sizes, TPat *cons
 // Whether the value matches; the constant true for an irrefutable pattern.
 CoreRef lower_pat_test(Lower *l, Frame *frame, const TPat *pat, const Value *value);
 
-// ---- evaluation ---------------------------------------------------------------------
+// ---- evaluation -------------------------------------------------------------------
 
 // exp.c
 Value *lower_eval(Lower *l, Frame *frame, const TExp *exp);
 CoreRef lower_eval_ref(Lower *l, Frame *frame, const TExp *exp); // of a scalar
 // control.c
 Value *lower_eval_if(Lower *l, Frame *frame, const TExp *exp);
-Value *lower_eval_logic(Lower *l, Frame *frame, const TExp *exp);
+// && and ||, the left operand being evaluated already.
+Value *lower_eval_logic(Lower *l, Frame *frame, const TExp *exp, const Value *first);
 Value *lower_eval_match(Lower *l, Frame *frame, const TExp *exp);
 Value *lower_eval_loop(Lower *l, Frame *frame, const TExp *exp);
 // index.c
@@ -316,8 +317,7 @@ FnInfo *lower_fn_info(Lower *l, const Binding *binding);
 // instance.c: functions that are kept; NULL when it must be inlined after all
 Value *lower_call_instance(Lower *l, const Fun *fun, Value *const *args);
 
-// ---- intrinsics (intrinsic.c and the files of the handlers)
-// ---------------------------
+// ---- intrinsics (intrinsic.c and the files of the handlers) -----------------------
 
 typedef struct Call {
     Binding *binding;
@@ -349,8 +349,7 @@ Value *lower_intrinsic_apply(Lower *l, const Intrinsic *intrinsic, const Fun *fu
 #include "lower/intrinsics.def"
 #undef INTRINSIC
 
-// ---- the whole
-// ------------------------------------------------------------------------
+// ---- the whole --------------------------------------------------------------------
 
 typedef struct Instance { // a function that is kept, at given layouts
     const Binding *binding;

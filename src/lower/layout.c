@@ -137,8 +137,7 @@ const Layout *lower_layout_record(Lower *l, const Layout *const *parts,
     return intern(l, LAYOUT_RECORD, parts, count);
 }
 
-// ---- types
-// ----------------------------------------------------------------------------
+// ---- types ------------------------------------------------------------------------
 
 static const Layout *layout_fields(Lower *l, const Frame *frame,
                                    const FieldVec *fields) {

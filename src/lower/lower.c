@@ -12,8 +12,7 @@ static const DiagKind diags[LOWER_DIAG_COUNT] = {
 #undef DIAG
 };
 
-// ---- giving up
-// --------------------------------------------------------------------------
+// ---- giving up --------------------------------------------------------------------
 
 // The innermost place of the running evaluation that lies in the user's own text.
 static Span user_span(const Lower *l) {
@@ -50,8 +49,7 @@ _Noreturn void lower_too_large(Lower *l, LowerDiag kind) {
     longjmp(*l->bail, 1);
 }
 
-// ---- texts
-// ------------------------------------------------------------------------------
+// ---- texts ------------------------------------------------------------------------
 
 Str lower_name(const Lower *l, Sym name) {
     return sym_str(&l->cx->syms, name);
@@ -86,8 +84,7 @@ Str lower_text(const Lower *l, Span span) {
     return lower_quotable(l, (Str){source->text.ptr + from, to - from});
 }
 
-// ---- entries
-// ----------------------------------------------------------------------------
+// ---- entries ----------------------------------------------------------------------
 
 void lower_begin(Lower *l) {
     l->now = (Building){.b = core_builder(l->program)};

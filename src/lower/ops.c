@@ -8,8 +8,7 @@ CoreRef lower_emit_i64(Lower *l, int64_t value) {
     return core_i64(l->program, value);
 }
 
-// ---- arithmetic on sizes
-// --------------------------------------------------------------
+// ---- arithmetic on sizes ----------------------------------------------------------
 
 static CoreRef remember(Lower *l, uint64_t kind, CoreOp op, CoreRef x, CoreRef y) {
     uint64_t key = kind | (uint64_t)x << 30 | y, found;
@@ -120,8 +119,7 @@ CoreRef lower_emit_to_i64(Lower *l, CoreRef x) {
     return lower_emit_conv(l, OP_CONV, x, SCALAR_I64);
 }
 
-// ---- errors as values
-// -----------------------------------------------------------------
+// ---- errors as values -------------------------------------------------------------
 
 CoreRef lower_emit_check(Lower *l, CoreRef cond, Str text, const CoreRef *args,
                          uint32_t count) {
@@ -146,8 +144,7 @@ CoreRef lower_emit_guard(Lower *l, CoreRef ref, CoreRef token) {
     return result;
 }
 
-// ---- views
-// ----------------------------------------------------------------------------
+// ---- views ------------------------------------------------------------------------
 
 CoreRef lower_emit_index(Lower *l, CoreRef a, const CoreRef *indices, uint32_t count) {
     CoreType type = lower_ref_type(l, a);
@@ -191,8 +188,7 @@ CoreRef lower_emit_reshape(Lower *l, CoreRef a, const CoreRef *dims, uint32_t co
     return result;
 }
 
-// ---- sources
-// --------------------------------------------------------------------------
+// ---- sources ----------------------------------------------------------------------
 
 CoreRef lower_emit_replicate(Lower *l, CoreRef n, CoreRef x) {
     CoreType type = lower_ref_type(l, x);

@@ -17,8 +17,7 @@ static Str describe_short(Lower *l, const TPat *pat) {
     return describe(l, pat, (Subject){"", 0});
 }
 
-// ---- sizes
-// ------------------------------------------------------------------------------
+// ---- sizes ------------------------------------------------------------------------
 
 static void bind_sizes(Lower *l, Frame *frame, const TPat *pat, const Value *value) {
     if (pat->ascribed != NULL)
@@ -51,8 +50,7 @@ static void settle_sizes(Lower *l, Frame *frame, const BindingVec *sizes) {
     }
 }
 
-// ---- names
-// ------------------------------------------------------------------------------
+// ---- names ------------------------------------------------------------------------
 
 static void bind_name(Lower *l, Frame *frame, const Binding *name, Value *value) {
     if (value->kind == VALUE_LEAVES)
@@ -91,8 +89,7 @@ void lower_pats_bind(Lower *l, Frame *frame, const BindingVec *sizes, TPat *cons
         bind_pat(l, frame, pats[i], values[i], subject);
 }
 
-// ---- tests
-// ------------------------------------------------------------------------------
+// ---- tests ------------------------------------------------------------------------
 
 static CoreRef test_literal(Lower *l, const TPat *pat, const Value *value) {
     CoreRef wanted = core_const(l->program, pat->as.lit.scalar, pat->as.lit.bits);

@@ -51,8 +51,7 @@ Value *lower_intrinsic_convert(Lower *l, Call *call) {
     return lower_value_scalar(l, lower_emit_conv(l, call->op, arg, to.layout->scalar));
 }
 
-// ---- constants
-// --------------------------------------------------------------------------
+// ---- constants --------------------------------------------------------------------
 
 typedef enum Number {
     NUMBER_ZERO,
@@ -145,8 +144,7 @@ Value *lower_intrinsic_num_bits(Lower *l, Call *call) {
     return lower_value_scalar(l, core_const(l->program, SCALAR_I32, bits));
 }
 
-// ---- equality
-// ---------------------------------------------------------------------------
+// ---- equality ---------------------------------------------------------------------
 
 static CoreRef scalars_equal(Lower *l, CoreRef x, CoreRef y) {
     if (scalar_is_float((ScalarType)lower_ref_type(l, x).elem))

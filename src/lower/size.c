@@ -5,22 +5,41 @@
 // what passes it is guarded, and from there on known to have the size that was wanted.
 #include "lower/internal.h"
 
-// ---- evaluation
-// -----------------------------------------------------------------------
+// ---- evaluation -------------------------------------------------------------------
 
-CoreRef lower_size_entry_ref(Lower *l, const SizeEntry *entry) {
+static CoreRef entry_ref(Lower *l, const SizeEntry *entry) {
     if (entry == NULL) return 0;
     return entry->ref != 0 ? entry->ref : lower_ref_dim(l, entry->array, entry->axis);
 }
 
 // Whether everything an expression in a size mentions is bound. Forms that sizes do not
 // usually have count as unbound.
+static bool is_closed(const Frame *frame, const TExp *exp);
+
+static bool is_bound(const Frame *frame, const Binding *size) {
+    if (lower_frame_size(frame, size) != NULL) return true;
+    if (size->alias == NULL) return false;
+    Size *alias = size_resolve(size->alias);
+    switch (alias->kind) {
+    case SIZE_CONST: return true;
+    case SIZE_NAME:
+        if (alias->name->kind == BIND_SIZE) return is_bound(frame, alias->name);
+        return alias->name->kind != BIND_LOCAL ||
+               lower_frame_value(frame, alias->name) != NULL;
+    case SIZE_EXP: return is_closed(frame, alias->exp);
+    case SIZE_UNKNOWN: return lower_frame_unknown(frame, alias->id) != NULL;
+    case SIZE_VAR:
+    case SIZE_RAGGED: break;
+    }
+    return false;
+}
+
 static bool is_closed(const Frame *frame, const TExp *exp) {
     switch ((int)exp->kind) {
     case TEXP_LIT: return true;
     case TEXP_VAR: {
         const Binding *binding = exp->as.var.binding;
-        if (binding->kind == BIND_SIZE) return lower_frame_size(frame, binding) != NULL;
+        if (binding->kind == BIND_SIZE) return is_bound(frame, binding);
         if (binding->kind == BIND_LOCAL)
             return lower_frame_value(frame, binding) != NULL;
         return true;
@@ -42,9 +61,15 @@ static bool is_closed(const Frame *frame, const TExp *exp) {
     return false;
 }
 
+CoreRef lower_size_param(Lower *l, Frame *frame, const Binding *size) {
+    const SizeEntry *entry = lower_frame_size(frame, size);
+    if (entry != NULL) return entry_ref(l, entry);
+    return size->alias != NULL ? lower_size_ref(l, frame, size->alias) : 0;
+}
+
 static CoreRef name_ref(Lower *l, Frame *frame, Binding *name, Span span) {
     switch (name->kind) {
-    case BIND_SIZE: return lower_size_entry_ref(l, lower_frame_size(frame, name));
+    case BIND_SIZE: return lower_size_param(l, frame, name);
     case BIND_LOCAL: {
         const Value *value = lower_frame_value(frame, name);
         return value != NULL && value->kind == VALUE_LEAVES ? lower_value_ref(value)
@@ -73,16 +98,14 @@ CoreRef lower_size_ref(Lower *l, Frame *frame, Size *size) {
         lower_at(l, span);
         return ref;
     }
-    case SIZE_UNKNOWN:
-        return lower_size_entry_ref(l, lower_frame_unknown(frame, size->id));
+    case SIZE_UNKNOWN: return entry_ref(l, lower_frame_unknown(frame, size->id));
     case SIZE_VAR:
     case SIZE_RAGGED: break;
     }
     return 0;
 }
 
-// ---- taking sizes from shapes
-// -----------------------------------------------------------
+// ---- taking sizes from shapes -----------------------------------------------------
 
 static void bind_size(Lower *l, Frame *frame, Size *size, CoreRef array, uint32_t axis,
                       Str what) {
@@ -169,8 +192,7 @@ void lower_sizes_bind(Lower *l, Frame *frame, Type *type, const Value *value,
     }
 }
 
-// ---- checking shapes
-// ----------------------------------------------------------------------
+// ---- checking shapes --------------------------------------------------------------
 
 typedef struct Wanted { // for messages
     Frame *frame;
@@ -185,24 +207,28 @@ static Str describe_dim(Lower *l, const Wanted *wanted, uint32_t axis) {
 }
 
 // "`n` = %1 is expected (n is the size of `a`)"
+static Str describe_name(Lower *l, const Wanted *wanted, const Binding *binding) {
+    Str name = lower_name(l, binding->name);
+    const SizeEntry *entry =
+        binding->kind == BIND_SIZE ? lower_frame_size(wanted->frame, binding) : NULL;
+    Str origin = entry == NULL ? STR("") : entry->origin;
+    if (name.len == 0 && origin.len == 0) return STR("%1 is expected");
+    if (name.len == 0)
+        return lower_format(l, "%%1 is expected (%.*s)", STR_ARG(origin));
+    if (origin.len == 0)
+        return lower_format(l, "`%.*s` = %%1 is expected", STR_ARG(name));
+    return lower_format(l, "`%.*s` = %%1 is expected (%.*s is %.*s)", STR_ARG(name),
+                        STR_ARG(name), STR_ARG(origin));
+}
+
 static Str describe_wanted(Lower *l, const Wanted *wanted) {
     Size *size = wanted->size == NULL ? NULL : size_resolve(wanted->size);
-    if (size != NULL && size->kind == SIZE_NAME) {
-        Str name = lower_name(l, size->name->name);
-        const SizeEntry *entry = size->name->kind == BIND_SIZE
-                                     ? lower_frame_size(wanted->frame, size->name)
-                                     : NULL;
-        if (entry == NULL || entry->origin.len == 0)
-            return lower_format(l, "`%.*s` = %%1 is expected", STR_ARG(name));
-        return lower_format(l, "`%.*s` = %%1 is expected (%.*s is %.*s)", STR_ARG(name),
-                            STR_ARG(name), STR_ARG(entry->origin));
-    }
-    if (size != NULL && size->kind == SIZE_EXP) {
-        Str text = lower_text(l, size->exp->span);
-        if (text.len > 0)
-            return lower_format(l, "`%.*s` = %%1 is expected", STR_ARG(text));
-    }
-    return STR("%1 is expected");
+    if (size != NULL && size->kind == SIZE_NAME)
+        return describe_name(l, wanted, size->name);
+    Str text = STR("");
+    if (size != NULL && size->kind == SIZE_EXP) text = lower_text(l, size->exp->span);
+    if (text.len == 0) return STR("%1 is expected");
+    return lower_format(l, "`%.*s` = %%1 is expected", STR_ARG(text));
 }
 
 // Checks dimension `axis` of the leaves; replaces them by guarded ones.

@@ -4,8 +4,7 @@
 // parameters inside an open body; what comes out is flattened to the body's results.
 #include "lower/internal.h"
 
-// ---- map and tabulate
-// ---------------------------------------------------------------------
+// ---- map and tabulate -------------------------------------------------------------
 
 typedef struct Mapped {
     CoreBody *body;
@@ -166,8 +165,7 @@ Value *lower_intrinsic_tabulate(Lower *l, Call *call) {
     return mapped_value(l, &mapped, stm, NULL, sizes.data, rank);
 }
 
-// ---- reductions, scans, histograms
-// ----------------------------------------------------------
+// ---- reductions, scans, histograms ------------------------------------------------
 
 // The body of a binary operator on elements of the layout; rows: like the neutral one.
 static CoreBody *fold_body(Lower *l, const Call *call, Value *op, const Layout *elem,

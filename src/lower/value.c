@@ -67,8 +67,7 @@ Value *lower_value_fresh(Lower *l, const Layout *layout, Sym name, CoreRefs *ref
     return lower_value_leaves(l, layout, refs->data + first);
 }
 
-// ---- taking apart
-// -----------------------------------------------------------------------
+// ---- taking apart -----------------------------------------------------------------
 
 const Layout *lower_value_layout(Lower *l, const Value *value) {
     switch (value->kind) {
@@ -128,8 +127,7 @@ Value *lower_value_payload(Lower *l, const Value *value, uint32_t ctor,
     return lower_value_leaves(l, payload->parts[index], refs.data);
 }
 
-// ---- flattening
-// -------------------------------------------------------------------------
+// ---- flattening -------------------------------------------------------------------
 
 static void flatten_ctor(Lower *l, const Value *value, CoreRefs *out) {
     const LType *type = &value->as.ctor.type;
@@ -174,8 +172,7 @@ CoreRefs lower_value_refs(Lower *l, const Value *value) {
     return refs;
 }
 
-// ---- guards, sizes and zeros
-// --------------------------------------------------------------
+// ---- guards, sizes and zeros ------------------------------------------------------
 
 static Value *guard_items(Lower *l, const Value *value, CoreRef token) {
     Value *copy = arena_copy(l->arena, value, sizeof *value);

@@ -169,13 +169,13 @@ static uint32_t out_index(const CoreStm *stm, CoreRef ref) {
     return index;
 }
 
-// The size of a dimension, from what made the array. Sizes that were wrong have failed
-// there; whether it was a guard's token that failed makes no difference to a size.
-static CoreRef fold_dim(Rewrite *rw, const CoreStm *stm) {
+CoreRef opt_fold_dim(Rewrite *rw, const CoreStm *stm) {
     CoreRef array = stm->args[0];
     int32_t axis = stm->attrs[0];
     const CoreStm *def = rewrite_def(rw, array);
     if (def == NULL) return 0;
+    // In stage 0 a size must need the checks that its array needs.
+    if (def->op == OP_GUARD && !rw->program->is_stage0) return 0;
     switch ((int)def->op) {
     case OP_LITERAL: {
         uint8_t bytes = scalar_info[core_type(rw->program, array).elem].bytes;
@@ -216,7 +216,7 @@ static CoreRef fold_dim(Rewrite *rw, const CoreStm *stm) {
 }
 
 CoreRef opt_fold(Rewrite *rw, const CoreStm *stm) {
-    if (stm->op == OP_DIM) return fold_dim(rw, stm);
+    if (stm->op == OP_DIM) return opt_fold_dim(rw, stm);
     uint32_t operands = core_op_operands(stm->op);
     if (operands == 0) return 0;
     CoreRef to = fold_constants(rw->program, stm);

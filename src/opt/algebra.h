@@ -11,6 +11,10 @@
 // equals, having emitted what that needs, or 0.
 CoreRef opt_fold(Rewrite *rw, const CoreStm *stm);
 
+// What a dim equals, from what made the array, whose own sizes were right or it failed;
+// or 0. Normalisation uses it, too.
+CoreRef opt_fold_dim(Rewrite *rw, const CoreStm *stm);
+
 // Statements seen in the bodies that are open, by what they compute.
 typedef struct Cse {
     CoreProgram *program;

@@ -9,6 +9,8 @@
 //   exact scalar op on constants     its value      (first operand no float)
 //   permute, reverse                 composed; identities go
 //   concat a                         a
+//   dim a                            the size that made a, but for guarded a: asking
+//                                    for a size is no use of an array
 //   if c {-> true} {-> false}        c              (and not c)
 //   if c {.. -> x} {.. -> x}         x, when x is bound outside both
 //   if true {A} {B}                  A              (and B for false)
@@ -19,11 +21,11 @@
 //     params
 //
 // Termination: every rule removes a statement, a token or uses of a statement's results,
-// and none adds one, save `not` for used results of an if, which then are unused. The
-// walk is repeated until it finds nothing.
+// and none adds one, save `not` for used results of an if, which then are unused, and a
+// dim of an earlier value. The walk is repeated until it finds nothing.
 #include "core/rules.h"
+#include "opt/algebra.h"
 #include "opt/passes.h"
-#include "opt/rewrite.h"
 
 static bool is_bool_const(const CoreProgram *p, CoreRef ref, bool value) {
     const CoreValue *v = &p->values.data[ref];
@@ -151,6 +153,11 @@ static bool visit_loop(Rewrite *rw, CoreStm *stm) {
     return never_runs;
 }
 
+static bool visit_dim(Rewrite *rw, CoreStm *stm) {
+    CoreRef size = opt_fold_dim(rw, stm);
+    return size != 0 && replace(rw, stm, size);
+}
+
 static bool visit_map(Rewrite *rw, CoreStm *stm) {
     const CoreBody *body = stm->bodies[0];
     if (stm->attrs[0] != 1) return false;
@@ -166,6 +173,7 @@ bool opt_normalise_stm(Rewrite *rw, CoreStm *stm) {
     switch ((int)stm->op) {
     case OP_GUARD: return visit_guard(rw, stm);
     case OP_CHECK: return visit_check(rw, stm);
+    case OP_DIM: return visit_dim(rw, stm);
     case OP_PERMUTE: return visit_permute(rw, stm);
     case OP_REVERSE: return visit_reverse(rw, stm);
     case OP_CONCAT: return stm->arg_count == 1 && replace(rw, stm, stm->args[0]);

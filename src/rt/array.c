@@ -189,8 +189,8 @@ void rt_store(ScalarType elem, char *at, uint64_t bits) {
     }
 }
 
-static void copy_line(char *to, ptrdiff_t to_step, const char *from, ptrdiff_t from_step,
-                      int64_t count, size_t bytes) {
+static void copy_line(char *to, ptrdiff_t to_step, const char *from,
+                      ptrdiff_t from_step, int64_t count, size_t bytes) {
     if (to_step == (ptrdiff_t)bytes && from_step == (ptrdiff_t)bytes) {
         memcpy(to, from, (size_t)count * bytes);
         return;

@@ -153,13 +153,19 @@ static void hint_by_token(Parser *p, Diag *diag, const Token *found) {
         diag_hint(diags, diag, "comments start with --; // is division");
 }
 
+// Where to point for a token: for the end of the file, to the last token before it.
+static Span place_of(const Parser *p, const Token *token) {
+    bool is_end = token->kind == TOK_END;
+    return is_end ? (Span){p->prev_end, p->prev_end} : token_span(token);
+}
+
 Diag *parse_unexpected(Parser *p, const char *expected) {
     Token found = p->tok;
     if (is_silent(p)) {
         parse_give_up(p);
         return arena_new(p->cx->arena, Diag);
     }
-    Diag *diag = diag_error(&p->cx->diags, token_span(&found),
+    Diag *diag = diag_error(&p->cx->diags, place_of(p, &found),
                             &syntax_diags[SYNTAX_UNEXPECTED], expected,
                             parse_show(p, &found));
     hint_by_token(p, diag, &found);
@@ -175,7 +181,7 @@ Diag *parse_close(Parser *p, TokenKind kind, Token opener) {
         return arena_new(p->cx->arena, Diag);
     }
     const char *open_text = lex_kind_text((TokenKind)opener.kind);
-    Diag *diag = diag_error(&p->cx->diags, token_span(&found),
+    Diag *diag = diag_error(&p->cx->diags, place_of(p, &found),
                             &syntax_diags[SYNTAX_UNCLOSED], lex_kind_text(kind),
                             open_text, parse_show(p, &found));
     diag_note(&p->cx->diags, diag, token_span(&opener), "it was opened here");
@@ -311,14 +317,16 @@ Name parse_infix_name(Parser *p) {
 
 static Attr parse_attr_body(Parser *p) {
     Attr attr = {.span = token_span(&p->tok)};
-    if (parse_at(p, TOK_NUMBER)) {
+    bool is_number = parse_at(p, TOK_NUMBER);
+    if (is_number || lex_is_keyword((TokenKind)p->tok.kind)) {
         Str text = lex_text(&p->lexer, attr.span);
         attr.name = (Name){sym_intern(&p->cx->syms, text), attr.span};
-        attr.is_number = true;
+        attr.is_number = is_number;
         parse_next(p);
-        return attr;
+        if (is_number) return attr;
+    } else {
+        attr.name = parse_name(p, "the name of an attribute");
     }
-    attr.name = parse_name(p, "the name of an attribute");
     Token opener = p->tok;
     if (!parse_at(p, TOK_PAREN_OPEN) || !parse_enter(p)) return attr;
     parse_next(p);

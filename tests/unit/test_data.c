@@ -316,7 +316,7 @@ static void test_malformed(void) {
            "1:1: `99999999999999999999` does not fit in an i64");
     EXPECT("1.5", I32, 0, "1:1: expected an i32, found `1.5`, which is not an integer");
     EXPECT("3i64", I32, 0, "1:1: expected an i32, found `3i64`, which is an i64");
-    EXPECT("1.0f32", F64, 0, "1:1: expected a f64, found `1.0f32`, which is a f32");
+    EXPECT("1.0f32", F64, 0, "1:1: expected an f64, found `1.0f32`, which is an f32");
     EXPECT("1.0i32", I32, 0, "1:1: malformed number `1.0i32`");
     EXPECT("3x", I32, 0, "1:1: malformed number `3x`");
     EXPECT("0x", I32, 0, "1:1: malformed number `0x`");
@@ -324,7 +324,7 @@ static void test_malformed(void) {
     EXPECT("1 2", I32, 0, "1:3: more input");
     EXPECT("tru", BOOL, 0, "1:1: expected a bool, found `tru`");
     EXPECT("1", BOOL, 0, "1:1: expected a bool, found `1`");
-    EXPECT("f32.nan", F64, 0, "1:1: expected a f64, found `f32.nan`");
+    EXPECT("f32.nan", F64, 0, "1:1: expected an f64, found `f32.nan`");
     EXPECT("'a'", U8, 0, "1:1: expected a u8, found `'`");
     EXPECT("1", I32, 1, "1:1: expected an array of type []i32, found `1`");
     EXPECT("[1, 2", I32, 1,

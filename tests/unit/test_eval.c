@@ -10,7 +10,7 @@
 #include "core/core.h"
 #include "test.h"
 
-// ---- the table ------------------------------------------------------------------------
+// ---- the table ----------------------------------------------------------------------
 
 typedef struct Row {
     CoreOp op;
@@ -20,7 +20,7 @@ typedef struct Row {
 } Row;
 
 static const Row rows[] = {
-#define EVAL(op, in, to, fault, a, b, c, result) \
+#define EVAL(op, in, to, fault, a, b, c, result)                                       \
     {OP_##op, SCALAR_##in, SCALAR_##to, FAULT_##fault, {a, b, c}, result},
 #include "../interp/eval_values.def"
 #undef EVAL
@@ -59,7 +59,7 @@ static void test_table(void) {
     }
 }
 
-// ---- all pairs of bytes ------------------------------------------------------------------
+// ---- all pairs of bytes -------------------------------------------------------------
 
 static int floor_divide(int a, int b) {
     int q = a / b;
@@ -93,7 +93,8 @@ static int expect_bytes(CoreOp op, bool is_signed, int a, int b) {
     case OP_OR: return a | b;
     case OP_XOR: return a ^ b;
     case OP_SHL: return n >= 8 ? 0 : a * (1 << n);
-    case OP_SHR: return n >= 8 ? (is_signed && a < 0 ? -1 : 0) : floor_divide(a, 1 << n);
+    case OP_SHR:
+        return n >= 8 ? (is_signed && a < 0 ? -1 : 0) : floor_divide(a, 1 << n);
     case OP_LSHR: return n >= 8 ? 0 : (a & 255) / (1 << n);
     case OP_EQ: return a == b;
     case OP_NE: return a != b;
@@ -105,13 +106,15 @@ static int expect_bytes(CoreOp op, bool is_signed, int a, int b) {
 
 static void test_bytes(void) {
     static const CoreOp ops[] = {
-        OP_ADD, OP_SUB, OP_MUL, OP_DIV, OP_MOD, OP_QUOT, OP_REM,  OP_POW, OP_MIN, OP_MAX,
-        OP_MULHI, OP_AND, OP_OR, OP_XOR, OP_SHL, OP_SHR, OP_LSHR, OP_EQ, OP_NE, OP_LT, OP_LE,
+        OP_ADD, OP_SUB, OP_MUL,  OP_DIV,   OP_MOD, OP_QUOT, OP_REM,
+        OP_POW, OP_MIN, OP_MAX,  OP_MULHI, OP_AND, OP_OR,   OP_XOR,
+        OP_SHL, OP_SHR, OP_LSHR, OP_EQ,    OP_NE,  OP_LT,   OP_LE,
     };
     for (size_t k = 0; k < sizeof ops / sizeof *ops; k++)
         for (int is_signed = 0; is_signed < 2; is_signed++) {
             ScalarType type = is_signed ? SCALAR_I8 : SCALAR_U8, to = type;
-            if (ops[k] == OP_EQ || ops[k] == OP_NE || ops[k] == OP_LT || ops[k] == OP_LE)
+            if (ops[k] == OP_EQ || ops[k] == OP_NE || ops[k] == OP_LT ||
+                ops[k] == OP_LE)
                 to = SCALAR_BOOL;
             int wrong = 0;
             for (unsigned x = 0; x < 256; x++)
@@ -121,22 +124,21 @@ static void test_bytes(void) {
                     int want = expect_bytes(ops[k], is_signed, a, b);
                     uint64_t got = 0, args[2] = {x, y};
                     CoreFault fault = core_eval(ops[k], type, to, args, &got);
-                    if (want == FAILURE)
-                        wrong += fault == FAULT_NONE;
-                    else
-                        wrong += fault != FAULT_NONE || got != (uint64_t)(want & 255);
+                    if (want == FAILURE) wrong += fault == FAULT_NONE;
+                    else wrong += fault != FAULT_NONE || got != (uint64_t)(want & 255);
                 }
             CHECK(wrong == 0);
-            if (wrong != 0) printf("  %s: %d wrong\n", core_op_info[ops[k]].name, wrong);
+            if (wrong != 0)
+                printf("  %s: %d wrong\n", core_op_info[ops[k]].name, wrong);
         }
 }
 
-// ---- f16 ------------------------------------------------------------------------------------
+// ---- f16 ----------------------------------------------------------------------------
 
 // The value of a half from its definition.
 static double plain_half(unsigned bits) {
     int exponent = bits >> 10 & 31, fraction = bits & 1023;
-    double value = exponent == 31 ? (fraction != 0 ? NAN : INFINITY)
+    double value = exponent == 31  ? (fraction != 0 ? NAN : INFINITY)
                    : exponent == 0 ? ldexp(fraction, -24)
                                    : ldexp(1024 + fraction, exponent - 25);
     return (bits & 0x8000) != 0 ? -value : value;
@@ -150,10 +152,8 @@ static unsigned search_half(double x) {
     if (m >= 65520) return sign | 0x7c00;
     while (high - low > 1) {
         unsigned middle = (low + high) / 2;
-        if (plain_half(middle) <= m)
-            low = middle;
-        else
-            high = middle;
+        if (plain_half(middle) <= m) low = middle;
+        else high = middle;
     }
     double next = high == 0x7c00 ? 65536 : plain_half(high), down = m - plain_half(low);
     double up = next - m;
@@ -194,7 +194,9 @@ static void test_half_conversions(void) {
         double middle = x == 0x7bff ? 65520 : (value + plain_half(x + 1)) / 2;
         if (isnan(middle) || isinf(middle) || (x & 0x7fff) == 0x7c00) continue;
         for (int k = -1; k <= 1; k++) {
-            double near = k < 0 ? nextafter(middle, 0) : k > 0 ? nextafter(middle, 1e9) : middle;
+            double near = k < 0   ? nextafter(middle, 0)
+                          : k > 0 ? nextafter(middle, 1e9)
+                                  : middle;
             wrong += half_of_double(near) != search_half(near);
         }
     }
@@ -231,7 +233,7 @@ static void test_half_operators(void) {
     }
 }
 
-// ---- f32 against the machine's own ---------------------------------------------------------------
+// ---- f32 against the machine's own --------------------------------------------------
 
 static float float_of(uint32_t bits) {
     float value;
@@ -251,17 +253,15 @@ static void test_singles(void) {
     for (int i = 0; i < 1000000; i++) {
         seed ^= seed << 13, seed ^= seed >> 7, seed ^= seed << 17;
         uint32_t x = (uint32_t)seed, y = (uint32_t)(seed >> 32);
-        if (i % 2 != 0) y = (x & 0xff800000u) ^ (y & 0x80ffffffu);  // of similar size
+        if (i % 2 != 0) y = (x & 0xff800000u) ^ (y & 0x80ffffffu); // of similar size
         float a = float_of(x), b = float_of(y);
         float want[] = {a + b, a - b, a * b, a / b, sqrtf(a)};
         static const CoreOp ops[] = {OP_ADD, OP_SUB, OP_MUL, OP_DIV, OP_SQRT};
         for (int k = 0; k < 5; k++) {
             uint64_t got, args[2] = {x, y};
             core_eval(ops[k], SCALAR_F32, SCALAR_F32, args, &got);
-            if (isnan(want[k]))
-                wrong += !is_nan_bits(SCALAR_F32, got);
-            else
-                wrong += got != bits_of(want[k]);
+            if (isnan(want[k])) wrong += !is_nan_bits(SCALAR_F32, got);
+            else wrong += got != bits_of(want[k]);
         }
     }
     CHECK(wrong == 0);

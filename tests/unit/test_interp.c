@@ -1,64 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The oracle: each operator on small arrays, errors and their order, updates in place,
-// running out of memory at every point, and the stamped shapes against shapes.def.
+// and running out of memory at every point.
 #include <fenv.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "abi/half.h"
-#include "interp/interp.h"
-#include "test.h"
-
-// ---- running a text -------------------------------------------------------------------
-
-typedef struct Session {
-    Mem mem, heap_mem;  // apart, so that a test can starve either
-    Arena arena;
-    Cx cx;
-    RtHeap heap;
-    CoreProgram *program;
-    InterpOptions options;
-    InterpError error;
-} Session;
-
-static jmp_buf test_recover;
-
-static void start(Session *s, const char *text) {
-    *s = (Session){.heap_mem = {.limit = (size_t)1 << 30}};
-    s->mem.recover = &test_recover;
-    arena_init(&s->arena, &s->mem);
-    cx_init(&s->cx, &s->arena);
-    stack_measure(&s->cx.stack);
-    rt_heap_init(&s->heap, &s->heap_mem);
-    s->options = (InterpOptions){.heap = &s->heap, .arena = &s->arena};
-    Source *source = sources_add(&s->cx.sources, STR("test.core"), str_of(text), false);
-    s->program = core_read(&s->cx, &s->arena, source);
-    StrBuf faults = strbuf(&s->arena);
-    for (uint32_t i = 0; i < s->cx.diags.len; i++)
-        diag_render(&s->cx.sources, s->cx.diags.data[i], false, &faults);
-    bool is_sound = s->program != NULL && core_verify(s->program, &faults);
-    CHECK(is_sound);
-    if (is_sound) return;
-    printf("%.*s\n", STR_ARG(strbuf_done(&faults)));
-    exit(test_done());
-}
-
-static void stop(Session *s) {
-    CHECK(s->heap.live == NULL);
-    rt_heap_free(&s->heap);
-    CHECK(s->heap_mem.used == 0);
-    arena_free(&s->arena);
-    CHECK(s->mem.used == 0);
-}
-
-static const CoreFun *last_fun(const Session *s) {
-    return s->program->funs.data[s->program->funs.len - 1];
-}
-
-static Status run(Session *s, RtValue *args, RtValue *results) {
-    return interp_run(s->program, last_fun(s), &s->options, args, results, &s->error);
-}
+#include "session.h"
 
 static void show_scalar(StrBuf *out, ScalarType type, uint64_t bits) {
     uint64_t wide = bits;
@@ -66,12 +13,9 @@ static void show_scalar(StrBuf *out, ScalarType type, uint64_t bits) {
     ScalarType to = scalar_is_float(type) ? SCALAR_F64 : SCALAR_I64;
     if (type != SCALAR_U64) core_eval(OP_CONV, type, to, &bits, &wide);
     memcpy(&value, &wide, sizeof value);
-    if (type == SCALAR_BOOL)
-        strbuf_cstr(out, bits != 0 ? "true" : "false");
-    else if (scalar_is_float(type))
-        strbuf_printf(out, "%.9g", value);
-    else
-        strbuf_printf(out, "%lld", (long long)wide);
+    if (type == SCALAR_BOOL) strbuf_cstr(out, bits != 0 ? "true" : "false");
+    else if (scalar_is_float(type)) strbuf_printf(out, "%.9g", value);
+    else strbuf_printf(out, "%lld", (long long)wide);
 }
 
 static void show_array(StrBuf *out, const RtArray *a, uint32_t d, const char *at) {
@@ -102,8 +46,7 @@ static void expect(const char *text, const char *wanted) {
             if (i > 0) strbuf_char(&out, ' ');
             if (results[i].rank == 0)
                 show_scalar(&out, results[i].elem, results[i].bits);
-            else
-                show_array(&out, results[i].array, 0, results[i].array->data);
+            else show_array(&out, results[i].array, 0, results[i].array->data);
             rt_release_value(&s.heap, &results[i]);
         }
     } else {
@@ -111,53 +54,77 @@ static void expect(const char *text, const char *wanted) {
     }
     bool ok = str_eq(strbuf_done(&out), str_of(wanted));
     CHECK(ok);
-    if (!ok) printf("  %s\n  gave %.*s\n  not  %s\n", text, STR_ARG(strbuf_done(&out)), wanted);
+    if (!ok)
+        printf("  %s\n  gave %.*s\n  not  %s\n", text, STR_ARG(strbuf_done(&out)),
+               wanted);
     stop(&s);
 }
 
 #define MAIN(types, body) "entry main() -> (" types ") {\n" body "}\n"
-#define A5 "a: []i64 = literal [10, 11, 12, 13, 14]\n"
-#define M23 "l: []i64 = literal [1, 2, 3, 4, 5, 6]\n m: [][]i64 = reshape (l, 2i64, 3i64)\n"
+#define A5                "a: []i64 = literal [10, 11, 12, 13, 14]\n"
+#define M23                                                                            \
+    "l: []i64 = literal [1, 2, 3, 4, 5, 6]\n m: [][]i64 = reshape (l, 2i64, 3i64)\n"
 
-// ---- arrays and views ---------------------------------------------------------------------
+// ---- arrays and views ---------------------------------------------------------------
 
 static void test_arrays(void) {
     expect(MAIN("[]i64", A5 "-> a"), "[10 11 12 13 14]");
     expect(MAIN("[]i32", "a: []i32 = literal [] -> a"), "[]");
     expect(MAIN("[]i64", "a: []i64 = iota (4i64, 5i64, -2i64) -> a"), "[5 3 1 -1]");
     expect(MAIN("[]u8", "a: []u8 = iota (3i64, 254u8, 1u8) -> a"), "[254 255 0]");
-    expect(MAIN("[]f32", "a: []f32 = iota (3i64, 0.5f32, 0.25f32) -> a"), "[0.5 0.75 1]");
+    expect(MAIN("[]f32", "a: []f32 = iota (3i64, 0.5f32, 0.25f32) -> a"),
+           "[0.5 0.75 1]");
     expect(MAIN("[][]i64", A5 "r: [][]i64 = replicate (2i64, a) -> r"),
            "[[10 11 12 13 14] [10 11 12 13 14]]");
     expect(MAIN("[][]i64", A5 "r: [][]i64 = replicate (0i64, a) -> r"), "[x5]");
-    expect(MAIN("[]bool", "r: []bool = replicate (3i64, true) -> r"), "[true true true]");
+    expect(MAIN("[]bool", "r: []bool = replicate (3i64, true) -> r"),
+           "[true true true]");
     expect(MAIN("[][]f64", "r: [][]f64 = scratch (1i64, 2i64) -> r"), "[[0 0]]");
-    expect(MAIN("[][]i64", A5 "b: []i64 = reverse[0] (a) r: [][]i64 = array (a, b) -> r"),
-           "[[10 11 12 13 14] [14 13 12 11 10]]");
-    expect(MAIN("i64, i64", M23 "r: i64 = dim[0] (m) c: i64 = dim[1] (m) -> r, c"), "2 3");
-    expect(MAIN("i64, []i64", M23 "x: i64 = index (m, 1i64, 2i64) r: []i64 = index (m, 1i64)"
-                "-> x, r"), "6 [4 5 6]");
-    expect(MAIN("[]i64", A5 "r: []i64 = slice[0] (a, 4i64, 3i64, -2i64) -> r"), "[14 12 10]");
-    expect(MAIN("[]i64", A5 "r: []i64 = slice[0] (a, 1i64, 3i64, 0i64) -> r"), "[11 11 11]");
+    expect(
+        MAIN("[][]i64", A5 "b: []i64 = reverse[0] (a) r: [][]i64 = array (a, b) -> r"),
+        "[[10 11 12 13 14] [14 13 12 11 10]]");
+    expect(MAIN("i64, i64", M23 "r: i64 = dim[0] (m) c: i64 = dim[1] (m) -> r, c"),
+           "2 3");
+    expect(MAIN("i64, []i64",
+                M23 "x: i64 = index (m, 1i64, 2i64) r: []i64 = index (m, 1i64)"
+                    "-> x, r"),
+           "6 [4 5 6]");
+    expect(MAIN("[]i64", A5 "r: []i64 = slice[0] (a, 4i64, 3i64, -2i64) -> r"),
+           "[14 12 10]");
+    expect(MAIN("[]i64", A5 "r: []i64 = slice[0] (a, 1i64, 3i64, 0i64) -> r"),
+           "[11 11 11]");
     expect(MAIN("[]i64", A5 "r: []i64 = slice[0] (a, 5i64, 0i64, 1i64) -> r"), "[]");
     expect(MAIN("[][]i64", M23 "r: [][]i64 = slice[1] (m, 1i64, 2i64, 1i64) -> r"),
            "[[2 3] [5 6]]");
-    expect(MAIN("[][]i64", M23 "t: [][]i64 = permute[1, 0] (m) r: [][]i64 = reverse[0] (t)"
-                "-> r"), "[[3 6] [2 5] [1 4]]");
-    expect(MAIN("[]i64", M23 "t: [][]i64 = permute[1, 0] (m) r: []i64 = reshape (t, 6i64)"
-                "-> r"), "[1 4 2 5 3 6]");
-    expect(MAIN("[][][]i64", "l: []i64 = literal [] r: [][][]i64 = reshape (l, 2i64, 0i64, "
-                "3i64) -> r"), "[[x3] [x3]]");
+    expect(MAIN("[][]i64",
+                M23 "t: [][]i64 = permute[1, 0] (m) r: [][]i64 = reverse[0] (t)"
+                    "-> r"),
+           "[[3 6] [2 5] [1 4]]");
+    expect(MAIN("[]i64",
+                M23 "t: [][]i64 = permute[1, 0] (m) r: []i64 = reshape (t, 6i64)"
+                    "-> r"),
+           "[1 4 2 5 3 6]");
+    expect(MAIN("[][][]i64",
+                "l: []i64 = literal [] r: [][][]i64 = reshape (l, 2i64, 0i64, "
+                "3i64) -> r"),
+           "[[x3] [x3]]");
     expect(MAIN("[][]i64", M23 "r: [][]i64 = concat[1] (m, m) -> r"),
            "[[1 2 3 1 2 3] [4 5 6 4 5 6]]");
-    expect(MAIN("[][]i64", M23 "e: [][]i64 = slice[0] (m, 0i64, 0i64, 1i64) r: [][]i64 = "
-                "concat[0] (e, m, e) -> r"), "[[1 2 3] [4 5 6]]");
-    expect(MAIN("[]i64, []i64, []i64", A5 "x: []i64, y: []i64, z: []i64 = split[0] (a, 2i64, "
-                "0i64, 3i64) -> x, y, z"), "[10 11] [] [12 13 14]");
-    expect(MAIN("[][]i64", M23 "x: [][]i64, y: [][]i64 = split[1] (m, 2i64, 1i64) -> y"),
-           "[[3] [6]]");
-    expect(MAIN("[]i64, [][]i64", M23 "f: []bool = literal [false, true] r: [][]i64 = filter "
-                "(f, m) s: []i64 = index (r, 0i64) -> s, r"), "[4 5 6] [[4 5 6]]");
+    expect(MAIN("[][]i64",
+                M23 "e: [][]i64 = slice[0] (m, 0i64, 0i64, 1i64) r: [][]i64 = "
+                    "concat[0] (e, m, e) -> r"),
+           "[[1 2 3] [4 5 6]]");
+    expect(MAIN("[]i64, []i64, []i64",
+                A5 "x: []i64, y: []i64, z: []i64 = split[0] (a, 2i64, "
+                   "0i64, 3i64) -> x, y, z"),
+           "[10 11] [] [12 13 14]");
+    expect(
+        MAIN("[][]i64", M23 "x: [][]i64, y: [][]i64 = split[1] (m, 2i64, 1i64) -> y"),
+        "[[3] [6]]");
+    expect(MAIN("[]i64, [][]i64",
+                M23 "f: []bool = literal [false, true] r: [][]i64 = filter "
+                    "(f, m) s: []i64 = index (r, 0i64) -> s, r"),
+           "[4 5 6] [[4 5 6]]");
 }
 
 #define SET "c: []i64 = update[0] (a, 99i64, 2i64, 0i64, 0i64)\n"
@@ -165,119 +132,197 @@ static void test_arrays(void) {
 static void test_writing(void) {
     // The old array lives on or not: the answer is the same.
     expect(MAIN("[]i64, []i64", A5 SET "-> a, c"), "[10 11 12 13 14] [10 11 99 13 14]");
-    expect(MAIN("[]i64", "a: []i64 = iota (4i64, 0i64, 1i64)" SET "-> c"), "[0 1 99 3]");
-    expect(MAIN("[]i64, []i64", "a: []i64 = iota (4i64, 0i64, 1i64) b: []i64 = reverse[0] (a)"
-                SET "-> c, b"), "[0 1 99 3] [3 2 1 0]");
-    expect(MAIN("[]i64", "b: []i64 = iota (4i64, 0i64, 1i64) a: []i64 = reverse[0] (b)"
-                SET "-> c"), "[3 2 99 0]");
-    expect(MAIN("[][]i64", M23 "v: []i64 = literal [7, 8] r: [][]i64 = update[1, 0] (m, v, "
-                "0i64, 2i64, 1i64, 1i64, 0i64, 0i64) -> r"), "[[1 7 3] [4 8 6]]");
-    expect(MAIN("[][]i64", M23 "v: []i64 = literal [7, 8, 9] r: [][]i64 = update[0] (m, v, "
-                "1i64, 0i64, 0i64) -> r"), "[[1 2 3] [7 8 9]]");
-    expect(MAIN("[]i64", A5 "v: []i64 = literal [1, 2, 3] r: []i64 = update[1] (a, v, 4i64, "
-                "3i64, -2i64) -> r"), "[3 11 2 13 1]");
-    expect(MAIN("[]i64", A5 "v: []i64 = literal [1, 2, 3] r: []i64 = update[1] (a, v, 1i64, "
-                "3i64, 0i64) -> r"), "[10 3 12 13 14]");
+    expect(MAIN("[]i64", "a: []i64 = iota (4i64, 0i64, 1i64)" SET "-> c"),
+           "[0 1 99 3]");
+    expect(MAIN("[]i64, []i64",
+                "a: []i64 = iota (4i64, 0i64, 1i64) b: []i64 = reverse[0] (a)" SET
+                "-> c, b"),
+           "[0 1 99 3] [3 2 1 0]");
+    expect(MAIN("[]i64",
+                "b: []i64 = iota (4i64, 0i64, 1i64) a: []i64 = reverse[0] (b)" SET
+                "-> c"),
+           "[3 2 99 0]");
+    expect(MAIN("[][]i64",
+                M23 "v: []i64 = literal [7, 8] r: [][]i64 = update[1, 0] (m, v, "
+                    "0i64, 2i64, 1i64, 1i64, 0i64, 0i64) -> r"),
+           "[[1 7 3] [4 8 6]]");
+    expect(MAIN("[][]i64",
+                M23 "v: []i64 = literal [7, 8, 9] r: [][]i64 = update[0] (m, v, "
+                    "1i64, 0i64, 0i64) -> r"),
+           "[[1 2 3] [7 8 9]]");
+    expect(MAIN("[]i64",
+                A5 "v: []i64 = literal [1, 2, 3] r: []i64 = update[1] (a, v, 4i64, "
+                   "3i64, -2i64) -> r"),
+           "[3 11 2 13 1]");
+    expect(MAIN("[]i64",
+                A5 "v: []i64 = literal [1, 2, 3] r: []i64 = update[1] (a, v, 1i64, "
+                   "3i64, 0i64) -> r"),
+           "[10 3 12 13 14]");
     // A value that is a view of the array it is written to.
-    expect(MAIN("[]i64", "a: []i64 = iota (5i64, 0i64, 1i64) v: []i64 = slice[0] (a, 0i64, 4i64,"
-                "1i64) r: []i64 = update[1] (a, v, 1i64, 4i64, 1i64) -> r"), "[0 0 1 2 3]");
-    expect(MAIN("[]i64", A5 "i: []i64 = literal [1, 9, -1, 1, 0] v: []i64 = literal [1, 2, 3, 4,"
-                "5] r: []i64 = scatter[1] (a, i, v) -> r"), "[5 4 12 13 14]");
-    expect(MAIN("[][]i64", M23 "i: []i64 = literal [1, 0] j: []i64 = literal [2, 3] v: []i64 = "
-                "literal [8, 9] r: [][]i64 = scatter[2] (m, i, j, v) -> r"), "[[1 2 3] [4 5 8]]");
-    expect(MAIN("[][]i64", M23 "i: []i64 = literal [1, 0] r: [][]i64 = scatter[1] (m, i, m)"
-                "-> r"), "[[4 5 6] [1 2 3]]");
+    expect(MAIN("[]i64",
+                "a: []i64 = iota (5i64, 0i64, 1i64) v: []i64 = slice[0] (a, 0i64, 4i64,"
+                "1i64) r: []i64 = update[1] (a, v, 1i64, 4i64, 1i64) -> r"),
+           "[0 0 1 2 3]");
+    expect(MAIN("[]i64",
+                A5 "i: []i64 = literal [1, 9, -1, 1, 0] v: []i64 = literal [1, 2, 3, 4,"
+                   "5] r: []i64 = scatter[1] (a, i, v) -> r"),
+           "[5 4 12 13 14]");
+    expect(MAIN("[][]i64",
+                M23 "i: []i64 = literal [1, 0] j: []i64 = literal [2, 3] v: []i64 = "
+                    "literal [8, 9] r: [][]i64 = scatter[2] (m, i, j, v) -> r"),
+           "[[1 2 3] [4 5 8]]");
+    expect(MAIN("[][]i64",
+                M23 "i: []i64 = literal [1, 0] r: [][]i64 = scatter[1] (m, i, m)"
+                    "-> r"),
+           "[[4 5 6] [1 2 3]]");
     // A repeated element is not a place to write to.
-    expect(MAIN("[]i64", "b: []i64 = iota (3i64, 5i64, 1i64) a: []i64 = slice[0] (b, 1i64, 4i64,"
-                "0i64)" SET "-> c"), "[6 6 99 6]");
+    expect(MAIN("[]i64",
+                "b: []i64 = iota (3i64, 5i64, 1i64) a: []i64 = slice[0] (b, 1i64, 4i64,"
+                "0i64)" SET "-> c"),
+           "[6 6 99 6]");
 }
 
-// ---- control ------------------------------------------------------------------------------
+// ---- control ------------------------------------------------------------------------
 
 static void test_control(void) {
     // Two states that change places, arrays and scalars.
-    expect(MAIN("[]i64, []i64, i64", A5 "b: []i64 = literal [1]\n"
-                "x: []i64, y: []i64, k: i64 = for (3i64, a, b, 0i64) {|i: i64, p: []i64, q: "
-                "[]i64, s: i64| t: i64 = add (s, i) -> q, p, t} -> x, y, k"),
+    expect(MAIN("[]i64, []i64, i64",
+                A5 "b: []i64 = literal [1]\n"
+                   "x: []i64, y: []i64, k: i64 = for (3i64, a, b, 0i64) {|i: i64, p: "
+                   "[]i64, q: "
+                   "[]i64, s: i64| t: i64 = add (s, i) -> q, p, t} -> x, y, k"),
            "[1] [10 11 12 13 14] 3");
-    expect(MAIN("i64", "x: i64 = for (-4i8, 7i64) {|i: i8, s: i64| -> 8i64} -> x"), "7");
-    expect(MAIN("i64", "x: i64 = for (200u8, 0i64) {|i: u8, s: i64| j: i64 = conv (i) t: i64 = "
-                "add (s, j) -> t} -> x"), "19900");
+    expect(MAIN("i64", "x: i64 = for (-4i8, 7i64) {|i: i8, s: i64| -> 8i64} -> x"),
+           "7");
+    expect(
+        MAIN("i64",
+             "x: i64 = for (200u8, 0i64) {|i: u8, s: i64| j: i64 = conv (i) t: i64 = "
+             "add (s, j) -> t} -> x"),
+        "19900");
     expect(MAIN("[]i64, i64", "a: []i64 = iota (3i64, 0i64, 1i64)\n"
-                "r: []i64, n: i64 = while (a, 0i64) {|x: []i64, i: i64| e: i64 = index (x, 0i64) "
-                "c: bool = lt (e, 5i64) -> c} {|x: []i64, i: i64| e: i64 = index (x, 0i64) f: i64 "
-                "= add (e, 2i64) y: []i64 = update[0] (x, f, 0i64, 0i64, 0i64) j: i64 = add (i, "
-                "1i64) -> y, j} -> r, n"), "[6 1 2] 3");
+                              "r: []i64, n: i64 = while (a, 0i64) {|x: []i64, i: i64| "
+                              "e: i64 = index (x, 0i64) "
+                              "c: bool = lt (e, 5i64) -> c} {|x: []i64, i: i64| e: i64 "
+                              "= index (x, 0i64) f: i64 "
+                              "= add (e, 2i64) y: []i64 = update[0] (x, f, 0i64, 0i64, "
+                              "0i64) j: i64 = add (i, "
+                              "1i64) -> y, j} -> r, n"),
+           "[6 1 2] 3");
     // The last use lies in one branch only; the other must give the array up too.
     for (int c = 0; c < 2; c++) {
         char text[600];
         snprintf(text, sizeof text,
-                 MAIN("[]i64", "a: []i64 = iota (3i64, 0i64, 1i64) d: []i64 = literal [4]\n"
+                 MAIN("[]i64",
+                      "a: []i64 = iota (3i64, 0i64, 1i64) d: []i64 = literal [4]\n"
                       "r: []i64 = if (%s) { " SET " -> c} { -> d } -> r"),
                  c ? "true" : "false");
         expect(text, c ? "[0 1 99]" : "[4]");
     }
     // A body that runs often must not consume what is bound outside it.
     expect(MAIN("[]i64, []i64", "a: []i64 = iota (3i64, 0i64, 1i64)\n"
-                "r: []i64 = for (4i64, a) {|i: i64, s: []i64|" SET
-                "d: []i64 = concat[0] (c, s) e: []i64 = slice[0] (d, 0i64, 3i64, 1i64) -> e}\n"
-                "-> r, a"), "[0 1 99] [0 1 2]");
-    expect("#[noinline] def f(a: []i64, i: i64) -> ([]i64) { b: []i64 = update[0] (a, i, i, 0i64,"
-           "0i64) -> b }\n" MAIN("[]i64, []i64", "a: []i64 = replicate (3i64, 7i64) b: []i64 = "
-           "call[0] (a, 1i64) c: []i64 = call[0] (b, 2i64) -> a, c"), "[7 7 7] [7 1 2]");
-    expect(MAIN("i64", "t: bool = check (true) \"no\" x: i64 = guard (5i64, t) y: i64 = trace (x)"
-                "-> y"), "5");
+                                "r: []i64 = for (4i64, a) {|i: i64, s: []i64|" SET
+                                "d: []i64 = concat[0] (c, s) e: []i64 = slice[0] (d, "
+                                "0i64, 3i64, 1i64) -> e}\n"
+                                "-> r, a"),
+           "[0 1 99] [0 1 2]");
+    expect(
+        "#[noinline] def f(a: []i64, i: i64) -> ([]i64) { b: []i64 = update[0] (a, i, "
+        "i, 0i64,"
+        "0i64) -> b }\n" MAIN("[]i64, []i64",
+                              "a: []i64 = replicate (3i64, 7i64) b: []i64 = "
+                              "call[0] (a, 1i64) c: []i64 = call[0] (b, 2i64) -> a, c"),
+        "[7 7 7] [7 1 2]");
+    expect(
+        MAIN("i64",
+             "t: bool = check (true) \"no\" x: i64 = guard (5i64, t) y: i64 = trace (x)"
+             "-> y"),
+        "5");
 }
 
-// ---- second order ---------------------------------------------------------------------------
+// ---- second order -------------------------------------------------------------------
 
 #define ADD "{|p: i64, q: i64| s: i64 = add (p, q) -> s}"
 
 static void test_second_order(void) {
-    expect(MAIN("[][]i64", "r: [][]i64 = generate[2] (2i64, 3i64) {|i: i64, j: i64| a: i64 = mul "
-                "(i, 10i64) b: i64 = add (a, j) -> b} -> r"), "[[0 1 2] [10 11 12]]");
-    expect(MAIN("[][]i64, []bool", "r: [][]i64, s: []bool = generate[1] (3i64, 2i64) {|i: i64| "
-                "a: []i64 = iota (2i64, i, 1i64) b: bool = eq (i, 1i64) -> a, b} -> r, s"),
-           "[[0 1] [1 2] [2 3]] [false true false]");
-    expect(MAIN("[][]i64", "r: [][]i64 = generate[1] (0i64, 4i64) {|i: i64| a: []i64 = iota (i, i,"
-                "1i64) -> a} -> r"), "[x4]");
-    expect(MAIN("[][]i64", "r: [][]i64 = generate[1] (0i64, -1i64) {|i: i64| a: []i64 = iota (i, i,"
-                "1i64) -> a} -> r"), "[x0]");
-    expect(MAIN("[]i64, [][]i64", M23 "f: []i64 = literal [7, 8] x: []i64, y: [][]i64 = map[2] "
-                "(m, f, -1i64) {|r: []i64, k: i64| a: i64 = index (r, 2i64) b: i64 = add (a, k) "
-                "-> b, r} -> x, y"), "[10 14] [[1 2 3] [4 5 6]]");
+    expect(MAIN("[][]i64",
+                "r: [][]i64 = generate[2] (2i64, 3i64) {|i: i64, j: i64| a: i64 = mul "
+                "(i, 10i64) b: i64 = add (a, j) -> b} -> r"),
+           "[[0 1 2] [10 11 12]]");
+    expect(
+        MAIN("[][]i64, []bool",
+             "r: [][]i64, s: []bool = generate[1] (3i64, 2i64) {|i: i64| "
+             "a: []i64 = iota (2i64, i, 1i64) b: bool = eq (i, 1i64) -> a, b} -> r, s"),
+        "[[0 1] [1 2] [2 3]] [false true false]");
+    expect(MAIN("[][]i64",
+                "r: [][]i64 = generate[1] (0i64, 4i64) {|i: i64| a: []i64 = iota (i, i,"
+                "1i64) -> a} -> r"),
+           "[x4]");
+    expect(
+        MAIN("[][]i64",
+             "r: [][]i64 = generate[1] (0i64, -1i64) {|i: i64| a: []i64 = iota (i, i,"
+             "1i64) -> a} -> r"),
+        "[x0]");
+    expect(MAIN("[]i64, [][]i64",
+                M23 "f: []i64 = literal [7, 8] x: []i64, y: [][]i64 = map[2] "
+                    "(m, f, -1i64) {|r: []i64, k: i64| a: i64 = index (r, 2i64) b: i64 "
+                    "= add (a, k) "
+                    "-> b, r} -> x, y"),
+           "[10 14] [[1 2 3] [4 5 6]]");
     // Rows that outlive their turn.
-    expect(MAIN("[]i64", M23 "z: []i64 = index (m, 0i64) r: []i64 = reduce.outer_rows[1] (m, z) "
-                "{|p: []i64, q: []i64| -> q} -> r"), "[4 5 6]");
+    expect(MAIN("[]i64",
+                M23 "z: []i64 = index (m, 0i64) r: []i64 = reduce.outer_rows[1] (m, z) "
+                    "{|p: []i64, q: []i64| -> q} -> r"),
+           "[4 5 6]");
     expect(MAIN("i64", A5 "r: i64 = reduce.free[1] (a, 0i64) " ADD " -> r"), "60");
-    expect(MAIN("i64", "a: []i64 = literal [] r: i64 = reduce.outer_runs[1] (a, 5i64) {|p: i64, "
-                "q: i64| -> q} -> r"), "5");
-    expect(MAIN("[]i64", A5 "r: []i64 = scan.free[1] (a, 0i64) " ADD " -> r"), "[10 21 33 46 60]");
-    expect(MAIN("[][]i64", M23 "z: []i64 = index (m, 0i64) r: [][]i64 = scan.outer_rows[1] (m, z) "
+    expect(
+        MAIN("i64",
+             "a: []i64 = literal [] r: i64 = reduce.outer_runs[1] (a, 5i64) {|p: i64, "
+             "q: i64| -> q} -> r"),
+        "5");
+    expect(MAIN("[]i64", A5 "r: []i64 = scan.free[1] (a, 0i64) " ADD " -> r"),
+           "[10 21 33 46 60]");
+    expect(MAIN("[][]i64", M23
+                "z: []i64 = index (m, 0i64) r: [][]i64 = scan.outer_rows[1] (m, z) "
                 "{|p: []i64, q: []i64| s: []i64 = map[2] (p, q) " ADD " -> s} -> r"),
            "[[1 2 3] [5 7 9]]");
-    expect(MAIN("[][]i64", "l: []i64 = literal [] m: [][]i64 = reshape (l, 0i64, 3i64) z: []i64 = "
-                "literal [0, 0, 0] r: [][]i64 = scan.outer_rows[1] (m, z) {|p: []i64, q: []i64| "
-                "-> q} -> r"), "[x3]");
-    expect(MAIN("[]i64", A5 "i: []i64 = literal [0, 5, 1, 0, -1] r: []i64 = hist.free[1, 1] (a, "
-                "0i64, i, a) " ADD " -> r"), "[33 23 12 13 14]");
-    expect(MAIN("[][]i64", M23 "i: []i64 = literal [1, 1, 0] j: []i64 = literal [0, 0, 3] v: []i64 "
-                "= literal [10, 20, 30] r: [][]i64 = hist.free[1, 2] (m, 0i64, i, j, v) " ADD
-                " -> r"), "[[1 2 3] [34 5 6]]");
+    expect(MAIN("[][]i64",
+                "l: []i64 = literal [] m: [][]i64 = reshape (l, 0i64, 3i64) z: []i64 = "
+                "literal [0, 0, 0] r: [][]i64 = scan.outer_rows[1] (m, z) {|p: []i64, "
+                "q: []i64| "
+                "-> q} -> r"),
+           "[x3]");
+    expect(MAIN("[]i64",
+                A5 "i: []i64 = literal [0, 5, 1, 0, -1] r: []i64 = hist.free[1, 1] (a, "
+                   "0i64, i, a) " ADD " -> r"),
+           "[33 23 12 13 14]");
+    expect(MAIN("[][]i64", M23
+                "i: []i64 = literal [1, 1, 0] j: []i64 = literal [0, 0, 3] v: []i64 "
+                "= literal [10, 20, 30] r: [][]i64 = hist.free[1, 2] (m, 0i64, i, j, "
+                "v) " ADD " -> r"),
+           "[[1 2 3] [34 5 6]]");
     // Rows as bins, and an operator that gives back its bin in another order.
-    expect(MAIN("[][]i64", M23 "z: []i64 = literal [0, 0, 0] i: []i64 = literal [0, 0] r: [][]i64 "
-                "= hist.free[1, 1] (m, z, i, m) {|p: []i64, q: []i64| v: []i64 = slice[0] (p, "
-                "0i64, 2i64, 1i64) h: []i64 = slice[0] (q, 0i64, 1i64, 1i64) w: []i64 = concat[0] "
-                "(h, v) -> w} -> r"), "[[4 1 1] [4 5 6]]");
-    expect(MAIN("[][]i64", M23 "z: []i64 = literal [0, 0, 0] i: []i64 = literal [0] v: [][]i64 = "
-                "slice[0] (m, 0i64, 1i64, 1i64) r: [][]i64 = hist.free[1, 1] (m, z, i, v) {|p: "
-                "[]i64, q: []i64| b: []i64 = reverse[0] (p) -> b} -> r"), "[[3 2 1] [4 5 6]]");
-    expect(MAIN("[][]i64", M23 "z: []i64 = literal [0, 0, 0] i: []i64 = literal [1, 1] r: [][]i64 "
-                "= hist.parts[1, 1] (m, z, i, m) {|p: []i64, q: []i64| s: []i64 = map[2] (p, q) "
-                ADD " -> s} -> r"), "[[1 2 3] [9 12 15]]");
+    expect(MAIN("[][]i64",
+                M23 "z: []i64 = literal [0, 0, 0] i: []i64 = literal [0, 0] r: [][]i64 "
+                    "= hist.free[1, 1] (m, z, i, m) {|p: []i64, q: []i64| v: []i64 = "
+                    "slice[0] (p, "
+                    "0i64, 2i64, 1i64) h: []i64 = slice[0] (q, 0i64, 1i64, 1i64) w: "
+                    "[]i64 = concat[0] "
+                    "(h, v) -> w} -> r"),
+           "[[4 1 1] [4 5 6]]");
+    expect(MAIN("[][]i64",
+                M23 "z: []i64 = literal [0, 0, 0] i: []i64 = literal [0] v: [][]i64 = "
+                    "slice[0] (m, 0i64, 1i64, 1i64) r: [][]i64 = hist.free[1, 1] (m, "
+                    "z, i, v) {|p: "
+                    "[]i64, q: []i64| b: []i64 = reverse[0] (p) -> b} -> r"),
+           "[[3 2 1] [4 5 6]]");
+    expect(MAIN("[][]i64",
+                M23 "z: []i64 = literal [0, 0, 0] i: []i64 = literal [1, 1] r: [][]i64 "
+                    "= hist.parts[1, 1] (m, z, i, m) {|p: []i64, q: []i64| s: []i64 = "
+                    "map[2] (p, q) " ADD " -> s} -> r"),
+           "[[1 2 3] [9 12 15]]");
 }
 
-// ---- errors ---------------------------------------------------------------------------------
+// ---- errors -------------------------------------------------------------------------
 
 #define GIVES(type, stm) MAIN(type, A5 M23 "r: " type " = " stm " -> r")
 
@@ -285,45 +330,62 @@ static void test_errors(void) {
     expect(GIVES("i64", "index (a, 7i64)"), "error: index 7 is outside [0, 5)");
     expect(GIVES("i64", "index (m, 1i64, -1i64)"),
            "error: index -1 is outside [0, 3) in dimension 1");
-    expect(GIVES("[]i64", "index (m, 2i64)"), "error: index 2 is outside [0, 2) in dimension 0");
-    expect(GIVES("[]i64", "slice[0] (a, 2i64, 4i64, 1i64)"), "error: index 5 is outside [0, 5)");
-    expect(GIVES("[]i64", "slice[0] (a, 2i64, 4i64, -1i64)"), "error: index -1 is outside [0, 5)");
-    expect(GIVES("[]i64", "slice[0] (a, 0i64, -1i64, 1i64)"), "error: a size of -1 is negative");
+    expect(GIVES("[]i64", "index (m, 2i64)"),
+           "error: index 2 is outside [0, 2) in dimension 0");
+    expect(GIVES("[]i64", "slice[0] (a, 2i64, 4i64, 1i64)"),
+           "error: index 5 is outside [0, 5)");
+    expect(GIVES("[]i64", "slice[0] (a, 2i64, 4i64, -1i64)"),
+           "error: index -1 is outside [0, 5)");
+    expect(GIVES("[]i64", "slice[0] (a, 0i64, -1i64, 1i64)"),
+           "error: a size of -1 is negative");
     expect(GIVES("[]i64", "slice[0] (a, 0i64, 9i64, 4611686018427387904i64)"),
            "error: index 9223372036854775807 is outside [0, 5)");
     expect(GIVES("[]i64", "update[0] (a, 1i64, 5i64, 0i64, 0i64)"),
            "error: index 5 is outside [0, 5)");
     expect(GIVES("[]i64", "update[1] (a, a, 0i64, 4i64, 1i64)"),
            "error: a value of shape [5] does not fit a region of shape [4]");
-    expect(GIVES("[]i64", "iota (-3i64, 0i64, 1i64)"), "error: a size of -3 is negative");
+    expect(GIVES("[]i64", "iota (-3i64, 0i64, 1i64)"),
+           "error: a size of -3 is negative");
     expect(GIVES("[]i64", "replicate (1152921504606846976i64, 0i64)"),
            "error: an array of 1152921504606846976 × 8 bytes cannot be represented");
-    expect(GIVES("[][]i64", "scratch (4294967296i64, 4294967296i64)"),
-           "error: an array of 4294967296 × 4294967296 × 8 bytes cannot be represented");
+    expect(
+        GIVES("[][]i64", "scratch (4294967296i64, 4294967296i64)"),
+        "error: an array of 4294967296 × 4294967296 × 8 bytes cannot be represented");
     expect(GIVES("[][]i64", "reshape (a, 2i64, 3i64)"),
            "error: 5 elements cannot be shaped as [2][3]");
     expect(GIVES("[][]i64", "reshape (a, 4294967296i64, 4294967296i64)"),
            "error: 5 elements cannot be shaped as [4294967296][4294967296]");
-    expect(GIVES("[][]i64", "array (a, l)"), "error: rows of unequal shape: [5] and [6]");
-    expect(MAIN("[][]i64", M23 "t: [][]i64 = permute[1, 0] (m) r: [][]i64 = concat[1] (m, t) -> r"),
-           "error: arrays of shape [2][3] and [3][2] cannot be joined along dimension 1");
+    expect(GIVES("[][]i64", "array (a, l)"),
+           "error: rows of unequal shape: [5] and [6]");
+    expect(
+        MAIN("[][]i64",
+             M23 "t: [][]i64 = permute[1, 0] (m) r: [][]i64 = concat[1] (m, t) -> r"),
+        "error: arrays of shape [2][3] and [3][2] cannot be joined along dimension 1");
     expect(MAIN("[]i64", A5 "x: []i64, y: []i64 = split[0] (a, 3i64, 1i64) -> x"),
            "error: parts of 3 + 1 elements do not make up 5");
-    expect(GIVES("[]i64", "map[2] (a, l) " ADD), "error: arrays of unequal length: 5 and 6");
-    expect(GIVES("[][]i64", "generate[1] (3i64, -1i64) {|i: i64| x: []i64 = iota (i, i, i) -> x}"),
+    expect(GIVES("[]i64", "map[2] (a, l) " ADD),
+           "error: arrays of unequal length: 5 and 6");
+    expect(GIVES("[][]i64",
+                 "generate[1] (3i64, -1i64) {|i: i64| x: []i64 = iota (i, i, i) -> x}"),
            "error: rows of unequal shape: [0] and [1]");
-    expect(GIVES("[][]i64", "generate[1] (3i64, 4i64) {|i: i64| x: []i64 = iota (i, i, i) -> x}"),
+    expect(GIVES("[][]i64",
+                 "generate[1] (3i64, 4i64) {|i: i64| x: []i64 = iota (i, i, i) -> x}"),
            "error: rows of unequal shape: [4] and [0]");
     expect(GIVES("[][]i64", "generate[1] (3i64, -2i64) {|i: i64| -> a}"),
            "error: a size of -2 is negative");
     expect(GIVES("i64", "div (7i64, 0i64)"), "error: division by zero");
     expect(GIVES("i8", "pow (7i8, -2i8)"), "error: negative exponent -2");
-    expect(MAIN("bool", "c: bool = check (false, 3i32, 0x1.999999999999ap-4f64, 255u8) \"of %0 by %2 100% at %1\" "
-                "-> c"), "error: of 3 by 255 100% at 0.1");
+    expect(MAIN("bool", "c: bool = check (false, 3i32, 0x1.999999999999ap-4f64, 255u8) "
+                        "\"of %0 by %2 100% at %1\" "
+                        "-> c"),
+           "error: of 3 by 255 100% at 0.1");
     // The first by statement, then by iteration.
-    expect(MAIN("i64", A5 "x: []i64 = map[1] (a) {|e: i64| y: i64 = index (a, e) -> y} z: i64 = "
-                "div (1i64, 0i64) -> z"), "error: index 10 is outside [0, 5)");
-    expect(MAIN("[]i64", A5 "x: []i64 = map[1] (a) {|e: i64| d: i64 = sub (e, 12i64) y: i64 = div "
+    expect(MAIN("i64", A5
+                "x: []i64 = map[1] (a) {|e: i64| y: i64 = index (a, e) -> y} z: i64 = "
+                "div (1i64, 0i64) -> z"),
+           "error: index 10 is outside [0, 5)");
+    expect(MAIN("[]i64", A5
+                "x: []i64 = map[1] (a) {|e: i64| d: i64 = sub (e, 12i64) y: i64 = div "
                 "(1i64, d) f: i64 = sub (e, 13i64) z: i64 = index (a, f) -> z} -> x"),
            "error: index -3 is outside [0, 5)");
 }
@@ -331,15 +393,15 @@ static void test_errors(void) {
 static void test_call_chain(void) {
     Session s;
     start(&s, "#[noinline] def f(x: i64) -> (i64) { y: i64 = div (x, 0i64) -> y }\n"
-              "#[noinline] def g(x: i64) -> (i64) { y: i64 = call[0] (x) -> y }\n"
-              MAIN("i64", "y: i64 = call[1] (3i64) -> y"));
+              "#[noinline] def g(x: i64) -> (i64) { y: i64 = call[0] (x) -> y }\n" MAIN(
+                  "i64", "y: i64 = call[1] (3i64) -> y"));
     RtValue results[1];
     CHECK(run(&s, NULL, results) == STATUS_RUNTIME);
     CHECK(s.error.call_count == 2);
     stop(&s);
 }
 
-// ---- in place ---------------------------------------------------------------------------------
+// ---- in place -----------------------------------------------------------------------
 
 static RtValue scalar(ScalarType elem, uint64_t bits) {
     return (RtValue){.elem = elem, .bits = bits};
@@ -362,49 +424,65 @@ static void test_in_place(void) {
     static const char *const texts[] = {
         // an update, after a read
         "entry main(n: i64) -> ([]i64) { a: []i64 = replicate (50i64, 0i64)\n"
-        "r: []i64 = for (n, a) {|i: i64, x: []i64| j: i64 = mod (i, 50i64) e: i64 = index (x, j)"
+        "r: []i64 = for (n, a) {|i: i64, x: []i64| j: i64 = mod (i, 50i64) e: i64 = "
+        "index (x, j)"
         "f: i64 = add (e, i) y: []i64 = update[0] (x, f, j, 0i64, 0i64) -> y} -> r }",
         // inside a branch, the other branch passing the array on
         "entry main(n: i64) -> ([]i64) { a: []i64 = replicate (50i64, 0i64)\n"
-        "r: []i64 = for (n, a) {|i: i64, x: []i64| j: i64 = mod (i, 50i64) c: bool = lt (j, 9i64)"
-        "y: []i64 = if (c) { z: []i64 = update[0] (x, i, j, 0i64, 0i64) -> z} { -> x} -> y} -> r }",
+        "r: []i64 = for (n, a) {|i: i64, x: []i64| j: i64 = mod (i, 50i64) c: bool = "
+        "lt (j, 9i64)"
+        "y: []i64 = if (c) { z: []i64 = update[0] (x, i, j, 0i64, 0i64) -> z} { -> x} "
+        "-> y} -> r }",
         // two arrays that change places
-        "entry main(n: i64) -> ([]i64, []i64) { a: []i64 = replicate (9i64, 0i64) b: []i64 = "
-        "replicate (9i64, 1i64)\n r: []i64, s: []i64 = for (n, a, b) {|i: i64, x: []i64, y: []i64|"
+        "entry main(n: i64) -> ([]i64, []i64) { a: []i64 = replicate (9i64, 0i64) b: "
+        "[]i64 = "
+        "replicate (9i64, 1i64)\n r: []i64, s: []i64 = for (n, a, b) {|i: i64, x: "
+        "[]i64, y: []i64|"
         "z: []i64 = update[0] (x, i, 3i64, 0i64, 0i64) -> y, z} -> r, s }",
         // through a function, a guard and a histogram
-        "#[noinline] def f(x: []i64, i: i64) -> ([]i64) { y: []i64 = update[0] (x, i, 1i64, 0i64,"
+        "#[noinline] def f(x: []i64, i: i64) -> ([]i64) { y: []i64 = update[0] (x, i, "
+        "1i64, 0i64,"
         "0i64) -> y }\n"
-        "entry main(n: i64) -> ([]i64) { a: []i64 = replicate (9i64, 0i64) k: []i64 = literal [1]\n"
-        "r: []i64 = for (n, a) {|i: i64, x: []i64| y: []i64 = call[0] (x, i) z: []i64 = guard (y,"
+        "entry main(n: i64) -> ([]i64) { a: []i64 = replicate (9i64, 0i64) k: []i64 = "
+        "literal [1]\n"
+        "r: []i64 = for (n, a) {|i: i64, x: []i64| y: []i64 = call[0] (x, i) z: []i64 "
+        "= guard (y,"
         "true) h: []i64 = hist.free[1, 1] (z, 0i64, k, k) " ADD
         " s: []i64 = scatter[1] (h, k, k) -> s} -> r }",
         // while
         "entry main(n: i64) -> (i64, []i64) { a: []i64 = replicate (9i64, 0i64)\n"
-        "k: i64, r: []i64 = while (0i64, a) {|i: i64, x: []i64| e: i64 = index (x, 0i64) c: bool = "
-        "lt (e, n) -> c} {|i: i64, x: []i64| j: i64 = add (i, 1i64) y: []i64 = update[0] (x, j, "
+        "k: i64, r: []i64 = while (0i64, a) {|i: i64, x: []i64| e: i64 = index (x, "
+        "0i64) c: bool = "
+        "lt (e, n) -> c} {|i: i64, x: []i64| j: i64 = add (i, 1i64) y: []i64 = "
+        "update[0] (x, j, "
         "0i64, 0i64, 0i64) -> j, y} -> k, r }",
     };
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         CHECK(count_allocations(texts[i], 10) == count_allocations(texts[i], 1000));
 }
 
-// ---- scarcity -----------------------------------------------------------------------------------
+// ---- scarcity -----------------------------------------------------------------------
 
 static const char *const rich =
-    "#[noinline] def f(x: [][]i64) -> ([][]i64) { v: []i64 = literal [7, 8, 9] y: [][]i64 = update[0]"
-    "(x, v, 1i64, 0i64, 0i64) -> y }\n" MAIN("[][]i64, [][]i64, []i64, [][]i64",
-    M23 "z: []i64 = literal [0, 0, 0] i: []i64 = literal [1, 0]\n"
-    "g: [][]i64 = generate[1] (2i64, -1i64) {|k: i64| r: []i64 = iota (3i64, k, 1i64) -> r}\n"
-    "h: [][]i64 = hist.parts[1, 1] (g, z, i, m) {|p: []i64, q: []i64| s: []i64 = map[2] (p, q) " ADD
-    " -> s}\n c: [][]i64 = call[0] (h) t: [][]i64 = permute[1, 0] (c) f: []i64 = reshape (t, 6i64)\n"
-    "b: []bool = literal [true, false, true] w: [][]i64 = filter (b, t) o: [][]i64 = concat[0] (w, w)\n"
-    "e: []i64 = reduce.outer_rows[1] (m, z) {|p: []i64, q: []i64| s: []i64 = map[2] (p, q) " ADD
-    " -> s}\n"
-    "n: [][]i64 = scan.outer_rows[1] (m, z) {|p: []i64, q: []i64| s: []i64 = map[2] (p, q) " ADD
-    " -> s}\n"
-    "d: [][]i64 = for (2i64, m) {|k: i64, x: [][]i64| y: [][]i64 = call[0] (x) -> y}\n"
-    "-> c, o, f, n");
+    "#[noinline] def f(x: [][]i64) -> ([][]i64) { v: []i64 = literal [7, 8, 9] y: "
+    "[][]i64 = update[0]"
+    "(x, v, 1i64, 0i64, 0i64) -> y }\n" MAIN(
+        "[][]i64, [][]i64, []i64, [][]i64",
+        M23 "z: []i64 = literal [0, 0, 0] i: []i64 = literal [1, 0]\n"
+            "g: [][]i64 = generate[1] (2i64, -1i64) {|k: i64| r: []i64 = iota (3i64, "
+            "k, 1i64) -> r}\n"
+            "h: [][]i64 = hist.parts[1, 1] (g, z, i, m) {|p: []i64, q: []i64| s: []i64 "
+            "= map[2] (p, q) " ADD " -> s}\n c: [][]i64 = call[0] (h) t: [][]i64 = "
+                                   "permute[1, 0] (c) f: []i64 = reshape (t, 6i64)\n"
+            "b: []bool = literal [true, false, true] w: [][]i64 = filter (b, t) o: "
+            "[][]i64 = concat[0] (w, w)\n"
+            "e: []i64 = reduce.outer_rows[1] (m, z) {|p: []i64, q: []i64| s: []i64 = "
+            "map[2] (p, q) " ADD " -> s}\n"
+            "n: [][]i64 = scan.outer_rows[1] (m, z) {|p: []i64, q: []i64| s: []i64 = "
+            "map[2] (p, q) " ADD " -> s}\n"
+            "d: [][]i64 = for (2i64, m) {|k: i64, x: [][]i64| y: [][]i64 = call[0] (x) "
+            "-> y}\n"
+            "-> c, o, f, n");
 
 // Every allocation fails once, on the heap and in the arena.
 static void test_scarcity(void) {
@@ -418,7 +496,8 @@ static void test_scarcity(void) {
             Status status = run(&s, NULL, results);
             mem->fail_at = 0;
             for (int i = 0; i < 4; i++) rt_release_value(&s.heap, &results[i]);
-            if (status != STATUS_OK) CHECK(status == STATUS_MEMORY && s.error.message.len > 0);
+            if (status != STATUS_OK)
+                CHECK(status == STATUS_MEMORY && s.error.message.len > 0);
             stop(&s);
             if (status == STATUS_OK) break;
             CHECK(k < 9999);
@@ -429,8 +508,12 @@ static void test_scarcity(void) {
 
 static void test_cancel(void) {
     Session s;
-    start(&s, MAIN("i64", "a: []i64 = literal [1] r: i64 = while (1i64) {|x: i64| -> true} {|x: i64| "
-                   "b: []i64 = reverse[0] (a) y: i64 = index (b, 0i64) -> y} -> r"));
+    start(
+        &s,
+        MAIN(
+            "i64",
+            "a: []i64 = literal [1] r: i64 = while (1i64) {|x: i64| -> true} {|x: i64| "
+            "b: []i64 = reverse[0] (a) y: i64 = index (b, 0i64) -> y} -> r"));
     static const volatile bool now = true;
     s.options.cancel = &now;
     RtValue results[1];
@@ -482,12 +565,14 @@ static void test_deep(void) {
 
 static void note_trace(void *data, CoreLoc loc, const RtValue *value) {
     (void)loc;
-    *(uint64_t *)data += value->rank == 0 ? value->bits : 100 * (uint64_t)rt_count(value->array);
+    *(uint64_t *)data +=
+        value->rank == 0 ? value->bits : 100 * (uint64_t)rt_count(value->array);
 }
 
 static void test_trace(void) {
     Session s;
-    start(&s, MAIN("i64", A5 "b: []i64 = trace (a) x: i64 = trace (7i64) y: i64 = index (b, 1i64) -> y"));
+    start(&s, MAIN("i64", A5 "b: []i64 = trace (a) x: i64 = trace (7i64) y: i64 = "
+                             "index (b, 1i64) -> y"));
     uint64_t seen = 0;
     s.options.trace = note_trace;
     s.options.trace_data = &seen;
@@ -495,152 +580,6 @@ static void test_trace(void) {
     CHECK(run(&s, NULL, results) == STATUS_OK && results[0].bits == 11);
     CHECK(seen == 507);
     stop(&s);
-}
-
-// ---- shapes ---------------------------------------------------------------------------------------
-
-// element() of shapes.py: fractions of 10 bits, exact in every float type.
-static uint64_t element(uint64_t i, uint64_t salt, ScalarType type) {
-    uint64_t h = (uint32_t)((i + salt) * 2654435761u + 12345) >> 22, wide, bits;
-    double x = 0.5 + (double)h / 1024;
-    if (i % 3 == 1) x = -x;
-    memcpy(&wide, &x, sizeof wide);
-    core_eval(OP_CONV, SCALAR_F64, type, &wide, &bits);
-    return bits;
-}
-
-static RtValue elements(Session *s, int64_t n, ScalarType type, uint64_t salt) {
-    RtValue value = {.elem = type, .rank = 1, .array = rt_new(&s->heap, type, 1, &n)};
-    size_t bytes = scalar_info[type].bytes;
-    for (int64_t i = 0; i < n; i++)
-        rt_store(type, value.array->data + (size_t)i * bytes, element((uint64_t)i, salt, type));
-    return value;
-}
-
-static RtValue bins(Session *s, int64_t n, int64_t k) {
-    RtValue value = {.elem = SCALAR_I64, .rank = 1, .array = rt_new(&s->heap, SCALAR_I64, 1, &n)};
-    for (int64_t i = 0; i < n; i++)
-        rt_store(SCALAR_I64, value.array->data + i * 8,
-                 (uint64_t)((i * 7919 + i / 5) % (k + 2) - 1));
-    return value;
-}
-
-static uint64_t hash_of(const RtArray *a) {
-    uint64_t h = 0xcbf29ce484222325;
-    for (size_t i = 0; i < a->memory_size; i++) h = (h ^ (uint8_t)a->data[i]) * 0x100000001b3;
-    return h;
-}
-
-typedef struct ShapeCase {
-    const char *name;
-    const char *args;  // a letter each: s f32, d f64, h f16, b bins, t dest of f32, p two columns
-    const char *text;
-} ShapeCase;
-
-#define OF(t) "entry main(a: []" t ") -> "
-#define OP(t, op) "{|p: " t ", q: " t "| r: " t " = " op " (p, q) -> r}"
-#define SQUARE "{|x: f32| y: f32 = mul (x, x) -> y}"
-
-static const ShapeCase shape_cases[] = {
-    {"sum_f32", "s", OF("f32") "(f32) {x: f32 = reduce.outer_lanes[1] (a, 0.0f32) " OP("f32", "add")
-     " -> x}"},
-    {"sum_f64", "d", OF("f64") "(f64) {x: f64 = reduce.outer_lanes[1] (a, 0.0f64) " OP("f64", "add")
-     " -> x}"},
-    {"sum_f16", "h", OF("f16") "(f16) {x: f16 = reduce.outer_lanes[1] (a, 0.0f16) " OP("f16", "add")
-     " -> x}"},
-    {"product_f32", "s", OF("f32") "(f32) {x: f32 = reduce.outer_lanes[1] (a, 1.0f32) "
-     OP("f32", "mul") " -> x}"},
-    {"nested_f32", "s", OF("f32") "(f32) {x: f32 = reduce.nested_lanes[1] (a, 0.0f32) "
-     OP("f32", "add") " -> x}"},
-    {"squares_f32", "s", OF("f32") "(f32) {x: f32 = reduce.outer_lanes[1] (a, 0.0f32) "
-     OP("f32", "add") " " SQUARE " -> x}"},
-    {"fma_f32", "s", OF("f32") "(f32) {x: f32 = reduce.outer_lanes[1] (a, 0.0f32) "
-     OP("f32", "add") " " SQUARE " {|s: f32, x: f32| y: f32 = fma (x, x, s) -> y} -> x}"},
-    {"tuple", "sdh", "entry main(a: []f32, b: []f64, c: []f16) -> (f32, f64, f16) {\n"
-     "x: f32, y: f64, z: f16 = reduce.outer_lanes[3] (a, b, c, 0.0f32, 1.0f64, 0.0f16) {|p: f32, q: "
-     "f64, r: f16, s: f32, t: f64, u: f16| v: f32 = add (p, s) w: f64 = mul (q, t) k: f16 = add (r, u)"
-     "-> v, w, k} -> x, y, z}"},
-    {"runs_f32", "s", OF("f32") "(f32) {x: f32 = reduce.outer_runs[1] (a, 0.0f32) " OP("f32", "sub")
-     " -> x}"},
-    {"nested_runs_f32", "s", OF("f32") "(f32) {x: f32 = reduce.nested_runs[1] (a, 0.0f32) "
-     OP("f32", "sub") " -> x}"},
-    {"rows_f32", "p", "entry main(a: [][]f32) -> (f32, f32) {z: []f32 = literal [0.0, 0.0] x: []f32 = "
-     "reduce.outer_rows[1] (a, z) {|p: []f32, q: []f32| r: []f32 = map[2] (p, q) " OP("f32", "sub")
-     " -> r} y: f32 = index (x, 0i64) w: f32 = index (x, 1i64) -> y, w}"},
-    {"scan_f32", "s", OF("f32") "([]f32) {x: []f32 = scan.outer_lanes[1] (a, 0.0f32) "
-     OP("f32", "add") " -> x}"},
-    {"scan_f64", "d", OF("f64") "([]f64) {x: []f64 = scan.outer_lanes[1] (a, 1.0f64) "
-     OP("f64", "mul") " -> x}"},
-    {"nested_scan_f32", "s", OF("f32") "([]f32) {x: []f32 = scan.nested_lanes[1] (a, 0.0f32) "
-     OP("f32", "add") " -> x}"},
-    {"scan_runs_f32", "s", OF("f32") "([]f32) {x: []f32 = scan.outer_runs[1] (a, 0.0f32) "
-     OP("f32", "sub") " -> x}"},
-    {"scan_squares_f32", "s", OF("f32") "([]f32) {x: []f32 = scan.outer_runs[1] (a, 0.0f32) "
-     OP("f32", "sub") " " SQUARE " -> x}"},
-    {"hist_3", "tbs", "entry main(d: []f32, i: []i64, a: []f32) -> ([]f32) {x: []f32 = hist.parts[1, 1]"
-     "(d, 0.0f32, i, a) " OP("f32", "add") " -> x}"},
-    {"hist_5000", "tbs", "entry main(d: []f32, i: []i64, a: []f32) -> ([]f32) {x: []f32 = "
-     "hist.parts[1, 1] (d, 0.0f32, i, a) " OP("f32", "add") " -> x}"},
-};
-
-static const struct ShapeRow {
-    const char *name;
-    int64_t n;
-    uint64_t results[3];
-} shape_rows[] = {
-#define SHAPE(name, n, a, b, c) {#name, n, {a, b, c}},
-#include "../interp/shapes.def"
-#undef SHAPE
-};
-
-// Two columns, one after the other in memory, seen as rows of two.
-static RtValue columns(Session *s, int64_t n) {
-    RtValue value = {.elem = SCALAR_F32, .rank = 2};
-    RtArray *both = rt_new(&s->heap, SCALAR_F32, 2, (int64_t[]){2, n});
-    for (int64_t c = 0; c < 2; c++)
-        for (int64_t i = 0; i < n; i++)
-            rt_store(SCALAR_F32, both->data + (c * n + i) * 4,
-                     element((uint64_t)i, 11 * (uint64_t)c, SCALAR_F32));
-    value.array = rt_view(&s->heap, both, both->data, 2, (int64_t[]){n, 2}, (int64_t[]){1, n});
-    rt_release(&s->heap, both);
-    return value;
-}
-
-static void test_shape(const ShapeCase *c, const struct ShapeRow *row) {
-    Session s;
-    start(&s, c->text);
-    int64_t k = strcmp(c->name, "hist_3") == 0 ? 3 : 5000;
-    RtValue args[3] = {0}, results[3] = {0};
-    for (int i = 0; c->args[i] != 0; i++)
-        switch (c->args[i]) {
-        case 's': args[i] = elements(&s, row->n, SCALAR_F32, 0); break;
-        case 'd': args[i] = elements(&s, row->n, SCALAR_F64, 7); break;
-        case 'h': args[i] = elements(&s, row->n, SCALAR_F16, 0); break;
-        case 't': args[i] = elements(&s, k, SCALAR_F32, 5); break;
-        case 'b': args[i] = bins(&s, row->n, k); break;
-        case 'p': args[i] = columns(&s, row->n); break;
-        }
-    CHECK(run(&s, args, results) == STATUS_OK);
-    for (uint32_t i = 0; i < last_fun(&s)->body->result_count; i++) {
-        uint64_t got = results[i].rank == 0 ? results[i].bits : hash_of(results[i].array);
-        CHECK(got == row->results[i]);
-        if (got != row->results[i])
-            printf("  %s, n = %lld, result %u: %llx, not %llx\n", c->name, (long long)row->n, i,
-                   (unsigned long long)got, (unsigned long long)row->results[i]);
-        rt_release_value(&s.heap, &results[i]);
-    }
-    stop(&s);
-}
-
-static void test_shapes(void) {
-    size_t cases = sizeof shape_cases / sizeof *shape_cases, done = 0;
-    for (size_t i = 0; i < sizeof shape_rows / sizeof *shape_rows; i++)
-        for (size_t k = 0; k < cases; k++)
-            if (strcmp(shape_rows[i].name, shape_cases[k].name) == 0) {
-                test_shape(&shape_cases[k], &shape_rows[i]);
-                done++;
-            }
-    CHECK(done == sizeof shape_rows / sizeof *shape_rows);
 }
 
 int main(void) {
@@ -657,6 +596,5 @@ int main(void) {
     test_environment();
     test_deep();
     test_trace();
-    test_shapes();
     return test_done();
 }

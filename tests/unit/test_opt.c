@@ -91,7 +91,59 @@ static void run_pipeline(const Case *c) {
     case_check(c, str_eq(print_all(again), text), print_all(again));
 }
 
+static uint64_t next_random(uint64_t *state) {
+    *state = *state * 6364136223846793005u + 1442695040888963407u;
+    return *state >> 33;
+}
+
+static bool is_word(char ch) {
+    return (ch >= 'a' && ch <= 'z') || (ch >= '0' && ch <= '9') || ch == '.' || ch == '_';
+}
+
+// A word of the text at or after a random place; empty if there is none.
+static Str random_word(Str text, uint64_t *seed) {
+    size_t start = next_random(seed) % text.len;
+    while (start < text.len && is_word(text.ptr[start])) start++;
+    while (start < text.len && !is_word(text.ptr[start])) start++;
+    size_t end = start;
+    while (end < text.len && is_word(text.ptr[end])) end++;
+    return (Str){text.ptr + start, end - start};
+}
+
+// Programs that nobody would write: words of the case swapped for others of it. Those
+// that the verifier accepts must go through all passes and stay well formed.
+static void run_swapped(const Case *c, uint64_t *seed) {
+    for (int round = 0; round < 60; round++) {
+        Arena arena;
+        Cx cx;
+        arena_init(&arena, c->arena->mem);
+        cx_init(&cx, &arena);
+        Str text = c->program;
+        for (uint64_t edits = 1 + next_random(seed) % 3; edits > 0; edits--) {
+            Str from = random_word(text, seed), to = random_word(text, seed);
+            StrBuf edited = strbuf(&arena);
+            strbuf_bytes(&edited, text.ptr, (size_t)(from.ptr - text.ptr));
+            strbuf_str(&edited, to);
+            const char *rest = from.ptr + from.len;
+            strbuf_bytes(&edited, rest, text.len - (size_t)(rest - text.ptr));
+            text = strbuf_done(&edited);
+        }
+        Source *source = sources_add(&cx.sources, STR("swapped"), text, false);
+        CoreProgram *p = core_read(&cx, &arena, source);
+        StrBuf report = strbuf(&arena);
+        if (p != NULL && core_verify(p, &report)) {
+            OptOptions options = {.verify = true, .stop_after = -1};
+            bool ok = opt_run(p, &options, &report);
+            CHECK(ok);
+            if (!ok) printf("%.*s\n%.*s\n", STR_ARG(text), STR_ARG(strbuf_done(&report)));
+        }
+        arena_free(&arena);
+    }
+}
+
 static void run_case(const Case *c) {
+    static uint64_t seed = 1;
+    run_swapped(c, &seed);
     if (str_eq(c->section, STR("print"))) run_pipeline(c);
     if (str_eq(c->section, STR("print")) || str_eq(c->section, STR("faults")) ||
         str_eq(c->section, STR("error")))

@@ -105,7 +105,8 @@ static void test_exps(void) {
         "a with [i, 1:n] = v", "a with [0] = 1 with [1] = 2", "r with x = v",
         "r with x.y.0 = v + 1", "e : i32", "e :> [n]i32", "e : i32 : i32",
         "assert c e", "1 + assert (x > 0) (f x)", "#a", "#a 1 x", "#a (#b 1) [2]",
-        "#[unsafe] a[i] + 1", "#[a(b, c(d), 1)] x", "m.(x + y)", "m.(x, y)",
+        "#[unsafe] a[i] + 1", "#[a(b, c(d), 1)] x",
+        "#[a(with)] x", "m.(x + y)", "m.(x, y)",
         "{| a |}", "{| a, b + 1 |}", "{ x + 1 : x in s }",
         "{ x + y : x in s; (y, z) in t }", "{ x : x in s if x > 0 }", "{ e if c }",
         "{ { y : y in x } : x in s }", "{ (x : i32) : x in 0..<n if even x }",
@@ -490,12 +491,12 @@ static bool hints(const char *text, const char *part) {
 }
 
 static void test_messages(void) {
-    CHECK(fails("def x = (1 + 2\n", "unclosed", 2, 1, 1));
+    CHECK(fails("def x = (1 + 2\n", "unclosed", 1, 15, 1));
     CHECK(fails("def x = [1, 2\ndef y = 1", "unclosed", 2, 1, 1));
     CHECK(fails("def x = a[1\ndef y = 1", "unclosed", 2, 1, 1));
     CHECK(fails("def x = 1 +\ndef y = 2", "syntax", 2, 1, 1));
     CHECK(fails("def x = if a then b\ndef y = 2", "syntax", 2, 1, 1));
-    CHECK(fails("def x = if a b\n", "syntax", 2, 1, 1));
+    CHECK(fails("def x = if a b\n", "syntax", 1, 15, 1));
     CHECK(fails("def x = let y = 1\n\ndef z = 2", "syntax", 3, 1, 1));
     CHECK(fails("def loop = 1", "reserved-word", 1, 5, 1));
     CHECK(fails("def f (in: i32) = 1", "reserved-word", 1, 8, 1));
@@ -524,7 +525,7 @@ static void test_messages(void) {
     CHECK(fails("def x = {x}.0 + {y = 1, z: 2}", "syntax", 1, 26, 1));
     CHECK(fails("x = 1", "syntax", 1, 1, 1));
     CHECK(fails("def x `m.f` y = 1", "qualified-name", 1, 7, 1));
-    CHECK(fails("def f x = 1\n  def g = \n", "syntax", 3, 1, 1));
+    CHECK(fails("def f x = 1\n  def g = \n", "syntax", 2, 10, 1));
     // One message per declaration, and the others are still read.
     CHECK(fails("def a = )\ndef b = 1\ndef c = (\ndef d = ]\ntype = 1",
     "syntax", 1, 9, 4));

@@ -1,0 +1,32 @@
+# weft check and weft dump.
+printf 'entry main (x: i32) : i32 = x + 1\n' >good.weft
+printf 'entry main (x: i32) : i32 = x + y\nentry b : bool = 1i32\n' >wrong.weft
+printf 'entry main (x: i32) : i32 = (x +\n' >syntax.weft
+expect 0 "$weft" check good.weft
+out ''
+err ''
+expect 1 "$weft" check wrong.weft
+err_has 'wrong.weft:1:33: error:'
+err_has 'wrong.weft:2:'
+expect 1 "$weft" check good.weft wrong.weft syntax.weft
+err_has 'wrong.weft:1:33: error:'
+err_has 'syntax.weft:'
+expect 0 "$weft" check -W good.weft
+expect 1 "$weft" check nowhere.weft
+err_has 'nowhere.weft'
+expect 0 "$weft" dump --stage=ast good.weft
+out_has 'main'
+expect 0 "$weft" dump good.weft --stage=typed
+out_has 'main'
+expect 0 "$weft" dump good.weft
+out_has 'entry main'
+cp stdout good.core
+expect 0 "$weft" dump --stage=core --after=lower good.weft
+out_has 'entry main'
+expect 0 "$weft" dump --after=inline good.weft
+expect 1 "$weft" dump wrong.weft
+expect 0 "$weft" run good.core 41
+out '42i32'
+printf 'entry main(' >bad.core
+expect 1 "$weft" run bad.core
+err_has 'bad.core:1:'
