@@ -78,7 +78,7 @@ printf 'import "self"\nentry main = 1i32\n' >self.weft
 fails "$weft" check self.weft
 # Values.
 printf 'entry main (xs: [][]f32) = xs[0, 0]\nentry one (x: i32) = x\n' >v.weft
-for value in '[' '[[1]' '[[1,2],[3]]' '[[1]]]' 'empty(' 'b' '"' '[[1.0f64]]' '{' '#a' ; do
+for value in '[' '[[1]' '[[1,2],[3]]' '[[1]]]' 'empty(' 'b!' '"' '[[1.0f64]]' '{' '#a' ; do
     fails "$weft" run v.weft "$value"
 done
 repeat '[' 1000000 >in

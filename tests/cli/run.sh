@@ -52,7 +52,7 @@ err_has 'found more'
 expect 1 "$weft" run p.weft
 err_has 'standard input:1:1: error: expected 1 value, found only 0'
 expect 1 "$weft" run p.weft nth '[1, 2, 3]' 7
-err_has 'p.weft:2:46: error: '
+err_has 'p.weft:2:45: error: '
 err_has '^^^^'
 expect 1 "$weft" run nowhere.weft
 err_has "cannot read \`nowhere.weft\`: No such file or directory"

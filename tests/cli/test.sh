@@ -78,7 +78,7 @@ expect 0 "$weft" test --tolerance=0.1 tolerance.weft
 printf 'entry main = 1i32\n' >none.weft
 expect 1 "$weft" test none.weft
 count 'it has no test blocks'
-printf -- '-- ==\n-- input { 0 } output { 1 }\nentry main (x: i32) = loop x while x < 1 do x\n' >hang.weft
+printf -- '-- ==\n-- input { 0 } output { 1 }\nentry main (x: i64) = loop x while x < 1 do x - 1\n' >hang.weft
 expect 1 "$weft" test --limit=0.5 hang.weft wrong.weft
 count 'not done after 0.5 seconds'
 count '1 passed, 2 failed'

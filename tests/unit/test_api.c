@@ -2,6 +2,7 @@
 //
 // The public API as a host uses it: statuses, ownership, messages, values, threads of
 // control that go wrong.
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 

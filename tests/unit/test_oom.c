@@ -4,6 +4,7 @@
 // the k-th allocation failing, for every k up to 2000 and a sample of those beyond. The
 // status must be clean, nothing may leak, and the context must work again afterwards.
 // Under sanitizers, or with "-s N", only every N-th k is tried.
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -26,7 +27,7 @@ enum { DEFAULT_STEP = 1 };
 
 enum { EVERY = 2000, SAMPLE = 2000 };
 
-// Program and input: the text after "-- input: " on the first line of the file.
+// Program and input: the text after "-- input:" on the first line of the file.
 typedef struct Case {
     char *text, *input;
     size_t len, input_len;
@@ -87,7 +88,7 @@ static bool load(const char *name, Case *out) {
     out->text = malloc(1 << 16);
     out->len = fread(out->text, 1, 1 << 16, file);
     fclose(file);
-    static const char mark[] = "-- input: ";
+    static const char mark[] = "-- input:";
     if (out->len < sizeof mark || memcmp(out->text, mark, sizeof mark - 1) != 0)
         return false;
     out->input = out->text + sizeof mark - 1;
