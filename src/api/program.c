@@ -24,9 +24,9 @@ enum { VERIFY = true };
 // ---- files ----------------------------------------------------------------------------
 
 static const char *describe_errno(Arena *arena, int code) {
-    char *text = arena_alloc(arena, 128);
-    if (strerror_r(code, text, 128) != 0) strcpy(text, "unknown error");
-    return text;
+    char text[128];
+    if (strerror_r(code, text, sizeof text) != 0) strcpy(text, "unknown error");
+    return str_terminated(arena, str_of(text));
 }
 
 // Reads until the end of the file; its size is only a first guess.

@@ -236,7 +236,8 @@ typedef struct Clash {
 // How unequal sizes are treated.
 typedef enum SizeMode {
     SIZES_STRICT,  // constants and parameters of one definition must agree
-    SIZES_LOOSE    // anything goes; variables are solved all the same
+    SIZES_LOOSE,   // anything goes; variables are solved all the same
+    SIZES_FORCED   // the same, and n * m = a * b is taken apart factor by factor
 } SizeMode;
 
 struct Checker {

@@ -105,6 +105,8 @@ static void force_value(Checker *ck, Entry *entry) {
     entry->value = binding;
 }
 
+static void check_duplicate(Checker *ck, const Entry *entry);
+
 static bool is_top_level(const Checker *ck, const Scope *scope) {
     return scope->parent.scope == ck->root;
 }
@@ -113,6 +115,7 @@ static void declare_value(Checker *ck, Scope *scope, const Decl *decl, bool is_h
     Entry *entry = scope_add(ck, scope, SPACE_VALUE, decl->as.val.name, is_hidden);
     entry->decl = decl;
     entry->force = force_value;
+    check_duplicate(ck, entry);
     if (decl->as.val.is_entry && !is_top_level(ck, scope) && !scope->is_lazy) {
         Diag *diag = check_error(ck, CHECK_ENTRY_PLACE, decl->as.val.name.span,
                                  sym_show(ck, decl->as.val.name.sym));
@@ -206,6 +209,13 @@ static void declare_open(Checker *ck, Scope *scope, const ModExp *exp, bool is_h
     vec_push(ck->arena, &scope->opens, open);
 }
 
+static void check_duplicate(Checker *ck, const Entry *entry) {
+    if (entry->older == NULL || entry->env.scope->is_lazy) return;
+    Diag *diag = check_error(ck, CHECK_DUPLICATE_DEFINITION, entry->span,
+                             sym_show(ck, entry->name));
+    check_note(ck, diag, entry->older->span, "the first definition is here");
+}
+
 void declare(Checker *ck, Scope *scope, const Decl *decl, bool is_hidden) {
     Entry *entry;
     switch (decl->kind) {
@@ -214,12 +224,14 @@ void declare(Checker *ck, Scope *scope, const Decl *decl, bool is_hidden) {
         entry = scope_add(ck, scope, SPACE_TYPE, decl->as.type.name, is_hidden);
         entry->decl = decl;
         entry->force = force_type;
+        check_duplicate(ck, entry);
         if (!scope->is_lazy) entry_force(ck, entry);
         break;
     case DECL_MODULE:
         entry = scope_add(ck, scope, SPACE_MODULE, decl->as.module.name, is_hidden);
         entry->decl = decl;
         entry->force = force_module;
+        check_duplicate(ck, entry);
         if (!scope->is_lazy) entry_force(ck, entry);
         break;
     case DECL_MODULE_TYPE:
@@ -227,6 +239,7 @@ void declare(Checker *ck, Scope *scope, const Decl *decl, bool is_hidden) {
         entry->sig = arena_new(ck->arena, Sig);
         *entry->sig = (Sig){decl->as.module_type.sig, entry->env};
         entry->force = force_nothing;
+        check_duplicate(ck, entry);
         if (!scope->is_lazy) signature_check(ck, entry->sig->exp, entry->env);
         break;
     case DECL_OPEN: declare_open(ck, scope, decl->as.open, is_hidden); break;
@@ -238,7 +251,13 @@ void declare(Checker *ck, Scope *scope, const Decl *decl, bool is_hidden) {
         declare_open(ck, scope, exp, true);
         break;
     }
-    case DECL_LOCAL: declare(ck, scope, decl->as.local, true); break;
+    case DECL_LOCAL: {
+        Decl *inner = arena_copy(ck->arena, decl->as.local, sizeof *inner);
+        for (uint32_t i = 0; i < decl->attrs.len; i++)
+            vec_push(ck->arena, &inner->attrs, decl->attrs.data[i]);
+        declare(ck, scope, inner, true);
+        break;
+    }
     }
 }
 

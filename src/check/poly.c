@@ -102,6 +102,10 @@ static int compare_atoms(const Atom *a, const Atom *b) {
     return compare_exps(a->exp, b->exp);
 }
 
+bool poly_same_atom(const Atom *a, const Atom *b) {
+    return compare_atoms(a, b) == 0;
+}
+
 // By degree, so that constants come first.
 static int compare_terms(const Term *a, const Term *b) {
     if (a->degree != b->degree) return a->degree < b->degree ? -1 : 1;

@@ -31,6 +31,7 @@ typedef struct Poly {
 bool poly_of_size(Checker *ck, Size *size, Poly *poly_out);
 bool poly_of_exp(Checker *ck, TExp *exp, Poly *poly_out);
 void poly_const(Checker *ck, Poly *poly, int64_t value);
+bool poly_same_atom(const Atom *a, const Atom *b);
 // sum += factor * poly
 void poly_add(Checker *ck, Poly *sum, const Poly *poly, int64_t factor);
 Poly poly_mul(Checker *ck, const Poly *a, const Poly *b);

@@ -172,40 +172,62 @@ static void solve(Checker *ck, Size *var, Size *size) {
     if (size != var) var->link = size;
 }
 
+static bool atom_mentions(const Atom *atom, const Size *var) {
+    return atom->size == var || (atom->exp != NULL && poly_exp_mentions(atom->exp, var));
+}
+
 static bool mentions(const Poly *poly, const Size *var, uint32_t but) {
     for (uint32_t i = 0; i < poly->count; i++)
-        for (uint32_t k = 0; k < poly->terms[i].degree && i != but; k++) {
-            const Atom *atom = &poly->terms[i].atoms[k];
-            if (atom->size == var || (atom->exp != NULL && poly_exp_mentions(atom->exp, var)))
-                return true;
-        }
+        for (uint32_t k = 0; k < poly->terms[i].degree && i != but; k++)
+            if (atom_mentions(&poly->terms[i].atoms[k], var)) return true;
     return false;
 }
 
-// Solves `poly = 0` for a variable that occurs once and alone.
+// Divides by the factor and the atoms of `by` other than the one at `skip`.
+static bool divide(const Term *term, const Term *by, uint32_t skip, Term *quotient_out) {
+    if (term->factor % by->factor != 0) return false;
+    *quotient_out = *term;
+    quotient_out->factor = -(term->factor / by->factor);
+    for (uint32_t i = 0; i < by->degree; i++) {
+        if (i == skip) continue;
+        uint32_t at = 0;
+        while (at < quotient_out->degree && !poly_same_atom(&quotient_out->atoms[at], &by->atoms[i]))
+            at++;
+        if (at == quotient_out->degree) return false;
+        quotient_out->degree--;
+        for (; at < quotient_out->degree; at++)
+            quotient_out->atoms[at] = quotient_out->atoms[at + 1];
+    }
+    return true;
+}
+
+// Solves `poly = 0` for a variable that is in one term only, by dividing the others by
+// what it is multiplied with.
 static bool solve_linear(Checker *ck, Poly *poly, Span origin) {
     for (uint32_t i = 0; i < poly->count; i++) {
-        Term *term = &poly->terms[i];
-        if (term->degree != 1 || term->atoms[0].size == NULL) continue;
-        Size *var = term->atoms[0].size;
-        if (var->kind != SIZE_VAR || mentions(poly, var, i)) continue;
-        int64_t factor = term->factor;
-        if (factor == 0 || factor == INT64_MIN) continue;
-        Poly rest = {.terms = NULL};
-        bool divides = true;
-        poly_const(ck, &rest, 0);
-        for (uint32_t k = 0; k < poly->count; k++) {
-            if (k == i) continue;
-            if (poly->terms[k].factor % factor != 0) divides = false;
-            Poly one = {.terms = &poly->terms[k], .count = 1};
-            Term copy = poly->terms[k];
-            copy.factor = divides ? -(copy.factor / factor) : 0;
-            one.terms = &copy;
-            poly_add(ck, &rest, &one, 1);
+        const Term *term = &poly->terms[i];
+        if (term->factor == INT64_MIN) continue;
+        for (uint32_t k = 0; k < term->degree; k++) {
+            Size *var = term->atoms[k].size;
+            if (var == NULL || var->kind != SIZE_VAR || mentions(poly, var, i)) continue;
+            bool alone = true;
+            for (uint32_t j = 0; j < term->degree; j++)
+                if (j != k && (atom_mentions(&term->atoms[j], var) ||
+                               (term->atoms[j].size != NULL &&
+                                term->atoms[j].size->kind == SIZE_VAR)))
+                    alone = false;
+            Poly rest = {.terms = NULL};
+            for (uint32_t j = 0; j < poly->count && alone; j++) {
+                Term quotient;
+                if (j == i) continue;
+                alone = divide(&poly->terms[j], term, k, &quotient);
+                Poly one = {.terms = &quotient, .count = 1};
+                if (alone) poly_add(ck, &rest, &one, 1);
+            }
+            if (!alone || rest.overflow) continue;
+            solve(ck, var, size_of_poly(ck, &rest, origin));
+            return true;
         }
-        if (!divides || rest.overflow) continue;
-        solve(ck, var, size_of_poly(ck, &rest, origin));
-        return true;
     }
     return false;
 }
@@ -251,7 +273,7 @@ static bool are_distinct_params(const Size *a, const Size *b) {
 }
 
 static bool clash(Checker *ck, Size *a, Size *b) {
-    if (ck->size_mode == SIZES_LOOSE) return true;
+    if (ck->size_mode != SIZES_STRICT) return true;
     if (ck->clash.kind == CLASH_NONE)
         ck->clash = (Clash){.kind = CLASH_SIZES, .size_a = a, .size_b = b};
     return false;
@@ -281,9 +303,10 @@ bool size_unify(Checker *ck, Size *a, Size *b) {
     poly_add(ck, &p, &q, -1);
     if (p.overflow || p.count == 0) return true;
     if (has_var(&p)) {
-        if (a->kind == SIZE_EXP && b->kind == SIZE_EXP && take_apart(ck, a->exp, b->exp))
-            return true;
         if (solve_linear(ck, &p, a->origin)) return true;
+        if (ck->size_mode == SIZES_FORCED && a->kind == SIZE_EXP && b->kind == SIZE_EXP &&
+            take_apart(ck, a->exp, b->exp))
+            return true;
         if (ck->frame != NULL) {
             vec_push(ck->arena, &ck->frame->deferred, a);
             vec_push(ck->arena, &ck->frame->deferred, b);
@@ -298,8 +321,8 @@ bool size_unify(Checker *ck, Size *a, Size *b) {
 
 void sizes_retry(Checker *ck, Frame *frame) {
     SizeMode mode = ck->size_mode;
-    ck->size_mode = SIZES_LOOSE;
     for (uint32_t round = 0; round < 3; round++) {
+        ck->size_mode = round == 0 ? SIZES_LOOSE : SIZES_FORCED;
         SizeVec pairs = frame->deferred;
         frame->deferred = (SizeVec){0};
         for (uint32_t i = 0; i + 1 < pairs.len; i += 2)

@@ -7,7 +7,7 @@
 #include "check/checker.h"
 
 Type *type_resolve(Type *type) {
-    while (type->kind == TYPE_VAR && type->as.var->link != NULL)
+    while (type->kind == TYPE_VAR && type->as.var != NULL && type->as.var->link != NULL)
         type = type->as.var->link;
     return type;
 }

@@ -173,6 +173,8 @@ CoreRef opt_fold_dim(Rewrite *rw, const CoreStm *stm) {
     CoreRef array = stm->args[0];
     int32_t axis = stm->attrs[0];
     const CoreStm *def = rewrite_def(rw, array);
+    uint64_t rows;
+    if (map_get(&rw->rows, array, &rows)) return emit_dim(rw, (CoreRef)rows, axis + 1);
     if (def == NULL) return 0;
     // In stage 0 a size must need the checks that its array needs.
     if (def->op == OP_GUARD && !rw->program->is_stage0) return 0;

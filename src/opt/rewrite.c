@@ -11,6 +11,7 @@ Rewrite rewrite_new(CoreProgram *p) {
     map_init(&rw.values, p->arena);
     map_init(&rw.stms, p->arena);
     map_init(&rw.homes, p->arena);
+    map_init(&rw.rows, p->arena);
     return rw;
 }
 
@@ -67,11 +68,22 @@ static void note_defs(Rewrite *rw, const CoreBody *body, uint32_t first) {
 
 static CoreBody *rewrite_body(Rewrite *rw, CoreBody *body);
 
+// The params of body `index` that stand for rows of the statement's arrays.
+static void note_rows(Rewrite *rw, const CoreStm *stm, uint32_t index) {
+    bool is_fold = stm->op == OP_REDUCE || stm->op == OP_SCAN;
+    if (stm->op != OP_MAP && (!is_fold || index == 0)) return;
+    const CoreBody *body = stm->bodies[index];
+    uint32_t first = body->param_count - (uint32_t)stm->attrs[0];
+    for (uint32_t i = first; i < body->param_count; i++)
+        map_set(&rw->rows, body->params[i], stm->args[i - first]);
+}
+
 static CoreStm *rebuild_stm(Rewrite *rw, CoreStm *stm) {
     CoreStm made = *stm;
     made.args = replace_refs(rw, stm->args, stm->arg_count);
     bool changed = made.args != stm->args;
     for (uint32_t i = 0; i < stm->body_count; i++) {
+        note_rows(rw, &made, i);
         if (rw->enter != NULL) rw->enter(rw, stm, stm->bodies[i]);
         CoreBody *body = rewrite_body(rw, stm->bodies[i]);
         if (rw->leave != NULL) rw->leave(rw, stm, stm->bodies[i]);

@@ -26,6 +26,7 @@ typedef struct Rewrite {
     Map values;  // replaced CoreRef -> CoreRef
     Map stms;    // CoreRef -> the CoreStm that binds it
     Map homes;   // CoreRef -> the open CoreBody in which that stands
+    Map rows;    // param of a map, scan or reduction -> the array it is a row of
 } Rewrite;
 
 Rewrite rewrite_new(CoreProgram *p);

@@ -150,6 +150,14 @@ static void report_no_declaration(Parser *p) {
 
 static Decl *parse_decl(Parser *p);
 
+// What stands before "local" belongs to the declaration after it.
+static void own_attrs(Parser *p, Decl *outer, Decl *inner) {
+    for (uint32_t i = 0; i < inner->attrs.len; i++)
+        parse_push(p, &outer->attrs, inner->attrs.data[i]);
+    inner->attrs = outer->attrs;
+    outer->attrs = (AttrVec){0};
+}
+
 static void parse_decl_proper(Parser *p, Decl *decl) {
     switch (p->tok.kind) {
     case TOK_DEF: case TOK_LET: case TOK_ENTRY: parse_val(p, decl); return;
@@ -168,6 +176,7 @@ static void parse_decl_proper(Parser *p, Decl *decl) {
         decl->kind = DECL_LOCAL;
         parse_next(p);
         decl->as.local = parse_decl(p);
+        own_attrs(p, decl, decl->as.local);
         return;
     default:
         report_no_declaration(p);
