@@ -87,8 +87,8 @@ size_t weft_memory_peak(const WeftContext *context);
 
 /* ---- what went wrong ------------------------------------------------------------ */
 
-/* One line on why the last call on this context failed; "" after success. Lives until
- * the next call on the context. */
+/* One line on why the last call on this context failed; "" after success. Asking for
+ * diagnostics does not count as a call. Lives until the next call on the context. */
 const char *weft_message(const WeftContext *context);
 
 typedef enum WeftSeverity { WEFT_SEVERITY_ERROR, WEFT_SEVERITY_WARNING } WeftSeverity;
@@ -181,7 +181,8 @@ WeftStatus weft_values_read(WeftProgram *program, size_t entry, const char *name
 /* An array with that shape whose elements, in row-major order, are copied from `data`:
  * one byte per bool, f16 as its 16 bits. rank 0 makes a scalar and ignores shape. */
 WeftStatus weft_value_new(WeftContext *context, WeftScalar element, size_t rank,
-                          const int64_t *shape, const void *data, WeftValue **value_out);
+                          const int64_t *shape, const void *data,
+                          WeftValue **value_out);
 void weft_value_free(WeftValue *value);
 
 /* The type without sizes, such as "[][]f32". */

@@ -3,9 +3,9 @@
 // Within the api room, and for the verbs that look inside (dump, test): what the opaque
 // handles of include/weft.h are.
 //
-// Every call of the library goes through api_guard: it locks the context, catches out of
-// memory, and on any failure frees the arrays, values and programs made since the call
-// began, so that a failed call leaves the context as it was.
+// Every call of the library goes through api_guard: it locks the context, catches out
+// of memory, and on any failure frees the arrays, values and programs made since the
+// call began, so that a failed call leaves the context as it was.
 #ifndef WEFT_API_API_H
 #define WEFT_API_API_H
 
@@ -21,9 +21,9 @@
 // A parameter or result of an entry: how its leaves lie in core and what they mean.
 typedef struct ApiPort {
     const char *name;
-    const char *type;      // in Weft's syntax
+    const char *type; // in Weft's syntax
     const DataType *data;
-    uint32_t first, count;  // flattened core parameters or results
+    uint32_t first, count; // flattened core parameters or results
     CoreType *leaves;
 } ApiPort;
 
@@ -36,10 +36,10 @@ typedef struct ApiEntry {
 
 struct WeftProgram {
     WeftContext *context;
-    WeftProgram *next, *prev;  // in context->programs
-    uint32_t refs;             // the user and every value made by it
-    Arena arena;               // core, names, sources, diagnostics, entries
-    Arena trees;               // syntax trees and types; freed once core is made
+    WeftProgram *next, *prev; // in context->programs
+    uint32_t refs;            // the user and every value made by it
+    Arena arena;              // core, names, sources, diagnostics, entries
+    Arena trees;              // syntax trees and types; freed once core is made
     Cx cx;
     CoreProgram *core;
     ApiEntry *entries;
@@ -48,11 +48,11 @@ struct WeftProgram {
 
 struct WeftValue {
     WeftContext *context;
-    WeftValue *next, *prev;  // in context->values
-    WeftProgram *program;    // that `type` lies in; NULL: type is &leaf_type
+    WeftValue *next, *prev; // in context->values
+    WeftProgram *program;   // that `type` lies in; NULL: type is &leaf_type
     const DataType *type;
     DataType leaf_type;
-    const char *type_text;   // of a program's value
+    const char *type_text; // of a program's value
     char leaf_text[2 * DATA_MOST_RANK + 8];
     uint32_t leaf_count;
     RtValue leaves[];
@@ -64,7 +64,7 @@ typedef struct ApiFault {
     bool is_set;
     const char *code, *message, *file;
     uint32_t line, column, end_line, end_column;
-    const char *text[2];  // rendered, without and with colour
+    const char *text[2]; // rendered, without and with colour
 } ApiFault;
 
 struct WeftContext {
@@ -72,26 +72,29 @@ struct WeftContext {
     pthread_mutex_t lock;
     WeftOptions options;
     RtHeap heap;
-    WeftProgram *programs;  // newest first
-    WeftValue *values;      // newest first
-    WeftProgram *failed;    // the last one that did not compile, for its diagnostics
-    const Cx *diagnosed;    // whose diagnostics are shown; NULL: none
+    WeftProgram *programs; // newest first
+    WeftValue *values;     // newest first
+    WeftProgram *failed;   // the last one that did not compile, for its diagnostics
+    const Cx *diagnosed;   // whose diagnostics are shown; NULL: none
     ApiFault fault;
-    const char *message;    // "" or in report, or static
-    Arena report;           // texts that live until the next call that runs something
-    Arena scratch;          // texts that live until the next call
+    const char *message; // "" or in report, or static
+    Arena report;        // texts that live until the next call that runs something
+    Arena scratch;       // texts that live until the next call
     volatile bool cancel;
     // References that a call in progress has lent: put back when memory runs out.
-    struct ApiLoan { RtArray *array; uint32_t refs; } *loans;
+    struct ApiLoan {
+        RtArray *array;
+        uint32_t refs;
+    } * loans;
     uint32_t loan_count;
 };
 
-// ---- context.c ------------------------------------------------------------------------
+// ---- context.c ----------------------------------------------------------------------
 
 typedef WeftStatus (*ApiBody)(WeftContext *context, void *call);
 typedef enum ApiScope {
-    API_KEEPS,  // leaves diagnostics as they are
-    API_STARTS  // forgets those of the call before
+    API_KEEPS, // leaves diagnostics as they are
+    API_STARTS // forgets those of the call before
 } ApiScope;
 
 WeftStatus api_guard(WeftContext *context, ApiScope scope, ApiBody body, void *call);
@@ -104,7 +107,7 @@ void api_program_destroy(WeftProgram *program);
 WeftValue *api_value_new(WeftContext *context, WeftProgram *program, uint32_t leaves);
 void api_value_destroy(WeftValue *value);
 
-// ---- diagnose.c -----------------------------------------------------------------------
+// ---- diagnose.c ---------------------------------------------------------------------
 
 // Records a failure at a place in a value's text; at line 0 there is no place.
 WeftStatus api_fault_value(WeftContext *context, const char *file, uint32_t line,
@@ -115,19 +118,23 @@ WeftStatus api_fault_run(WeftContext *context, const WeftProgram *program,
 // The headline of the diagnostics, for weft_message.
 const char *api_headline(WeftContext *context, const Cx *cx);
 
-// ---- program.c ------------------------------------------------------------------------
+// ---- program.c ----------------------------------------------------------------------
 
-typedef enum ApiStage { API_STAGE_AST, API_STAGE_TYPED, API_STAGE_CORE, API_STAGE_RUN }
-    ApiStage;
+typedef enum ApiStage {
+    API_STAGE_AST,
+    API_STAGE_TYPED,
+    API_STAGE_CORE,
+    API_STAGE_RUN
+} ApiStage;
 
-enum { API_AFTER_ALL = -1, API_AFTER_LOWER = -2 };  // or an OptPass
+enum { API_AFTER_ALL = -1, API_AFTER_LOWER = -2 }; // or an OptPass
 
 typedef struct ApiCompile {
-    Str name;            // as messages show it
+    Str name; // as messages show it
     Str text;
-    const char *path;    // of the file; imports are relative to it; NULL: no files
-    ApiStage stage;      // before RUN: print the program there to `dump`, and stop
-    int after;           // the pass after which API_STAGE_CORE stops
+    const char *path; // of the file; imports are relative to it; NULL: no files
+    ApiStage stage;   // before RUN: print the program there to `dump`, and stop
+    int after;        // the pass after which API_STAGE_CORE stops
     StrBuf *dump;
     WeftProgram **out;
 } ApiCompile;
@@ -139,19 +146,19 @@ WeftStatus api_compile_file(WeftContext *context, const ApiCompile *call);
 // Reads a file into the arena; false: *why_out says why not.
 bool api_read_file(Arena *arena, const char *path, Str *text_out, const char **why_out);
 
-// ---- shape.c --------------------------------------------------------------------------
+// ---- shape.c ------------------------------------------------------------------------
 
 // Describes the entries of program->core. typed may be NULL (a .core file).
 void api_describe(WeftProgram *program, const TProgram *typed);
 
-// ---- value.c --------------------------------------------------------------------------
+// ---- value.c ------------------------------------------------------------------------
 
 typedef struct ApiRead {
     WeftProgram *program;
     const ApiPort *ports;
     size_t count;
-    const char *name;       // of the input
-    const char *what;       // "parameter" or "result"
+    const char *name; // of the input
+    const char *what; // "parameter" or "result"
     const char *entry;
     Str bytes;
     WeftValue **out;
@@ -160,10 +167,11 @@ typedef struct ApiRead {
 // Reads one value per port; a body for api_guard.
 WeftStatus api_read_values(WeftContext *context, void *call);
 // A value with the type of a port, its leaves still to be filled in.
-WeftValue *api_value_for(WeftContext *context, WeftProgram *program, const ApiPort *port);
+WeftValue *api_value_for(WeftContext *context, WeftProgram *program,
+                         const ApiPort *port);
 void api_value_describe(WeftValue *value, ScalarType elem, uint32_t rank);
 
-// ---- for weft test and weft dump --------------------------------------------------------
+// ---- for weft test and weft dump ----------------------------------------------------
 
 // Reads the expected results of an entry.
 WeftStatus api_read_results(WeftProgram *program, size_t entry, const char *name,
@@ -178,7 +186,7 @@ bool api_values_equal(const WeftValue *found, const WeftValue *expected,
                       double tolerance);
 // Prints a program at a stage ("ast", "typed", "core"), the last after the pass `after`
 // (NULL: all of them; "lower": none).
-WeftStatus weft_dump(WeftContext *context, const char *path, const char *stage,
-                     const char *after, const char **text_out);
+WeftStatus api_dump(WeftContext *context, const char *path, const char *stage,
+                    const char *after, const char **text_out);
 
 #endif

@@ -16,7 +16,8 @@ typedef struct EntryCall {
 
 static WeftStatus check_args(WeftContext *context, const EntryCall *call,
                              const ApiEntry *entry) {
-    if (call->arg_count != entry->param_count || call->result_count != entry->result_count)
+    if (call->arg_count != entry->param_count ||
+        call->result_count != entry->result_count)
         return api_fail(context, WEFT_STATUS_USAGE,
                         "`%s` takes %u arguments and has %u results, not %zu and %zu",
                         entry->name, entry->param_count, entry->result_count,
@@ -63,7 +64,8 @@ static void show_trace(void *data, CoreLoc loc, const RtValue *value) {
     context->options.trace(context->options.data, strbuf_done(&text).ptr);
 }
 
-// Gives the engine references of its own to the arguments, and notes how many there were.
+// Gives the engine references of its own to the arguments, and notes how many there
+// were.
 static void lend(WeftContext *context, const EntryCall *call, const ApiEntry *entry,
                  RtValue *args) {
     uint32_t total = 0, count = 0;
@@ -99,15 +101,17 @@ static WeftStatus run_entry(WeftContext *context, void *data) {
     if (context->cancel) return WEFT_STATUS_CANCELLED;
 
     const CoreBody *body = entry->fun->body;
-    RtValue *args = arena_array(&context->scratch, RtValue, body->param_count);
+    RtValue *args = arena_array(&context->scratch, RtValue, body->param_count + 1);
     RtValue *flat = arena_array(&context->scratch, RtValue, body->result_count);
     WeftValue **made = arena_array(&context->scratch, WeftValue *, entry->result_count);
     for (uint32_t i = 0; i < entry->result_count; i++)
         made[i] = api_value_for(context, program, &entry->results[i]);
-    InterpOptions options = {
-        .heap = &context->heap, .arena = &context->scratch, .cancel = &context->cancel,
-        .trace = context->options.trace != NULL ? show_trace : NULL,
-        .trace_data = data};
+    InterpOptions options = {.heap = &context->heap,
+                             .arena = &context->scratch,
+                             .cancel = &context->cancel,
+                             .trace =
+                                 context->options.trace != NULL ? show_trace : NULL,
+                             .trace_data = data};
     stack_measure(&program->cx.stack);
     lend(context, call, entry, args);
     InterpError error = {0};

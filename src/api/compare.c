@@ -21,13 +21,14 @@ static double to_double(ScalarType elem, uint64_t bits) {
     }
     int exponent = (int)(bits >> 10 & 31);
     double mantissa = (double)(bits & 1023) / 1024;
-    double x = exponent == 0 ? ldexp(mantissa, -14) : ldexp(1 + mantissa, exponent - 15);
+    double x =
+        exponent == 0 ? ldexp(mantissa, -14) : ldexp(1 + mantissa, exponent - 15);
     return (bits & 0x8000) != 0 ? -x : x;
 }
 
 typedef struct Compare {
     ScalarType elem;
-    double tolerance;  // absolute
+    double tolerance; // absolute
 } Compare;
 
 static bool same_element(const Compare *c, uint64_t x, uint64_t y) {
@@ -57,7 +58,8 @@ static double largest(const RtArray *a, uint32_t depth, const char *at) {
 static bool same_array(const Compare *c, const RtArray *a, const RtArray *b,
                        uint32_t depth, const char *p, const char *q) {
     int64_t width = scalar_info[a->elem].bytes;
-    if (depth == a->rank) return same_element(c, rt_load(a->elem, p), rt_load(b->elem, q));
+    if (depth == a->rank)
+        return same_element(c, rt_load(a->elem, p), rt_load(b->elem, q));
     for (int64_t i = 0; i < a->shape[depth]; i++)
         if (!same_array(c, a, b, depth + 1, p + i * a->strides[depth] * width,
                         q + i * b->strides[depth] * width))
@@ -66,7 +68,7 @@ static bool same_array(const Compare *c, const RtArray *a, const RtArray *b,
 }
 
 static bool same_leaf(const RtValue *found, const RtValue *expected, double tolerance) {
-    enum { FLOOR = 1000000 };  // below a millionth, differences do not count
+    enum { FLOOR = 1000000 }; // below a millionth, differences do not count
     if (found->elem != expected->elem || found->rank != expected->rank) return false;
     Compare c = {.elem = found->elem};
     const RtArray *a = found->array, *b = expected->array;
@@ -137,6 +139,7 @@ bool api_values_equal(const WeftValue *found, const WeftValue *expected,
     if (found->leaf_count != expected->leaf_count) return false;
     if (is_structured(found->type)) return same_text(found, expected);
     for (uint32_t i = 0; i < found->leaf_count; i++)
-        if (!same_leaf(&found->leaves[i], &expected->leaves[i], tolerance)) return false;
+        if (!same_leaf(&found->leaves[i], &expected->leaves[i], tolerance))
+            return false;
     return true;
 }

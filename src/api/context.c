@@ -9,18 +9,19 @@
 #include "api/testing.h"
 
 #ifndef WEFT_VERSION
-#define WEFT_VERSION "unknown"  // the build says which
+#define WEFT_VERSION "unknown" // the build says which
 #endif
 
-#define STATUS(name, meaning)                                                      \
-    _Static_assert((int)WEFT_STATUS_##name == (int)STATUS_##name, "weft.h and "    \
+#define STATUS(name, meaning)                                                          \
+    _Static_assert((int)WEFT_STATUS_##name == (int)STATUS_##name,                      \
+                   "weft.h and "                                                       \
                    "status.def must agree");
 #include "base/status.def"
 #undef STATUS
 
-#define SCALAR(name, text, bytes, class, binary)                                   \
-    _Static_assert((int)WEFT_##name == (int)SCALAR_##name, "weft.h and types.def " \
-                   "must agree");
+#define SCALAR(name, text, bytes, class, binary)                                       \
+    _Static_assert((int)WEFT_##name == (int)SCALAR_##name, "weft.h and types.def "     \
+                                                           "must agree");
 #include "abi/types.def"
 #undef SCALAR
 
@@ -30,15 +31,16 @@ const char *weft_version(void) {
 
 const char *weft_status_text(WeftStatus status) {
     switch (status) {
-#define STATUS(name, meaning)                                                      \
-    case WEFT_STATUS_##name: return meaning;
+#define STATUS(name, meaning)                                                          \
+    case WEFT_STATUS_##name:                                                           \
+        return meaning;
 #include "base/status.def"
 #undef STATUS
     }
     return "unknown status";
 }
 
-// ---- contexts -------------------------------------------------------------------------
+// ---- contexts -----------------------------------------------------------------------
 
 WeftStatus weft_context_new(const WeftOptions *options, WeftContext **context_out) {
     if (context_out == NULL) return WEFT_STATUS_USAGE;
@@ -48,7 +50,7 @@ WeftStatus weft_context_new(const WeftOptions *options, WeftContext **context_ou
     if (context == NULL) return WEFT_STATUS_MEMORY;
     memset(context, 0, sizeof *context);
     if (options != NULL) {
-        size_t size = options->struct_size;  // of the caller's version of the struct
+        size_t size = options->struct_size; // of the caller's version of the struct
         if (size > sizeof *options) size = sizeof *options;
         memcpy(&context->options, options, size);
     }
@@ -105,7 +107,7 @@ uint64_t weft_testing_allocations(const WeftContext *context) {
     return context->mem.calls;
 }
 
-// ---- the guard ------------------------------------------------------------------------
+// ---- the guard ----------------------------------------------------------------------
 
 static void begin(WeftContext *context, ApiScope scope) {
     arena_free(&context->scratch);
@@ -117,8 +119,8 @@ static void begin(WeftContext *context, ApiScope scope) {
     arena_free(&context->report);
 }
 
-// Frees the arrays newer than the mark. Whatever refers to an array is newer than it, so
-// going from the newest each can be taken to have one reference left.
+// Frees the arrays newer than the mark. Whatever refers to an array is newer than it,
+// so going from the newest each can be taken to have one reference left.
 static void undo_arrays(WeftContext *context, const RtArray *mark) {
     while (context->heap.live != mark) {
         context->heap.live->refs = 1;
@@ -130,9 +132,10 @@ static WeftStatus out_of_memory(WeftContext *context) {
     for (uint32_t i = 0; i < context->loan_count; i++)
         context->loans[i].array->refs = context->loans[i].refs;
     context->fault.is_set = false;
-    context->message = context->mem.limit != 0
-        ? "out of memory: the program needs more than the ceiling allows"
-        : "out of memory";
+    context->message =
+        context->mem.limit != 0
+            ? "out of memory: the program needs more than the ceiling allows"
+            : "out of memory";
     return WEFT_STATUS_MEMORY;
 }
 
@@ -181,7 +184,7 @@ const char *weft_message(const WeftContext *context) {
     return context == NULL ? "there is no context" : context->message;
 }
 
-// ---- programs and values ----------------------------------------------------------------
+// ---- programs and values ------------------------------------------------------------
 
 WeftProgram *api_program_new(WeftContext *context) {
     WeftProgram *program = mem_alloc(&context->mem, sizeof *program);

@@ -7,7 +7,7 @@
 
 #include "api/api.h"
 
-// ---- faults ---------------------------------------------------------------------------
+// ---- faults -------------------------------------------------------------------------
 
 static const char *terminated(WeftContext *context, Str s) {
     return str_terminated(&context->report, s);
@@ -39,9 +39,14 @@ WeftStatus api_fault_value(WeftContext *context, const char *file, uint32_t line
     strbuf_cstr(&place, file);
     if (line != 0) strbuf_printf(&place, ":%u:%u", line, column);
     ApiFault fault = {
-        .is_set = true, .code = "value", .message = terminated(context, message),
-        .file = terminated(context, str_of(file)), .line = line, .column = column,
-        .end_line = line, .end_column = column + 1,
+        .is_set = true,
+        .code = "value",
+        .message = terminated(context, message),
+        .file = terminated(context, str_of(file)),
+        .line = line,
+        .column = column,
+        .end_line = line,
+        .end_column = column + 1,
     };
     for (int colour = 0; colour < 2; colour++) {
         StrBuf text = strbuf(&context->report);
@@ -78,7 +83,7 @@ static void put_call(StrBuf *out, const Cx *cx, const CorePlace *place,
     strbuf_char(out, '\n');
 }
 
-enum { FIRST_CALLS = 8, LAST_CALLS = 4 };  // of a long chain, those that are shown
+enum { FIRST_CALLS = 8, LAST_CALLS = 4 }; // of a long chain, those that are shown
 
 static void put_chain(StrBuf *out, const CoreProgram *core, CoreLoc loc) {
     uint32_t count = 0;
@@ -102,8 +107,8 @@ WeftStatus api_fault_run(WeftContext *context, const WeftProgram *program,
                          WeftStatus status, CoreLoc loc, Str message) {
     const CoreProgram *core = program->core;
     const Cx *cx = core->cx;
-    ApiFault fault = {.is_set = true, .code = "run-time",
-                      .message = terminated(context, message)};
+    ApiFault fault = {
+        .is_set = true, .code = "run-time", .message = terminated(context, message)};
     // The innermost place in the user's own files, if there is one.
     const CorePlace *inner = place_at(core, loc), *user = inner;
     while (user != NULL && is_in_library(&cx->sources, user->span))
@@ -137,7 +142,7 @@ WeftStatus api_fault_run(WeftContext *context, const WeftProgram *program,
                     where.len != 0 ? ": " : "", STR_ARG(message));
 }
 
-// ---- diagnostics ----------------------------------------------------------------------
+// ---- diagnostics --------------------------------------------------------------------
 
 const char *api_headline(WeftContext *context, const Cx *cx) {
     StrBuf text = strbuf(&context->report);
@@ -165,7 +170,8 @@ static void describe(WeftContext *context, const Diag *diag, WeftDiagnostic *out
     *out = (WeftDiagnostic){
         .severity = diag->severity == SEVERITY_ERROR ? WEFT_SEVERITY_ERROR
                                                      : WEFT_SEVERITY_WARNING,
-        .code = diag->kind->code, .message = terminated(context, diag->message),
+        .code = diag->kind->code,
+        .message = terminated(context, diag->message),
     };
     Place start = sources_place(sources, diag->span.start);
     Place end = sources_place(sources, diag->span.end);
@@ -196,9 +202,16 @@ static WeftStatus get_diagnostic(WeftContext *context, void *data) {
         describe(context, context->diagnosed->diags.data[call->index], &found);
     } else if (call->index == count && context->fault.is_set) {
         const ApiFault *fault = &context->fault;
-        found = (WeftDiagnostic){WEFT_SEVERITY_ERROR, fault->code, fault->message,
-                                 fault->file, fault->line, fault->column,
-                                 fault->end_line, fault->end_column, 0, NULL};
+        found = (WeftDiagnostic){WEFT_SEVERITY_ERROR,
+                                 fault->code,
+                                 fault->message,
+                                 fault->file,
+                                 fault->line,
+                                 fault->column,
+                                 fault->end_line,
+                                 fault->end_column,
+                                 0,
+                                 NULL};
     } else {
         return api_fail(context, WEFT_STATUS_USAGE, "there is no such diagnostic");
     }
@@ -210,12 +223,15 @@ WeftStatus weft_diagnostic(WeftContext *context, size_t index,
                            WeftDiagnostic *diagnostic_out) {
     if (context == NULL || diagnostic_out == NULL) return WEFT_STATUS_USAGE;
     DiagnosticCall call = {index, diagnostic_out};
-    return api_guard(context, API_KEEPS, get_diagnostic, &call);
+    const char *message = context->message;
+    WeftStatus status = api_guard(context, API_KEEPS, get_diagnostic, &call);
+    if (status == WEFT_STATUS_OK) context->message = message;
+    return status;
 }
 
 typedef struct RenderCall {
     bool colour;
-    const char *message;  // what weft_message said before
+    const char *message; // what weft_message said before
     const char *text;
 } RenderCall;
 
@@ -226,7 +242,8 @@ static WeftStatus render(WeftContext *context, void *data) {
     for (uint32_t i = 0; cx != NULL && i < cx->diags.len; i++)
         diag_render(&cx->sources, cx->diags.data[i], call->colour, &text);
     if (cx != NULL && cx->diags.error_count > cx->diags.len)
-        strbuf_printf(&text, "... and %u more\n", cx->diags.error_count - cx->diags.len);
+        strbuf_printf(&text, "... and %u more\n",
+                      cx->diags.error_count - cx->diags.len);
     if (context->fault.is_set) strbuf_cstr(&text, context->fault.text[call->colour]);
     else if (text.len == 0 && call->message[0] != '\0')
         put_headline(&text, STR(""), str_of(call->message), call->colour);
@@ -239,6 +256,6 @@ const char *weft_render(WeftContext *context, int colour) {
     RenderCall call = {.colour = colour != 0, .message = context->message};
     if (api_guard(context, API_KEEPS, render, &call) != WEFT_STATUS_OK)
         return "error: out of memory\n";
-    context->message = call.message;  // asking is no call of its own
+    context->message = call.message; // asking is no call of its own
     return call.text;
 }

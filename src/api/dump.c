@@ -19,9 +19,11 @@ typedef struct DumpCall {
 static WeftStatus dump_file(WeftContext *context, void *data) {
     DumpCall *call = data;
     StrBuf text = strbuf(&context->report);
-    WeftStatus status = api_compile_file(context, &(ApiCompile){
-        .path = call->path, .stage = call->stage, .after = call->after, .dump = &text,
-        .out = &call->program});
+    WeftStatus status = api_compile_file(context, &(ApiCompile){.path = call->path,
+                                                                .stage = call->stage,
+                                                                .after = call->after,
+                                                                .dump = &text,
+                                                                .out = &call->program});
     strbuf_char(&text, '\0');
     call->text = strbuf_done(&text).ptr;
     return status;
@@ -31,8 +33,8 @@ static WeftStatus refuse(WeftContext *context, void *data) {
     return api_fail(context, WEFT_STATUS_USAGE, "there is no %s", (const char *)data);
 }
 
-WeftStatus weft_dump(WeftContext *context, const char *path, const char *stage,
-                     const char *after, const char **text_out) {
+WeftStatus api_dump(WeftContext *context, const char *path, const char *stage,
+                    const char *after, const char **text_out) {
     static const char *const names[] = {"ast", "typed", "core"};
     DumpCall call = {.path = path, .stage = API_STAGE_RUN, .after = API_AFTER_ALL};
     for (int i = 0; i < 3; i++)

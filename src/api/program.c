@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// From a text or file to a program that can run: parse, check, lower, the passes. Syntax
-// trees and types live in an arena of their own, freed as soon as core is made; names,
-// sources and diagnostics stay, for messages.
+// From a text or file to a program that can run: parse, check, lower, the passes.
+// Syntax trees and types live in an arena of their own, freed as soon as core is made;
+// names, sources and diagnostics stay, for messages.
 #define _POSIX_C_SOURCE 200809L
 #include <errno.h>
 #include <fcntl.h>
@@ -21,7 +21,7 @@ enum { VERIFY = false };
 enum { VERIFY = true };
 #endif
 
-// ---- files ----------------------------------------------------------------------------
+// ---- files --------------------------------------------------------------------------
 
 static const char *describe_errno(Arena *arena, int code) {
     char text[128];
@@ -50,7 +50,8 @@ static int read_all(Arena *arena, int file, size_t guess, Str *text_out) {
     return 0;
 }
 
-bool api_read_file(Arena *arena, const char *path, Str *text_out, const char **why_out) {
+bool api_read_file(Arena *arena, const char *path, Str *text_out,
+                   const char **why_out) {
     // Memory first: nothing may unwind past an open file.
     int file = open(path, O_RDONLY | O_CLOEXEC);
     if (file < 0) {
@@ -108,7 +109,7 @@ static bool import_nothing(void *data, Cx *cx, Str path, Str *name_out, Str *tex
     return false;
 }
 
-// ---- compiling ------------------------------------------------------------------------
+// ---- compiling ----------------------------------------------------------------------
 
 static const DiagKind internal_error = {
     "internal", "this is a mistake in Weft, not in your program: %.*s"};
@@ -152,15 +153,16 @@ static bool optimise(WeftProgram *program, const ApiCompile *call) {
 
 static const TProgram *check(WeftProgram *program, const ApiCompile *call,
                              const Ast *ast) {
-    CheckImporter importer = {.read = call->path != NULL ? import_file : import_nothing};
+    CheckImporter importer = {.read =
+                                  call->path != NULL ? import_file : import_nothing};
     Str path = call->path != NULL ? str_of(call->path) : call->name;
     return check_program(&program->cx, ast, strip_ending(path), &importer);
 }
 
 // Parses, checks and lowers. Stops early, with program->core NULL, at an error, when
 // cancelled, or when the stage to be dumped has been reached.
-static void make_core(WeftContext *context, WeftProgram *program, const ApiCompile *call,
-                      const Source *source) {
+static void make_core(WeftContext *context, WeftProgram *program,
+                      const ApiCompile *call, const Source *source) {
     Cx *cx = &program->cx;
     const Ast *ast = syntax_parse(cx, source);
     if (cx->diags.error_count > 0 || context->cancel) return;
@@ -185,8 +187,8 @@ WeftStatus api_compile(WeftContext *context, const ApiCompile *call) {
     cx->diags.advice = context->options.advice != 0;
     const Source *source = sources_add(&cx->sources, call->name, call->text, false);
     if (source == NULL)
-        return api_fail(context, WEFT_STATUS_PROGRAM, "%.*s: a program has at most 4 GiB",
-                        STR_ARG(call->name));
+        return api_fail(context, WEFT_STATUS_PROGRAM,
+                        "%.*s: a program has at most 4 GiB", STR_ARG(call->name));
     if (ends_with(call->name, STR(".core"))) {
         program->core = core_read(cx, &program->arena, source);
         if (program->core != NULL) api_describe(program, NULL);
@@ -211,7 +213,8 @@ WeftStatus api_compile_file(WeftContext *context, const ApiCompile *call) {
     const char *why;
     full.name = str_of(call->path);
     if (!api_read_file(&context->scratch, call->path, &full.text, &why))
-        return api_fail(context, WEFT_STATUS_IO, "cannot read `%s`: %s", call->path, why);
+        return api_fail(context, WEFT_STATUS_IO, "cannot read `%s`: %s", call->path,
+                        why);
     return api_compile(context, &full);
 }
 
@@ -230,15 +233,19 @@ WeftStatus weft_program_from_source(WeftContext *context, const char *name,
         return WEFT_STATUS_USAGE;
     ApiCompile call = {.name = str_of(name == NULL ? "program" : name),
                        .text = {text == NULL ? "" : text, length},
-                       .stage = API_STAGE_RUN, .after = API_AFTER_ALL,
+                       .stage = API_STAGE_RUN,
+                       .after = API_AFTER_ALL,
                        .out = program_out};
     return api_guard(context, API_STARTS, compile_text, &call);
 }
 
 WeftStatus weft_program_from_file(WeftContext *context, const char *path,
                                   WeftProgram **program_out) {
-    if (context == NULL || path == NULL || program_out == NULL) return WEFT_STATUS_USAGE;
-    ApiCompile call = {.path = path, .stage = API_STAGE_RUN, .after = API_AFTER_ALL,
+    if (context == NULL || path == NULL || program_out == NULL)
+        return WEFT_STATUS_USAGE;
+    ApiCompile call = {.path = path,
+                       .stage = API_STAGE_RUN,
+                       .after = API_AFTER_ALL,
                        .out = program_out};
     return api_guard(context, API_STARTS, compile_file, &call);
 }
@@ -246,13 +253,16 @@ WeftStatus weft_program_from_file(WeftContext *context, const char *path,
 WeftStatus api_program_from_text(WeftContext *context, const char *path,
                                  const char *text, size_t length,
                                  WeftProgram **program_out) {
-    ApiCompile call = {.name = str_of(path), .text = {text, length}, .path = path,
-                       .stage = API_STAGE_RUN, .after = API_AFTER_ALL,
+    ApiCompile call = {.name = str_of(path),
+                       .text = {text, length},
+                       .path = path,
+                       .stage = API_STAGE_RUN,
+                       .after = API_AFTER_ALL,
                        .out = program_out};
     return api_guard(context, API_STARTS, compile_text, &call);
 }
 
-// ---- entries --------------------------------------------------------------------------
+// ---- entries ------------------------------------------------------------------------
 
 size_t weft_entry_count(const WeftProgram *program) {
     return program == NULL ? 0 : program->entry_count;

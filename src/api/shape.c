@@ -2,15 +2,21 @@
 //
 // What entries take and give: from the checker's types to trees of DataType over the
 // leaves of core. The rules of flattening are lowering's (src/lower/layout.c): a record
-// is its fields' leaves, a record without fields one bool, an array its element's leaves
-// with a dimension more, a sum a tag and slots, where constructors share scalar slots of
-// one type. Should the two ever disagree, the leaves are shown as they are.
+// is its fields' leaves, a record without fields one bool, an array its element's
+// leaves with a dimension more, a sum a tag and slots, where constructors share scalar
+// slots of one type. Should the two ever disagree, the leaves are shown as they are.
 #include "api/api.h"
+
+enum { DEEPEST = 500 }; // types nested deeper are shown as their leaves
 
 typedef struct Shape {
     WeftProgram *program;
+    uint32_t depth;
     Arena *arena;
-    struct { CoreType *data; uint32_t len, cap; } leaves;
+    struct {
+        CoreType *data;
+        uint32_t len, cap;
+    } leaves;
 } Shape;
 
 static DataType *shape_type(Shape *s, Type *type);
@@ -84,7 +90,8 @@ static bool is_shared(CoreType a, CoreType b) {
 }
 
 // The slot of a payload's leaf: the k-th of its type if it is the k-th in the payload.
-static uint32_t find_slot(Shape *s, uint32_t first, const Shape *payload, uint32_t leaf) {
+static uint32_t find_slot(Shape *s, uint32_t first, const Shape *payload,
+                          uint32_t leaf) {
     uint32_t skip = 0;
     for (uint32_t i = 0; i < leaf; i++)
         skip += is_shared(payload->leaves.data[i], payload->leaves.data[leaf]);
@@ -96,21 +103,33 @@ static uint32_t find_slot(Shape *s, uint32_t first, const Shape *payload, uint32
 }
 
 static void shape_ctor(Shape *s, uint32_t first, const Ctor *ctor, DataCtor *out) {
-    Shape own = {.program = s->program, .arena = s->arena};
+    Shape own = {.program = s->program, .arena = s->arena, .depth = s->depth};
     DataType **payload = arena_array(s->arena, DataType *, ctor->payload.len);
     for (uint32_t i = 0; i < ctor->payload.len; i++)
         payload[i] = shape_type(&own, ctor->payload.data[i]);
     if (ctor->payload.len == 0) add_leaf(&own, SCALAR_BOOL, 0);
     uint32_t *slots = arena_array(s->arena, uint32_t, own.leaves.len);
-    for (uint32_t i = 0; i < own.leaves.len; i++) slots[i] = find_slot(s, first, &own, i);
+    for (uint32_t i = 0; i < own.leaves.len; i++)
+        slots[i] = find_slot(s, first, &own, i);
     for (uint32_t i = 0; i < ctor->payload.len; i++) renumber(payload[i], slots);
     out->name = sym_str(&s->program->cx.syms, ctor->name);
     out->payload = (const DataType *const *)payload;
     out->count = ctor->payload.len;
 }
 
+// What no entry carries, and what is nested too deeply: no shape that core agrees with.
+static void shape_nothing(DataType *out) {
+    out->kind = DATA_RECORD;
+    out->is_tuple = true;
+}
+
 static DataType *shape_type(Shape *s, Type *type) {
     DataType *out = arena_new(s->arena, DataType);
+    if (s->depth == DEEPEST) {
+        shape_nothing(out);
+        return out;
+    }
+    s->depth++;
     type = type_reveal(type);
     switch (type->kind) {
     case TYPE_SCALAR:
@@ -131,16 +150,16 @@ static DataType *shape_type(Shape *s, Type *type) {
         out->count = ctors->len;
         break;
     }
-    case TYPE_FUN: case TYPE_VAR: case TYPE_ABS: case TYPE_STREAM:
-        out->kind = DATA_RECORD;  // nothing that an entry can carry
-        out->is_tuple = true;
-        out->leaf = add_leaf(s, SCALAR_BOOL, 0);
-        break;
+    case TYPE_FUN:
+    case TYPE_VAR:
+    case TYPE_ABS:
+    case TYPE_STREAM: shape_nothing(out); break;
     }
+    s->depth--;
     return out;
 }
 
-// ---- ports ----------------------------------------------------------------------------
+// ---- ports --------------------------------------------------------------------------
 
 static bool agrees(const Shape *s, const CoreType *leaves, uint32_t count) {
     if (s->leaves.len != count) return false;
@@ -152,17 +171,20 @@ static bool agrees(const Shape *s, const CoreType *leaves, uint32_t count) {
 }
 
 // The leaves as they are: one by itself, several as a tuple.
-static const DataType *plain_type(Arena *arena, const CoreType *leaves, uint32_t count) {
+static const DataType *plain_type(Arena *arena, const CoreType *leaves,
+                                  uint32_t count) {
     DataType *types = arena_array(arena, DataType, count + 1);
     DataField *fields = arena_array(arena, DataField, count);
     for (uint32_t i = 0; i < count; i++) {
-        types[i] = (DataType){.kind = DATA_LEAF, .elem = (ScalarType)leaves[i].elem,
-                              .rank = leaves[i].rank, .leaf = i};
+        types[i] = (DataType){.kind = DATA_LEAF,
+                              .elem = (ScalarType)leaves[i].elem,
+                              .rank = leaves[i].rank,
+                              .leaf = i};
         fields[i].type = &types[i];
     }
     if (count == 1) return &types[0];
-    types[count] = (DataType){.kind = DATA_RECORD, .is_tuple = true, .fields = fields,
-                              .count = count};
+    types[count] = (DataType){
+        .kind = DATA_RECORD, .is_tuple = true, .fields = fields, .count = count};
     return &types[count];
 }
 
@@ -176,8 +198,10 @@ static const char *type_text(WeftProgram *program, const Type *type) {
 // type may be NULL: not known.
 static ApiPort make_port(WeftProgram *program, Type *type, Str name, const char *text,
                          const CoreType *leaves, uint32_t first, uint32_t count) {
-    ApiPort port = {.name = str_terminated(&program->arena, name), .type = text,
-                    .first = first, .count = count};
+    ApiPort port = {.name = str_terminated(&program->arena, name),
+                    .type = text,
+                    .first = first,
+                    .count = count};
     port.leaves = arena_copy(&program->arena, leaves + first, count * sizeof *leaves);
     Shape shape = {.program = program, .arena = &program->arena};
     if (type != NULL) port.data = shape_type(&shape, type);
@@ -187,7 +211,8 @@ static ApiPort make_port(WeftProgram *program, Type *type, Str name, const char 
 }
 
 // Ports for core written by hand, which need not say how its values hang together.
-static ApiPort *plain_ports(WeftProgram *program, const CoreType *leaves, uint32_t count) {
+static ApiPort *plain_ports(WeftProgram *program, const CoreType *leaves,
+                            uint32_t count) {
     Arena *arena = &program->arena;
     ApiPort *ports = arena_array(arena, ApiPort, count);
     for (uint32_t i = 0; i < count; i++) {
@@ -195,7 +220,8 @@ static ApiPort *plain_ports(WeftProgram *program, const CoreType *leaves, uint32
         for (uint32_t d = 0; d < leaves[i].rank; d++) strbuf_cstr(&text, "[]");
         strbuf_cstr(&text, scalar_info[leaves[i].elem].name);
         strbuf_char(&text, '\0');
-        ports[i] = make_port(program, NULL, STR(""), strbuf_done(&text).ptr, leaves, i, 1);
+        ports[i] =
+            make_port(program, NULL, STR(""), strbuf_done(&text).ptr, leaves, i, 1);
     }
     return ports;
 }
@@ -218,8 +244,9 @@ static void describe_params(WeftProgram *program, ApiEntry *entry, Type *type) {
         if (type != NULL) type = type_reveal(type);
         bool is_known = type != NULL && type->kind == TYPE_FUN;
         const char *text = str_terminated(&program->arena, port->type);
-        entry->params[i] = make_port(program, is_known ? type->as.fun.param : NULL,
-                                     port->name, text, leaves, port->first, port->count);
+        entry->params[i] =
+            make_port(program, is_known ? type->as.fun.param : NULL, port->name, text,
+                      leaves, port->first, port->count);
         if (is_known) type = type->as.fun.result;
     }
 }
@@ -234,10 +261,9 @@ static void describe_results(WeftProgram *program, ApiEntry *entry, Type *type) 
     }
     if (type != NULL) type = type_reveal(type);
     bool is_split = type != NULL && type->kind == TYPE_RECORD &&
-                    type->as.record.len > 1 &&
-                    is_tuple(&program->cx, &type->as.record);
+                    type->as.record.len > 1 && is_tuple(&program->cx, &type->as.record);
     uint32_t total = fun->body->result_count;
-    if (is_split) {  // the components' own leaf counts tell where each begins
+    if (is_split) { // the components' own leaf counts tell where each begins
         const FieldVec *fields = &type->as.record;
         entry->results = arena_array(&program->arena, ApiPort, fields->len);
         uint32_t first = 0;
@@ -246,9 +272,9 @@ static void describe_results(WeftProgram *program, ApiEntry *entry, Type *type) 
             Type *field = fields->data[i].type;
             shape_type(&shape, field);
             if (shape.leaves.len > total - first) break;
-            entry->results[i] = make_port(program, field, STR(""),
-                                          type_text(program, field), leaves, first,
-                                          shape.leaves.len);
+            entry->results[i] =
+                make_port(program, field, STR(""), type_text(program, field), leaves,
+                          first, shape.leaves.len);
             first += shape.leaves.len;
             entry->result_count = i + 1;
         }
@@ -263,10 +289,10 @@ static void describe_results(WeftProgram *program, ApiEntry *entry, Type *type) 
     entry->results = arena_array(&program->arena, ApiPort, fun->results.len);
     for (uint32_t i = 0; i < fun->results.len; i++) {
         const CorePort *port = &fun->results.data[i];
-        entry->results[i] = make_port(program, fun->results.len == 1 ? type : NULL,
-                                      port->name,
-                                      str_terminated(&program->arena, port->type),
-                                      leaves, port->first, port->count);
+        entry->results[i] =
+            make_port(program, fun->results.len == 1 ? type : NULL, port->name,
+                      str_terminated(&program->arena, port->type), leaves, port->first,
+                      port->count);
     }
 }
 
@@ -281,7 +307,8 @@ static void describe_entry(WeftProgram *program, const CoreFun *fun,
     ApiEntry *entry = &program->entries[program->entry_count++];
     Type *type = typed != NULL ? typed->binding->type : NULL;
     entry->fun = fun;
-    entry->name = str_terminated(&program->arena, sym_str(&program->cx.syms, fun->name));
+    entry->name =
+        str_terminated(&program->arena, sym_str(&program->cx.syms, fun->name));
     entry->doc = typed != NULL ? str_terminated(&program->arena, typed->doc) : "";
     describe_params(program, entry, type);
     describe_results(program, entry, type);

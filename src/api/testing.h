@@ -10,8 +10,8 @@
 void weft_testing_fail_allocation(WeftContext *context, uint64_t k);
 // How many allocations the context has asked for.
 uint64_t weft_testing_allocations(const WeftContext *context);
-// Frees the context; returns the bytes that were still held after everything it knows of
-// had been given back (0 unless something leaked).
+// Frees the context; returns the bytes that were still held after everything it knows
+// of had been given back (0 unless something leaked).
 size_t weft_testing_context_free(WeftContext *context);
 
 #endif

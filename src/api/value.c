@@ -5,7 +5,7 @@
 
 #include "api/api.h"
 
-// ---- types ----------------------------------------------------------------------------
+// ---- types --------------------------------------------------------------------------
 
 // Makes the value a scalar or an array of scalars in its leaf 0.
 void api_value_describe(WeftValue *value, ScalarType elem, uint32_t rank) {
@@ -26,7 +26,8 @@ WeftValue *api_value_for(WeftContext *context, WeftProgram *program,
     bool is_leaf = port->data->kind == DATA_LEAF;
     WeftValue *value = api_value_new(context, is_leaf ? NULL : program, port->count);
     if (is_leaf) {
-        api_value_describe(value, (ScalarType)port->leaves[0].elem, port->leaves[0].rank);
+        api_value_describe(value, (ScalarType)port->leaves[0].elem,
+                           port->leaves[0].rank);
     } else {
         value->type = port->data;
         value->type_text = port->type;
@@ -60,7 +61,7 @@ const int64_t *weft_value_shape(const WeftValue *value) {
     return weft_value_rank(value) == 0 ? NULL : value->leaves[0].array->shape;
 }
 
-// ---- from and to memory -----------------------------------------------------------------
+// ---- from and to memory -------------------------------------------------------------
 
 typedef struct NewCall {
     ScalarType elem;
@@ -103,7 +104,8 @@ static WeftStatus make_value(WeftContext *context, void *data) {
 }
 
 WeftStatus weft_value_new(WeftContext *context, WeftScalar element, size_t rank,
-                          const int64_t *shape, const void *data, WeftValue **value_out) {
+                          const int64_t *shape, const void *data,
+                          WeftValue **value_out) {
     if (context == NULL || value_out == NULL) return WEFT_STATUS_USAGE;
     NewCall call = {(ScalarType)element, rank, shape, data, value_out};
     return api_guard(context, API_KEEPS, make_value, &call);
@@ -136,7 +138,8 @@ static WeftStatus copy_value(WeftContext *context, void *data) {
     size_t need = width * (leaf->rank == 0 ? 1 : (size_t)rt_count(leaf->array));
     if (call->size != need)
         return api_fail(context, WEFT_STATUS_USAGE,
-                        "the value takes %zu bytes, the buffer has %zu", need, call->size);
+                        "the value takes %zu bytes, the buffer has %zu", need,
+                        call->size);
     if (leaf->rank == 0) rt_store(leaf->elem, call->buffer, leaf->bits);
     else if (need > 0 && rt_is_contiguous(leaf->array))
         memcpy(call->buffer, leaf->array->data, need);
@@ -150,7 +153,7 @@ WeftStatus weft_value_copy(const WeftValue *value, void *buffer, size_t size) {
     return api_guard(value->context, API_KEEPS, copy_value, &call);
 }
 
-// ---- reading --------------------------------------------------------------------------
+// ---- reading ------------------------------------------------------------------------
 
 // "for the parameter xs: []i32 of main"
 static Str describe_port(Arena *arena, const ApiRead *call, size_t i) {
@@ -172,14 +175,14 @@ static WeftStatus fail_read(WeftContext *context, const ApiRead *call,
         strbuf_printf(&text, "%.*s (at byte %zu)", STR_ARG(message), reader->error_at);
         message = strbuf_done(&text);
     }
-    return api_fault_value(context, call->name, reader->error_line, reader->error_column,
-                           message, note);
+    return api_fault_value(context, call->name, reader->error_line,
+                           reader->error_column, message, note);
 }
 
 WeftStatus api_read_values(WeftContext *context, void *data) {
     const ApiRead *call = data;
     DataReader reader = data_reader(call->bytes, &context->heap, &context->scratch);
-    WeftValue **made = arena_array(&context->scratch, WeftValue *, call->count);
+    WeftValue **made = arena_array(&context->scratch, WeftValue *, call->count + 1);
     const char *plural = call->count == 1 ? "" : "s";
     for (size_t i = 0; i < call->count; i++) {
         made[i] = api_value_for(context, call->program, &call->ports[i]);
@@ -188,8 +191,8 @@ WeftStatus api_read_values(WeftContext *context, void *data) {
                       call->count, plural, i);
             return fail_read(context, call, &reader, i);
         }
-        Status status = data_read(&reader, made[i]->type, made[i]->leaves,
-                                  made[i]->leaf_count);
+        Status status =
+            data_read(&reader, made[i]->type, made[i]->leaves, made[i]->leaf_count);
         if (status != STATUS_OK) return fail_read(context, call, &reader, i);
     }
     if (!data_at_end(&reader)) {
@@ -218,9 +221,13 @@ WeftStatus weft_values_read(WeftProgram *program, size_t entry, const char *name
         entry >= program->entry_count)
         return api_guard(context, API_STARTS, wrong_count, NULL);
     const ApiEntry *e = &program->entries[entry];
-    ApiRead call = {.program = program, .ports = e->params, .count = e->param_count,
-                    .name = name == NULL ? "input" : name, .what = "parameter",
-                    .entry = e->name, .bytes = {bytes == NULL ? "" : bytes, length},
+    ApiRead call = {.program = program,
+                    .ports = e->params,
+                    .count = e->param_count,
+                    .name = name == NULL ? "input" : name,
+                    .what = "parameter",
+                    .entry = e->name,
+                    .bytes = {bytes == NULL ? "" : bytes, length},
                     .out = values};
     return api_guard(context, API_STARTS, api_read_values, &call);
 }
@@ -228,13 +235,18 @@ WeftStatus weft_values_read(WeftProgram *program, size_t entry, const char *name
 WeftStatus api_read_results(WeftProgram *program, size_t entry, const char *name,
                             const void *bytes, size_t length, WeftValue **values) {
     const ApiEntry *e = &program->entries[entry];
-    ApiRead call = {.program = program, .ports = e->results, .count = e->result_count,
-                    .name = name, .what = "result", .entry = e->name,
-                    .bytes = {bytes, length}, .out = values};
+    ApiRead call = {.program = program,
+                    .ports = e->results,
+                    .count = e->result_count,
+                    .name = name,
+                    .what = "result",
+                    .entry = e->name,
+                    .bytes = {bytes, length},
+                    .out = values};
     return api_guard(program->context, API_STARTS, api_read_values, &call);
 }
 
-// ---- printing -------------------------------------------------------------------------
+// ---- printing -----------------------------------------------------------------------
 
 typedef struct PrintCall {
     const WeftValue *value;
@@ -256,11 +268,11 @@ static WeftStatus print_value(WeftContext *context, void *data) {
     bool has_form = true;
     if (call->format == WEFT_FORMAT_BINARY)
         has_form = data_write_binary(&sink, value->type, value->leaves);
-    else
-        data_print(&sink, value->type, value->leaves);
+    else data_print(&sink, value->type, value->leaves);
     data_flush(&sink);
     if (!has_form)
-        return api_fail(context, WEFT_STATUS_USAGE, "a value of type %s has no binary form",
+        return api_fail(context, WEFT_STATUS_USAGE,
+                        "a value of type %s has no binary form",
                         weft_value_type(value));
     if (sink.has_failed)
         return api_fail(context, WEFT_STATUS_IO, "the value could not be written");

@@ -50,6 +50,7 @@ static Scope *check_main(Checker *ck, const Ast *ast, Str path) {
     vec_push(ck->arena, &ck->files, file);
     Scope *scope = scope_new(ck, env_now(ck->root));
     scope->file = file;
+    scope->decls = &ast->decls;
     if (ck->prelude_module != NULL) {
         Open open = {.module = ck->prelude_module, .is_hidden = true, .seq = scope->next_seq++};
         vec_push(ck->arena, &scope->opens, open);

@@ -97,6 +97,7 @@ struct Scope {
     struct { Open *data; uint32_t len, cap; } opens;
     uint32_t next_seq;
     File *file;
+    const DeclVec *decls;  // what is or will be declared, for messages
     bool is_lazy;         // elaborate on demand: library code, checked functor bodies
 };
 
@@ -153,7 +154,8 @@ typedef enum PendingKind {
     PENDING_PAT_CTOR,
     PENDING_MATCH,  // exhaustiveness
     PENDING_LET_PAT,   // a pattern that must not fail
-    PENDING_SIZE_ARGS  // sizes that only the context gives
+    PENDING_SIZE_ARGS, // sizes that only the context gives
+    PENDING_POWER      // `**`: the library's function when the type is a float
 } PendingKind;
 
 typedef struct Pending {
@@ -193,6 +195,7 @@ struct Frame {
     uint32_t errors;      // reported before it started
     uint32_t owner;       // numbers definitions, for size parameters
     bool is_lib;
+    bool has_star;        // something consumes, or a result is unique
 };
 
 // ---- constraints and clashes (unify.c) --------------------------------------------------
@@ -254,6 +257,7 @@ struct Checker {
     uint32_t reveal_from;   // abstract types from this id on are looked through
     Clash clash;
     uint32_t visits;        // of the running traversal
+    Sym prefix;             // the module being defined, or 0
     Type *error_type;
     Type *scalars[SCALAR_COUNT];
     Type *unit;
@@ -265,7 +269,7 @@ struct Checker {
     TProgram *program;
     Sym sym_length, sym_main, sym_pipe, sym_pipe_left, sym_and, sym_or, sym_wild;
     Sym op_add, op_sub, op_mul, op_neg;  // names of intrinsics
-    Binding *add_op, *sub_op, *mul_op, *not_op, *neg_op, *and_op, *or_op;
+    Binding *add_op, *sub_op, *mul_op, *not_op, *neg_op, *and_op, *or_op, *pow_op;
 };
 
 // ---- type.c: making and walking types ------------------------------------------------------
@@ -479,6 +483,8 @@ TExp *index_value(Checker *ck, TExp *array, const IndexVec *dims, Span span);
 TExp *apply_value(Checker *ck, TExp *fun, TExp *const *args, const Span *spans,
                   uint32_t count, Span span);
 TExp *var_of_binding(Checker *ck, Binding *binding, Span span);
+// Records that the definition under way needs the global.
+void note_dep(Checker *ck, Binding *binding);
 TExp *coerce_to(Checker *ck, TExp *exp, Type *type);
 // Instantiates a binding's type at fresh variables.
 TExp *instantiate(Checker *ck, Binding *binding, Span span);
@@ -491,6 +497,7 @@ typedef struct PatCx {
     bool alias;           // the sizes below stand for sizes of the value
     BindingVec sizes;     // bound by `let [n] ...`
     const Diet *diet;
+    Span value;           // where the value is, for messages; {0, 0}: nowhere
     struct { Name *data; uint32_t len, cap; } names;  // bound so far, for duplicates
 } PatCx;
 TPat *pat_check(Checker *ck, const Pat *pat, Type *type, PatCx *pcx);

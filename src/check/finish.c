@@ -54,6 +54,9 @@ static void finish_lit(Checker *ck, const Pending *item) {
         const char *name = scalar_info[type->as.scalar].name;
         Diag *diag = check_error(ck, CHECK_LITERAL_RANGE, span, name);
         check_note(ck, diag, (Span){0, 0}, "the largest is %s", range_text(type->as.scalar));
+        if (item->lit->suffix == 0 && type->as.scalar == SCALAR_I32 && !item->lit->too_big)
+            check_hint(ck, diag, "i32 is the default: write %.*si64 if a larger type is meant",
+                       STR_ARG(item->lit->text));
     }
     if (is_pat) {
         item->pat->as.lit.bits = bits;
@@ -88,6 +91,23 @@ static void finish_size_args(Checker *ck, const Pending *item) {
         check_hint(ck, diag, "give the result a type, such as `(... : [10]i32)`");
         return;
     }
+}
+
+// `**` of floats is not an operator of core but `**` of the type's module.
+static void finish_power(Checker *ck, TExp *exp) {
+    Type *type = type_reveal(exp->as.var.type_args.data[0]);
+    if (type->kind != TYPE_SCALAR || !scalar_is_float(type->as.scalar)) return;
+    if (ck->prelude_module == NULL) return;
+    Sym name = sym_cstr(&ck->cx->syms, scalar_info[type->as.scalar].name);
+    Entry *module = module_find(ck, ck->prelude_module, SPACE_MODULE, name);
+    if (module == NULL) return;
+    entry_force(ck, module);
+    Entry *power = module_find(ck, module->module, SPACE_VALUE, exp->as.var.binding->name);
+    if (power == NULL) return;
+    entry_force(ck, power);
+    exp->as.var.binding = power->value;
+    exp->as.var.type_args.len = 0;
+    note_dep(ck, power->value);
 }
 
 static bool was_error(Checker *ck, const Type *type) {
@@ -125,6 +145,7 @@ static void finish(Checker *ck, const Pending *item) {
         if (!was_error(ck, item->pat->type)) match_check_pat(ck, item->pat);
         break;
     case PENDING_SIZE_ARGS: break;
+    case PENDING_POWER: finish_power(ck, item->exp); break;
     }
 }
 

@@ -36,7 +36,7 @@ TExp *coerce_to(Checker *ck, TExp *exp, Type *type) {
 
 // ---- names ------------------------------------------------------------------------------
 
-static void note_dep(Checker *ck, Binding *binding) {
+void note_dep(Checker *ck, Binding *binding) {
     if (binding->kind != BIND_GLOBAL || ck->frame == NULL || ck->frame->global == NULL) return;
     BindingVec *deps = &ck->frame->global->deps;
     if (deps->len > 0 && deps->data[deps->len - 1] == binding) return;
@@ -98,6 +98,7 @@ TExp *instantiate(Checker *ck, Binding *binding, Span span) {
     fill_instance(ck, binding, exp, &subst, span);
     ck->visits = 0;
     exp->type = type_subst(ck, &subst, binding->type);
+    if (binding == ck->pow_op) pend(ck, (Pending){.kind = PENDING_POWER, .exp = exp});
     return exp;
 }
 
@@ -130,6 +131,7 @@ static TExp *instantiate_view(Checker *ck, Entry *entry, Span span) {
     ck->reveal_from = reveal;
     ck->size_mode = mode;
     exp->type = type;
+    exp->as.var.shown = entry->value;
     return exp;
 }
 
@@ -279,7 +281,7 @@ static TExp *infer_match(Checker *ck, const Exp *exp) {
     for (uint32_t i = 0; i < exp->as.match.cases.len; i++) {
         const Case *from = &exp->as.match.cases.data[i];
         uint32_t mark = ++ck->counter, locals = locals_mark(ck);
-        PatCx pcx = {.types = {.anon = ANON_VAR}};
+        PatCx pcx = {.types = {.anon = ANON_VAR}, .value = value->span};
         TCase made = {.span = from->span};
         made.pat = pat_check(ck, from->pat, value->type, &pcx);
         made.body = infer(ck, from->body);
@@ -343,7 +345,7 @@ static TExp *infer_ascript(Checker *ck, const Exp *exp) {
     Type *type = typexp_check(ck, exp->as.ascript.type, &tcx);
     SizeMode mode = ck->size_mode;
     if (exp->kind == EXP_COERCE) ck->size_mode = SIZES_LOOSE;
-    bool fits = expect(ck, value->span, type, value->type, "what has this type ascribed");
+    bool fits = expect(ck, value->span, type, value->type, "what is ascribed this type");
     ck->size_mode = mode;
     if (!fits) {
         TExp *made = texp_new(ck, TEXP_COERCE, exp->span, type);

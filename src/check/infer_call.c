@@ -36,6 +36,16 @@ static uint32_t arity(Type *type) {
     return count;
 }
 
+static void note_function(Checker *ck, Diag *diag, const TExp *fun) {
+    if (fun->kind != TEXP_VAR || fun->as.var.binding->name == 0) return;
+    const Binding *shown = fun->as.var.shown;
+    if (shown == NULL) shown = fun->as.var.binding;
+    bool is_operator = shown->kind == BIND_INTRINSIC && shown->span.end == 0;
+    if (shown->type == NULL || is_operator) return;
+    check_note(ck, diag, shown->span, "`%s` has the type %s", sym_show(ck, shown->name),
+               type_show(ck, shown->type));
+}
+
 static void report_not_function(Checker *ck, TExp *fun, uint32_t index, Span span) {
     uint32_t takes = arity(fun->type);
     const char *name = fun_name(ck, fun);
@@ -47,9 +57,7 @@ static void report_not_function(Checker *ck, TExp *fun, uint32_t index, Span spa
     (void)index;
     Diag *diag = check_error(ck, CHECK_MANY_ARGS, span, name == NULL ? "this function" : name,
                              takes, takes == 1 ? "" : "s");
-    if (fun->kind == TEXP_VAR)
-        check_note(ck, diag, fun->as.var.binding->span, "`%s` has the type %s",
-                   name == NULL ? "it" : name, type_show(ck, fun->as.var.binding->type));
+    note_function(ck, diag, fun);
 }
 
 static Type *result_of(Checker *ck, Type *type, TExp *arg) {
@@ -106,15 +114,14 @@ static TExp *apply(Checker *ck, TExp *fun, TExp *const *args, uint32_t count, Sp
             Diag *diag = report_mismatch(ck, args[i]->span, type->as.fun.param, args[i]->type,
                                          argument_name(ck, fun, i, count, infix));
             if (infix) note_operands(ck, diag, args, i);
-            else if (fun->kind == TEXP_VAR && fun->as.var.binding->kind != BIND_LOCAL)
-                check_note(ck, diag, fun->as.var.binding->span, "`%s` has the type %s",
-                           fun_name(ck, fun), type_show(ck, fun->as.var.binding->type));
+            else note_function(ck, diag, fun);
             type = infix ? ck->error_type : type_resolve(type->as.fun.result);
             if (arity(type) + i + 1 < count) type = ck->error_type;
             // The result may depend on what did not fit.
             if (type->kind != TYPE_FUN && type->kind != TYPE_SCALAR) type = ck->error_type;
             continue;
         }
+        if (type->as.fun.param_unique) ck->frame->has_star = true;
         type = type_resolve(result_of(ck, type, args[i]));
     }
     exp->type = type;

@@ -23,6 +23,7 @@ FunHead *fun_head(Checker *ck, const TypeParamVec *type_params, const PatVec *pa
         TypeCx tcx = {.anon = ANON_UNKNOWN, .allow_unique = true};
         head->result = typexp_check(ck, result, &tcx);
         head->result_unique = tcx.is_unique;
+        if (tcx.is_unique) ck->frame->has_star = true;
     }
     ck->frame->owner = owner;
     return head;
@@ -239,6 +240,10 @@ static bool is_not_size(Checker *ck, Size *size, void *data) {
 static void check_sizes_used(Checker *ck, const Binding *binding, const FunHead *head) {
     for (uint32_t i = 0; i < head->size_params.len; i++) {
         Binding *size = head->size_params.data[i];
+        bool again = false;  // bound twice: reported
+        for (uint32_t k = 0; k < head->size_params.len; k++)
+            again |= k != i && head->size_params.data[k]->name == size->name;
+        if (again) continue;
         if (!type_visit_sizes(ck, binding->type, is_not_size, size)) continue;
         Diag *diag = check_error(ck, CHECK_UNUSED_SIZE, size->span,
                                  sym_show(ck, size->name));

@@ -35,7 +35,8 @@ static void check_let(Checker *ck, const Exp *exp, TExp *let) {
     TExp *value = infer(ck, exp->as.let.exp);
     if (is_name) ck->frame->defining.len--;
     let->as.let.exp = value;
-    PatCx pcx = {.types = {.anon = ANON_VAR}, .alias = true};
+    PatCx pcx = {.types = {.anon = ANON_VAR}, .alias = true,
+                 .value = value->span};
     uint32_t owner = ck->frame->owner;
     if (exp->as.let.sizes.len > 0) ck->frame->owner = ++ck->next_owner;
     for (uint32_t i = 0; i < exp->as.let.sizes.len; i++)

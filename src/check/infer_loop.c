@@ -232,7 +232,7 @@ TExp *infer_loop(Checker *ck, const Exp *exp) {
     uint32_t mark = ++ck->counter, locals = locals_mark(ck);
     LoopSizes sizes = {0};
     Type *state = open_sizes(ck, init->type, &sizes);
-    PatCx pcx = {.types = {.anon = ANON_VAR}, .is_param = true};
+    PatCx pcx = {.types = {.anon = ANON_VAR}, .is_param = true, .value = init->span};
     uint32_t owner = ck->frame->owner;
     if (exp->as.loop.sizes.len > 0) ck->frame->owner = ++ck->next_owner;
     for (uint32_t i = 0; i < exp->as.loop.sizes.len; i++)

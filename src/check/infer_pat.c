@@ -39,6 +39,18 @@ static Type *known_field(Type *type, Sym name) {
     return at < 0 ? NULL : type->as.record.data[at].type;
 }
 
+static bool expect_value(Checker *ck, const Pat *pat, Type *wanted, Type *type,
+                         const PatCx *pcx) {
+    ck->clash = (Clash){0};
+    ck->here = pat->span;
+    if (type_unify(ck, wanted, type)) return true;
+    bool placed = pcx->value.end != 0;
+    Diag *diag = report_mismatch(ck, placed ? pcx->value : pat->span, wanted, type,
+                                 placed ? NULL : "this pattern");
+    if (placed) check_note(ck, diag, pat->span, "it is bound to this pattern");
+    return false;
+}
+
 typedef struct PartPat {
     Sym name;
     const Pat *pat;  // NULL: the field's own name
@@ -62,7 +74,7 @@ static TPat *check_parts(Checker *ck, const Pat *pat, PartPat *parts, uint32_t c
     FieldVec sorted = {0};
     for (uint32_t i = 0; i < count; i++) vec_push(ck->arena, &sorted, fields.data[i]);
     Type *record = type_record(ck, sorted);
-    bool fits = expect(ck, pat->span, record, type, "what this pattern takes apart");
+    bool fits = expect_value(ck, pat, record, type, pcx);
     TPat *made = make(ck, TPAT_RECORD, pat->span, fits ? type : ck->error_type);
     for (uint32_t i = 0; i < count; i++) vec_push(ck->arena, &made->as.record, NULL);
     const Diet *diet = pcx->diet;
@@ -156,15 +168,11 @@ static TPat *check_ascript(Checker *ck, const Pat *pat, Type *type, PatCx *pcx) 
     tcx.is_unique = false;
     tcx.diet = NULL;
     Type *declared = typexp_check(ck, pat->as.ascript.type, &tcx);
-    if (pcx->sizes.len > 0) {
-        SizeMode mode = ck->size_mode;
-        ck->size_mode = SIZES_LOOSE;
-        expect(ck, pat->span, declared, type, "what this pattern is bound to");
-        ck->size_mode = mode;
-        if (pcx->alias) alias_sizes(ck, declared, type, pcx);
-    } else {
-        expect(ck, pat->span, declared, type, "what this pattern is bound to");
-    }
+    SizeMode mode = ck->size_mode;
+    if (pcx->sizes.len > 0) ck->size_mode = SIZES_LOOSE;
+    expect_value(ck, pat, declared, type, pcx);
+    ck->size_mode = mode;
+    if (pcx->alias) alias_sizes(ck, declared, type, pcx);
     const Diet *diet = pcx->diet;
     if (tcx.is_unique) pcx->diet = tcx.diet;
     TPat *made = pat_check(ck, pat->as.ascript.pat, declared, pcx);

@@ -107,6 +107,8 @@ static void note_sizes(Checker *ck, Diag *diag, Span span) {
     for (int i = 0; i < 2; i++) {
         Span origin = sizes[i]->origin;
         if (sizes[i]->kind == SIZE_NAME) origin = sizes[i]->name->span;
+        const Source *source = sources_find(&ck->cx->sources, origin);
+        if (source == NULL || source->is_lib) continue;
         if (origin.end == 0 || (origin.start == span.start && origin.end == span.end)) continue;
         if (sizes[i]->kind == SIZE_NAME)
             check_note(ck, diag, origin, "%s is bound here", size_show(ck, sizes[i]));
@@ -152,20 +154,16 @@ static Diag *report_kinds(Checker *ck, Span span, Type *expected, Type *found) {
     return diag;
 }
 
-static bool is_number(Type *type) {
-    type = type_resolve(type);
-    return type->kind == TYPE_SCALAR && type->as.scalar != SCALAR_BOOL;
-}
-
 static Diag *report_scalars(Checker *ck, Span span, Type *expected, Type *found) {
     const Constraint *constraint = ck->clash.constraint;
     Type *bad = ck->clash.a;
-    if (constraint == NULL || constraint->cause == 0 || is_number(bad)) {
-        if (found == NULL) found = bad;
+    if (found == NULL) found = bad;
+    // A number where none is wanted, or an operator given what is not a number?
+    if (constraint == NULL || constraint->cause == 0 || type_is_open(found)) {
         Diag *diag = check_error(ck, CHECK_MISMATCH, span, type_show(ck, expected),
                                  type_show(ck, found));
         if (constraint != NULL && constraint->cause != 0)
-            check_note(ck, diag, constraint->span, "`%s` wants another type here",
+            check_note(ck, diag, constraint->span, "it comes from `%s`",
                        sym_show(ck, constraint->cause));
         return diag;
     }

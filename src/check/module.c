@@ -167,7 +167,9 @@ static void check_functor(Checker *ck, const Module *functor) {
     Scope *scope = scope_new(ck, functor->env);
     for (uint32_t i = 0; i < functor->param_count; i++) {
         const ModParam *param = &functor->params[i];
+        ck->prefix = param->name.sym;
         Module *arg = signature_instance(ck, param->sig, env_now(scope));
+        ck->prefix = 0;
         add_module(ck, scope, param->name, arg);
     }
     Module *body = module_eval(ck, functor->body, env_now(scope));
@@ -183,7 +185,7 @@ static Module *ascribed_body(Checker *ck, const ModExp *body, const SigExp *sig,
     return module_ascribe(ck, module, sig, env, true, body->span, !env.scope->is_lazy);
 }
 
-static void force_module(Checker *ck, Entry *entry) {
+static void define_module(Checker *ck, Entry *entry) {
     const Decl *decl = entry->decl;
     if (decl->as.module.params.len == 0) {
         entry->module = ascribed_body(ck, decl->as.module.body, decl->as.module.sig, entry->env);
@@ -192,6 +194,13 @@ static void force_module(Checker *ck, Entry *entry) {
     entry->module = make_functor(ck, decl->as.module.params.data, decl->as.module.params.len,
                                  decl->as.module.sig, decl->as.module.body, entry->env);
     if (!entry->env.scope->is_lazy) check_functor(ck, entry->module);
+}
+
+static void force_module(Checker *ck, Entry *entry) {
+    Sym prefix = ck->prefix;
+    ck->prefix = entry->name;
+    define_module(ck, entry);
+    ck->prefix = prefix;
 }
 
 static void force_nothing(Checker *ck, Entry *entry) {
@@ -273,6 +282,7 @@ static Module *eval_name(Checker *ck, const ModExp *exp) {
 static Module *eval_body(Checker *ck, const ModExp *exp, Env env) {
     Module *module = module_new(ck, MODULE_STRUCT, exp->span);
     module->scope = scope_new(ck, env);
+    module->scope->decls = &exp->as.body;
     for (uint32_t i = 0; i < exp->as.body.len; i++)
         declare(ck, module->scope, exp->as.body.data[i], false);
     return module;
@@ -402,6 +412,7 @@ static void read_file(Checker *ck, File *file) {
     Scope *scope = scope_new(ck, env_now(ck->root));
     scope->file = file;
     scope->is_lazy = file->is_lib;
+    scope->decls = &ast->decls;
     module->scope = scope;
     if (ck->prelude_module != NULL) {
         Open open = {.module = ck->prelude_module, .is_hidden = true, .seq = scope->next_seq++};

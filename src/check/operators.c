@@ -63,6 +63,7 @@ void operators_declare(Checker *ck, Scope *root) {
         if (strcmp(rows[i].intrinsic, "sub") == 0) ck->sub_op = made[i];
         if (strcmp(rows[i].intrinsic, "mul") == 0) ck->mul_op = made[i];
         if (strcmp(rows[i].intrinsic, "neg") == 0) ck->neg_op = made[i];
+        if (strcmp(rows[i].intrinsic, "pow") == 0) ck->pow_op = made[i];
         if (strcmp(rows[i].intrinsic, "not") == 0) ck->not_op = made[i];
         if (strcmp(rows[i].intrinsic, "logand") == 0) ck->and_op = made[i];
         if (strcmp(rows[i].intrinsic, "logor") == 0) ck->or_op = made[i];

@@ -377,6 +377,54 @@ static void report_in_module(Checker *ck, Space space, const QualName *name,
         check_hint(ck, diag, "did you mean `%s`?", sym_show(ck, near.best));
 }
 
+static Name declared_name(const Decl *decl, Space space) {
+    static const Name none = {0};
+    while (decl->kind == DECL_LOCAL) decl = decl->as.local;
+    if (decl->kind == DECL_VAL && space == SPACE_VALUE) return decl->as.val.name;
+    if (decl->kind == DECL_TYPE && space == SPACE_TYPE) return decl->as.type.name;
+    if (decl->kind == DECL_MODULE && space == SPACE_MODULE) return decl->as.module.name;
+    if (decl->kind == DECL_MODULE_TYPE && space == SPACE_SIG) return decl->as.module_type.name;
+    return none;
+}
+
+// Is it defined, but too late?
+static bool note_later(Checker *ck, Diag *diag, Space space, Sym sym) {
+    for (Env env = ck->frame->env; env.scope != NULL; env = env.scope->parent) {
+        const DeclVec *decls = env.scope->decls;
+        for (uint32_t i = 0; decls != NULL && i < decls->len; i++) {
+            Name name = declared_name(decls->data[i], space);
+            if (name.sym != sym) continue;
+            bool inside = name.span.start < ck->here.start &&
+                          ck->here.start < decls->data[i]->span.end;
+            if (inside) {
+                check_hint(ck, diag, "a definition cannot refer to itself");
+                return true;
+            }
+            check_note(ck, diag, name.span, "`%s` is defined here", sym_show(ck, sym));
+            check_hint(ck, diag, "a name can be used only after its definition");
+            return true;
+        }
+    }
+    return false;
+}
+
+// Names that other languages give to types.
+static bool hint_type(Checker *ck, Diag *diag, Str name) {
+    static const char *const others[][2] = {
+        {"int", "i32"}, {"integer", "i32"}, {"long", "i64"}, {"float", "f32"},
+        {"real", "f64"}, {"double", "f64"}, {"byte", "u8"}, {"char", "u8"},
+        {"string", "[]u8"}, {"boolean", "bool"}, {"usize", "i64"}};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        if (!str_eq(name, str_of(others[i][0]))) continue;
+        check_hint(ck, diag, "did you mean `%s`?", others[i][1]);
+        return true;
+    }
+    if (name.len != 1) return false;
+    check_hint(ck, diag, "a type parameter `'%.*s` comes before the other parameters",
+               STR_ARG(name));
+    return true;
+}
+
 void report_unknown(Checker *ck, Space space, const QualName *name) {
     static const char *const kinds[SPACE_COUNT] = {"name", "type", "module",
                                                    "module type"};
@@ -400,19 +448,11 @@ void report_unknown(Checker *ck, Space space, const QualName *name) {
         check_hint(ck, diag, "`%s` is %s", text, are[other]);
         return;
     }
+    if (note_later(ck, diag, space, sym)) return;
+    if (space == SPACE_TYPE && hint_type(ck, diag, sym_str(&ck->cx->syms, sym))) return;
     Near near = {.wanted = sym};
     near_names(ck, &near, space);
-    if (near.best != 0) {
-        check_hint(ck, diag, "did you mean `%s`?", sym_show(ck, near.best));
-        return;
-    }
-    for (Env env = ck->frame->env; env.scope != NULL; env = env.scope->parent) {
-        Entry *later = map_find(&env.scope->names, key_of(space, sym));
-        if (later == NULL) continue;
-        check_note(ck, diag, later->span, "`%s` is defined here, further down", text);
-        check_hint(ck, diag, "a name can be used only after its definition");
-        return;
-    }
+    if (near.best != 0) check_hint(ck, diag, "did you mean `%s`?", sym_show(ck, near.best));
 }
 
 // ---- frames and bindings -----------------------------------------------------------------

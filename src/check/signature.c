@@ -28,6 +28,7 @@ struct View {
     Module *impl;    // NULL: none
     bool opaque, report;
     Span span;       // the ascription, for messages
+    Sym prefix;      // the module's name, for the names of abstract types
     uint32_t mark;   // abstract types from here on are the view's own
     Names *names;    // scopes in which the specifications see one another
     Refine *refines;
@@ -74,12 +75,21 @@ static Type *con_at(Checker *ck, const TypeCon *con, const TypeCon *like) {
     return typecon_apply(ck, con, types, sizes);
 }
 
-static TypeCon *make_abstract(Checker *ck, const TypeDef *def, const TypeCon *hidden, Env env) {
+static Sym join_names(Checker *ck, Sym prefix, Sym name) {
+    StrBuf buf = strbuf(ck->arena);
+    strbuf_str(&buf, sym_str(&ck->cx->syms, prefix));
+    strbuf_char(&buf, '.');
+    strbuf_str(&buf, sym_str(&ck->cx->syms, name));
+    return sym_intern(&ck->cx->syms, strbuf_done(&buf));
+}
+
+static TypeCon *make_abstract(Checker *ck, const TypeDef *def, const TypeCon *hidden, Env env,
+                              Sym prefix) {
     TypeCon *con = typecon_apply_def(ck, def->name, &def->params, NULL, env,
                                      (uint8_t)def->lifting);
     Type *type = arena_new(ck->arena, Type);
     type->kind = TYPE_ABS;
-    type->as.abs.name = def->name.sym;
+    type->as.abs.name = prefix == 0 ? def->name.sym : join_names(ck, prefix, def->name.sym);
     type->as.abs.id = ++ck->counter;
     type->as.abs.lifting = (uint8_t)def->lifting;
     for (uint32_t i = 0; i < con->params.len; i++) {
@@ -102,7 +112,7 @@ static Refine *find_refine(const View *view, Sym name) {
 }
 
 static void check_same_type(Checker *ck, const View *view, const Entry *entry,
-                            const TypeCon *spec, const Entry *impl) {
+                            TypeCon *spec, const Entry *impl) {
     const TypeCon *con = impl->type;
     const char *name = sym_show(ck, entry->name);
     Type *want = con_at(ck, spec, spec), *have = con_at(ck, con, spec);
@@ -129,6 +139,7 @@ static void check_same_type(Checker *ck, const View *view, const Entry *entry,
     }
     check_note(ck, diag, entry->span, "the signature asks for it here");
     check_note(ck, diag, impl->span, "the module defines it here");
+    spec->body = ck->error_type;
 }
 
 static void force_view_type(Checker *ck, Entry *entry) {
@@ -141,6 +152,9 @@ static void force_view_type(Checker *ck, Entry *entry) {
         Diag *diag = mismatch(ck, view, "the module has no type `%s`",
                               sym_show(ck, entry->name));
         check_note(ck, diag, entry->span, "the signature asks for it here");
+        entry->type = make_abstract(ck, def, NULL, entry->env, view->prefix);
+        entry->type->body = ck->error_type;
+        return;
     }
     Refine *refine = find_refine(view, entry->name);
     if (refine != NULL) {
@@ -152,13 +166,13 @@ static void force_view_type(Checker *ck, Entry *entry) {
     } else if (view->impl != NULL && !view->opaque && hidden != NULL) {
         entry->type = hidden;
         if (view->report) {
-            TypeCon *spec = make_abstract(ck, def, NULL, entry->env);
+            TypeCon *spec = make_abstract(ck, def, NULL, entry->env, view->prefix);
             spec->body->as.abs.def = con_at(ck, hidden, spec);
             check_same_type(ck, view, entry, spec, impl);
         }
         return;
     } else {
-        entry->type = make_abstract(ck, def, hidden, entry->env);
+        entry->type = make_abstract(ck, def, hidden, entry->env, view->prefix);
     }
     if (impl != NULL && hidden != NULL && view->report)
         check_same_type(ck, view, entry, entry->type, impl);
@@ -244,6 +258,7 @@ static void force_view_module(Checker *ck, Entry *entry) {
         return;
     }
     view.impl = impl == NULL ? NULL : impl->module;
+    view.prefix = view.prefix == 0 ? entry->name : join_names(ck, view.prefix, entry->name);
     if (view.impl != NULL && view.impl->kind == MODULE_ERROR) return;
     Refine *inner = NULL;
     for (const Refine *refine = view.refines; refine != NULL; refine = refine->next) {
@@ -423,12 +438,13 @@ static Module *make_view(Checker *ck, const SigExp *sig, Env env, const View *li
 Module *module_ascribe(Checker *ck, Module *module, const SigExp *sig, Env env, bool opaque,
                        Span span, bool report) {
     if (module->kind == MODULE_ERROR) return module;
-    View like = {.impl = module, .opaque = opaque, .report = report, .span = span};
+    View like = {.impl = module, .opaque = opaque, .report = report, .span = span,
+                 .prefix = ck->prefix};
     return make_view(ck, sig, env, &like);
 }
 
 Module *signature_instance(Checker *ck, const SigExp *sig, Env env) {
-    View like = {.opaque = true, .report = true, .span = sig->span};
+    View like = {.opaque = true, .report = true, .span = sig->span, .prefix = ck->prefix};
     return make_view(ck, sig, env, &like);
 }
 

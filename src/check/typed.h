@@ -232,6 +232,7 @@ struct TExp {
             Binding *binding;
             TypeVec type_args;  // for binding->type_params, in order
             SizeVec size_args;  // for binding->size_params, in order
+            Binding *shown;     // the specification it was seen through, or NULL
         } var;
         TExpVec items;  // RECORD, ARRAY
         struct { TExp *exp; Sym name; uint32_t index; } field;

@@ -74,8 +74,9 @@ static Type *check_name(Checker *ck, const TypeExp *exp, TypeCx *tcx) {
         Diag *diag = check_error(ck, CHECK_TYPE_ARGS, exp->span,
                                  sym_show(ck, name->name.sym),
                                  count_show(ck, con->params.len, "argument"), count);
-        check_note(ck, diag, con->span, "`%s` is defined here",
-                   sym_show(ck, name->name.sym));
+        if (con->span.end != 0)
+            check_note(ck, diag, con->span, "`%s` is defined here",
+                       sym_show(ck, name->name.sym));
         return ck->error_type;
     }
     if (count == 0) return typecon_apply(ck, con, NULL, NULL);
@@ -378,7 +379,7 @@ TypeCon *typecon_apply_def(Checker *ck, Name name, const TypeParamVec *params,
             Binding *size = con->params.data[i].size;
             if (size == NULL || type_is_error(ck, con->body)) continue;
             if (type_visit_sizes(ck, con->body, find_name, size))
-                check_error(ck, CHECK_UNUSED_SIZE, size->span, sym_show(ck, size->name));
+                check_error(ck, CHECK_UNUSED_SIZE_TYPE, size->span, sym_show(ck, size->name));
         }
     }
     frame_finish(ck, ck->frame);

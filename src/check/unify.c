@@ -208,8 +208,11 @@ static bool link_var(Checker *ck, Type *type, Type *to) {
     ck->visits = 0;
     Type *target = type_subst(ck, &subst, to);
     if (ck->clash.kind != CLASH_NONE) {
+        const Constraint *wants = var->constraint;
         if (ck->clash.kind == CLASH_OCCURS || ck->clash.kind == CLASH_FUNCTION)
             ck->clash.a = type, ck->clash.b = to;
+        if (ck->clash.kind == CLASH_FUNCTION && wants != NULL && wants->equality)
+            ck->clash = (Clash){.kind = CLASH_EQUALITY, .a = to, .constraint = wants};
         return false;
     }
     ck->clash = outer;
@@ -281,7 +284,13 @@ static bool may_reveal(const Checker *ck, const Type *type) {
 bool type_unify(Checker *ck, Type *a, Type *b) {
     a = type_resolve(a);
     b = type_resolve(b);
-    if (a == b || a == ck->error_type || b == ck->error_type) return true;
+    if (a == b) return true;
+    if (a == ck->error_type || b == ck->error_type) {
+        // What meets an error is one, so that it is reported once.
+        Type *other = a == ck->error_type ? b : a;
+        if (type_is_open(other)) other->as.var->link = ck->error_type;
+        return true;
+    }
     if (!deep_enough(ck, ck->here)) return true;
     bool open_a = type_is_open(a), open_b = type_is_open(b);
     if (open_a && open_b && a->as.var == b->as.var) return true;

@@ -22,7 +22,8 @@ const char help_check[] =
     "Exit status: 0; 1 if there are mistakes; 2 for wrong usage.\n";
 
 // Returns whether the program is in order.
-static bool check_file(const char *path, bool advice, size_t *errors, size_t *warnings) {
+static bool check_file(const char *path, bool advice, size_t *errors,
+                       size_t *warnings) {
     WeftContext *context = cli_context((WeftOptions){.advice = advice});
     WeftProgram *program;
     WeftStatus status = weft_program_from_file(context, path, &program);
@@ -54,7 +55,8 @@ int verb_check(int argc, char **argv) {
         int files = argc - optind;
         fprintf(stderr, "%d file%s checked: %zu error%s", files, files == 1 ? "" : "s",
                 errors, errors == 1 ? "" : "s");
-        if (advice) fprintf(stderr, ", %zu warning%s", warnings, warnings == 1 ? "" : "s");
+        if (advice)
+            fprintf(stderr, ", %zu warning%s", warnings, warnings == 1 ? "" : "s");
         fputc('\n', stderr);
     }
     return is_good ? EXIT_FINE : EXIT_ERROR;

@@ -15,14 +15,14 @@ enum { EXIT_FINE = 0, EXIT_ERROR = 1, EXIT_USAGE = 2 };
 
 typedef struct Verb {
     const char *name, *summary, *help;
-    int (*run)(int argc, char **argv);  // argv[0] is the verb
+    int (*run)(int argc, char **argv); // argv[0] is the verb
 } Verb;
 
 extern const Verb verbs[];
 extern const size_t verb_count;
 
-#define VERB(name, summary)                                                        \
-    int verb_##name(int argc, char **argv);                                        \
+#define VERB(name, summary)                                                            \
+    int verb_##name(int argc, char **argv);                                            \
     extern const char help_##name[];
 #include "cli/verbs.def"
 #undef VERB

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-// ---- messages -------------------------------------------------------------------------
+// ---- messages -----------------------------------------------------------------------
 
 int cli_usage(const char *verb, const char *format, ...) {
     va_list args;
@@ -38,7 +38,8 @@ static size_t edits(const char *a, const char *b) {
             row[j] = above[j - 1] + (a[i - 1] != b[j - 1]);
             if (above[j] + 1 < row[j]) row[j] = above[j] + 1;
             if (row[j - 1] + 1 < row[j]) row[j] = row[j - 1] + 1;
-            bool is_swap = i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1];
+            bool is_swap =
+                i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1];
             if (is_swap && above2[j - 2] + 1 < row[j]) row[j] = above2[j - 2] + 1;
         }
     }
@@ -46,7 +47,7 @@ static size_t edits(const char *a, const char *b) {
 }
 
 const char *cli_suggest(const char *typed, const char *const *known, size_t count) {
-    size_t nearest = strlen(typed) < 4 ? 2 : 3;  // farther is no suggestion
+    size_t nearest = strlen(typed) < 4 ? 2 : 3; // farther is no suggestion
     const char *best = NULL;
     for (size_t i = 0; i < count; i++) {
         size_t distance = edits(typed, known[i]);
@@ -68,7 +69,7 @@ void cli_report(WeftContext *context) {
     fputs(weft_render(context, cli_colour()), stderr);
 }
 
-// ---- options --------------------------------------------------------------------------
+// ---- options ------------------------------------------------------------------------
 
 static const char *option_near(const char *typed, const struct option *names) {
     const char *known[16];
@@ -103,9 +104,11 @@ int cli_option(const char *verb, int argc, char **argv, const char *letters,
     }
     char typed[64];
     snprintf(typed, sizeof typed, "%.*s", (int)strcspn(word, "="), word);
-    const char *near = strncmp(typed, "--", 2) == 0 ? option_near(typed + 2, names) : NULL;
+    const char *near =
+        strncmp(typed, "--", 2) == 0 ? option_near(typed + 2, names) : NULL;
     if (near != NULL)
-        exit(cli_usage(verb, "there is no option `%s`; did you mean `--%s`?", typed, near));
+        exit(cli_usage(verb, "there is no option `%s`; did you mean `--%s`?", typed,
+                       near));
     exit(cli_usage(verb, "there is no option `%s`", typed));
 }
 
@@ -129,7 +132,7 @@ bool cli_parse_size(const char *text, size_t *size_out) {
     return unit[0] == '\0' || strcmp(unit, "B") == 0 || strcmp(unit, "iB") == 0;
 }
 
-// ---- memory, input and output -----------------------------------------------------------
+// ---- memory, input and output -------------------------------------------------------
 
 void *cli_resize(void *block, size_t size) {
     void *resized = realloc(block, size == 0 ? 1 : size);

@@ -22,9 +22,10 @@ const char help_dump[] =
     "Exit status: 0; 1 for an error in the program; 2 for wrong usage.\n";
 
 int verb_dump(int argc, char **argv) {
-    static const struct option names[] = {
-        {"stage", required_argument, NULL, 's'}, {"after", required_argument, NULL, 'a'},
-        {"help", no_argument, NULL, 'h'}, {0}};
+    static const struct option names[] = {{"stage", required_argument, NULL, 's'},
+                                          {"after", required_argument, NULL, 'a'},
+                                          {"help", no_argument, NULL, 'h'},
+                                          {0}};
     const char *stage = "core", *after = NULL;
     for (int option; (option = cli_option("dump", argc, argv, ":h", names)) != -1;) {
         if (option == 's') stage = optarg;
@@ -35,7 +36,7 @@ int verb_dump(int argc, char **argv) {
         return cli_usage("dump", "`%s` is one word too many", argv[optind + 1]);
     WeftContext *context = cli_context((WeftOptions){0});
     const char *text;
-    WeftStatus status = weft_dump(context, argv[optind], stage, after, &text);
+    WeftStatus status = api_dump(context, argv[optind], stage, after, &text);
     int result = EXIT_ERROR;
     if (status == WEFT_STATUS_OK) {
         fputs(text, stdout);

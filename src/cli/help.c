@@ -21,16 +21,19 @@ int verb_help(int argc, char **argv) {
         return cli_usage("help", "`%s` is one word too many", argv[optind + 1]);
     if (optind < argc) {
         const Verb *verb = cli_find_verb(argv[optind]);
-        if (verb == NULL) return cli_usage("help", "there is no verb `%s`", argv[optind]);
+        if (verb == NULL)
+            return cli_usage("help", "there is no verb `%s`", argv[optind]);
         fputs(verb->help, stdout);
         return cli_finish(EXIT_FINE);
     }
     fputs("Usage: weft VERB ...\n\n"
-          "Weft is a purely functional array language.\n\nVerbs:\n", stdout);
+          "Weft is a purely functional array language.\n\nVerbs:\n",
+          stdout);
     for (size_t i = 0; i < verb_count; i++)
         printf("  %-8s %s\n", verbs[i].name, verbs[i].summary);
     fputs("\nweft VERB --help explains a verb.\n\n"
           "Example:\n"
-          "  weft run dot.weft '[1, 2, 3]' '[4, 5, 6]'\n", stdout);
+          "  weft run dot.weft '[1, 2, 3]' '[4, 5, 6]'\n",
+          stdout);
     return cli_finish(EXIT_FINE);
 }

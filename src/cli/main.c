@@ -21,7 +21,7 @@ const Verb *cli_find_verb(const char *name) {
 }
 
 int main(int argc, char **argv) {
-    signal(SIGPIPE, SIG_IGN);  // a closed pipe is an error of write, not our end
+    signal(SIGPIPE, SIG_IGN); // a closed pipe is an error of write, not our end
     const char *name = argc < 2 ? "" : argv[1];
     if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0) name = "help";
     if (strcmp(name, "--version") == 0) name = "version";

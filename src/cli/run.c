@@ -13,14 +13,14 @@
 const char help_run[] =
     "Usage: weft run [OPTION...] FILE [ENTRY] [VALUE...]\n"
     "\n"
-    "Compiles FILE and runs one of its entries. The first word after FILE is the entry\n"
-    "if it names one; otherwise the entry is `main`, or the only one there is. Values\n"
-    "are given as words, or, if there are none, on standard input, where Futhark's\n"
-    "binary format is understood too. Results are printed one per line.\n"
+    "Compiles FILE and runs one of its entries. The first word after FILE is the\n"
+    "entry if it names one; otherwise the entry is `main`, or the only one there is.\n"
+    "Values are given as words, or, if there are none, on standard input, where\n"
+    "Futhark's binary format is understood too. Results are printed one per line.\n"
     "\n"
     "Options:\n"
     "  -b, --binary       print results in Futhark's binary format\n"
-    "  -m, --memory SIZE  let the program hold at most SIZE bytes, such as 500M or 2GiB\n"
+    "  -m, --memory SIZE  hold at most SIZE bytes, such as 500M or 2GiB\n"
     "  -h, --help         print this\n"
     "  --                 all words that follow are values\n"
     "\n"
@@ -33,9 +33,9 @@ const char help_run[] =
 // The words of the command line, sorted out.
 typedef struct Words {
     const char *file;
-    char **rest;     // what follows the file
+    char **rest; // what follows the file
     int count;
-    int may_name;    // how many of them stand before a "--"
+    int may_name; // how many of them stand before a "--"
     bool is_binary;
     size_t memory;
 } Words;
@@ -48,9 +48,10 @@ static bool is_negative_value(const char *word) {
 }
 
 static int parse_words(int argc, char **argv, Words *out) {
-    static const struct option names[] = {
-        {"binary", no_argument, NULL, 'b'}, {"memory", required_argument, NULL, 'm'},
-        {"help", no_argument, NULL, 'h'}, {0}};
+    static const struct option names[] = {{"binary", no_argument, NULL, 'b'},
+                                          {"memory", required_argument, NULL, 'm'},
+                                          {"help", no_argument, NULL, 'h'},
+                                          {0}};
     // Options end at "--" and at the first negative number.
     int end = 1;
     while (end < argc && strcmp(argv[end], "--") != 0 && !is_negative_value(argv[end]))
@@ -98,8 +99,10 @@ static bool is_name(const char *word) {
 // Picks the entry, and takes its name off the words if it was given.
 static int pick_entry(const WeftProgram *program, Words *words, size_t *entry_out) {
     if (weft_entry_count(program) == 0) {
-        fprintf(stderr, "weft run: `%s` has no entry\n"
-                "hint: write `entry main ...` or `def main ...`\n", words->file);
+        fprintf(stderr,
+                "weft run: `%s` has no entry\n"
+                "hint: write `entry main ...` or `def main ...`\n",
+                words->file);
         return EXIT_ERROR;
     }
     *entry_out = weft_entry_find(program, "main");
@@ -119,7 +122,8 @@ static int pick_entry(const WeftProgram *program, Words *words, size_t *entry_ou
         }
     }
     if (*entry_out != WEFT_NONE) return EXIT_FINE;
-    fprintf(stderr, "weft run: `%s` has no `main`; say which entry to run\n", words->file);
+    fprintf(stderr, "weft run: `%s` has no `main`; say which entry to run\n",
+            words->file);
     list_entries(program);
     return EXIT_USAGE;
 }
@@ -132,7 +136,7 @@ static char *join_words(const Words *words, size_t *len_out) {
         size_t word = strlen(words->rest[i]);
         memcpy(at, words->rest[i], word);
         at += word;
-        *at++ = '\n';  // one line each, so that places count words
+        *at++ = '\n'; // one line each, so that places count words
     }
     *len_out = len;
     return text;
@@ -154,7 +158,8 @@ static int read_values(WeftProgram *program, size_t entry, const Words *words,
             return EXIT_ERROR;
         }
     }
-    WeftStatus status = weft_values_read(program, entry, name, text, len, values, count);
+    WeftStatus status =
+        weft_values_read(program, entry, name, text, len, values, count);
     free(text);
     return status == WEFT_STATUS_OK ? EXIT_FINE : EXIT_ERROR;
 }
@@ -164,7 +169,7 @@ static int print_results(WeftContext *context, WeftValue *const *results, size_t
     for (size_t i = 0; i < count; i++) {
         WeftFormat format = is_binary ? WEFT_FORMAT_BINARY : WEFT_FORMAT_TEXT;
         WeftStatus status = weft_value_print(results[i], format, cli_write, NULL);
-        if (status == WEFT_STATUS_IO) break;  // cli_finish says why
+        if (status == WEFT_STATUS_IO) break; // cli_finish says why
         if (status != WEFT_STATUS_OK) {
             cli_report(context);
             return cli_finish(EXIT_ERROR);
@@ -189,11 +194,11 @@ static int run(WeftContext *context, Words *words) {
     WeftValue **results = values + arg_count;
     status = read_values(program, entry, words, values, arg_count);
     if (status == EXIT_FINE) {
-        WeftStatus called = weft_call(program, entry, values, arg_count, results,
-                                      result_count);
+        WeftStatus called =
+            weft_call(program, entry, values, arg_count, results, result_count);
         status = called == WEFT_STATUS_OK
-            ? print_results(context, results, result_count, words->is_binary)
-            : EXIT_ERROR;
+                     ? print_results(context, results, result_count, words->is_binary)
+                     : EXIT_ERROR;
         if (called != WEFT_STATUS_OK) cli_report(context);
     } else {
         cli_report(context);

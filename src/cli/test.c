@@ -44,16 +44,19 @@ typedef struct Options {
 } Options;
 
 typedef struct Paths {
-    struct Path { char *path; bool is_named; } *data;
+    struct Path {
+        char *path;
+        bool is_named;
+    } * data;
     size_t len;
 } Paths;
 
 typedef struct Job {
-    pid_t child;  // 0: free
+    pid_t child; // 0: free
     int pipe;
     double deadline;
     const char *path;
-    char *text;  // of the failure being received
+    char *text; // of the failure being received
     size_t len;
     bool in_text, has_ended;
 } Job;
@@ -62,7 +65,7 @@ typedef struct Tally {
     size_t passed, failed;
 } Tally;
 
-// ---- finding programs -------------------------------------------------------------------
+// ---- finding programs ---------------------------------------------------------------
 
 static void add_path(Paths *paths, char *path, bool is_named) {
     paths->data = cli_resize(paths->data, (paths->len + 1) * sizeof *paths->data);
@@ -90,7 +93,8 @@ static void add_folder(Paths *paths, const char *folder) {
         bool exists = lstat(path, &info) == 0;
         bool is_program = ends_with(path, ".weft") || ends_with(path, ".fut");
         if (exists && S_ISDIR(info.st_mode)) add_folder(paths, path);
-        if (exists && !S_ISDIR(info.st_mode) && is_program) add_path(paths, path, false);
+        if (exists && !S_ISDIR(info.st_mode) && is_program)
+            add_path(paths, path, false);
         else free(path);
     }
     closedir(open_folder);
@@ -106,11 +110,12 @@ static bool add_argument(Paths *paths, const char *word) {
     if (!S_ISDIR(info.st_mode)) add_path(paths, strdup(word), true);
     else add_folder(paths, word);
     if (paths->len > first)
-        qsort(paths->data + first, paths->len - first, sizeof *paths->data, compare_paths);
+        qsort(paths->data + first, paths->len - first, sizeof *paths->data,
+              compare_paths);
     return true;
 }
 
-// ---- one program, in the child ------------------------------------------------------------
+// ---- one program, in the child ------------------------------------------------------
 
 static void write_all(int file, const char *bytes, size_t len) {
     while (len > 0) {
@@ -143,14 +148,15 @@ static void run_child(const struct Path *path, int out, const Options *options) 
         if (blocks.len > 0 || blocks.fault != NULL)
             testrun_file(path->path, &blocks, text, len, &report);
         else if (path->is_named &&
-                 asprintf(&message, "FAIL %s\n  it has no test blocks\n", path->path) >= 0)
+                 asprintf(&message, "FAIL %s\n  it has no test blocks\n", path->path) >=
+                     0)
             send_result(&out, message);
     }
     write_all(out, "e", 1);
-    _exit(EXIT_FINE);  // the parent's buffers are not ours to flush
+    _exit(EXIT_FINE); // the parent's buffers are not ours to flush
 }
 
-// ---- the parent -----------------------------------------------------------------------
+// ---- the parent ---------------------------------------------------------------------
 
 static double now(void) {
     struct timespec time;
@@ -173,7 +179,9 @@ static bool start_job(Job *job, const struct Path *path, const Options *options)
         close(ends[0]);
         return false;
     }
-    *job = (Job){.child = child, .pipe = ends[0], .path = path->path,
+    *job = (Job){.child = child,
+                 .pipe = ends[0],
+                 .path = path->path,
                  .deadline = now() + options->limit};
     return true;
 }
@@ -273,14 +281,16 @@ static bool parse_number(const char *text, double least, double *out) {
 }
 
 int verb_test(int argc, char **argv) {
-    static const struct option names[] = {
-        {"jobs", required_argument, NULL, 'j'}, {"limit", required_argument, NULL, 'l'},
-        {"tolerance", required_argument, NULL, 't'}, {"help", no_argument, NULL, 'h'},
-        {0}};
+    static const struct option names[] = {{"jobs", required_argument, NULL, 'j'},
+                                          {"limit", required_argument, NULL, 'l'},
+                                          {"tolerance", required_argument, NULL, 't'},
+                                          {"help", no_argument, NULL, 'h'},
+                                          {0}};
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
     double jobs = cores < 1 ? 1 : (double)cores;
     Options options = {.limit = 60, .tolerance = 0.002};
-    for (int option; (option = cli_option("test", argc, argv, ":j:l:t:h", names)) != -1;) {
+    for (int option;
+         (option = cli_option("test", argc, argv, ":j:l:t:h", names)) != -1;) {
         bool is_good = option == 'j'   ? parse_number(optarg, 1, &jobs)
                        : option == 'l' ? parse_number(optarg, 0.001, &options.limit)
                                        : parse_number(optarg, 0, &options.tolerance);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reading test blocks. The dashes are taken off first; what is left is words, braces and
-// two forms that take the rest of their line (entry: and error:).
+// Reading test blocks. The dashes are taken off first; what is left is words, braces
+// and two forms that take the rest of their line (entry: and error:).
 #include "cli/testblock.h"
 
 #include <stdarg.h>
@@ -12,7 +12,7 @@
 #include "cli/cli.h"
 
 typedef struct Parser {
-    const char *at;  // in a terminated copy of the block without its dashes
+    const char *at; // in a terminated copy of the block without its dashes
     int line;
     TestBlocks *blocks;
 } Parser;
@@ -111,8 +111,8 @@ static void take_entries(Parser *p, TestBlock *block) {
 }
 
 static TestCase *add_case(TestBlock *block, int line) {
-    block->cases = cli_resize(block->cases,
-                              (block->case_count + 1) * sizeof *block->cases);
+    block->cases =
+        cli_resize(block->cases, (block->case_count + 1) * sizeof *block->cases);
     TestCase *added = &block->cases[block->case_count++];
     *added = (TestCase){.line = line};
     return added;
@@ -131,7 +131,8 @@ typedef struct Pending {
 } Pending;
 
 static void take_error(Parser *p, TestBlock *block) {
-    TestCase *last = block->case_count > 0 ? &block->cases[block->case_count - 1] : NULL;
+    TestCase *last =
+        block->case_count > 0 ? &block->cases[block->case_count - 1] : NULL;
     char *pattern = take_line(p);
     if (last == NULL) block->error = pattern;
     else if (last->output.source != TEST_NOTHING || last->error != NULL)
@@ -140,7 +141,8 @@ static void take_error(Parser *p, TestBlock *block) {
 }
 
 static void take_output(Parser *p, TestBlock *block, const Pending *pending, int line) {
-    TestCase *last = block->case_count > 0 ? &block->cases[block->case_count - 1] : NULL;
+    TestCase *last =
+        block->case_count > 0 ? &block->cases[block->case_count - 1] : NULL;
     if (last == NULL || last->output.source != TEST_NOTHING || last->error != NULL)
         fail(p, line, "`output` belongs to no `input`");
     else if (pending->is_auto) last->output.source = TEST_AUTO;
@@ -176,7 +178,8 @@ static void take_word(Parser *p, TestBlock *block, Pending *pending) {
     } else if (is_word(word, len, "auto")) {
         pending->is_auto = true;
     } else if (is_word(word, len, "input")) {
-        TestSource source = pending->source != TEST_NOTHING ? pending->source : TEST_TEXT;
+        TestSource source =
+            pending->source != TEST_NOTHING ? pending->source : TEST_TEXT;
         TestCase *added = add_case(block, line);
         added->name = pending->name;
         added->is_off = pending->is_off;

@@ -18,7 +18,7 @@
 #include "cli/cli.h"
 
 typedef struct Run {
-    const char *path, *text;  // the program's file and its contents
+    const char *path, *text; // the program's file and its contents
     size_t len;
     const TestReport *report;
     WeftContext *context;
@@ -26,15 +26,16 @@ typedef struct Run {
     // The test at hand:
     const TestCase *test;
     const char *entry;
-    char *message;  // of the failure under construction
+    char *message; // of the failure under construction
     size_t used;
 } Run;
 
-// ---- reporting ------------------------------------------------------------------------
+// ---- reporting ----------------------------------------------------------------------
 
-enum { SHOWN = 400 };  // bytes of a value that a failure shows
+enum { SHOWN = 400 }; // bytes of a value that a failure shows
 
-static void say(Run *run, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void say(Run *run, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 
 static void say(Run *run, const char *format, ...) {
     va_list args;
@@ -86,7 +87,7 @@ static void start_failure(Run *run) {
     }
 }
 
-// ---- inputs ---------------------------------------------------------------------------
+// ---- inputs -------------------------------------------------------------------------
 
 typedef struct Bytes {
     char *data;
@@ -102,7 +103,8 @@ static void add_bytes(Bytes *bytes, const void *data, size_t len) {
 
 static bool read_file(Run *run, const char *name, Bytes *out) {
     const char *slash = strrchr(run->path, '/');
-    size_t folder = slash == NULL || name[0] == '/' ? 0 : (size_t)(slash - run->path) + 1;
+    size_t folder =
+        slash == NULL || name[0] == '/' ? 0 : (size_t)(slash - run->path) + 1;
     char *full = cli_alloc(folder + strlen(name) + 1);
     memcpy(full, run->path, folder);
     strcpy(full + folder, name);
@@ -117,7 +119,7 @@ static bool read_file(Run *run, const char *name, Bytes *out) {
     return out->data != NULL;
 }
 
-static uint64_t next_random(uint64_t *state) {  // splitmix64
+static uint64_t next_random(uint64_t *state) { // splitmix64
     uint64_t z = *state += 0x9e3779b97f4a7c15u;
     z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
     z = (z ^ z >> 27) * 0x94d049bb133111ebu;
@@ -137,7 +139,7 @@ static uint64_t random_element(ScalarType type, uint64_t *state) {
         memcpy(&result, &x, sizeof x);
         return result;
     }
-    if (type == SCALAR_F16) {  // n / 2048: shift n's first bit to its implied place
+    if (type == SCALAR_F16) { // n / 2048: shift n's first bit to its implied place
         uint64_t n = bits >> 53;
         if (n == 0) return 0;
         unsigned leading = 63 - (unsigned)__builtin_clzll(n);
@@ -181,7 +183,7 @@ static bool make_random(Run *run, const char *types, Bytes *out) {
     add_bytes(out, "", 0);
     while (*(at += strspn(at, " \t\r\n")) != '\0') {
         if (add_random(out, &at, &state)) continue;
-        size_t len = strcspn(at, " \t\r\n");  // anything else is a value
+        size_t len = strcspn(at, " \t\r\n"); // anything else is a value
         if (len > 0 && strchr("0123456789-tf", *at) != NULL && *at != '[') {
             add_bytes(out, " ", 1);
             add_bytes(out, at, len);
@@ -196,7 +198,8 @@ static bool make_random(Run *run, const char *types, Bytes *out) {
     return true;
 }
 
-// Evaluates the expression as an entry added to the program; a tuple gives several values.
+// Evaluates the expression as an entry added to the program; a tuple gives several
+// values.
 static bool run_script(Run *run, WeftValue **args, size_t count) {
     Bytes text = {0};
     add_bytes(&text, run->text, run->len);
@@ -205,8 +208,8 @@ static bool run_script(Run *run, WeftValue **args, size_t count) {
     add_bytes(&text, run->test->input.text, strlen(run->test->input.text));
     add_bytes(&text, tail, strlen(tail));
     WeftProgram *program;
-    WeftStatus status = api_program_from_text(run->context, run->path, text.data, text.len,
-                                              &program);
+    WeftStatus status =
+        api_program_from_text(run->context, run->path, text.data, text.len, &program);
     free(text.data);
     if (status == WEFT_STATUS_OK) {
         size_t entry = weft_entry_find(program, "weft_test_script");
@@ -237,13 +240,13 @@ static bool make_args(Run *run, size_t entry, WeftValue **args, size_t count,
     } else {
         add_bytes(&bytes, input->text, strlen(input->text));
     }
-    *status_out = weft_values_read(run->program, entry, name, bytes.data, bytes.len, args,
-                                   count);
+    *status_out =
+        weft_values_read(run->program, entry, name, bytes.data, bytes.len, args, count);
     free(bytes.data);
     return true;
 }
 
-// ---- expectations -----------------------------------------------------------------------
+// ---- expectations -------------------------------------------------------------------
 
 static bool matches(Run *run, const char *pattern, const char *message) {
     regex_t regex;
@@ -254,7 +257,7 @@ static bool matches(Run *run, const char *pattern, const char *message) {
         regerror(code, &regex, why, sizeof why);
         start_failure(run);
         say(run, "  malformed regular expression `%s`: %s\n", pattern, why);
-        return true;  // the failure has been told
+        return true; // the failure has been told
     }
     bool found = regexec(&regex, message, 0, NULL, 0) == 0;
     regfree(&regex);
@@ -275,8 +278,8 @@ static void expect_error(Run *run, const char *pattern, WeftStatus status) {
     say_text(run, "found:", weft_render(run->context, 0));
 }
 
-static void show_difference(Run *run, size_t index, size_t count, const WeftValue *found,
-                            const WeftValue *expected) {
+static void show_difference(Run *run, size_t index, size_t count,
+                            const WeftValue *found, const WeftValue *expected) {
     const char *text;
     start_failure(run);
     if (count > 1) say(run, "  result %zu of %zu\n", index + 1, count);
@@ -289,7 +292,8 @@ static void compare(Run *run, size_t entry, WeftValue *const *results, size_t co
     const TestData *output = &run->test->output;
     Bytes bytes = {0};
     if (output->source == TEST_FILE && !read_file(run, output->text, &bytes)) return;
-    if (output->source == TEST_TEXT) add_bytes(&bytes, output->text, strlen(output->text));
+    if (output->source == TEST_TEXT)
+        add_bytes(&bytes, output->text, strlen(output->text));
     WeftValue **expected = cli_alloc(count * sizeof *expected);
     WeftStatus status = api_read_results(run->program, entry, "output", bytes.data,
                                          bytes.len, expected);
@@ -313,7 +317,7 @@ static void compare(Run *run, size_t entry, WeftValue *const *results, size_t co
     free(expected);
 }
 
-// ---- tests ----------------------------------------------------------------------------
+// ---- tests --------------------------------------------------------------------------
 
 static void run_case(Run *run, const TestCase *test, const char *name) {
     run->test = test;
@@ -340,7 +344,8 @@ static void run_case(Run *run, const TestCase *test, const char *name) {
         } else if (status != WEFT_STATUS_OK) {
             start_failure(run);
             say_text(run, "found:", weft_render(run->context, 0));
-        } else if (test->output.source == TEST_TEXT || test->output.source == TEST_FILE) {
+        } else if (test->output.source == TEST_TEXT ||
+                   test->output.source == TEST_FILE) {
             compare(run, entry, results, result_count);
         }
         for (size_t i = 0; has_args && i < arg_count; i++) weft_value_free(values[i]);
@@ -352,7 +357,7 @@ static void run_case(Run *run, const TestCase *test, const char *name) {
 }
 
 static void run_blocks(Run *run, const TestBlocks *blocks, WeftStatus compiled) {
-    bool is_told = false;  // that it does not compile
+    bool is_told = false; // that it does not compile
     for (size_t b = 0; b < blocks->len; b++) {
         const TestBlock *block = &blocks->data[b];
         run->test = NULL;
@@ -366,7 +371,7 @@ static void run_blocks(Run *run, const TestBlocks *blocks, WeftStatus compiled) 
             say_text(run, "compile:", weft_render(run->context, 0));
             finish(run);
         } else if (block->case_count == 0) {
-            finish(run);  // it compiles, as it should
+            finish(run); // it compiles, as it should
         }
         if (compiled != WEFT_STATUS_OK) continue;
         for (size_t c = 0; c < block->case_count; c++)

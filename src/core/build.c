@@ -64,7 +64,7 @@ CoreLoc core_place(CoreProgram *p, Span span, Sym function, CoreLoc caller) {
     return p->places.len - 1;
 }
 
-// ---- bodies ---------------------------------------------------------------------------
+// ---- bodies -------------------------------------------------------------------------
 
 CoreBuilder core_builder(CoreProgram *p) {
     return (CoreBuilder){.program = p};
@@ -111,7 +111,8 @@ CoreStm *core_emit(CoreBuilder *b, CoreOp op, const CoreRef *args, uint32_t arg_
     return stm;
 }
 
-void core_set_attrs(CoreBuilder *b, CoreStm *stm, const int32_t *attrs, uint32_t count) {
+void core_set_attrs(CoreBuilder *b, CoreStm *stm, const int32_t *attrs,
+                    uint32_t count) {
     stm->attrs = copy_array(b->program, attrs, count, sizeof *attrs);
     stm->attr_count = count;
 }
@@ -122,8 +123,8 @@ void core_set_bodies(CoreBuilder *b, CoreStm *stm, CoreBody *const *bodies,
     stm->body_count = (uint8_t)count;
 }
 
-static CoreRef emit_scalar(CoreBuilder *b, CoreOp op, const CoreRef *args, uint32_t count,
-                           ScalarType to) {
+static CoreRef emit_scalar(CoreBuilder *b, CoreOp op, const CoreRef *args,
+                           uint32_t count, ScalarType to) {
     CoreType type = {(uint8_t)to, 0};
     return core_emit(b, op, args, count, &type, 1)->outs[0];
 }

@@ -7,10 +7,10 @@
 
 #include "core/text.h"
 
-// ---- floats as mantissa and exponent ----------------------------------------------------
+// ---- floats as mantissa and exponent ------------------------------------------------
 
 typedef struct Format {
-    int fraction;  // bits of the stored fraction
+    int fraction; // bits of the stored fraction
     int bias;
     int width;
 } Format;
@@ -41,10 +41,10 @@ static bool encode(Format f, uint64_t mantissa, int exponent, uint64_t *bits) {
         mantissa /= 2;
         exponent++;
     }
-    int top = 63 - __builtin_clzll(mantissa);  // the leading bit's position
-    int scale = exponent + top;                // the number is 1.xxx * 2^scale
+    int top = 63 - __builtin_clzll(mantissa); // the leading bit's position
+    int scale = exponent + top;               // the number is 1.xxx * 2^scale
     if (scale > f.bias) return false;
-    int least = 1 - f.bias - f.fraction;  // the exponent of the last subnormal bit
+    int least = 1 - f.bias - f.fraction; // the exponent of the last subnormal bit
     int last = scale >= 1 - f.bias ? scale - f.fraction : least;
     if (exponent < last) return false;
     uint64_t fraction = mantissa << (exponent - last);
@@ -57,7 +57,7 @@ static bool encode(Format f, uint64_t mantissa, int exponent, uint64_t *bits) {
     return true;
 }
 
-// ---- printing -----------------------------------------------------------------------------
+// ---- printing -----------------------------------------------------------------------
 
 static void print_float(StrBuf *out, ScalarType type, uint64_t bits, bool bare) {
     Format f = format_of(type);
@@ -105,18 +105,14 @@ void core_print_const(StrBuf *out, ScalarType type, uint64_t bits, bool bare) {
     const ScalarInfo *info = &scalar_info[type];
     unsigned unused = 64 - info->bytes * 8u;
     switch (info->class) {
-    case CLASS_BOOLEAN:
-        strbuf_cstr(out, (bits & 1) != 0 ? "true" : "false");
-        return;
+    case CLASS_BOOLEAN: strbuf_cstr(out, (bits & 1) != 0 ? "true" : "false"); return;
     case CLASS_SIGNED:
         strbuf_printf(out, "%lld", (long long)((int64_t)(bits << unused) >> unused));
         break;
     case CLASS_UNSIGNED:
         strbuf_printf(out, "%llu", (unsigned long long)(bits << unused >> unused));
         break;
-    case CLASS_FLOAT:
-        print_float(out, type, bits << unused >> unused, bare);
-        return;
+    case CLASS_FLOAT: print_float(out, type, bits << unused >> unused, bare); return;
     }
     if (!bare) strbuf_cstr(out, info->name);
 }
@@ -133,7 +129,7 @@ void core_print_quoted(StrBuf *out, Str text) {
             strbuf_cstr(out, "\\n");
         } else if (c == '\t') {
             strbuf_cstr(out, "\\t");
-        } else if (utf8 > 1 && c != 0xc2) {  // U+0080..U+00BF hold control characters
+        } else if (utf8 > 1 && c != 0xc2) { // U+0080..U+00BF hold control characters
             strbuf_bytes(out, text.ptr + i, utf8);
             i += utf8 - 1;
         } else if (c < 0x20 || c >= 0x7f) {
@@ -145,7 +141,7 @@ void core_print_quoted(StrBuf *out, Str text) {
     strbuf_char(out, '"');
 }
 
-// ---- reading --------------------------------------------------------------------------------
+// ---- reading ------------------------------------------------------------------------
 
 static int digit_value(char c) {
     if (c >= '0' && c <= '9') return c - '0';
@@ -158,7 +154,7 @@ static int digit_value(char c) {
 typedef struct Number {
     uint64_t mantissa;
     int exponent, decimals;
-    bool is_float;  // has a point or an exponent
+    bool is_float; // has a point or an exponent
 } Number;
 
 // Reads the digits at text[*at]; false when there is none or they do not fit.
@@ -206,7 +202,8 @@ static const char *read_number(Str text, size_t *at, Number *n) {
     if (base == 16 && *at < text.len && text.ptr[*at] == 'p') {
         ++*at;
         n->is_float = true;
-        if (!read_exponent(text, at, &n->exponent)) return "a number with a bad exponent";
+        if (!read_exponent(text, at, &n->exponent))
+            return "a number with a bad exponent";
     }
     return NULL;
 }
@@ -217,7 +214,7 @@ static const char *convert_number(Number n, bool negative, ScalarType type,
     unsigned width = info->bytes * 8u;
     if (info->class == CLASS_BOOLEAN) return "no bool";
     if (info->class == CLASS_FLOAT) {
-        for (; n.decimals > 0; n.decimals--) {  // 10 is 5 * 2
+        for (; n.decimals > 0; n.decimals--) { // 10 is 5 * 2
             if (n.mantissa % 5 != 0) return "no float exactly; write it in hexadecimal";
             n.mantissa /= 5;
             n.exponent--;
@@ -230,7 +227,8 @@ static const char *convert_number(Number n, bool negative, ScalarType type,
     if (n.is_float) return "no integer";
     uint64_t most = UINT64_MAX >> (64 - width);
     if (info->class == CLASS_SIGNED) most = most / 2 + (negative ? 1 : 0);
-    if (info->class == CLASS_UNSIGNED && negative) return "negative, but its type is not";
+    if (info->class == CLASS_UNSIGNED && negative)
+        return "negative, but its type is not";
     if (n.mantissa > most) return "too large for its type";
     uint64_t value = negative ? 0 - n.mantissa : n.mantissa;
     *bits = value << (64 - width) >> (64 - width);

@@ -5,8 +5,8 @@
 #include "core/rules.h"
 
 const CoreOpInfo core_op_info[OP_COUNT] = {
-#define FAILS OP_FAILS
-#define COMMUTES OP_COMMUTES
+#define FAILS                                OP_FAILS
+#define COMMUTES                             OP_COMMUTES
 #define OP(name, text, kind, flags, meaning) {text, KIND_##kind, flags},
 #include "core/ops.def"
 #undef OP
@@ -31,21 +31,46 @@ enum { BOOLS = 1, INTS = 2, UNSIGNEDS = 4, FLOATS = 8 };
 
 static unsigned accepted_classes(CoreOp op) {
     switch ((int)op) {
-    case OP_ADD: case OP_SUB: case OP_MUL: case OP_DIV: case OP_MOD: case OP_MIN:
-    case OP_MAX: case OP_NEG: case OP_ABS: case OP_SGN:
-        return INTS | FLOATS;
-    case OP_QUOT: case OP_REM: case OP_POW: case OP_MULHI: case OP_SHL: case OP_SHR:
-    case OP_LSHR: case OP_POPC: case OP_CLZ: case OP_CTZ:
-        return INTS;
-    case OP_AND: case OP_OR: case OP_XOR: case OP_NOT:
-        return BOOLS | INTS;
-    case OP_EQ: case OP_NE: case OP_LT: case OP_LE: case OP_CONV:
-        return BOOLS | INTS | FLOATS;
-    case OP_FMA: case OP_SQRT: case OP_FLOOR: case OP_CEIL: case OP_TRUNC:
-    case OP_ROUND: case OP_ISNAN: case OP_ISINF: case OP_NEXT: case OP_TO_BITS:
-        return FLOATS;
-    case OP_FROM_BITS:
-        return UNSIGNEDS;
+    case OP_ADD:
+    case OP_SUB:
+    case OP_MUL:
+    case OP_DIV:
+    case OP_MOD:
+    case OP_MIN:
+    case OP_MAX:
+    case OP_NEG:
+    case OP_ABS:
+    case OP_SGN: return INTS | FLOATS;
+    case OP_QUOT:
+    case OP_REM:
+    case OP_POW:
+    case OP_MULHI:
+    case OP_SHL:
+    case OP_SHR:
+    case OP_LSHR:
+    case OP_POPC:
+    case OP_CLZ:
+    case OP_CTZ: return INTS;
+    case OP_AND:
+    case OP_OR:
+    case OP_XOR:
+    case OP_NOT: return BOOLS | INTS;
+    case OP_EQ:
+    case OP_NE:
+    case OP_LT:
+    case OP_LE:
+    case OP_CONV: return BOOLS | INTS | FLOATS;
+    case OP_FMA:
+    case OP_SQRT:
+    case OP_FLOOR:
+    case OP_CEIL:
+    case OP_TRUNC:
+    case OP_ROUND:
+    case OP_ISNAN:
+    case OP_ISINF:
+    case OP_NEXT:
+    case OP_TO_BITS: return FLOATS;
+    case OP_FROM_BITS: return UNSIGNEDS;
     }
     return 0;
 }
@@ -56,7 +81,7 @@ bool core_op_takes(CoreOp op, ScalarType in) {
     case CLASS_BOOLEAN: return (set & BOOLS) != 0;
     case CLASS_SIGNED: return (set & INTS) != 0;
     case CLASS_UNSIGNED:
-        if ((set & UNSIGNEDS) != 0) return in != SCALAR_U8;  // no float has 8 bits
+        if ((set & UNSIGNEDS) != 0) return in != SCALAR_U8; // no float has 8 bits
         return (set & INTS) != 0;
     case CLASS_FLOAT: return (set & FLOATS) != 0;
     }
@@ -65,20 +90,26 @@ bool core_op_takes(CoreOp op, ScalarType in) {
 
 bool core_op_gives(CoreOp op, ScalarType in, ScalarType *out) {
     switch ((int)op) {
-    case OP_EQ: case OP_NE: case OP_LT: case OP_LE: case OP_ISNAN: case OP_ISINF:
-        *out = SCALAR_BOOL;
-        return true;
-    case OP_POPC: case OP_CLZ: case OP_CTZ:
-        *out = SCALAR_I32;
-        return true;
+    case OP_EQ:
+    case OP_NE:
+    case OP_LT:
+    case OP_LE:
+    case OP_ISNAN:
+    case OP_ISINF: *out = SCALAR_BOOL; return true;
+    case OP_POPC:
+    case OP_CLZ:
+    case OP_CTZ: *out = SCALAR_I32; return true;
     case OP_TO_BITS:
-        *out = in == SCALAR_F16 ? SCALAR_U16 : in == SCALAR_F32 ? SCALAR_U32 : SCALAR_U64;
+        *out = in == SCALAR_F16   ? SCALAR_U16
+               : in == SCALAR_F32 ? SCALAR_U32
+                                  : SCALAR_U64;
         return true;
     case OP_FROM_BITS:
-        *out = in == SCALAR_U16 ? SCALAR_F16 : in == SCALAR_U32 ? SCALAR_F32 : SCALAR_F64;
+        *out = in == SCALAR_U16   ? SCALAR_F16
+               : in == SCALAR_U32 ? SCALAR_F32
+                                  : SCALAR_F64;
         return true;
-    case OP_CONV:
-        return false;
+    case OP_CONV: return false;
     }
     *out = in;
     return true;
@@ -89,7 +120,9 @@ uint32_t core_op_operands(CoreOp op) {
     case KIND_SCALAR1: return 1;
     case KIND_SCALAR2: return 2;
     case KIND_SCALAR3: return 3;
-    case KIND_ARRAY: case KIND_ORDER2: case KIND_CONTROL: return 0;
+    case KIND_ARRAY:
+    case KIND_ORDER2:
+    case KIND_CONTROL: return 0;
     }
     return 0;
 }

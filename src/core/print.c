@@ -13,16 +13,16 @@
 typedef struct Printer {
     const CoreProgram *program;
     StrBuf *out;
-    Arena *arena;     // the buffer's, for tables that live as long as the text
-    Map labels;       // CoreRef -> its suffix + 1
-    Map counts;       // Sym + 1 -> how many values of the function have that name
-    Map places;       // CoreLoc -> its number in the table
-    Map fun_counts;   // Sym + 1 -> likewise for functions
-    Map fun_labels;   // function index + 1 -> its suffix + 1
+    Arena *arena;   // the buffer's, for tables that live as long as the text
+    Map labels;     // CoreRef -> its suffix + 1
+    Map counts;     // Sym + 1 -> how many values of the function have that name
+    Map places;     // CoreLoc -> its number in the table
+    Map fun_counts; // Sym + 1 -> likewise for functions
+    Map fun_labels; // function index + 1 -> its suffix + 1
     uint32_t place_count;
     unsigned depth;
-    bool is_brief;  // bodies are only hinted at
-    uint32_t callees;  // how many functions may be called: those before this one
+    bool is_brief;    // bodies are only hinted at
+    uint32_t callees; // how many functions may be called: those before this one
 } Printer;
 
 static Printer printer(const CoreProgram *p, StrBuf *out) {
@@ -91,7 +91,8 @@ static void print_ref(Printer *pr, CoreRef ref) {
     }
     strbuf_str(pr->out, spell_name(pr, value->name));
     if (!known) strbuf_printf(pr->out, ".#%u", ref);
-    else if (label > 1) strbuf_printf(pr->out, ".%llu", (unsigned long long)(label - 1));
+    else if (label > 1)
+        strbuf_printf(pr->out, ".%llu", (unsigned long long)(label - 1));
 }
 
 static void print_refs(Printer *pr, const CoreRef *refs, uint32_t count) {
@@ -111,13 +112,13 @@ static void print_binders(Printer *pr, const CoreRef *refs, uint32_t count) {
     }
 }
 
-// ---- names of a function's values -----------------------------------------------------------
+// ---- names of a function's values ---------------------------------------------------
 
 static void label_refs(Printer *pr, const CoreRef *refs, uint32_t count) {
     uint64_t known;
     for (uint32_t i = 0; i < count; i++) {
         if (refs[i] == 0 || refs[i] >= pr->program->values.len) continue;
-        if (map_get(&pr->labels, refs[i], &known)) continue;  // bound twice: broken
+        if (map_get(&pr->labels, refs[i], &known)) continue; // bound twice: broken
         // Names are told apart by how they are spelled, which may differ from what
         // they are.
         Sym name = pr->program->values.data[refs[i]].name;
@@ -135,7 +136,7 @@ static void label_body(Printer *pr, const CoreBody *body) {
     }
 }
 
-// ---- statements -------------------------------------------------------------------------------
+// ---- statements ---------------------------------------------------------------------
 
 static void new_line(Printer *pr) {
     strbuf_char(pr->out, '\n');
@@ -157,8 +158,7 @@ static void print_attrs(Printer *pr, const CoreStm *stm) {
         int32_t attr = stm->attrs[i];
         if (stm->op == OP_CALL && attr >= 0 && (uint32_t)attr < pr->callees)
             print_fun_name(pr, (uint32_t)attr);
-        else
-            strbuf_printf(pr->out, "%d", attr);
+        else strbuf_printf(pr->out, "%d", attr);
     }
     strbuf_char(pr->out, ']');
 }
@@ -176,8 +176,8 @@ static void print_text(Printer *pr, const CoreStm *stm) {
         stm->outs[0] < pr->program->values.len)
         type = core_type(pr->program, stm->outs[0]);
     size_t size = type.elem < SCALAR_COUNT ? scalar_info[type.elem].bytes : 1;
-    bool is_list = stm->op == OP_LITERAL && type.elem != SCALAR_U8 &&
-                   stm->text.len % size == 0;
+    bool is_list =
+        stm->op == OP_LITERAL && type.elem != SCALAR_U8 && stm->text.len % size == 0;
     if (is_list) {
         strbuf_cstr(pr->out, " [");
         for (size_t i = 0; i < stm->text.len / size; i++) {
@@ -244,7 +244,8 @@ static void print_stm(Printer *pr, const CoreStm *stm) {
     strbuf_cstr(pr->out, stm->op < OP_COUNT ? core_op_info[stm->op].name : "<bad op>");
     if (stm->stamp != STAMP_NONE)
         strbuf_printf(pr->out, ".%s",
-                      stm->stamp < STAMP_COUNT ? core_stamp_names[stm->stamp] : "<bad>");
+                      stm->stamp < STAMP_COUNT ? core_stamp_names[stm->stamp]
+                                               : "<bad>");
     print_attrs(pr, stm);
     if (stm->arg_count > 0) {
         strbuf_char(pr->out, '(');
@@ -261,14 +262,14 @@ static void print_stm(Printer *pr, const CoreStm *stm) {
         strbuf_printf(pr->out, " @%llu", (unsigned long long)place);
 }
 
-// ---- places -----------------------------------------------------------------------------------
+// ---- places -------------------------------------------------------------------------
 
 // Numbers a place and, before it, its callers; prints their rows of the table.
 static void print_place(Printer *pr, CoreLoc loc) {
     const CoreProgram *p = pr->program;
     uint64_t number;
     if (loc == 0 || loc >= p->places.len || map_get(&pr->places, loc, &number)) return;
-    map_set(&pr->places, loc, 0);  // a circle of callers (broken) stops here
+    map_set(&pr->places, loc, 0); // a circle of callers (broken) stops here
     const CorePlace *place = &p->places.data[loc];
     print_place(pr, place->caller);
     number = ++pr->place_count;
@@ -294,7 +295,7 @@ static void print_stm_place(void *data, const CoreStm *stm) {
     print_place(data, stm->loc);
 }
 
-// ---- functions and programs ---------------------------------------------------------------------
+// ---- functions and programs ---------------------------------------------------------
 
 static void print_port(Printer *pr, const char *word, const CorePort *port) {
     strbuf_printf(pr->out, "\n  %s ", word);
@@ -341,7 +342,8 @@ static void label_funs(Printer *pr) {
         Sym name = pr->program->funs.data[i]->name;
         name = sym_intern(&pr->program->cx->syms,
                           name == 0 ? STR("_") : spell_name(pr, name));
-        map_set(&pr->fun_labels, (uint64_t)i + 1, count_name(&pr->fun_counts, name) + 1);
+        map_set(&pr->fun_labels, (uint64_t)i + 1,
+                count_name(&pr->fun_counts, name) + 1);
     }
 }
 

@@ -51,7 +51,7 @@ typedef struct {
 
 typedef struct Shadowed {
     Sym word;
-    uint64_t outer;  // its entry of Reader.values before; 0: none
+    uint64_t outer; // its entry of Reader.values before; 0: none
 } Shadowed;
 
 typedef struct PlaceRow {
@@ -72,15 +72,18 @@ typedef struct Reader {
     CoreScanner scanner;
     CoreToken token;
     bool failed;
-    Map values;  // Sym of the word -> CoreRef << 32 | number of its body; 0: it ended
-    Map funs;    // Sym of the word -> function index + 1
-    struct { Shadowed *data; uint32_t len, cap; } shadowed;
-    uint32_t body;        // number of the body being read
-    uint32_t body_count;  // bodies so far
+    Map values; // Sym of the word -> CoreRef << 32 | number of its body; 0: it ended
+    Map funs;   // Sym of the word -> function index + 1
+    struct {
+        Shadowed *data;
+        uint32_t len, cap;
+    } shadowed;
+    uint32_t body;       // number of the body being read
+    uint32_t body_count; // bodies so far
     uint32_t depth;
 } Reader;
 
-// ---- tokens ---------------------------------------------------------------------------------
+// ---- tokens -------------------------------------------------------------------------
 
 static void advance(Reader *r) {
     if (!r->failed) r->token = core_scan(&r->scanner);
@@ -94,7 +97,8 @@ static void stop(Reader *r) {
 
 static void fail_expected(Reader *r, const char *what) {
     if (r->failed) return;
-    Str found = r->token.kind == CORE_TOKEN_END ? STR("the end of the file") : r->token.text;
+    Str found =
+        r->token.kind == CORE_TOKEN_END ? STR("the end of the file") : r->token.text;
     if (found.len > 40) found.len = 40;
     diag_error(&r->cx->diags, r->token.span, &kinds[DIAG_CORE_EXPECTED], what,
                STR_ARG(found));
@@ -178,7 +182,7 @@ static void expect_range(Reader *r, uint32_t *first_out, uint32_t *second_out) {
     expect(r, ']', "]");
 }
 
-// ---- names and types --------------------------------------------------------------------------
+// ---- names and types ----------------------------------------------------------------
 
 // The source name in a word: x of x.12, nothing of %3. False if the word is no name.
 static bool name_of_word(Str word, Str *base_out) {
@@ -189,7 +193,8 @@ static bool name_of_word(Str word, Str *base_out) {
     bool nameless = base == 0 && word.len > 1 && word.ptr[0] == '%';
     for (size_t i = base + 1; i < word.len; i++)
         if (word.ptr[i] < '0' || word.ptr[i] > '9') return false;
-    if (!nameless && base != word.len && (word.ptr[base] != '.' || base + 1 == word.len))
+    if (!nameless && base != word.len &&
+        (word.ptr[base] != '.' || base + 1 == word.len))
         return false;
     *base_out = (Str){word.ptr, base};
     return !str_eq(word, STR("true")) && !str_eq(word, STR("false"));
@@ -299,7 +304,7 @@ static void read_operands(Reader *r, CoreRefs *refs) {
     while (accept(r, ','));
 }
 
-// ---- statements ---------------------------------------------------------------------------------
+// ---- statements ---------------------------------------------------------------------
 
 static CoreBody *read_body(Reader *r);
 
@@ -323,7 +328,8 @@ static void read_op(Reader *r, CoreStm *stm) {
     stm->op = (CoreOp)op;
     if (stamp.ptr != NULL) {
         int known = 1;
-        while (known < STAMP_COUNT && !str_eq(stamp, str_of(core_stamp_names[known]))) known++;
+        while (known < STAMP_COUNT && !str_eq(stamp, str_of(core_stamp_names[known])))
+            known++;
         if (known == STAMP_COUNT) fail_text(r, DIAG_CORE_STAMP, stamp);
         else stm->stamp = (uint8_t)known;
     }
@@ -331,7 +337,10 @@ static void read_op(Reader *r, CoreStm *stm) {
 }
 
 static void read_attrs(Reader *r, CoreStm *stm) {
-    struct { int32_t *data; uint32_t len, cap; } attrs = {0};
+    struct {
+        int32_t *data;
+        uint32_t len, cap;
+    } attrs = {0};
     do {
         uint64_t index;
         if (r->token.kind == CORE_TOKEN_WORD) {
@@ -462,7 +471,7 @@ static CoreBody *read_body(Reader *r) {
     return body;
 }
 
-// ---- places ---------------------------------------------------------------------------------------
+// ---- places -------------------------------------------------------------------------
 
 // Reads a row of the table into the program; its span waits for its source.
 static void read_place(Reader *r, PlaceRows *rows) {
@@ -480,7 +489,8 @@ static void read_place(Reader *r, PlaceRows *rows) {
             fail_at(r, number.span, "the span of this place ends before it starts");
     }
     if (accept_word(r, "in"))
-        place.function = sym_intern(&r->cx->syms, expect_string(r, "a function's name"));
+        place.function =
+            sym_intern(&r->cx->syms, expect_string(r, "a function's name"));
     if (accept_word(r, "from")) {
         CoreToken caller = r->token;
         place.caller = (CoreLoc)expect_number(r, 1, INT32_MAX);
@@ -507,7 +517,8 @@ static const Source *add_stub(Reader *r, const PlaceRows *rows, Str name) {
     if (len > LARGEST_STUB) return NULL;
     char *blank = arena_alloc(r->arena, len);
     memset(blank, ' ', len);
-    return sources_add(&r->cx->sources, str_copy(r->arena, name), (Str){blank, len}, false);
+    return sources_add(&r->cx->sources, str_copy(r->arena, name), (Str){blank, len},
+                       false);
 }
 
 static void resolve_places(Reader *r, const PlaceRows *rows) {
@@ -525,7 +536,7 @@ static void resolve_places(Reader *r, const PlaceRows *rows) {
     }
 }
 
-// ---- functions --------------------------------------------------------------------------------------
+// ---- functions ----------------------------------------------------------------------
 
 static CorePort read_port(Reader *r) {
     CorePort port = {.name = expect_string(r, "a name in quotes")};
@@ -537,7 +548,10 @@ static CorePort read_port(Reader *r) {
 }
 
 static void read_signature(Reader *r, CoreFun *fun, uint32_t *result_count) {
-    struct { CoreType *data; uint32_t len, cap; } types = {0};
+    struct {
+        CoreType *data;
+        uint32_t len, cap;
+    } types = {0};
     expect(r, '(', "(");
     if (!at_mark(r, ')')) {
         Binders params = read_binders(r);

@@ -103,7 +103,8 @@ CoreToken core_scan(CoreScanner *s) {
     } else if (c == '-' && peek(s, 1) == '>') {
         token.kind = CORE_TOKEN_ARROW;
         s->at += 2;
-    } else if (is_digit(c) || (c == '-' && (is_digit(peek(s, 1)) || is_letter(peek(s, 1))))) {
+    } else if (is_digit(c) ||
+               (c == '-' && (is_digit(peek(s, 1)) || is_letter(peek(s, 1))))) {
         token.kind = CORE_TOKEN_NUMBER;
         scan_number(s);
     } else if (c == '"') {
@@ -118,6 +119,7 @@ CoreToken core_scan(CoreScanner *s) {
     }
     if (s->at > s->source->text.len) s->at = s->source->text.len;
     token.text = (Str){s->source->text.ptr + start, s->at - start};
-    token.span = (Span){s->source->base + (uint32_t)start, s->source->base + (uint32_t)s->at};
+    token.span =
+        (Span){s->source->base + (uint32_t)start, s->source->base + (uint32_t)s->at};
     return token;
 }

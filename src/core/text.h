@@ -8,7 +8,7 @@
 
 #include "core/core.h"
 
-enum { CORE_MOST_NESTING = 1000 };  // bodies in bodies that the reader accepts
+enum { CORE_MOST_NESTING = 1000 }; // bodies in bodies that the reader accepts
 
 // Appends the constant, with its type as a suffix unless `bare`.
 void core_print_const(StrBuf *out, ScalarType type, uint64_t bits, bool bare);

@@ -10,7 +10,7 @@
 #include "core/text.h"
 
 enum { UNBOUND, IN_SCOPE, ENDED };
-enum { MOST_FAULTS = 100 };  // further ones are counted, not shown
+enum { MOST_FAULTS = 100 }; // further ones are counted, not shown
 
 bool core_verify_want(Verifier *v, bool ok, const char *format, ...) {
     if (ok) return true;
@@ -103,7 +103,7 @@ static void check_stm(Verifier *v, const CoreStm *stm) {
     v->stm = NULL;
 }
 
-// ---- functions ------------------------------------------------------------------------------
+// ---- functions ----------------------------------------------------------------------
 
 static void check_ports(Verifier *v, const CorePort *ports, uint32_t port_count,
                         uint32_t value_count) {
@@ -143,17 +143,19 @@ static void check_tables(Verifier *v) {
         CoreType type = core_type(p, ref);
         want(v, type.elem < SCALAR_COUNT, "value %u has no element type", ref);
         want(v, type.rank <= CORE_MAX_RANK, "value %u has rank %u", ref, type.rank);
-        want(v, !core_is_const(p, ref) || type.rank == 0, "constant %u is an array", ref);
+        want(v, !core_is_const(p, ref) || type.rank == 0, "constant %u is an array",
+             ref);
     }
     for (CoreLoc loc = 1; loc < p->places.len; loc++)
-        want(v, p->places.data[loc].caller < loc, "place %u comes before its caller", loc);
+        want(v, p->places.data[loc].caller < loc, "place %u comes before its caller",
+             loc);
 }
 
 bool core_verify(const CoreProgram *p, StrBuf *out) {
     Verifier v = {.program = p, .out = out, .arena = out->arena};
     v.scopes = arena_array(v.arena, uint8_t, p->values.len);
     check_tables(&v);
-    if (v.fault_count > 0) return false;  // the rest relies on the tables
+    if (v.fault_count > 0) return false; // the rest relies on the tables
     for (uint32_t i = 0; i < p->funs.len; i++) {
         v.fun_index = i;
         check_fun(&v, p->funs.data[i]);

@@ -10,11 +10,11 @@
 typedef struct Verifier {
     const CoreProgram *program;
     StrBuf *out;
-    Arena *arena;          // of out: scratch
-    uint8_t *scopes;       // by CoreRef: never bound, in scope, or out of scope again
+    Arena *arena;    // of out: scratch
+    uint8_t *scopes; // by CoreRef: never bound, in scope, or out of scope again
     const CoreFun *fun;
     uint32_t fun_index;
-    const CoreStm *stm;    // the statement at fault; NULL: the function
+    const CoreStm *stm; // the statement at fault; NULL: the function
     uint32_t fault_count;
 } Verifier;
 

@@ -27,16 +27,19 @@ static CoreType type_of(const Verifier *v, CoreRef ref) {
 
 static bool counts(Verifier *v, const CoreStm *stm, uint32_t args, uint32_t outs,
                    uint32_t bodies, uint32_t attrs) {
-    return want(v, stm->arg_count == args, "it has %u args, not %u", stm->arg_count, args) &&
-           want(v, stm->out_count == outs, "it has %u results, not %u", stm->out_count, outs) &&
-           want(v, stm->body_count == bodies, "it has %u bodies, not %u", stm->body_count,
-                bodies) &&
+    return want(v, stm->arg_count == args, "it has %u args, not %u", stm->arg_count,
+                args) &&
+           want(v, stm->out_count == outs, "it has %u results, not %u", stm->out_count,
+                outs) &&
+           want(v, stm->body_count == bodies, "it has %u bodies, not %u",
+                stm->body_count, bodies) &&
            want(v, stm->attr_count == attrs, "it has %u attrs, not %u", stm->attr_count,
                 attrs);
 }
 
 static bool arg_is(Verifier *v, const CoreStm *stm, uint32_t i, CoreType type) {
-    return want(v, same(type_of(v, stm->args[i]), type), "arg %u has the wrong type", i);
+    return want(v, same(type_of(v, stm->args[i]), type), "arg %u has the wrong type",
+                i);
 }
 
 static void args_are(Verifier *v, const CoreStm *stm, uint32_t first, uint32_t count,
@@ -65,11 +68,11 @@ static bool number_is(Verifier *v, const CoreStm *stm, uint32_t attr, uint32_t l
                 "attr %u is out of range", attr);
 }
 
-static void body_is(Verifier *v, const CoreStm *stm, uint32_t index, const Types *params,
-                    const Types *results) {
+static void body_is(Verifier *v, const CoreStm *stm, uint32_t index,
+                    const Types *params, const Types *results) {
     const CoreBody *body = stm->bodies[index];
-    if (want(v, body->param_count == params->len, "body %u has %u params, not %u", index,
-             body->param_count, params->len))
+    if (want(v, body->param_count == params->len, "body %u has %u params, not %u",
+             index, body->param_count, params->len))
         for (uint32_t i = 0; i < params->len; i++)
             want(v, same(type_of(v, body->params[i]), params->data[i]),
                  "param %u of body %u has the wrong type", i, index);
@@ -88,7 +91,7 @@ static void add_types(Verifier *v, Types *types, const CoreRef *refs, uint32_t c
     for (uint32_t i = 0; i < count; i++) add_type(v, types, type_of(v, refs[i]));
 }
 
-// ---- scalars ----------------------------------------------------------------------------------
+// ---- scalars ------------------------------------------------------------------------
 
 static void verify_scalar(Verifier *v, const CoreStm *stm) {
     uint32_t operands = core_op_operands(stm->op);
@@ -104,7 +107,7 @@ static void verify_scalar(Verifier *v, const CoreStm *stm) {
     out_is(v, stm, 0, (CoreType){(uint8_t)to, 0});
 }
 
-// ---- control ----------------------------------------------------------------------------------
+// ---- control ------------------------------------------------------------------------
 
 static void verify_check(Verifier *v, const CoreStm *stm) {
     if (!want(v, stm->arg_count > 0, "it has no condition") ||
@@ -161,19 +164,22 @@ static void verify_while(Verifier *v, const CoreStm *stm) {
 }
 
 static void verify_call(Verifier *v, const CoreStm *stm) {
-    if (!want(v, stm->attr_count == 1, "it has %u attrs, not 1", stm->attr_count)) return;
+    if (!want(v, stm->attr_count == 1, "it has %u attrs, not 1", stm->attr_count))
+        return;
     int32_t index = stm->attrs[0];
     if (!want(v, index >= 0 && (uint32_t)index < v->fun_index,
               "function %d does not come before this one", index))
         return;
     const CoreFun *callee = v->program->funs.data[index];
-    if (!counts(v, stm, callee->body->param_count, callee->body->result_count, 0, 1)) return;
+    if (!counts(v, stm, callee->body->param_count, callee->body->result_count, 0, 1))
+        return;
     for (uint32_t i = 0; i < stm->arg_count; i++)
         arg_is(v, stm, i, type_of(v, callee->body->params[i]));
-    for (uint32_t i = 0; i < stm->out_count; i++) out_is(v, stm, i, callee->result_types[i]);
+    for (uint32_t i = 0; i < stm->out_count; i++)
+        out_is(v, stm, i, callee->result_types[i]);
 }
 
-// ---- arrays -----------------------------------------------------------------------------------
+// ---- arrays -------------------------------------------------------------------------
 
 static void verify_literal(Verifier *v, const CoreStm *stm) {
     if (!counts(v, stm, 0, 1, 0, 0)) return;
@@ -213,7 +219,8 @@ static void verify_scratch(Verifier *v, const CoreStm *stm) {
         !counts(v, stm, stm->arg_count, 1, 0, 0))
         return;
     args_are(v, stm, 0, stm->arg_count, I64);
-    want(v, type_of(v, stm->outs[0]).rank == stm->arg_count, "result 0 has the wrong type");
+    want(v, type_of(v, stm->outs[0]).rank == stm->arg_count,
+         "result 0 has the wrong type");
 }
 
 static void verify_dim(Verifier *v, const CoreStm *stm) {
@@ -287,7 +294,7 @@ static void verify_split(Verifier *v, const CoreStm *stm) {
     for (uint32_t i = 0; i < stm->out_count; i++) out_is(v, stm, i, type);
 }
 
-static void verify_same(Verifier *v, const CoreStm *stm) {  // COPY, TRACE
+static void verify_same(Verifier *v, const CoreStm *stm) { // COPY, TRACE
     if (!counts(v, stm, 1, 1, 0, 0)) return;
     if (stm->op == OP_COPY) array_is(v, stm, 0);
     out_is(v, stm, 0, type_of(v, stm->args[0]));
@@ -333,13 +340,14 @@ static void verify_filter(Verifier *v, const CoreStm *stm) {
     }
 }
 
-// ---- second order -------------------------------------------------------------------------------
+// ---- second order -------------------------------------------------------------------
 
 // Results of `outer` dimensions around those of the body's results, whose sizes are the
 // last args.
-static void verify_rows(Verifier *v, const CoreStm *stm, uint32_t leading, unsigned outer,
-                        const Types *params) {
-    if (!want(v, stm->body_count == 1, "it has %u bodies, not 1", stm->body_count)) return;
+static void verify_rows(Verifier *v, const CoreStm *stm, uint32_t leading,
+                        unsigned outer, const Types *params) {
+    if (!want(v, stm->body_count == 1, "it has %u bodies, not 1", stm->body_count))
+        return;
     Types rows = {0};
     uint32_t sizes = 0;
     for (uint32_t i = 0; i < stm->out_count; i++) {
@@ -368,8 +376,8 @@ static void verify_generate(Verifier *v, const CoreStm *stm) {
 }
 
 // The types of the rows of the first `count` args; false if one is no array.
-static bool add_row_types(Verifier *v, const CoreStm *stm, uint32_t first, uint32_t count,
-                          Types *types) {
+static bool add_row_types(Verifier *v, const CoreStm *stm, uint32_t first,
+                          uint32_t count, Types *types) {
     for (uint32_t i = first; i < first + count; i++) {
         if (!array_is(v, stm, i)) return false;
         CoreType type = type_of(v, stm->args[i]);
@@ -387,7 +395,7 @@ static void verify_map(Verifier *v, const CoreStm *stm) {
     verify_rows(v, stm, (uint32_t)stm->attrs[0], 1, &params);
 }
 
-static void verify_fold(Verifier *v, const CoreStm *stm) {  // REDUCE, SCAN
+static void verify_fold(Verifier *v, const CoreStm *stm) { // REDUCE, SCAN
     unsigned outer = stm->op == OP_SCAN;
     uint32_t most_attrs = stm->op == OP_SCAN ? 1 : 2;
     uint32_t outs = stm->out_count, bodies = stm->body_count;
@@ -413,7 +421,8 @@ static void verify_fold(Verifier *v, const CoreStm *stm) {  // REDUCE, SCAN
     body_is(v, stm, 0, &twice, &state);
     if (bodies > 1) body_is(v, stm, 1, &rows, &state);
     if (bodies > 2) body_is(v, stm, 2, &acc, &state);
-    if (bodies > 1 || !want(v, arrays == outs, "without a second body it needs one array "
+    if (bodies > 1 || !want(v, arrays == outs,
+                            "without a second body it needs one array "
                             "per result"))
         return;
     for (uint32_t i = 0; i < arrays; i++)
@@ -432,7 +441,8 @@ static void verify_hist(Verifier *v, const CoreStm *stm) {
     args_are(v, stm, 2 * outs, indices, (CoreType){SCALAR_I64, 1});
     for (uint32_t i = 0; i < outs; i++) {
         CoreType dest = type_of(v, stm->args[i]);
-        if (!want(v, dest.rank >= indices, "it has more indices than dimensions")) return;
+        if (!want(v, dest.rank >= indices, "it has more indices than dimensions"))
+            return;
         CoreType row = with_rank(dest, dest.rank - indices);
         add_type(v, &state, row);
         out_is(v, stm, i, dest);
@@ -443,7 +453,7 @@ static void verify_hist(Verifier *v, const CoreStm *stm) {
     body_is(v, stm, 0, &twice, &state);
 }
 
-// ---- stamps -------------------------------------------------------------------------------------
+// ---- stamps -------------------------------------------------------------------------
 
 static void verify_stamp(Verifier *v, const CoreStm *stm) {
     CoreStamp stamp = (CoreStamp)stm->stamp;
@@ -495,23 +505,56 @@ static void verify_args(Verifier *v, const CoreStm *stm) {
     case OP_REVERSE: verify_reverse(v, stm); return;
     case OP_CONCAT: verify_concat(v, stm); return;
     case OP_SPLIT: verify_split(v, stm); return;
-    case OP_COPY: case OP_TRACE: verify_same(v, stm); return;
+    case OP_COPY:
+    case OP_TRACE: verify_same(v, stm); return;
     case OP_UPDATE: verify_update(v, stm); return;
     case OP_SCATTER: verify_scatter(v, stm); return;
     case OP_FILTER: verify_filter(v, stm); return;
     case OP_GENERATE: verify_generate(v, stm); return;
     case OP_MAP: verify_map(v, stm); return;
-    case OP_REDUCE: case OP_SCAN: verify_fold(v, stm); return;
+    case OP_REDUCE:
+    case OP_SCAN: verify_fold(v, stm); return;
     case OP_HIST: verify_hist(v, stm); return;
-    case OP_ADD: case OP_SUB: case OP_MUL: case OP_DIV: case OP_MOD: case OP_QUOT:
-    case OP_REM: case OP_POW: case OP_MIN: case OP_MAX: case OP_MULHI: case OP_FMA:
-    case OP_AND: case OP_OR: case OP_XOR: case OP_SHL: case OP_SHR: case OP_LSHR:
-    case OP_NOT: case OP_POPC: case OP_CLZ: case OP_CTZ: case OP_EQ: case OP_NE:
-    case OP_LT: case OP_LE: case OP_NEG: case OP_ABS: case OP_SGN: case OP_SQRT:
-    case OP_FLOOR: case OP_CEIL: case OP_TRUNC: case OP_ROUND: case OP_ISNAN:
-    case OP_ISINF: case OP_NEXT: case OP_TO_BITS: case OP_FROM_BITS: case OP_CONV:
-        verify_scalar(v, stm);
-        return;
+    case OP_ADD:
+    case OP_SUB:
+    case OP_MUL:
+    case OP_DIV:
+    case OP_MOD:
+    case OP_QUOT:
+    case OP_REM:
+    case OP_POW:
+    case OP_MIN:
+    case OP_MAX:
+    case OP_MULHI:
+    case OP_FMA:
+    case OP_AND:
+    case OP_OR:
+    case OP_XOR:
+    case OP_SHL:
+    case OP_SHR:
+    case OP_LSHR:
+    case OP_NOT:
+    case OP_POPC:
+    case OP_CLZ:
+    case OP_CTZ:
+    case OP_EQ:
+    case OP_NE:
+    case OP_LT:
+    case OP_LE:
+    case OP_NEG:
+    case OP_ABS:
+    case OP_SGN:
+    case OP_SQRT:
+    case OP_FLOOR:
+    case OP_CEIL:
+    case OP_TRUNC:
+    case OP_ROUND:
+    case OP_ISNAN:
+    case OP_ISINF:
+    case OP_NEXT:
+    case OP_TO_BITS:
+    case OP_FROM_BITS:
+    case OP_CONV: verify_scalar(v, stm); return;
     case OP_COUNT: return;
     }
 }

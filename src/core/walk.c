@@ -16,13 +16,13 @@ void core_walk(const CoreBody *body, void (*visit)(void *data, const CoreStm *st
     }
 }
 
-// ---- copying --------------------------------------------------------------------------
+// ---- copying ------------------------------------------------------------------------
 
 typedef struct Cloner {
     CoreProgram *program;
-    Map *map;        // CoreRef -> CoreRef
-    Map places;      // CoreLoc -> CoreLoc, so that each place is rewritten once
-    CoreLoc caller;  // 0: places stay as they are
+    Map *map;       // CoreRef -> CoreRef
+    Map places;     // CoreLoc -> CoreLoc, so that each place is rewritten once
+    CoreLoc caller; // 0: places stay as they are
 } Cloner;
 
 // The place with `caller` hung on the end of its chain of calls.
@@ -32,8 +32,8 @@ static CoreLoc clone_place(Cloner *c, CoreLoc loc) {
     uint64_t known;
     if (map_get(&c->places, loc, &known)) return (CoreLoc)known;
     CorePlace place = c->program->places.data[loc];
-    CoreLoc made =
-        core_place(c->program, place.span, place.function, clone_place(c, place.caller));
+    CoreLoc made = core_place(c->program, place.span, place.function,
+                              clone_place(c, place.caller));
     map_set(&c->places, loc, made);
     return made;
 }
@@ -90,12 +90,12 @@ CoreBody *core_clone(CoreProgram *p, const CoreBody *body, Map *map, CoreLoc cal
     return clone_body(&cloner, body);
 }
 
-// ---- free values ------------------------------------------------------------------------
+// ---- free values --------------------------------------------------------------------
 
 typedef struct Finder {
     const CoreProgram *program;
     Arena *arena;
-    Map seen;  // bound inside, or found already
+    Map seen; // bound inside, or found already
     CoreRefs *refs;
 } Finder;
 
@@ -108,12 +108,14 @@ static void find_use(Finder *f, CoreRef ref) {
 }
 
 static void find_in_body(Finder *f, const CoreBody *body) {
-    for (uint32_t i = 0; i < body->param_count; i++) map_set(&f->seen, body->params[i], 1);
+    for (uint32_t i = 0; i < body->param_count; i++)
+        map_set(&f->seen, body->params[i], 1);
     for (uint32_t i = 0; i < body->stms.len; i++) {
         const CoreStm *stm = body->stms.data[i];
         for (uint32_t j = 0; j < stm->arg_count; j++) find_use(f, stm->args[j]);
         for (uint32_t j = 0; j < stm->body_count; j++) find_in_body(f, stm->bodies[j]);
-        for (uint32_t j = 0; j < stm->out_count; j++) map_set(&f->seen, stm->outs[j], 1);
+        for (uint32_t j = 0; j < stm->out_count; j++)
+            map_set(&f->seen, stm->outs[j], 1);
     }
     for (uint32_t i = 0; i < body->result_count; i++) find_use(f, body->results[i]);
 }

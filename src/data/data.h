@@ -16,10 +16,10 @@
 enum { DATA_MOST_RANK = 32 };
 
 typedef enum DataKind {
-    DATA_LEAF,    // a scalar or an array of scalars: leaf `leaf`
-    DATA_ARRAY,   // an array of records or sums: `rank` dimensions in front of `inner`
-    DATA_RECORD,  // tuples too; one without fields is carried by a bool, leaf `leaf`
-    DATA_SUM      // leaf `leaf` holds the number of the constructor
+    DATA_LEAF,   // a scalar or an array of scalars: leaf `leaf`
+    DATA_ARRAY,  // an array of records or sums: `rank` dimensions in front of `inner`
+    DATA_RECORD, // tuples too; one without fields is carried by a bool, leaf `leaf`
+    DATA_SUM     // leaf `leaf` holds the number of the constructor
 } DataKind;
 
 typedef struct DataType DataType;
@@ -40,36 +40,37 @@ typedef struct DataCtor {
 // may share leaves.
 struct DataType {
     DataKind kind;
-    bool is_tuple;       // RECORD: written (a, b)
-    ScalarType elem;     // LEAF
-    uint32_t rank;       // LEAF, ARRAY
-    uint32_t leaf;       // LEAF, SUM, empty RECORD
+    bool is_tuple;   // RECORD: written (a, b)
+    ScalarType elem; // LEAF
+    uint32_t rank;   // LEAF, ARRAY
+    uint32_t leaf;   // LEAF, SUM, empty RECORD
     const DataType *inner;
     const DataField *fields;
     const DataCtor *ctors;
-    uint32_t count;      // of fields or constructors
+    uint32_t count; // of fields or constructors
 };
 
-// ---- reading --------------------------------------------------------------------------
+// ---- reading ------------------------------------------------------------------------
 
-// A position in a text (or in binary data) from which values are read one after another.
-// Text and binary values may be mixed: a binary one starts with the bytes 'b', 2.
+// A position in a text (or in binary data) from which values are read one after
+// another. Text and binary values may be mixed: a binary one starts with the bytes
+// 'b', 2.
 typedef struct DataReader {
-    Str bytes;     // borrowed
+    Str bytes; // borrowed
     size_t at;
     RtHeap *heap;
-    Arena *arena;  // for messages and scratch
+    Arena *arena; // for messages and scratch
     // Once something failed:
-    size_t error_at;      // offset of the offending text
-    uint32_t error_line;  // counted from 1; 0 within binary data
+    size_t error_at;     // offset of the offending text
+    uint32_t error_line; // counted from 1; 0 within binary data
     uint32_t error_column;
-    Str error;            // what was found and what was expected
+    Str error; // what was found and what was expected
 } DataReader;
 
 DataReader data_reader(Str bytes, RtHeap *heap, Arena *arena);
 // Reads the next value. leaves[i] gets the element type and the total rank of leaf i
-// beforehand and, on STATUS_OK, the value (an owned reference). STATUS_VALUE: see error.
-// A record outside an array may also be given as its fields one after another.
+// beforehand and, on STATUS_OK, the value (an owned reference). STATUS_VALUE: see
+// error. A record outside an array may also be given as its fields one after another.
 Status data_read(DataReader *reader, const DataType *type, RtValue *leaves,
                  uint32_t leaf_count);
 // Skips white space and comments and tells whether nothing follows.
@@ -78,13 +79,13 @@ bool data_at_end(DataReader *reader);
 void data_fail(DataReader *reader, size_t at, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-// ---- writing --------------------------------------------------------------------------
+// ---- writing ------------------------------------------------------------------------
 
 // Where printed bytes go. Set write and data, leave the rest 0, and flush at the end.
 typedef struct DataSink {
-    bool (*write)(void *data, const char *bytes, size_t len);  // false: failed
+    bool (*write)(void *data, const char *bytes, size_t len); // false: failed
     void *data;
-    bool has_failed;  // nothing more is written then
+    bool has_failed; // nothing more is written then
     size_t len;
     char buffer[4096];
 } DataSink;

@@ -12,9 +12,9 @@
 typedef unsigned __int128 Wide;
 
 typedef struct Format {
-    int precision;  // bits of the mantissa with the implied one
-    int least;      // exponent of the least normal number
-    int greatest;   // exponent of the greatest
+    int precision; // bits of the mantissa with the implied one
+    int least;     // exponent of the least normal number
+    int greatest;  // exponent of the greatest
 } Format;
 
 static Format format_of(ScalarType type) {
@@ -46,12 +46,12 @@ bool float_is_inf(ScalarType type, uint64_t bits) {
     return (bits & ~float_sign(type)) == float_inf(type);
 }
 
-// ---- whole numbers of many words ------------------------------------------------------
+// ---- whole numbers of many words ----------------------------------------------------
 
-enum { BIG_WORDS = 80 };  // 5120 bits: the largest divisor, 10^1201, and a quotient
+enum { BIG_WORDS = 80 }; // 5120 bits: the largest divisor, 10^1201, and a quotient
 
 typedef struct Big {
-    int len;  // words in use; the highest is not 0
+    int len; // words in use; the highest is not 0
     uint64_t words[BIG_WORDS];
 } Big;
 
@@ -103,7 +103,7 @@ static int big_compare(const Big *a, const Big *b) {
     return 0;
 }
 
-static void big_subtract(Big *a, const Big *b) {  // a >= b
+static void big_subtract(Big *a, const Big *b) { // a >= b
     uint64_t borrow = 0;
     for (int i = 0; i < a->len; i++) {
         Wide take = (Wide)(i < b->len ? b->words[i] : 0) + borrow;
@@ -124,7 +124,7 @@ static void big_add(Big *a, const Big *b) {
     }
 }
 
-// ---- reading --------------------------------------------------------------------------
+// ---- reading ------------------------------------------------------------------------
 
 uint64_t float_from_binary(ScalarType type, uint64_t mantissa, int64_t exponent,
                            bool is_more) {
@@ -179,14 +179,16 @@ uint64_t float_from_decimal(ScalarType type, const char *digits, size_t count,
     while (count > 0 && digits[0] == '0') digits++, count--;
     while (count > 0 && digits[count - 1] == '0' && !is_more) count--, exponent++;
     if (count == 0) return 0;
-    int64_t magnitude = exponent > INT32_MAX ? INT32_MAX
-                        : exponent < -INT32_MAX ? -INT32_MAX : exponent;
-    magnitude += (int64_t)count;  // the number lies below 10^magnitude
+    int64_t magnitude = exponent > INT32_MAX    ? INT32_MAX
+                        : exponent < -INT32_MAX ? -INT32_MAX
+                                                : exponent;
+    magnitude += (int64_t)count; // the number lies below 10^magnitude
     if (magnitude > 310) return float_inf(type);
     if (magnitude < -400) return 0;
     if (count <= 19 && !is_more && exponent >= -19 && exponent <= 19) {
         uint64_t number = 0, power = 1;
-        for (size_t i = 0; i < count; i++) number = number * 10 + (uint64_t)(digits[i] - '0');
+        for (size_t i = 0; i < count; i++)
+            number = number * 10 + (uint64_t)(digits[i] - '0');
         for (int64_t i = exponent < 0 ? -exponent : exponent; i > 0; i--) power *= 10;
         int shift = 0;
         Wide wide = number, rest = 0;
@@ -198,10 +200,11 @@ uint64_t float_from_decimal(ScalarType type, const char *digits, size_t count,
             rest = wide % power;
             wide /= power;
         }
-        int excess = 0;  // keep the top 64 bits
+        int excess = 0; // keep the top 64 bits
         if (wide >> 64 != 0) excess = 64 - __builtin_clzll((uint64_t)(wide >> 64));
         bool is_cut = rest != 0 || (wide & (((Wide)1 << excess) - 1)) != 0;
-        return float_from_binary(type, (uint64_t)(wide >> excess), excess - shift, is_cut);
+        return float_from_binary(type, (uint64_t)(wide >> excess), excess - shift,
+                                 is_cut);
     }
     Big number, divisor;
     big_set(&number, 0);
@@ -210,7 +213,7 @@ uint64_t float_from_decimal(ScalarType type, const char *digits, size_t count,
         if (number.len == 0) big_set(&number, digit);
         else big_mul_add(&number, 10, digit);
     }
-    if (is_more) {  // any further digit will do
+    if (is_more) { // any further digit will do
         big_mul_add(&number, 10, 1);
         exponent--;
     }
@@ -220,76 +223,102 @@ uint64_t float_from_decimal(ScalarType type, const char *digits, size_t count,
     return divide_and_round(type, &number, &divisor);
 }
 
-// ---- printing -------------------------------------------------------------------------
+// ---- printing -----------------------------------------------------------------------
 
-// Writes the shortest digits of mantissa * 2^exponent; returns their number. The value
-// is then 0.DIGITS * 10^*point_out.
-static int shortest_digits(Format f, uint64_t mantissa, int exponent, bool is_lowest,
-                           char digits[20], int *point_out) {
-    // value = rest / unit; below and above are half the gaps to the neighbours.
+// The digits of a number, 0.DIGITS * 10^point, as they come.
+typedef struct Digits {
+    char text[20];
+    int count, point;
+} Digits;
+
+// A number between its neighbours: value = rest / unit; below and above are half the
+// gaps, in the same unit. At a power of two the gap below is half as wide.
+typedef struct Gap {
+    int uneven;   // 1: the gap below is the narrow one
+    bool is_even; // ties go to even: then the ends of the interval belong to it
+    int guess;    // the point, or less
+} Gap;
+
+static Gap gap_of(Format f, uint64_t mantissa, int exponent, bool is_lowest) {
+    int leading = exponent + 63 - __builtin_clzll(mantissa);
+    return (Gap){
+        .uneven = mantissa == (uint64_t)1 << (f.precision - 1) && !is_lowest,
+        .is_even = (mantissa & 1) == 0,
+        .guess = (int)(((int64_t)leading * 1233) >> 12), // log10(2) > 1233/4096
+    };
+}
+
+static Wide wide_pow10(int power) {
+    Wide result = 1;
+    for (; power > 0; power--) result *= 10;
+    return result;
+}
+
+// For exponents from -115 to 56, where all numbers stay below 2^128 / 10.
+static void few_digits(Gap gap, uint64_t mantissa, int exponent, Digits *out) {
+    int up = exponent > 0 ? exponent : 0, down = exponent < 0 ? -exponent : 0;
+    Wide rest = (Wide)mantissa << (1 + gap.uneven + up);
+    Wide unit = (Wide)1 << (1 + gap.uneven + down);
+    Wide above = (Wide)1 << (gap.uneven + up), below = (Wide)1 << up;
+    out->point = gap.guess;
+    if (gap.guess > 0) unit *= wide_pow10(gap.guess);
+    Wide scale = gap.guess < 0 ? wide_pow10(-gap.guess) : 1;
+    rest *= scale, above *= scale, below *= scale;
+    for (; rest + above + gap.is_even > unit; out->point++) unit *= 10;
+    for (out->count = 0;;) {
+        int digit = 0;
+        rest *= 10, above *= 10, below *= 10;
+        for (; rest >= unit; digit++) rest -= unit;
+        bool is_low = rest < below + gap.is_even;
+        bool is_high = rest + above + gap.is_even > unit;
+        if (is_low && is_high) is_high = rest * 2 >= unit;
+        out->text[out->count++] = (char)('0' + digit + is_high);
+        if (is_low || is_high) return;
+    }
+}
+
+// Whether a + b is beyond the limit, or just there and the end belongs.
+static bool reaches(const Big *a, const Big *b, const Big *limit, bool is_even) {
+    Big sum;
+    sum.len = a->len;
+    memcpy(sum.words, a->words, (size_t)a->len * sizeof a->words[0]);
+    big_add(&sum, b);
+    int order = big_compare(&sum, limit);
+    return order > 0 || (order == 0 && is_even);
+}
+
+// The same for any exponent.
+static void many_digits(Gap gap, uint64_t mantissa, int exponent, Digits *out) {
+    int up = exponent > 0 ? exponent : 0, down = exponent < 0 ? -exponent : 0;
     Big rest, unit, below, above;
-    // At a power of two the gap below is half as wide.
-    int uneven = mantissa == (uint64_t)1 << (f.precision - 1) && !is_lowest;
     big_set(&rest, mantissa);
     big_set(&unit, 1);
     big_set(&below, 1);
     big_set(&above, 1);
-    big_shift(&rest, 1 + uneven + (exponent > 0 ? exponent : 0));
-    big_shift(&unit, 1 + uneven + (exponent < 0 ? -exponent : 0));
-    big_shift(&above, uneven + (exponent > 0 ? exponent : 0));
-    big_shift(&below, exponent > 0 ? exponent : 0);
-    bool is_even = (mantissa & 1) == 0;  // ties go to even: then the ends belong too
-
-    int leading = exponent + 63 - __builtin_clzll(mantissa);
-    int point = (int)(((int64_t)leading * 1233) >> 12);  // log10(2) = 1233/4096, low
-    if (point > 0) {
-        big_mul_pow10(&unit, point);
-    } else if (point < 0) {
-        big_mul_pow10(&rest, -point);
-        big_mul_pow10(&below, -point);
-        big_mul_pow10(&above, -point);
-    }
-    for (;;) {  // raise the estimate until rest + above is less than unit
-        Big sum = {.len = 0};
-        sum.len = rest.len;
-        memcpy(sum.words, rest.words, (size_t)rest.len * sizeof rest.words[0]);
-        big_add(&sum, &above);
-        int order = big_compare(&sum, &unit);
-        if (order < 0 || (order == 0 && !is_even)) break;
+    big_shift(&rest, 1 + gap.uneven + up);
+    big_shift(&unit, 1 + gap.uneven + down);
+    big_shift(&above, gap.uneven + up);
+    big_shift(&below, up);
+    out->point = gap.guess;
+    if (gap.guess > 0) big_mul_pow10(&unit, gap.guess);
+    Big *scaled[] = {&rest, &below, &above};
+    for (int i = 0; i < 3; i++)
+        big_mul_pow10(scaled[i], gap.guess < 0 ? -gap.guess : 0);
+    for (; reaches(&rest, &above, &unit, gap.is_even); out->point++)
         big_mul_add(&unit, 10, 0);
-        point++;
-    }
-    int count = 0;
-    for (;;) {
-        big_mul_add(&rest, 10, 0);
-        big_mul_add(&below, 10, 0);
-        big_mul_add(&above, 10, 0);
+    for (out->count = 0;;) {
         int digit = 0;
-        while (big_compare(&rest, &unit) >= 0) {
-            big_subtract(&rest, &unit);
-            digit++;
-        }
-        int low_order = big_compare(&rest, &below);
-        bool is_low = low_order < 0 || (low_order == 0 && is_even);
-        Big sum;
-        sum.len = rest.len;
-        memcpy(sum.words, rest.words, (size_t)rest.len * sizeof rest.words[0]);
-        big_add(&sum, &above);
-        int high_order = big_compare(&sum, &unit);
-        bool is_high = high_order > 0 || (high_order == 0 && is_even);
-        if (!is_low && !is_high) {
-            digits[count++] = (char)('0' + digit);
-            continue;
-        }
+        for (int i = 0; i < 3; i++) big_mul_add(scaled[i], 10, 0);
+        for (; big_compare(&rest, &unit) >= 0; digit++) big_subtract(&rest, &unit);
+        bool is_low = big_compare(&rest, &below) < gap.is_even;
+        bool is_high = reaches(&rest, &above, &unit, gap.is_even);
         if (is_low && is_high) {
             big_shift(&rest, 1);
             is_high = big_compare(&rest, &unit) >= 0;
         }
-        digits[count++] = (char)('0' + digit + is_high);
-        break;
+        out->text[out->count++] = (char)('0' + digit + is_high);
+        if (is_low || is_high) return;
     }
-    *point_out = point;
-    return count;
 }
 
 static size_t put_number(char *out, int number) {
@@ -317,10 +346,13 @@ size_t float_print(ScalarType type, uint64_t bits, char out[FLOAT_TEXT]) {
     int biased = (int)(bits >> (f.precision - 1));
     if (biased != 0) mantissa |= (uint64_t)1 << (f.precision - 1);
     int exponent = (biased == 0 ? 1 : biased) - f.greatest - (f.precision - 1);
-    char digits[20];
-    int point;
-    int count = shortest_digits(f, mantissa, exponent, biased <= 1, digits, &point);
-    if (point < -4 || point > 16) {  // 1e-6, 1.5e17
+    Gap gap = gap_of(f, mantissa, exponent, biased <= 1);
+    Digits found;
+    if (exponent >= -115 && exponent <= 56) few_digits(gap, mantissa, exponent, &found);
+    else many_digits(gap, mantissa, exponent, &found);
+    char *digits = found.text;
+    int count = found.count, point = found.point;
+    if (point < -4 || point > 16) { // 1e-6, 1.5e17
         out[at++] = digits[0];
         if (count > 1) out[at++] = '.';
         memcpy(out + at, digits + 1, (size_t)(count - 1));
@@ -328,7 +360,7 @@ size_t float_print(ScalarType type, uint64_t bits, char out[FLOAT_TEXT]) {
         out[at++] = 'e';
         return at + put_number(out + at, point - 1);
     }
-    if (point > count) {  // a whole number: its own digits are as short as zeros
+    if (point > count) { // a whole number: its own digits are as short as zeros
         uint64_t whole = exponent >= 0 ? mantissa << exponent : mantissa >> -exponent;
         count = point;
         for (int i = count; i-- > 0; whole /= 10) digits[i] = (char)('0' + whole % 10);

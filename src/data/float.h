@@ -10,8 +10,8 @@
 #include "abi/scalar.h"
 
 enum {
-    FLOAT_DIGITS = 800,  // decimal digits that can matter (f64 needs 767), with reserve
-    FLOAT_TEXT = 32      // bytes that hold any number printed
+    FLOAT_DIGITS = 800, // decimal digits that can matter (f64 needs 767), with reserve
+    FLOAT_TEXT = 32     // bytes that hold any number printed
 };
 
 // The bits of digits * 10^exponent (digits: count characters '0'..'9', at most
@@ -28,8 +28,8 @@ size_t float_print(ScalarType type, uint64_t bits, char out[FLOAT_TEXT]);
 
 bool float_is_nan(ScalarType type, uint64_t bits);
 bool float_is_inf(ScalarType type, uint64_t bits);
-uint64_t float_nan(ScalarType type);  // the canonical one
+uint64_t float_nan(ScalarType type); // the canonical one
 uint64_t float_inf(ScalarType type);
-uint64_t float_sign(ScalarType type);  // the sign bit
+uint64_t float_sign(ScalarType type); // the sign bit
 
 #endif

@@ -10,15 +10,15 @@
 
 // A number as written, before its type has had a say.
 typedef struct Number {
-    size_t start;       // of the text, sign included
+    size_t start; // of the text, sign included
     bool is_negative;
-    bool is_decimal_form;  // base 10: digits and exponent hold; else mantissa, exponent
-    bool is_float_form;    // has a point or an exponent
-    bool is_too_big;    // as an integer: beyond 2^64 - 1
-    bool is_more;       // nonzero digits were cut off
-    uint64_t whole;     // the value, for integers
-    uint64_t mantissa;  // bases 2 and 16: value = mantissa * 2^exponent
-    int64_t exponent;   // base 10: value = digits * 10^exponent
+    bool is_decimal_form; // base 10: digits and exponent hold; else mantissa, exponent
+    bool is_float_form;   // has a point or an exponent
+    bool is_too_big;      // as an integer: beyond 2^64 - 1
+    bool is_more;         // nonzero digits were cut off
+    uint64_t whole;       // the value, for integers
+    uint64_t mantissa;    // bases 2 and 16: value = mantissa * 2^exponent
+    int64_t exponent;     // base 10: value = digits * 10^exponent
     size_t count;
     char digits[FLOAT_DIGITS];
 } Number;
@@ -32,8 +32,8 @@ static bool is_digit(char c) {
 }
 
 bool data_is_word(char c) {
-    return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' ||
-           c == '.' || (unsigned char)c >= 0x80;
+    return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+           c == '_' || c == '.' || (unsigned char)c >= 0x80;
 }
 
 static int digit_value(char c) {
@@ -50,8 +50,8 @@ static const char *article(ScalarType type) {
 
 static Status fail_expected(DataReader *r, size_t at, ScalarType type) {
     Str found = data_excerpt(r, at);
-    data_fail(r, at, "expected %s %s, found %.*s", article(type), scalar_info[type].name,
-              STR_ARG(found));
+    data_fail(r, at, "expected %s %s, found %.*s", article(type),
+              scalar_info[type].name, STR_ARG(found));
     return STATUS_VALUE;
 }
 
@@ -119,7 +119,7 @@ static bool take_number(DataReader *r, Number *n) {
         take_digits(r, base, n, true);
         n->is_float_form = true;
     } else if (base == 10 && peek(r, 0) == '.' && !data_is_word(peek(r, 1))) {
-        r->at++;  // 1.
+        r->at++; // 1.
         n->is_float_form = true;
     }
     if (base == 10) return take_exponent(r, 'e', n);
@@ -127,9 +127,10 @@ static bool take_number(DataReader *r, Number *n) {
 }
 
 static Status to_float(const Number *n, ScalarType type, uint64_t *bits_out) {
-    uint64_t bits = n->is_decimal_form
-        ? float_from_decimal(type, n->digits, n->count, n->exponent, n->is_more)
-        : float_from_binary(type, n->mantissa, n->exponent, n->is_more);
+    uint64_t bits =
+        n->is_decimal_form
+            ? float_from_decimal(type, n->digits, n->count, n->exponent, n->is_more)
+            : float_from_binary(type, n->mantissa, n->exponent, n->is_more);
     *bits_out = bits | (n->is_negative ? float_sign(type) : 0);
     return STATUS_OK;
 }
@@ -149,8 +150,8 @@ static Status to_int(DataReader *r, const Number *n, ScalarType type,
     uint64_t limit = is_signed && n->is_decimal_form ? most / 2 : most;
     if (n->is_negative) limit = is_signed ? most / 2 + 1 : 0;
     if (n->is_too_big || n->whole > limit) {
-        data_fail(r, n->start, "%.*s does not fit in %s %s", STR_ARG(found), article(type),
-                  scalar_info[type].name);
+        data_fail(r, n->start, "%.*s does not fit in %s %s", STR_ARG(found),
+                  article(type), scalar_info[type].name);
         return STATUS_VALUE;
     }
     *bits_out = (n->is_negative ? 0 - n->whole : n->whole) & most;
@@ -170,7 +171,8 @@ static Status read_word(DataReader *r, ScalarType type, size_t start, bool is_ne
     Str word = take_word(r);
     if (type == SCALAR_BOOL && !is_negative) {
         bool is_true = str_eq(word, STR("true"));
-        if (!is_true && !str_eq(word, STR("false"))) return fail_expected(r, start, type);
+        if (!is_true && !str_eq(word, STR("false")))
+            return fail_expected(r, start, type);
         *bits_out = is_true;
         return STATUS_OK;
     }
@@ -191,7 +193,8 @@ static bool read_short_int(DataReader *r, ScalarType type, uint64_t *bits_out) {
     const char *p = r->bytes.ptr + r->at, *end = r->bytes.ptr + r->bytes.len;
     uint64_t value = 0;
     const char *q = p;
-    while (q < end && q < p + 18 && is_digit(*q)) value = value * 10 + (uint64_t)(*q++ - '0');
+    while (q < end && q < p + 18 && is_digit(*q))
+        value = value * 10 + (uint64_t)(*q++ - '0');
     if (q == p || q == end || data_is_word(*q)) return false;
     unsigned width = scalar_info[type].bytes * 8u;
     if (value > UINT64_MAX >> (64 - width) >> scalar_is_signed(type)) return false;
@@ -207,7 +210,8 @@ Status data_read_scalar(DataReader *r, ScalarType type, uint64_t *bits_out) {
     if (is_negative) r->at++;
     char first = peek(r, 0);
     if (!is_digit(first)) {
-        if (data_is_word(first)) return read_word(r, type, start, is_negative, bits_out);
+        if (data_is_word(first))
+            return read_word(r, type, start, is_negative, bits_out);
         return fail_expected(r, start, type);
     }
     Number n;
@@ -222,8 +226,8 @@ Status data_read_scalar(DataReader *r, ScalarType type, uint64_t *bits_out) {
     if (data_is_word(peek(r, 0))) {
         Str suffix = take_word(r), found = data_excerpt(r, start);
         ScalarType written;
-        if (!scalar_by_name(suffix.ptr, suffix.len, &written) || written == SCALAR_BOOL ||
-            (n.is_float_form && !scalar_is_float(written))) {
+        if (!scalar_by_name(suffix.ptr, suffix.len, &written) ||
+            written == SCALAR_BOOL || (n.is_float_form && !scalar_is_float(written))) {
             data_fail(r, start, "malformed number %.*s", STR_ARG(found));
             return STATUS_VALUE;
         }

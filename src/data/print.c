@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Values to text and to Futhark's binary format. Arrays may be strided views; they are
-// walked by index. Neighbours: float.c prints the numbers, read.c reads them back.
+// Values to text. Arrays may be strided views; they are walked by index. Neighbours:
+// float.c prints the numbers, read.c reads them back.
 #include <string.h>
 
 #include "data/data.h"
@@ -28,7 +28,7 @@ static void put_text(DataSink *sink, const char *text) {
     data_put(sink, text, strlen(text));
 }
 
-// ---- scalars --------------------------------------------------------------------------
+// ---- scalars ------------------------------------------------------------------------
 
 static int64_t sign_extend(uint64_t bits, unsigned bytes) {
     unsigned gone = 64 - bytes * 8;
@@ -55,7 +55,8 @@ size_t data_scalar_text(ScalarType type, uint64_t bits, char out[DATA_SCALAR_TEX
         return at;
     case CLASS_SIGNED: {
         int64_t value = sign_extend(bits, info->bytes);
-        at = put_decimal(out, value < 0, value < 0 ? 0 - (uint64_t)value : (uint64_t)value);
+        at = put_decimal(out, value < 0,
+                         value < 0 ? 0 - (uint64_t)value : (uint64_t)value);
         break;
     }
     case CLASS_UNSIGNED: at = put_decimal(out, false, bits); break;
@@ -79,7 +80,7 @@ void data_print_scalar(DataSink *sink, ScalarType type, uint64_t bits) {
     data_put(sink, text, data_scalar_text(type, bits, text));
 }
 
-// ---- text -----------------------------------------------------------------------------
+// ---- text ---------------------------------------------------------------------------
 
 static uint64_t load_leaf(const RtValue *leaf, const int64_t *index) {
     if (leaf->rank == 0) return leaf->bits;
@@ -174,7 +175,7 @@ static void print_record(DataSink *sink, const DataType *type, const RtValue *le
 static void print_sum(DataSink *sink, const DataType *type, const RtValue *leaves,
                       int64_t *index, uint32_t depth, bool is_argument) {
     uint64_t tag = load_leaf(&leaves[type->leaf], index);
-    if (tag >= type->count) tag = 0;  // cannot be
+    if (tag >= type->count) tag = 0; // cannot be
     const DataCtor *ctor = &type->ctors[tag];
     bool is_wrapped = is_argument && ctor->count > 0;
     if (is_wrapped) data_put(sink, "(", 1);
@@ -200,61 +201,4 @@ static void print_value(DataSink *sink, const DataType *type, const RtValue *lea
 void data_print(DataSink *sink, const DataType *type, const RtValue *leaves) {
     int64_t index[DATA_MOST_RANK] = {0};
     print_value(sink, type, leaves, index, 0, false);
-}
-
-// ---- binary ---------------------------------------------------------------------------
-
-_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
-               "the binary format is little-endian and is copied as it stands");
-
-static void put_element(DataSink *sink, ScalarType elem, uint64_t bits) {
-    if (scalar_is_float(elem) && float_is_nan(elem, bits)) bits = float_nan(elem);
-    data_put(sink, (const char *)&bits, scalar_info[elem].bytes);
-}
-
-static void put_elements(DataSink *sink, const RtArray *a, uint32_t depth,
-                         const char *data) {
-    int64_t step = a->strides[depth] * (int64_t)scalar_info[a->elem].bytes;
-    bool is_last = depth + 1 == a->rank;
-    for (int64_t i = 0; i < a->shape[depth] && !sink->has_failed; i++) {
-        if (is_last) put_element(sink, a->elem, rt_load(a->elem, data + i * step));
-        else put_elements(sink, a, depth + 1, data + i * step);
-    }
-}
-
-static void write_leaf(DataSink *sink, const RtValue *leaf) {
-    char header[3] = {'b', 2, (char)leaf->rank};
-    data_put(sink, header, 3);
-    data_put(sink, scalar_info[leaf->elem].binary_name, 4);
-    if (leaf->rank == 0) {
-        put_element(sink, leaf->elem, leaf->bits);
-        return;
-    }
-    const RtArray *a = leaf->array;
-    for (uint32_t d = 0; d < a->rank; d++)
-        data_put(sink, (const char *)&a->shape[d], sizeof a->shape[d]);
-    bool is_empty = false;
-    for (uint32_t d = 0; d < a->rank; d++) is_empty |= a->shape[d] == 0;
-    if (!is_empty) put_elements(sink, a, 0, a->data);
-}
-
-static bool has_binary_form(const DataType *type) {
-    if (type->kind == DATA_LEAF) return true;
-    if (type->kind != DATA_RECORD || type->count == 0) return false;
-    for (uint32_t i = 0; i < type->count; i++)
-        if (!has_binary_form(type->fields[i].type)) return false;
-    return true;
-}
-
-static void write_value(DataSink *sink, const DataType *type, const RtValue *leaves) {
-    if (type->kind == DATA_LEAF) write_leaf(sink, &leaves[type->leaf]);
-    else
-        for (uint32_t i = 0; i < type->count; i++)
-            write_value(sink, type->fields[i].type, leaves);
-}
-
-bool data_write_binary(DataSink *sink, const DataType *type, const RtValue *leaves) {
-    if (!has_binary_form(type)) return false;
-    write_value(sink, type, leaves);
-    return true;
 }

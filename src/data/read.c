@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Values from text and from Futhark's binary format. A text is read in one walk over the
-// type: every leaf collects its elements in a growing array and learns each of its
-// dimensions when the first list at that depth closes; later lists must agree. Nothing
-// is allocated on the word of a header before the bytes it promises are seen to be there.
+// Values from text and from Futhark's binary format. A text is read in one walk over
+// the type: every leaf collects its elements in a growing array and learns each of its
+// dimensions when the first list at that depth closes; later lists must agree. Binary
+// values are binary.c's.
 #include <assert.h>
 #include <stdarg.h>
 #include <string.h>
 
 #include "data/data.h"
-#include "data/float.h"
 #include "data/number.h"
 
 enum { UNKNOWN = -1 };
@@ -18,23 +17,23 @@ enum { UNKNOWN = -1 };
 typedef struct Leaf {
     ScalarType elem;
     uint32_t rank;
-    uint64_t bits;    // of a scalar
-    RtArray *buffer;  // elements so far, or NULL; one reference
+    uint64_t bits;   // of a scalar
+    RtArray *buffer; // elements so far, or NULL; one reference
     int64_t count, capacity;
-    int64_t shape[DATA_MOST_RANK];  // UNKNOWN until a list at that depth has closed
+    int64_t shape[DATA_MOST_RANK]; // UNKNOWN until a list at that depth has closed
 } Leaf;
 
 typedef struct Walk {
     DataReader *r;
     Leaf *leaves;
-    int64_t index[DATA_MOST_RANK];  // where in the value the walk is
+    int64_t index[DATA_MOST_RANK]; // where in the value the walk is
 } Walk;
 
 DataReader data_reader(Str bytes, RtHeap *heap, Arena *arena) {
     return (DataReader){.bytes = bytes, .heap = heap, .arena = arena};
 }
 
-// ---- messages -------------------------------------------------------------------------
+// ---- messages -----------------------------------------------------------------------
 
 void data_fail(DataReader *r, size_t at, const char *format, ...) {
     StrBuf text = strbuf(r->arena);
@@ -50,13 +49,6 @@ void data_fail(DataReader *r, size_t at, const char *format, ...) {
         if (c == '\n') r->error_line++, r->error_column = 1;
         else if ((c & 0xc0) != 0x80) r->error_column++;
     }
-}
-
-static Status fail_binary(DataReader *r, size_t at) {
-    r->error_at = at;
-    r->error_line = 0;
-    r->error_column = 0;
-    return STATUS_VALUE;
 }
 
 Str data_excerpt(const DataReader *r, size_t at) {
@@ -90,15 +82,14 @@ static Status fail_found(DataReader *r, const char *expected) {
     return STATUS_VALUE;
 }
 
-// [][]i32, for messages.
-static Str show_type(Arena *arena, ScalarType elem, uint32_t rank) {
+Str data_show_type(Arena *arena, ScalarType elem, uint32_t rank) {
     StrBuf text = strbuf(arena);
     for (uint32_t d = 0; d < rank; d++) strbuf_cstr(&text, "[]");
     strbuf_cstr(&text, scalar_info[elem].name);
     return strbuf_done(&text);
 }
 
-// ---- characters -----------------------------------------------------------------------
+// ---- characters ---------------------------------------------------------------------
 
 static void skip_space(DataReader *r) {
     const char *p = r->bytes.ptr;
@@ -138,12 +129,7 @@ static bool is_next_word(DataReader *r, Str word) {
            (left == word.len || !data_is_word(r->bytes.ptr[r->at + word.len]));
 }
 
-static bool is_next_binary(DataReader *r) {
-    return r->bytes.len - r->at >= 2 && r->bytes.ptr[r->at] == 'b' &&
-           r->bytes.ptr[r->at + 1] == 2;
-}
-
-// ---- leaves ---------------------------------------------------------------------------
+// ---- leaves -------------------------------------------------------------------------
 
 static void push(Walk *w, Leaf *leaf, uint64_t bits) {
     if (leaf->rank == 0) {
@@ -248,8 +234,8 @@ static Status read_empty(Walk *w, Leaf *leaf, uint32_t depth) {
         return fail_found(r, "a scalar type");
     }
     if (elem != leaf->elem || d != leaf->rank) {
-        Str wanted = show_type(r->arena, leaf->elem, leaf->rank - depth);
-        Str given = show_type(r->arena, elem, d - depth);
+        Str wanted = data_show_type(r->arena, leaf->elem, leaf->rank - depth);
+        Str given = data_show_type(r->arena, elem, d - depth);
         data_fail(r, start, "expected a value of type %.*s, found an empty %.*s",
                   STR_ARG(wanted), STR_ARG(given));
         return STATUS_VALUE;
@@ -290,16 +276,19 @@ static Status read_escape(Walk *w, Leaf *leaf) {
     size_t at = r->at + 1;
     bool is_braced = is_code && at < r->bytes.len && r->bytes.ptr[at] == '{';
     if (is_braced) at++;
-    for (int most = is_byte ? 2 : 6; digits < most && at < r->bytes.len; at++, digits++) {
+    for (int most = is_byte ? 2 : 6; digits < most && at < r->bytes.len;
+         at++, digits++) {
         char h = r->bytes.ptr[at];
-        int value = h >= '0' && h <= '9' ? h - '0' : (h | 0x20) >= 'a' && (h | 0x20) <= 'f'
-                    ? (h | 0x20) - 'a' + 10 : -1;
+        int value = h >= '0' && h <= '9'                     ? h - '0'
+                    : (h | 0x20) >= 'a' && (h | 0x20) <= 'f' ? (h | 0x20) - 'a' + 10
+                                                             : -1;
         if (value < 0) break;
         code = code * 16 + (uint32_t)value;
     }
     if (is_braced && (at >= r->bytes.len || r->bytes.ptr[at++] != '}')) digits = 0;
-    bool is_valid = is_byte ? digits == 2 : is_braced && digits > 0 && code < 0x110000 &&
-                    (code < 0xd800 || code > 0xdfff);
+    bool is_valid = is_byte ? digits == 2
+                            : is_braced && digits > 0 && code < 0x110000 &&
+                                  (code < 0xd800 || code > 0xdfff);
     if (!is_valid) {
         data_fail(r, start, "unknown escape in a string");
         return STATUS_VALUE;
@@ -346,7 +335,7 @@ static Status read_leaf(Walk *w, Leaf *leaf, uint32_t depth) {
     if (is_string && is_next(r, '"')) return read_string(w, leaf, depth);
     size_t start = r->at;
     if (!take(r, '[')) {
-        Str type = show_type(r->arena, leaf->elem, leaf->rank - depth);
+        Str type = data_show_type(r->arena, leaf->elem, leaf->rank - depth);
         Str found = data_excerpt(r, r->at);
         data_fail(r, r->at, "expected an array of type %.*s, found %.*s", STR_ARG(type),
                   STR_ARG(found));
@@ -363,7 +352,7 @@ static Status read_leaf(Walk *w, Leaf *leaf, uint32_t depth) {
     return set_dim(w, leaf, depth, count, start);
 }
 
-// ---- tuples, records and sums -----------------------------------------------------------
+// ---- tuples, records and sums -------------------------------------------------------
 
 static Status read_value(Walk *w, const DataType *type, uint32_t depth);
 
@@ -424,7 +413,7 @@ static Status read_absent(Walk *w, const DataType *type, uint32_t depth, int64_t
     case DATA_LEAF: {
         Leaf *leaf = &w->leaves[type->leaf];
         if (leaf->rank == depth && leaf->count < upto) push(w, leaf, 0);
-        if (leaf->rank == depth || depth == 0) return STATUS_OK;  // sizes become 0
+        if (leaf->rank == depth || depth == 0) return STATUS_OK; // sizes become 0
         break;
     }
     case DATA_RECORD: {
@@ -476,7 +465,8 @@ static Status read_sum(Walk *w, const DataType *type, uint32_t depth) {
     for (uint32_t c = 0; c < type->count; c++) {
         if (c == which) continue;
         for (uint32_t i = 0; i < type->ctors[c].count; i++) {
-            Status status = read_absent(w, type->ctors[c].payload[i], depth, tag->count);
+            Status status =
+                read_absent(w, type->ctors[c].payload[i], depth, tag->count);
             if (status != STATUS_OK) return status;
         }
     }
@@ -491,82 +481,12 @@ static Status read_value(Walk *w, const DataType *type, uint32_t depth) {
     case DATA_RECORD: break;
     }
     if (is_next(w->r, type->is_tuple ? '(' : '{'))
-        return type->is_tuple ? read_tuple(w, type, depth) : read_record(w, type, depth);
+        return type->is_tuple ? read_tuple(w, type, depth)
+                              : read_record(w, type, depth);
     return fail_found(w->r, type->is_tuple ? "`(` of a tuple" : "`{` of a record");
 }
 
-// ---- binary ---------------------------------------------------------------------------
-
-static int64_t load_i64(const char *bytes) {
-    int64_t value;
-    memcpy(&value, bytes, sizeof value);
-    return value;
-}
-
-static Status read_binary(DataReader *r, Leaf *leaf, RtValue *out) {
-    size_t start = r->at, left = r->bytes.len - r->at;
-    const char *p = r->bytes.ptr + r->at;
-    Str wanted = show_type(r->arena, leaf->elem, leaf->rank);
-    if (left < 7) {
-        data_fail(r, start, "the input ends within the header of a binary value");
-        return fail_binary(r, start);
-    }
-    uint32_t rank = (unsigned char)p[2];
-    ScalarType elem = SCALAR_COUNT;
-    for (int t = 0; t < SCALAR_COUNT; t++)
-        if (memcmp(p + 3, scalar_info[t].binary_name, 4) == 0) elem = (ScalarType)t;
-    if (elem == SCALAR_COUNT) {
-        data_fail(r, start, "a binary value of an unknown type; expected %.*s",
-                  STR_ARG(wanted));
-        return fail_binary(r, start + 3);
-    }
-    if (elem != leaf->elem || rank != leaf->rank) {
-        Str found = rank > DATA_MOST_RANK
-            ? STR("value of too many dimensions") : show_type(r->arena, elem, rank);
-        data_fail(r, start, "expected %.*s, found a binary %.*s", STR_ARG(wanted),
-                  STR_ARG(found));
-        return fail_binary(r, start);
-    }
-    if ((left - 7) / 8 < rank) {
-        data_fail(r, start, "the input ends within the sizes of a binary array");
-        return fail_binary(r, start);
-    }
-    size_t width = scalar_info[elem].bytes, at = 7 + 8 * (size_t)rank;
-    uint64_t count = 1;
-    bool is_empty = false, is_too_big = false;
-    int64_t shape[DATA_MOST_RANK];
-    for (uint32_t d = 0; d < rank; d++) {
-        shape[d] = load_i64(p + 7 + 8 * d);
-        if (shape[d] < 0) {
-            data_fail(r, start, "the size %lld of a binary array is negative",
-                      (long long)shape[d]);
-            return fail_binary(r, start + 7 + 8 * d);
-        }
-        is_empty |= shape[d] == 0;
-        is_too_big |= __builtin_mul_overflow(count, (uint64_t)shape[d], &count);
-    }
-    if (is_empty) count = 0;
-    else if (is_too_big || count > (left - at) / width) {
-        data_fail(r, start, "a binary %.*s promises more elements than the %zu bytes "
-                  "that follow can hold", STR_ARG(wanted), left - at);
-        return fail_binary(r, start);
-    }
-    const char *data = p + at;
-    if (rank == 0) {
-        leaf->bits = elem == SCALAR_BOOL ? *data != 0 : rt_load(elem, data);
-    } else {
-        RtArray *array = rt_new(r->heap, elem, rank, shape);
-        if (array == NULL) mem_fail(r->heap->mem);
-        memcpy(array->data, data, (size_t)count * width);
-        if (elem == SCALAR_BOOL)
-            for (uint64_t i = 0; i < count; i++) array->data[i] = array->data[i] != 0;
-        out->array = array;
-    }
-    r->at = start + at + (size_t)count * width;
-    return STATUS_OK;
-}
-
-// ---- whole values -----------------------------------------------------------------------
+// ---- whole values -------------------------------------------------------------------
 
 static Status finish_leaf(DataReader *r, Leaf *leaf, RtValue *out) {
     if (leaf->rank == 0) {
@@ -596,11 +516,15 @@ static Leaf fresh_leaf(const RtValue *value) {
 static Status read_one(DataReader *r, const DataType *type, Leaf *leaves,
                        RtValue *values) {
     skip_space(r);
-    if (is_next_binary(r)) {
-        if (type->kind == DATA_LEAF)
-            return read_binary(r, &leaves[type->leaf], &values[type->leaf]);
+    if (data_is_binary(r) && type->kind == DATA_LEAF) {
+        RtValue *value = &values[type->leaf];
+        Status status = data_read_binary(r, value);
+        leaves[type->leaf].bits = value->bits;
+        return status;
+    }
+    if (data_is_binary(r)) {
         data_fail(r, r->at, "values of this type have no binary form");
-        return fail_binary(r, r->at);
+        return STATUS_VALUE;
     }
     Walk walk = {.r = r, .leaves = leaves};
     return read_value(&walk, type, 0);

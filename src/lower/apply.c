@@ -27,6 +27,8 @@ static Value *run_lambda(Lower *l, const Fun *fun, Value *const *args) {
     Subject subject = {"argument ", fun->info != NULL ? fun->info->name : 0};
     lower_pats_bind(l, frame, &lambda->as.lambda.sizes, params->data, args, params->len,
                     subject);
+    const CoreRefs *entry_checks = l->entry_checks;
+    l->entry_checks = NULL;
     FnInfo *info = l->info;
     CoreLoc caller = l->caller;
     Span span = l->span;
@@ -42,6 +44,8 @@ static Value *run_lambda(Lower *l, const Fun *fun, Value *const *args) {
     l->caller = caller;
     l->span = span;
     l->here = 0;
+    for (uint32_t i = 0; entry_checks != NULL && i < entry_checks->len; i++)
+        result = lower_value_guard(l, result, entry_checks->data[i]);
     return result;
 }
 

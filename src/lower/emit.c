@@ -180,14 +180,25 @@ void lower_ref_name(Lower *l, CoreRef ref, Sym name) {
     if (!value->is_const && value->name == 0) value->name = name;
 }
 
+CoreRef lower_ref_origin(Lower *l, CoreRef ref) {
+    CoreRef origin = lower_ref_info(l, ref)->origin;
+    return origin != 0 ? origin : ref;
+}
+
 RefInfo *lower_ref_info(Lower *l, CoreRef ref) {
     while (l->refs.len <= ref) vec_push(l->arena, &l->refs, (RefInfo){0});
     return &l->refs.data[ref];
 }
 
+static uint64_t dim_key(CoreRef ref, uint32_t axis) {
+    return MEMO_DIM | (uint64_t)ref << 8 | axis;
+}
+
 CoreRef lower_ref_known_dim(Lower *l, CoreRef ref, uint32_t axis) {
     const RefInfo *info = lower_ref_info(l, ref);
-    return info->dims == NULL ? 0 : info->dims[axis];
+    if (info->dims != NULL && info->dims[axis] != 0) return info->dims[axis];
+    uint64_t found;
+    return lower_memo_get(l, dim_key(ref, axis), &found) ? (CoreRef)found : 0;
 }
 
 void lower_ref_set_dim(Lower *l, CoreRef ref, uint32_t axis, CoreRef dim) {
@@ -208,13 +219,11 @@ void lower_ref_copy_dims(Lower *l, CoreRef to, uint32_t to_axis, CoreRef from,
 CoreRef lower_ref_dim(Lower *l, CoreRef ref, uint32_t axis) {
     CoreRef known = lower_ref_known_dim(l, ref, axis);
     if (known != 0) return known;
-    uint64_t key = MEMO_DIM | (uint64_t)ref << 8 | axis, found;
-    if (lower_memo_get(l, key, &found)) return (CoreRef)found;
     CoreType type = {SCALAR_I64, 0};
     CoreStm *stm = lower_emit(l, OP_DIM, &ref, 1, &type, 1);
     int32_t attr = (int32_t)axis;
     core_set_attrs(&l->now.b, stm, &attr, 1);
     lower_ref_info(l, stm->outs[0])->is_size = true;
-    lower_memo_set(l, key, stm->outs[0]);
+    lower_memo_set(l, dim_key(ref, axis), stm->outs[0]);
     return stm->outs[0];
 }

@@ -9,6 +9,7 @@ typedef struct Region { // what an index selects of one dimension
     bool is_slice;
     bool is_whole; // all of it, in order
     CoreRef start, count, stride;
+    CoreRef token; // of the check, if the count is a constant and cannot bear it
 } Region;
 
 typedef struct Slice {
@@ -59,6 +60,16 @@ static CoreRef is_inside(Lower *l, const Slice *slice, CoreRef count) {
     return lower_emit_select(l, slice->is_back, backwards, forwards);
 }
 
+// The empty slice i:i is allowed wherever it is.
+static CoreRef is_allowed(Lower *l, const Slice *slice, CoreRef count) {
+    CoreRef inside = is_inside(l, slice, count);
+    int64_t from = 1;
+    bool starts_inside = lower_ref_is_const(l, slice->from, &from) && from == 0;
+    if (starts_inside || slice->to == slice->size) return inside;
+    CoreRef is_empty = lower_emit_compare(l, OP_EQ, slice->from, slice->to);
+    return lower_emit_either(l, is_empty, inside);
+}
+
 // The number of elements: (to - from -+ 1) / step + 1, rounded down, for step > 0, < 0.
 static CoreRef count_slice(Lower *l, const Slice *slice) {
     int64_t step = 0;
@@ -85,7 +96,7 @@ static Region slice_region(Lower *l, Frame *frame, const TIndex *dim, CoreRef si
     slice.step = part(l, frame, dim->step);
     lower_at(l, dim->span);
     bool is_whole = slice.from == 0 && slice.to == 0 && slice.step == 0;
-    if (is_whole) return (Region){true, true, zero, size, one};
+    if (is_whole) return (Region){true, true, zero, size, one, 0};
     if (slice.step == 0) slice.step = one;
     slice.is_back = lower_emit_compare(l, OP_LT, slice.step, zero);
     bool is_open = slice.from == 0 && slice.to == 0;
@@ -97,16 +108,13 @@ static Region slice_region(Lower *l, Frame *frame, const TIndex *dim, CoreRef si
     CoreRef token = check_slice(l, &slice, moves, "has a step of 0");
     slice.step = lower_emit_guard(l, slice.step, token);
     CoreRef count = count_slice(l, &slice);
-    if (!is_open) {
-        // The empty slice i:i is inside wherever it is.
-        CoreRef inside =
-            lower_emit_either(l, lower_emit_compare(l, OP_EQ, slice.from, slice.to),
-                              is_inside(l, &slice, count));
-        token = check_slice(l, &slice, inside, "is outside [0, %2)");
-        count = lower_emit_guard(l, count, token);
-        slice.from = lower_emit_guard(l, slice.from, token);
-    }
-    return (Region){true, false, slice.from, count, slice.step};
+    Region region = {true, false, slice.from, count, slice.step, 0};
+    if (is_open) return region;
+    token = check_slice(l, &slice, is_allowed(l, &slice, count), "is outside [0, %2)");
+    int64_t known = 0;
+    if (lower_ref_is_const(l, count, &known)) region.token = token;
+    else region.count = lower_emit_guard(l, count, token);
+    return region;
 }
 
 static Region *eval_regions(Lower *l, Frame *frame, const TIndexVec *dims,
@@ -159,6 +167,7 @@ static CoreRef select_leaf(Lower *l, CoreRef array, const Region *regions,
     uint32_t axis = 0;
     for (uint32_t i = 0; i < count; i++) {
         if (!regions[i].is_slice) continue;
+        array = lower_emit_guard(l, array, regions[i].token);
         l->now.b.flags |= STM_UNSAFE; // it was checked
         if (!regions[i].is_whole)
             array = lower_emit_slice(l, array, axis, regions[i].start, regions[i].count,
@@ -191,16 +200,23 @@ Value *lower_eval_index(Lower *l, Frame *frame, const TExp *exp) {
 
 // ---- writing ----------------------------------------------------------------------
 
+static CoreRef both_tokens(Lower *l, CoreRef x, CoreRef y) {
+    if (x == 0 || y == 0) return x == 0 ? y : x;
+    return lower_emit_op2(l, OP_AND, x, y);
+}
+
 // Checks that the new value has the shape of the region; returns a token or 0.
 static CoreRef check_value(Lower *l, CoreRef array, CoreRef value,
                            const Region *regions, uint32_t count) {
     CoreRef result = 0;
     uint32_t axis = 0;
+    for (uint32_t i = 0; i < count; i++)
+        result = both_tokens(l, result, regions[i].token);
     for (uint32_t i = 0; i < lower_ref_type(l, array).rank; i++) {
         if (i < count && !regions[i].is_slice) continue;
         CoreRef wanted = i < count ? regions[i].count : lower_ref_dim(l, array, i);
         CoreRef given = lower_ref_dim(l, value, axis++);
-        CoreRef cond = lower_emit_compare(l, OP_EQ, given, wanted);
+        CoreRef cond = lower_emit_same_size(l, given, wanted);
         Str text = axis == 1
                        ? STR("size mismatch: the new value has size %0 where %1 is"
                              " expected")
@@ -209,8 +225,7 @@ static CoreRef check_value(Lower *l, CoreRef array, CoreRef value,
                                       " value has size %%0 where %%1 is expected",
                                       axis);
         CoreRef token = lower_emit_check(l, cond, text, (CoreRef[]){given, wanted}, 2);
-        if (token == 0) continue;
-        result = result == 0 ? token : lower_emit_op2(l, OP_AND, result, token);
+        result = both_tokens(l, result, token);
     }
     return result;
 }

@@ -186,8 +186,11 @@ SizeEntry *lower_frame_unknown(const Frame *frame, uint32_t id);
 
 // What is known of a core value.
 typedef struct RefInfo {
-    CoreRef *dims; // rank of them, or NULL; 0: not known
-    bool is_size;  // an i64 that is not negative
+    CoreRef *dims;  // rank of them, or NULL; 0: not known
+    CoreRef origin; // of a guarded scalar: the unguarded one, which is equal; or 0
+    CoreOp op;      // OP_ADD or OP_SUB of an i64 made here: of x and y
+    CoreRef x, y;   // or 0
+    bool is_size;   // an i64 that is not negative
 } RefInfo;
 
 // What has been computed in the bodies that are open: undone when they close.
@@ -235,6 +238,7 @@ bool lower_ref_is_const(const Lower *l, CoreRef ref,
                         int64_t *value_out); // sign-extended
 void lower_ref_name(Lower *l, CoreRef ref, Sym name);
 RefInfo *lower_ref_info(Lower *l, CoreRef ref);
+CoreRef lower_ref_origin(Lower *l, CoreRef ref);
 CoreRef lower_ref_known_dim(Lower *l, CoreRef ref, uint32_t axis); // 0: not known
 void lower_ref_set_dim(Lower *l, CoreRef ref, uint32_t axis, CoreRef dim);
 void lower_ref_copy_dims(Lower *l, CoreRef to, uint32_t to_axis, CoreRef from,
@@ -249,6 +253,8 @@ CoreRef lower_emit_add(Lower *l, CoreRef x, CoreRef y);
 CoreRef lower_emit_sub(Lower *l, CoreRef x, CoreRef y);
 CoreRef lower_emit_mul(Lower *l, CoreRef x, CoreRef y);
 CoreRef lower_emit_compare(Lower *l, CoreOp op, CoreRef x, CoreRef y); // integers
+// Whether two sizes agree, be they guarded or not.
+CoreRef lower_emit_same_size(Lower *l, CoreRef x, CoreRef y);
 CoreRef lower_emit_both(Lower *l, CoreRef x, CoreRef y);
 CoreRef lower_emit_either(Lower *l, CoreRef x, CoreRef y);
 CoreRef lower_emit_not(Lower *l, CoreRef x);
@@ -397,6 +403,9 @@ struct Lower {
         Instance *data;
         uint32_t len, cap;
     } instances;
+    // While an entry's parameters are bound: the checks so far, which hold whatever the
+    // entry does with its arguments. Else NULL.
+    CoreRefs *entry_checks;
     jmp_buf *bail;
 };
 

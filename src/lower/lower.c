@@ -177,7 +177,12 @@ static void lower_entry(Lower *l, const TEntry *entry) {
     Frame *frame = lower_frame_new(l, NULL);
     Value *value =
         lower_eval_binding(l, frame, binding, &no_types, &no_sizes, entry->span);
+    CoreRefs checks = {0};
+    l->entry_checks = &checks;
     value = lower_apply(l, value, args.data, args.len, entry->span);
+    for (uint32_t i = 0; l->entry_checks != NULL && i < checks.len; i++)
+        value = lower_value_guard(l, value, checks.data[i]);
+    l->entry_checks = NULL;
     CoreRefs results = lower_value_refs(l, value);
     fun->body = lower_body_close(l, mark, results.data, results.len);
     set_results(l, fun, &results);

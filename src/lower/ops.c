@@ -14,8 +14,20 @@ static CoreRef remember(Lower *l, uint64_t kind, CoreOp op, CoreRef x, CoreRef y
     uint64_t key = kind | (uint64_t)x << 30 | y, found;
     if (lower_memo_get(l, key, &found)) return (CoreRef)found;
     CoreRef result = lower_emit_op2(l, op, x, y);
+    RefInfo *info = lower_ref_info(l, result);
+    info->op = op;
+    info->x = x;
+    info->y = y;
     lower_memo_set(l, key, result);
     return result;
+}
+
+// Whether ref was made as x op y.
+static bool is_made(Lower *l, CoreRef ref, CoreOp op, CoreRef *x, CoreRef *y) {
+    const RefInfo *info = lower_ref_info(l, ref);
+    *x = info->x;
+    *y = info->y;
+    return info->x != 0 && info->op == op;
 }
 
 static void order(CoreRef *x, CoreRef *y) {
@@ -32,6 +44,9 @@ CoreRef lower_emit_add(Lower *l, CoreRef x, CoreRef y) {
         return lower_emit_i64(l, (int64_t)((uint64_t)a + (uint64_t)b));
     if (x_known && a == 0) return y;
     if (y_known && b == 0) return x;
+    CoreRef p, q;
+    if (is_made(l, x, OP_SUB, &p, &q) && q == y) return p; // (p - y) + y
+    if (is_made(l, y, OP_SUB, &p, &q) && q == x) return p;
     order(&x, &y);
     return remember(l, MEMO_ADD, OP_ADD, x, y);
 }
@@ -43,6 +58,9 @@ CoreRef lower_emit_sub(Lower *l, CoreRef x, CoreRef y) {
         return lower_emit_i64(l, (int64_t)((uint64_t)a - (uint64_t)b));
     if (y_known && b == 0) return x;
     if (x == y) return lower_emit_i64(l, 0);
+    CoreRef p, q;
+    if (is_made(l, x, OP_ADD, &p, &q) && (p == y || q == y)) return p == y ? q : p;
+    if (is_made(l, y, OP_SUB, &p, &q) && p == x) return q; // x - (x - q)
     return remember(l, MEMO_SUB, OP_SUB, x, y);
 }
 
@@ -75,6 +93,10 @@ CoreRef lower_emit_compare(Lower *l, CoreOp op, CoreRef x, CoreRef y) {
     if (y_known && lower_ref_info(l, x)->is_size && (op == OP_LT ? b <= 0 : b < 0))
         return core_bool(l->program, op == OP_NE);
     return lower_emit_op2(l, op, x, y);
+}
+
+CoreRef lower_emit_same_size(Lower *l, CoreRef x, CoreRef y) {
+    return lower_emit_compare(l, OP_EQ, lower_ref_origin(l, x), lower_ref_origin(l, y));
 }
 
 CoreRef lower_emit_both(Lower *l, CoreRef x, CoreRef y) {
@@ -132,6 +154,7 @@ CoreRef lower_emit_check(Lower *l, CoreRef cond, Str text, const CoreRef *args,
     CoreType type = {SCALAR_BOOL, 0};
     CoreStm *stm = lower_emit(l, OP_CHECK, all, count + 1, &type, 1);
     stm->text = text;
+    if (l->entry_checks != NULL) vec_push(l->arena, l->entry_checks, stm->outs[0]);
     return stm->outs[0];
 }
 
@@ -141,6 +164,10 @@ CoreRef lower_emit_guard(Lower *l, CoreRef ref, CoreRef token) {
     CoreRef result = lower_emit_one(l, OP_GUARD, (CoreRef[]){ref, token}, 2, type);
     lower_ref_copy_dims(l, result, 0, ref, 0, type.rank);
     lower_ref_info(l, result)->is_size = lower_ref_info(l, ref)->is_size;
+    if (type.rank == 0) {
+        CoreRef origin = lower_ref_origin(l, ref);
+        lower_ref_info(l, result)->origin = origin;
+    }
     return result;
 }
 

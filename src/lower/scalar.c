@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Intrinsics over scalars, the constants of the numeric types, and structural equality.
+#include "core/rules.h"
 #include "lower/internal.h"
 
 Value *lower_intrinsic_scalar(Lower *l, Call *call) {
@@ -11,6 +12,11 @@ Value *lower_intrinsic_scalar(Lower *l, Call *call) {
     bool is_i64 = type.elem == SCALAR_I64,
          is_float = scalar_is_float((ScalarType)type.elem);
     bool is_bool = type.elem == SCALAR_BOOL;
+    if (!core_op_takes(call->op, (ScalarType)type.elem))
+        lower_fail(l, LOWER_UNSUPPORTED,
+                   lower_format(l, "`%.*s` of %s",
+                                STR_ARG(lower_name(l, call->binding->name)),
+                                scalar_info[type.elem].name));
     CoreRef result;
     switch ((int)call->op) {
     case OP_ADD: result = is_i64 ? lower_emit_add(l, args[0], args[1]) : 0; break;

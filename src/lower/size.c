@@ -111,20 +111,19 @@ static void bind_size(Lower *l, Frame *frame, Size *size, CoreRef array, uint32_
                       Str what) {
     size = size_resolve(size);
     if (size->kind != SIZE_NAME && size->kind != SIZE_UNKNOWN) return;
-    SizeEntry entry = {
-        .array = array, .axis = axis, .ref = lower_ref_known_dim(l, array, axis)};
     if (size->kind == SIZE_UNKNOWN) {
+        SizeEntry unknown = {.array = array, .axis = axis};
         if (lower_frame_unknown(frame, size->id) == NULL)
-            lower_frame_bind_unknown(l, frame, size->id, entry);
+            lower_frame_bind_unknown(l, frame, size->id, unknown);
         return;
     }
     if (size->name->kind != BIND_SIZE) return;
     const SizeEntry *old = lower_frame_size(frame, size->name);
     if (old != NULL && !old->is_given) return;
+    SizeEntry entry = {.ref = lower_ref_dim(l, array, axis)};
     if (axis == 0) entry.origin = lower_format(l, "the size of %.*s", STR_ARG(what));
     else
-        entry.origin = lower_format(l, "the size of dimension %u of %.*s", axis + 1,
-                                    STR_ARG(what));
+        entry.origin = lower_format(l, "dimension %u of %.*s", axis + 1, STR_ARG(what));
     lower_frame_bind_size(l, frame, size->name, entry);
 }
 
@@ -132,24 +131,20 @@ static void bind_size(Lower *l, Frame *frame, Size *size, CoreRef array, uint32_
 static void bind_var(Lower *l, Frame *frame, const TypeVar *var, const CoreRef *refs,
                      uint32_t depth) {
     const LType *type = lower_frame_type(frame, var);
-    if (type == NULL) return;
-    CoreRef *dims = NULL;
+    if (type == NULL || type->layout->dim_count == 0) return;
+    bool is_open = type->dims == NULL;
+    for (uint32_t d = 0; !is_open && d < type->layout->dim_count; d++)
+        is_open = type->dims[d] == 0;
+    if (!is_open) return;
+    LType *refined = arena_new(l->arena, LType);
+    refined->layout = type->layout;
+    refined->dims = arena_array(l->arena, CoreRef, type->layout->dim_count);
     for (uint32_t leaf = 0, d = 0; leaf < type->layout->leaf_count; leaf++)
         for (uint32_t axis = 0; axis < type->layout->leaves[leaf].rank; axis++, d++) {
-            if (type->dims != NULL && type->dims[d] != 0) continue;
-            CoreRef known = lower_ref_known_dim(l, refs[leaf], depth + axis);
-            if (known == 0) continue;
-            if (dims == NULL) {
-                dims = arena_array(l->arena, CoreRef, type->layout->dim_count);
-                for (uint32_t i = 0; type->dims != NULL && i < type->layout->dim_count;
-                     i++)
-                    dims[i] = type->dims[i];
-            }
-            dims[d] = known;
+            CoreRef known = type->dims != NULL ? type->dims[d] : 0;
+            refined->dims[d] =
+                known != 0 ? known : lower_ref_dim(l, refs[leaf], depth + axis);
         }
-    if (dims == NULL) return;
-    LType *refined = arena_new(l->arena, LType);
-    *refined = (LType){type->layout, dims};
     lower_frame_bind_type(l, frame, var, refined);
 }
 
@@ -236,7 +231,7 @@ static void check_dim(Lower *l, const Wanted *wanted, CoreRef expected, CoreRef 
                       uint32_t count, uint32_t axis) {
     if (expected == 0 || count == 0) return;
     CoreRef actual = lower_ref_dim(l, refs[0], axis);
-    CoreRef cond = lower_emit_compare(l, OP_EQ, actual, expected);
+    CoreRef cond = lower_emit_same_size(l, actual, expected);
     Str has = describe_dim(l, wanted, axis), wants = describe_wanted(l, wanted);
     Str text = lower_format(l, "size mismatch: %.*s %%0 where %.*s", STR_ARG(has),
                             STR_ARG(wants));

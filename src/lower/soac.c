@@ -121,15 +121,24 @@ static Value *mapped_value(Lower *l, const Mapped *mapped, const CoreStm *stm,
     return lower_value_leaves(l, layout, leaves.data);
 }
 
+// The sizes of the leaves from dimension `first` on. They are asked for here, outside
+// the body that will want them.
+static CoreRef *row_dims(Lower *l, const Layout *elem, const CoreRef *refs,
+                         uint32_t first) {
+    CoreRef *dims = arena_array(l->arena, CoreRef, elem->dim_count), *next = dims;
+    for (uint32_t i = 0; i < elem->leaf_count; i++)
+        for (uint32_t axis = 0; axis < elem->leaves[i].rank; axis++)
+            *next++ = lower_ref_dim(l, refs[i], first + axis);
+    return dims;
+}
+
 // Fresh parameters for an element of the array, whose leaves have its rows' sizes.
 static Value *element_params(Lower *l, const Value *array, CoreRefs *params) {
     const Layout *elem = lower_value_layout(l, array)->parts[0];
     CoreRefs leaves = lower_value_refs(l, array);
-    uint32_t first = params->len;
+    LType type = {elem, row_dims(l, elem, leaves.data, 1)};
     Value *element = lower_value_fresh(l, elem, 0, params);
-    for (uint32_t i = 0; i < elem->leaf_count; i++)
-        lower_ref_copy_dims(l, params->data[first + i], 0, leaves.data[i], 1,
-                            elem->leaves[i].rank);
+    lower_value_set_dims(l, element, &type);
     return element;
 }
 
@@ -172,12 +181,10 @@ static CoreBody *fold_body(Lower *l, const Call *call, Value *op, const Layout *
                            const CoreRefs *neutral) {
     CoreRefs params = {0};
     Value *args[2];
+    LType type = {elem, row_dims(l, elem, neutral->data, 0)};
     for (int side = 0; side < 2; side++) {
-        uint32_t first = params.len;
         args[side] = lower_value_fresh(l, elem, 0, &params);
-        for (uint32_t i = 0; i < elem->leaf_count; i++)
-            lower_ref_copy_dims(l, params.data[first + i], 0, neutral->data[i], 0,
-                                elem->leaves[i].rank);
+        lower_value_set_dims(l, args[side], &type);
     }
     Mark mark = lower_body_open(l, params.data, params.len);
     Value *result = lower_apply(l, op, args, 2, call->span);

@@ -4,23 +4,23 @@
 //
 // Every row holds for all inputs, bit for bit (NaNs aside, which cannot be told apart),
 // and raises an error exactly when what it replaces does. So there is x + 0 = x for
-// integers only (-0 + 0 is +0), but x + (-0) = x and x - 0 = x for floats; x * 0 = 0 for
-// integers only; and nothing is regrouped. Rows with constants are tried with swapped
-// operands where the operator commutes exactly.
+// integers only (-0 + 0 is +0), but x + (-0) = x and x - 0 = x for floats; x * 0 = 0
+// for integers only; and nothing is regrouped. Rows with constants are tried with
+// swapped operands where the operator commutes exactly.
 //
-// Termination: each rule replaces a statement by a value bound before it or a constant.
-// The rules for `dim` may leave another `dim`, of a value that was bound earlier.
+// Termination: each rule replaces a statement by a value bound before it or a constant,
+// those for `dim` by a `dim` of an array bound earlier at most.
 #include "opt/algebra.h"
 
 #include "core/rules.h"
 
 typedef enum Operand {
     ANY,
-    SAME,   // the same value as the left operand
-    ZERO,   // 0, +0.0, false
-    ONE,    // 1, 1.0, true
-    ONES,   // all bits set, true
-    MINUS0  // -0.0
+    SAME,  // the same value as the left operand
+    ZERO,  // 0, +0.0, false
+    ONE,   // 1, 1.0, true
+    ONES,  // all bits set, true
+    MINUS0 // -0.0
 } Operand;
 
 typedef enum Outcome { LEFT, TO_ZERO, TO_ONE, TO_ONES, TRUE, FALSE } Outcome;
@@ -34,6 +34,7 @@ typedef struct Rule {
     Outcome outcome;
 } Rule;
 
+// clang-format off
 static const Rule rules[] = {
     {OP_ADD,  INT,         ZERO,   LEFT},
     {OP_ADD,  FLOAT,       MINUS0, LEFT},
@@ -67,6 +68,7 @@ static const Rule rules[] = {
     {OP_LT,   ALL,         SAME,   FALSE},
     {OP_LE,   EXACT,       SAME,   TRUE},
 };
+// clang-format on
 
 static unsigned class_of(ScalarType type) {
     if (type == SCALAR_BOOL) return BOOL;
@@ -154,7 +156,7 @@ static CoreRef fold_constants(CoreProgram *p, const CoreStm *stm) {
     return core_const(p, to, result);
 }
 
-// ---- sizes --------------------------------------------------------------------------------------
+// ---- sizes --------------------------------------------------------------------------
 
 static CoreRef emit_dim(Rewrite *rw, CoreRef array, int32_t axis) {
     CoreType type = {SCALAR_I64, 0};
@@ -169,52 +171,90 @@ static uint32_t out_index(const CoreStm *stm, CoreRef ref) {
     return index;
 }
 
+// One step from dimension *axis of *array towards what made it: returns its size, or 0
+// after having moved to an equal dimension of an earlier array, or 0 and false in
+// *moved_out when there is no more to know.
+static CoreRef step_dim(const Rewrite *rw, CoreRef *array, int32_t *axis,
+                        bool *moved_out) {
+    CoreProgram *p = rw->program;
+    const CoreStm *def = rewrite_def(rw, *array);
+    uint64_t rows;
+    *moved_out = true;
+    if (map_get(&rw->rows, *array, &rows)) {
+        *array = rewrite_get(rw, (CoreRef)rows);
+        ++*axis;
+        return 0;
+    }
+    *moved_out = false;
+    if (def == NULL) return 0;
+    bool is_axis = def->attr_count > 0 && *axis == def->attrs[0];
+    CoreRef from = 0; // an array with the same dimension, as number `to`
+    int32_t to = *axis;
+    switch ((int)def->op) {
+    case OP_LITERAL:
+        return core_i64(
+            p, (int64_t)(def->text.len / scalar_info[core_type(p, *array).elem].bytes));
+    case OP_IOTA: return def->args[0];
+    case OP_SCRATCH: return def->args[*axis];
+    case OP_RESHAPE: return def->args[1 + *axis];
+    case OP_GENERATE: return *axis < def->attrs[0] ? def->args[*axis] : 0;
+    case OP_ARRAY:
+        if (*axis == 0) return core_i64(p, def->arg_count);
+        from = def->args[0];
+        to = *axis - 1;
+        break;
+    case OP_REPLICATE:
+        if (*axis == 0) return def->args[0];
+        from = def->args[1];
+        to = *axis - 1;
+        break;
+    case OP_INDEX:
+        from = def->args[0];
+        to = *axis + (int32_t)def->arg_count - 1;
+        break;
+    case OP_SLICE:
+        if (is_axis) return def->args[2];
+        from = def->args[0];
+        break;
+    case OP_SPLIT:
+        if (is_axis) return def->args[1 + out_index(def, *array)];
+        from = def->args[0];
+        break;
+    case OP_CONCAT:
+        if (!is_axis) from = def->args[0];
+        break;
+    case OP_PERMUTE:
+        from = def->args[0];
+        to = def->attrs[*axis];
+        break;
+    case OP_HIST: from = def->args[out_index(def, *array)]; break;
+    case OP_GUARD: // in stage 0 a size must need the checks that its array needs
+        if (p->is_stage0) from = def->args[0];
+        break;
+    case OP_MAP:
+    case OP_SCAN:
+        if (*axis == 0) from = def->args[0];
+        break;
+    case OP_REVERSE:
+    case OP_COPY:
+    case OP_UPDATE:
+    case OP_SCATTER: from = def->args[0]; break;
+    }
+    *moved_out = from != 0;
+    if (from == 0) return 0;
+    *array = from;
+    *axis = to;
+    return 0;
+}
+
 CoreRef opt_fold_dim(Rewrite *rw, const CoreStm *stm) {
     CoreRef array = stm->args[0];
     int32_t axis = stm->attrs[0];
-    const CoreStm *def = rewrite_def(rw, array);
-    uint64_t rows;
-    if (map_get(&rw->rows, array, &rows)) return emit_dim(rw, (CoreRef)rows, axis + 1);
-    if (def == NULL) return 0;
-    // In stage 0 a size must need the checks that its array needs.
-    if (def->op == OP_GUARD && !rw->program->is_stage0) return 0;
-    switch ((int)def->op) {
-    case OP_LITERAL: {
-        uint8_t bytes = scalar_info[core_type(rw->program, array).elem].bytes;
-        return core_i64(rw->program, (int64_t)(def->text.len / bytes));
+    for (bool moved = true; moved;) {
+        CoreRef size = step_dim(rw, &array, &axis, &moved);
+        if (size != 0) return size;
     }
-    case OP_ARRAY:
-        if (axis == 0) return core_i64(rw->program, def->arg_count);
-        return emit_dim(rw, def->args[0], axis - 1);
-    case OP_IOTA:
-        return def->args[0];
-    case OP_REPLICATE:
-        return axis == 0 ? def->args[0] : emit_dim(rw, def->args[1], axis - 1);
-    case OP_SCRATCH:
-        return def->args[axis];
-    case OP_RESHAPE:
-        return def->args[1 + axis];
-    case OP_INDEX:
-        return emit_dim(rw, def->args[0], axis + (int32_t)def->arg_count - 1);
-    case OP_SLICE:
-        return axis == def->attrs[0] ? def->args[2] : emit_dim(rw, def->args[0], axis);
-    case OP_PERMUTE:
-        return emit_dim(rw, def->args[0], def->attrs[axis]);
-    case OP_SPLIT:
-        return axis == def->attrs[0] ? def->args[1 + out_index(def, array)]
-                                     : emit_dim(rw, def->args[0], axis);
-    case OP_CONCAT:
-        return axis == def->attrs[0] ? 0 : emit_dim(rw, def->args[0], axis);
-    case OP_REVERSE: case OP_COPY: case OP_UPDATE: case OP_SCATTER: case OP_GUARD:
-        return emit_dim(rw, def->args[0], axis);
-    case OP_HIST:
-        return emit_dim(rw, def->args[out_index(def, array)], axis);
-    case OP_GENERATE:
-        return axis < def->attrs[0] ? def->args[axis] : 0;
-    case OP_MAP: case OP_SCAN:
-        return axis == 0 ? emit_dim(rw, def->args[0], 0) : 0;
-    }
-    return 0;
+    return array == stm->args[0] ? 0 : emit_dim(rw, array, axis);
 }
 
 CoreRef opt_fold(Rewrite *rw, const CoreStm *stm) {

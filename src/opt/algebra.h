@@ -18,10 +18,19 @@ CoreRef opt_fold_dim(Rewrite *rw, const CoreStm *stm);
 // Statements seen in the bodies that are open, by what they compute.
 typedef struct Cse {
     CoreProgram *program;
-    Map heads;  // hash -> index of the newest entry + 1
-    struct { struct CseEntry *data; uint32_t len, cap; } entries;
-    struct { bool *data; uint32_t len, cap; } is_open;  // by number of the body
-    struct { uint32_t *data; uint32_t len, cap; } bodies;  // the open ones' numbers
+    Map heads; // hash -> index of the newest entry + 1
+    struct {
+        struct CseEntry *data;
+        uint32_t len, cap;
+    } entries;
+    struct {
+        bool *data;
+        uint32_t len, cap;
+    } is_open; // by number of the body
+    struct {
+        uint32_t *data;
+        uint32_t len, cap;
+    } bodies; // the open ones' numbers
 } Cse;
 
 void cse_init(Cse *cse, CoreProgram *p);

@@ -25,18 +25,15 @@
 //
 // Uses are counted once, at the start: after dead code has gone and before common
 // subexpressions are joined. Termination: one walk; each contraction removes a sum.
-#include <assert.h>
-#include <string.h>
-
 #include "opt/passes.h"
 #include "opt/rewrite.h"
 
-enum { MOST_PARTS = 8 };  // further negations stay
+enum { MOST_PARTS = 8 }; // further negations stay
 
 typedef struct Product {
     CoreRef y, z;
     bool negative;
-    CoreRef parts[MOST_PARTS];  // the results of the statements it consists of
+    CoreRef parts[MOST_PARTS]; // the results of the statements it consists of
     uint32_t part_count;
 } Product;
 
@@ -90,31 +87,26 @@ static CoreRef emit_neg(CoreBuilder *b, CoreRef x) {
     return core_const(p, type, value->bits ^ sign);
 }
 
-// fma(±y, z, x); the product's own statements are taken out of the body.
+// fma(±y, z, x). The caller takes the product's own statements out of the body.
 static CoreStm *emit_fma(CoreBuilder *b, Product product, CoreRef x) {
     CoreRef y = product.negative ? emit_neg(b, product.y) : product.y;
     CoreType type = core_type(b->program, x);
     return core_emit(b, OP_FMA, (CoreRef[]){y, product.z, x}, 3, &type, 1);
 }
 
-// Takes the statement out of the body. It tends to be near the end.
-static void remove_stm(CoreBody *body, const CoreStm *stm) {
-    uint32_t at = body->stms.len;
-    while (at > 0 && body->stms.data[at - 1] != stm) at--;
-    assert(at > 0);
-    memmove(&body->stms.data[at - 1], &body->stms.data[at],
-            (body->stms.len - at) * sizeof(CoreStm *));
-    body->stms.len--;
-}
-
+// Takes the product's statements out of a body that is built apart.
 static void remove_parts(CoreBody *body, const Product *product) {
-    for (uint32_t i = 0; i < product->part_count; i++)
-        remove_stm(body, def_in(body, product->parts[i]));
+    for (uint32_t i = 0; i < product->part_count; i++) {
+        const CoreStm *stm = def_in(body, product->parts[i]);
+        uint32_t kept = 0;
+        for (uint32_t j = 0; j < body->stms.len; j++)
+            if (body->stms.data[j] != stm) body->stms.data[kept++] = body->stms.data[j];
+        body->stms.len = kept;
+    }
 }
 
 static bool visit_sum(Rewrite *rw, CoreStm *stm) {
     CoreBuilder *b = &rw->builder;
-    CoreBody *body = b->open.data[b->open.len - 1];  // under construction, hence ours
     CoreRef x = stm->args[0];
     Product product;
     if (!is_contracted_type(core_type(rw->program, stm->outs[0]))) return false;
@@ -126,8 +118,8 @@ static bool visit_sum(Rewrite *rw, CoreStm *stm) {
     } else {
         return false;
     }
-    remove_parts(body, &product);
-    rw->first_new -= product.part_count;
+    for (uint32_t i = 0; i < product.part_count; i++)
+        rewrite_drop(rw, rewrite_def(rw, product.parts[i]));
     CoreStm *fma = emit_fma(b, product, x);
     rewrite_set(rw, stm->outs[0], fma->outs[0]);
     rw->program->values.data[fma->outs[0]].name =
@@ -135,7 +127,7 @@ static bool visit_sum(Rewrite *rw, CoreStm *stm) {
     return true;
 }
 
-// ---- reductions ---------------------------------------------------------------------------------
+// ---- reductions ---------------------------------------------------------------------
 
 // Whether the component's operator is a float + on its own two params.
 static bool is_sum(const CoreProgram *p, const CoreBody *op, uint32_t index) {
@@ -155,7 +147,8 @@ static CoreStm *find_producer(const Rewrite *rw, const CoreStm *stm) {
     if (map == NULL || map->out_count != arrays) return NULL;
     bool fits = map->op == OP_MAP || (map->op == OP_GENERATE && map->attrs[0] == 1);
     for (uint32_t i = 0; i < arrays; i++) {
-        fits = fits && is_used_once(rw, stm->args[i]) && rewrite_def_here(rw, stm->args[i]) == map;
+        fits = fits && is_used_once(rw, stm->args[i]) &&
+               rewrite_def_here(rw, stm->args[i]) == map;
         fits = fits && core_type(rw->program, stm->args[i]).rank == 1;
     }
     return fits ? map : NULL;
@@ -168,7 +161,8 @@ static CoreBody *make_pre(Rewrite *rw, const CoreStm *stm, const CoreStm *map) {
     pre->results = arena_array(rw->program->arena, CoreRef, pre->result_count);
     for (uint32_t i = 0; i < pre->result_count; i++)
         for (uint32_t j = 0; j < map->out_count; j++)
-            if (map->outs[j] == stm->args[i]) pre->results[i] = map->bodies[0]->results[j];
+            if (map->outs[j] == stm->args[i])
+                pre->results[i] = map->bodies[0]->results[j];
     return pre;
 }
 
@@ -201,7 +195,8 @@ static CoreBody *make_acc(Rewrite *rw, const CoreBody *op, const CoreBody *pre) 
         if (is_sum(p, op, i) && find_product(rw, pre, pre->results[i], &product)) {
             uint64_t to;
             for (uint32_t j = 0; j < product.part_count; j++)
-                if (map_get(&map, product.parts[j], &to)) product.parts[j] = (CoreRef)to;
+                if (map_get(&map, product.parts[j], &to))
+                    product.parts[j] = (CoreRef)to;
             if (map_get(&map, product.y, &to)) product.y = (CoreRef)to;
             if (map_get(&map, product.z, &to)) product.z = (CoreRef)to;
             remove_parts(body, &product);
@@ -224,7 +219,8 @@ static CoreBody *make_acc(Rewrite *rw, const CoreBody *op, const CoreBody *pre) 
 static bool has_product(const Rewrite *rw, const CoreBody *op, const CoreBody *pre) {
     Product product;
     for (uint32_t i = 0; i < op->result_count; i++)
-        if (is_sum(rw->program, op, i) && find_product(rw, pre, pre->results[i], &product))
+        if (is_sum(rw->program, op, i) &&
+            find_product(rw, pre, pre->results[i], &product))
             return true;
     return false;
 }
@@ -240,7 +236,8 @@ static void emit_reduction(Rewrite *rw, const CoreStm *stm, const CoreRef *array
         vec_push(p->arena, &args, stm->args[i]);
     made->args = args.data;
     made->arg_count = args.len;
-    made->attrs = arena_copy(p->arena, stm->attrs, stm->attr_count * sizeof *stm->attrs);
+    made->attrs =
+        arena_copy(p->arena, stm->attrs, stm->attr_count * sizeof *stm->attrs);
     made->attrs[0] = (int32_t)array_count;
     CoreBody *bodies[3] = {stm->bodies[0], pre, make_acc(rw, stm->bodies[0], pre)};
     core_set_bodies(&rw->builder, made, bodies, 3);
@@ -250,19 +247,18 @@ static void emit_reduction(Rewrite *rw, const CoreStm *stm, const CoreRef *array
 static bool visit_reduce(Rewrite *rw, CoreStm *stm) {
     CoreProgram *p = rw->program;
     CoreBuilder *b = &rw->builder;
-    if (stm->stamp != STAMP_OUTER_LANES && stm->stamp != STAMP_NESTED_LANES) return false;
+    if (stm->stamp != STAMP_OUTER_LANES && stm->stamp != STAMP_NESTED_LANES)
+        return false;
     if (stm->body_count == 2) {
         if (!has_product(rw, stm->bodies[0], stm->bodies[1])) return false;
         emit_reduction(rw, stm, stm->args, (uint32_t)stm->attrs[0], stm->bodies[1]);
         return true;
     }
-    CoreBody *body = b->open.data[b->open.len - 1];
     CoreStm *map = stm->body_count == 1 ? find_producer(rw, stm) : NULL;
     if (map == NULL) return false;
     CoreBody *pre = make_pre(rw, stm, map);
     if (!has_product(rw, stm->bodies[0], pre)) return false;
-    remove_stm(body, map);
-    rw->first_new--;
+    rewrite_drop(rw, map);
     CoreRef *arrays = map->args;
     uint32_t array_count = (uint32_t)map->attrs[0];
     CoreRef indices;
@@ -280,7 +276,8 @@ static bool visit_reduce(Rewrite *rw, CoreStm *stm) {
 
 static bool visit(Rewrite *rw, CoreStm *stm) {
     switch ((int)stm->op) {
-    case OP_ADD: case OP_SUB: return visit_sum(rw, stm);
+    case OP_ADD:
+    case OP_SUB: return visit_sum(rw, stm);
     case OP_REDUCE: return visit_reduce(rw, stm);
     }
     return false;

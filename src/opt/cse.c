@@ -12,8 +12,8 @@
 
 typedef struct CseEntry {
     const CoreStm *stm;
-    uint32_t body;   // number of the body it stands in
-    uint32_t older;  // index of the next entry with that hash + 1
+    uint32_t body;  // number of the body it stands in
+    uint32_t older; // index of the next entry with that hash + 1
 } CseEntry;
 
 void cse_init(Cse *cse, CoreProgram *p) {
@@ -34,9 +34,15 @@ void cse_close(Cse *cse) {
 static bool is_joined(const CoreStm *stm) {
     if (core_op_operands(stm->op) != 0) return true;
     switch ((int)stm->op) {
-    case OP_CHECK: case OP_GUARD: case OP_LITERAL: case OP_DIM: case OP_INDEX:
-    case OP_SLICE: case OP_RESHAPE: case OP_PERMUTE: case OP_REVERSE:
-        return true;
+    case OP_CHECK:
+    case OP_GUARD:
+    case OP_LITERAL:
+    case OP_DIM:
+    case OP_INDEX:
+    case OP_SLICE:
+    case OP_RESHAPE:
+    case OP_PERMUTE:
+    case OP_REVERSE: return true;
     }
     return false;
 }
@@ -48,8 +54,8 @@ static uint64_t add_hash(uint64_t hash, uint64_t x) {
 
 // Operators that commute name their operands in order, so that a + b equals b + a.
 static void sort_args(const CoreStm *stm, CoreRef args[2]) {
-    bool swap = (core_op_info[stm->op].flags & OP_COMMUTES) != 0 &&
-                stm->args[0] > stm->args[1];
+    bool swap =
+        (core_op_info[stm->op].flags & OP_COMMUTES) != 0 && stm->args[0] > stm->args[1];
     args[0] = stm->args[swap];
     args[1] = stm->args[!swap];
 }
@@ -73,9 +79,9 @@ static uint64_t hash_stm(const CoreProgram *p, const CoreStm *stm) {
 
 static bool are_equal(const CoreProgram *p, const CoreStm *a, const CoreStm *b) {
     CoreType s = core_type(p, a->outs[0]), t = core_type(p, b->outs[0]);
-    if (a->op != b->op || a->flags != b->flags || s.elem != t.elem || s.rank != t.rank ||
-        a->arg_count != b->arg_count || a->attr_count != b->attr_count ||
-        !str_eq(a->text, b->text))
+    if (a->op != b->op || a->flags != b->flags || s.elem != t.elem ||
+        s.rank != t.rank || a->arg_count != b->arg_count ||
+        a->attr_count != b->attr_count || !str_eq(a->text, b->text))
         return false;
     for (uint32_t i = 0; i < a->attr_count; i++)
         if (a->attrs[i] != b->attrs[i]) return false;

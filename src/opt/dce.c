@@ -19,7 +19,7 @@
 
 typedef struct Binder {
     CoreStm *stm;
-    const CoreBody *body;  // NULL: a result of stm; else a param of this body of it
+    const CoreBody *body; // NULL: a result of stm; else a param of this body of it
     uint32_t index;
 } Binder;
 
@@ -27,14 +27,20 @@ typedef struct Marker {
     CoreProgram *program;
     bool keep_effects;
     bool changed;
-    Binder *binders;   // by CoreRef
-    bool *is_needed;   // by CoreRef
-    Map stms;          // CoreStm address -> 1: must stay
-    struct { CoreRef *data; uint32_t len, cap; } work;
-    struct { CoreStm **data; uint32_t len, cap; } folds;  // kept; may lack an array
+    Binder *binders; // by CoreRef
+    bool *is_needed; // by CoreRef
+    Map stms;        // CoreStm address -> 1: must stay
+    struct {
+        CoreRef *data;
+        uint32_t len, cap;
+    } work;
+    struct {
+        CoreStm **data;
+        uint32_t len, cap;
+    } folds; // kept; may lack an array
 } Marker;
 
-// ---- who binds what ---------------------------------------------------------------------------
+// ---- who binds what -----------------------------------------------------------------
 
 static void note_params(Marker *m, CoreStm *stm, const CoreBody *body) {
     for (uint32_t i = 0; i < body->param_count; i++)
@@ -53,7 +59,7 @@ static void note_binders(Marker *m, const CoreBody *body) {
     }
 }
 
-// ---- marking ----------------------------------------------------------------------------------
+// ---- marking ------------------------------------------------------------------------
 
 static void need(Marker *m, CoreRef ref) {
     if (ref == 0 || m->is_needed[ref]) return;
@@ -101,28 +107,24 @@ static void keep(Marker *m, CoreStm *stm) {
         return;
     }
     switch ((int)stm->op) {
-    case OP_IF: case OP_FOR: case OP_FILTER:
-        need(m, stm->args[0]);
-        break;
-    case OP_WHILE:
-        need(m, stm->bodies[0]->results[0]);
-        break;
-    case OP_GENERATE:
-        need_args(m, stm, 0, (uint32_t)stm->attrs[0]);
-        break;
-    case OP_HIST:
-        need_args(m, stm, 2 * stm->out_count, (uint32_t)stm->attrs[1]);
-        break;
-    case OP_MAP: case OP_REDUCE: case OP_SCAN:
+    case OP_IF:
+    case OP_FOR:
+    case OP_FILTER: need(m, stm->args[0]); break;
+    case OP_WHILE: need(m, stm->bodies[0]->results[0]); break;
+    case OP_GENERATE: need_args(m, stm, 0, (uint32_t)stm->attrs[0]); break;
+    case OP_HIST: need_args(m, stm, 2 * stm->out_count, (uint32_t)stm->attrs[1]); break;
+    case OP_MAP:
+    case OP_REDUCE:
+    case OP_SCAN:
         vec_push(m->program->arena, &m->folds, stm);
         if (m->keep_effects) need_args(m, stm, 0, (uint32_t)stm->attrs[0]);
         break;
     }
     if (!m->keep_effects) return;
-    // Rows of different shapes are an error, and the last component has to stay.
-    for (uint32_t i = 0; i < stm->out_count; i++)
-        if (core_op_info[stm->op].kind == KIND_ORDER2 &&
-            (i == 0 || core_type(m->program, stm->outs[i]).rank > 1))
+    // Rows of different shapes are an error, and one component has to stay.
+    bool needs_one = stm->op == OP_FILTER || core_op_info[stm->op].kind == KIND_ORDER2;
+    for (uint32_t i = 0; i < stm->out_count && needs_one; i++)
+        if (i == 0 || core_type(m->program, stm->outs[i]).rank > 1)
             need_component(m, stm, i);
 }
 
@@ -136,19 +138,17 @@ static void need_component(Marker *m, const CoreStm *stm, uint32_t index) {
     uint32_t first, count;
     need(m, stm->outs[index]);
     switch ((int)stm->op) {
-    case OP_IF:
-        break;
-    case OP_FOR: case OP_FILTER:
-        need(m, stm->args[1 + index]);
-        break;
-    case OP_WHILE:
-        need(m, stm->args[index]);
-        break;
-    case OP_GENERATE: case OP_MAP:
+    case OP_IF: break;
+    case OP_FOR:
+    case OP_FILTER: need(m, stm->args[1 + index]); break;
+    case OP_WHILE: need(m, stm->args[index]); break;
+    case OP_GENERATE:
+    case OP_MAP:
         row_sizes_at(m->program, stm, index, &first, &count);
         need_args(m, stm, first, count);
         break;
-    case OP_REDUCE: case OP_SCAN:
+    case OP_REDUCE:
+    case OP_SCAN:
         need(m, stm->args[(uint32_t)stm->attrs[0] + index]);
         if (stm->body_count == 1) need(m, stm->args[index]);
         break;
@@ -169,24 +169,16 @@ static void need_param(Marker *m, const Binder *binder) {
     case OP_FOR:
         if (index > 0) need_component(m, stm, index - 1);
         return;
-    case OP_WHILE:
-        need_component(m, stm, index);
-        return;
-    case OP_MAP:
-        need(m, stm->args[index]);
-        return;
-    case OP_HIST:
-        need_component(m, stm, index % stm->out_count);
-        return;
-    case OP_REDUCE: case OP_SCAN:
+    case OP_WHILE: need_component(m, stm, index); return;
+    case OP_MAP: need(m, stm->args[index]); return;
+    case OP_HIST: need_component(m, stm, index % stm->out_count); return;
+    case OP_REDUCE:
+    case OP_SCAN:
         if (binder->body == stm->bodies[0])
             need_component(m, stm, index % stm->out_count);
-        else if (binder->body == stm->bodies[1])
-            need(m, stm->args[index]);
-        else if (index < stm->out_count)
-            need_component(m, stm, index);
-        else
-            need(m, stm->args[index - stm->out_count]);
+        else if (binder->body == stm->bodies[1]) need(m, stm->args[index]);
+        else if (index < stm->out_count) need_component(m, stm, index);
+        else need(m, stm->args[index - stm->out_count]);
         return;
     }
 }
@@ -201,13 +193,14 @@ static void propagate(Marker *m) {
     for (;;) {
         while (m->work.len > 0) {
             const Binder *binder = &m->binders[m->work.data[--m->work.len]];
-            if (binder->stm == NULL) continue;  // a function's param or a constant
+            if (binder->stm == NULL) continue; // a function's param or a constant
             if (binder->body != NULL) {
                 need_param(m, binder);
                 continue;
             }
             keep(m, binder->stm);
-            if (has_components(binder->stm)) need_component(m, binder->stm, binder->index);
+            if (has_components(binder->stm))
+                need_component(m, binder->stm, binder->index);
         }
         // Only now it is clear which folds lack an array to take their length from.
         while (m->folds.len > 0 && m->work.len == 0) {
@@ -227,7 +220,7 @@ static void keep_effects(Marker *m, const CoreBody *body) {
     }
 }
 
-// ---- rebuilding -------------------------------------------------------------------------------
+// ---- rebuilding ---------------------------------------------------------------------
 
 // The refs whose flag is set.
 static CoreRef *select_refs(Marker *m, const CoreRef *refs, const bool *flags,
@@ -243,7 +236,7 @@ static CoreRef *select_refs(Marker *m, const CoreRef *refs, const bool *flags,
 typedef struct Choice {
     bool *outs;
     bool *args;
-    bool *arrays;  // MAP, REDUCE, SCAN
+    bool *arrays; // MAP, REDUCE, SCAN
     uint32_t array_count;
 } Choice;
 
@@ -251,24 +244,22 @@ static Choice choose(Marker *m, const CoreStm *stm) {
     Arena *arena = m->program->arena;
     Choice c = {.outs = arena_array(arena, bool, stm->out_count),
                 .args = arena_array(arena, bool, stm->arg_count)};
-    for (uint32_t i = 0; i < stm->out_count; i++) c.outs[i] = m->is_needed[stm->outs[i]];
+    for (uint32_t i = 0; i < stm->out_count; i++)
+        c.outs[i] = m->is_needed[stm->outs[i]];
     memset(c.args, true, stm->arg_count);
     for (uint32_t i = 0; i < stm->out_count; i++) {
         uint32_t first, count;
         switch ((int)stm->op) {
-        case OP_FOR: case OP_FILTER:
-            c.args[1 + i] = c.outs[i];
-            break;
-        case OP_WHILE:
-            c.args[i] = c.outs[i];
-            break;
-        case OP_GENERATE: case OP_MAP:
+        case OP_FOR:
+        case OP_FILTER: c.args[1 + i] = c.outs[i]; break;
+        case OP_WHILE: c.args[i] = c.outs[i]; break;
+        case OP_GENERATE:
+        case OP_MAP:
             row_sizes_at(m->program, stm, i, &first, &count);
             for (uint32_t j = first; j < first + count; j++) c.args[j] = c.outs[i];
             break;
-        case OP_REDUCE: case OP_SCAN:
-            c.args[(uint32_t)stm->attrs[0] + i] = c.outs[i];
-            break;
+        case OP_REDUCE:
+        case OP_SCAN: c.args[(uint32_t)stm->attrs[0] + i] = c.outs[i]; break;
         case OP_HIST:
             c.args[i] = c.args[stm->out_count + i] = c.outs[i];
             c.args[2 * stm->out_count + (uint32_t)stm->attrs[1] + i] = c.outs[i];
@@ -309,10 +300,12 @@ static bool keeps_param(const CoreStm *stm, const Choice *c, uint32_t body,
     case OP_WHILE: return c->outs[index];
     case OP_MAP: return c->arrays[index];
     case OP_HIST: return c->outs[index % stm->out_count];
-    case OP_REDUCE: case OP_SCAN:
+    case OP_REDUCE:
+    case OP_SCAN:
         if (body == 0) return c->outs[index % stm->out_count];
         if (body == 1) return c->arrays[index];
-        return index < stm->out_count ? c->outs[index] : c->arrays[index - stm->out_count];
+        return index < stm->out_count ? c->outs[index]
+                                      : c->arrays[index - stm->out_count];
     }
     return true;
 }
@@ -366,7 +359,8 @@ static CoreBody *rebuild_body(Marker *m, const CoreBody *body) {
     memset(&made->stms, 0, sizeof made->stms);
     for (uint32_t i = 0; i < body->stms.len; i++) {
         CoreStm *stm = body->stms.data[i];
-        if (is_kept(m, stm)) vec_push(m->program->arena, &made->stms, rebuild_stm(m, stm));
+        if (is_kept(m, stm))
+            vec_push(m->program->arena, &made->stms, rebuild_stm(m, stm));
         else m->changed = true;
     }
     return made;

@@ -16,7 +16,7 @@ static bool inline_call(Rewrite *rw, CoreStm *stm) {
     map_init(&map, p->arena);
     for (uint32_t i = 0; i < stm->arg_count; i++)
         map_set(&map, callee->body->params[i], stm->args[i]);
-    CoreBody open = *callee->body;  // its params are in the map already
+    CoreBody open = *callee->body; // its params are in the map already
     open.param_count = 0;
     CoreBody *body = core_clone(p, &open, &map, stm->loc);
     for (uint32_t i = 0; i < body->stms.len; i++)
@@ -26,11 +26,11 @@ static bool inline_call(Rewrite *rw, CoreStm *stm) {
     return true;
 }
 
-// ---- functions that nobody calls ----------------------------------------------------------------
+// ---- functions that nobody calls ----------------------------------------------------
 
 typedef struct Calls {
-    bool *called;      // by function index
-    int32_t *renamed;  // by function index
+    bool *called;     // by function index
+    int32_t *renamed; // by function index
 } Calls;
 
 static void note_call(void *data, const CoreStm *stm) {
@@ -50,7 +50,7 @@ static bool rename_call(Rewrite *rw, CoreStm *stm) {
 static bool drop_unused(CoreProgram *p) {
     Calls calls = {.called = arena_array(p->arena, bool, p->funs.len),
                    .renamed = arena_array(p->arena, int32_t, p->funs.len)};
-    for (uint32_t i = p->funs.len; i-- > 0;) {  // callers first
+    for (uint32_t i = p->funs.len; i-- > 0;) { // callers first
         const CoreFun *fun = p->funs.data[i];
         if (fun->is_entry || calls.called[i]) core_walk(fun->body, note_call, &calls);
     }

@@ -20,9 +20,9 @@
 //   map result that is one of the    the array itself, for scalar rows of one array
 //     params
 //
-// Termination: every rule removes a statement, a token or uses of a statement's results,
-// and none adds one, save `not` for used results of an if, which then are unused, and a
-// dim of an earlier value. The walk is repeated until it finds nothing.
+// Termination: every rule removes a statement, a token or uses of a statement's
+// results, and none adds one, save `not` for used results of an if, which then are
+// unused, and a dim of an earlier value. The walk is repeated until it finds nothing.
 #include "core/rules.h"
 #include "opt/algebra.h"
 #include "opt/passes.h"
@@ -37,14 +37,15 @@ static bool replace(Rewrite *rw, const CoreStm *stm, CoreRef by) {
     return true;
 }
 
-// ---- errors as values -----------------------------------------------------------------------
+// ---- errors as values ---------------------------------------------------------------
 
 static bool visit_guard(Rewrite *rw, CoreStm *stm) {
     CoreRefs args = {0};
     vec_push(rw->program->arena, &args, stm->args[0]);
     for (uint32_t i = 1; i < stm->arg_count; i++) {
         bool is_new = !is_bool_const(rw->program, stm->args[i], true);
-        for (uint32_t j = 1; j < args.len; j++) is_new = is_new && args.data[j] != stm->args[i];
+        for (uint32_t j = 1; j < args.len; j++)
+            is_new = is_new && args.data[j] != stm->args[i];
         if (is_new) vec_push(rw->program->arena, &args, stm->args[i]);
     }
     if (args.len == 1) return replace(rw, stm, stm->args[0]);
@@ -61,7 +62,7 @@ static bool visit_check(Rewrite *rw, CoreStm *stm) {
     return replace(rw, stm, stm->args[0]);
 }
 
-// ---- scalars ----------------------------------------------------------------------------------
+// ---- scalars ------------------------------------------------------------------------
 
 static bool visit_scalar(Rewrite *rw, CoreStm *stm) {
     const CoreProgram *p = rw->program;
@@ -77,7 +78,7 @@ static bool visit_scalar(Rewrite *rw, CoreStm *stm) {
     return replace(rw, stm, core_const(rw->program, to, result));
 }
 
-// ---- views ------------------------------------------------------------------------------------
+// ---- views --------------------------------------------------------------------------
 
 static bool visit_permute(Rewrite *rw, CoreStm *stm) {
     const CoreStm *inner = rewrite_def(rw, stm->args[0]);
@@ -104,7 +105,7 @@ static bool visit_reverse(Rewrite *rw, CoreStm *stm) {
     return replace(rw, stm, inner->args[0]);
 }
 
-// ---- control ----------------------------------------------------------------------------------
+// ---- control ------------------------------------------------------------------------
 
 // Whether the result was used when this round began. Unused ones must not be given
 // new statements, or the rounds would never end.
@@ -121,10 +122,11 @@ static bool visit_if(Rewrite *rw, CoreStm *stm) {
     }
     for (uint32_t i = 0; i < stm->out_count; i++) {
         CoreRef a = yes->results[i], b = no->results[i];
-        if (a == b) rewrite_set(rw, stm->outs[i], a);  // bound outside both bodies
+        if (a == b) rewrite_set(rw, stm->outs[i], a); // bound outside both bodies
         if (is_bool_const(p, a, true) && is_bool_const(p, b, false))
             rewrite_set(rw, stm->outs[i], stm->args[0]);
-        if (is_bool_const(p, a, false) && is_bool_const(p, b, true) && is_used(rw, stm, i))
+        if (is_bool_const(p, a, false) && is_bool_const(p, b, true) &&
+            is_used(rw, stm, i))
             rewrite_set(rw, stm->outs[i], core_op1(&rw->builder, OP_NOT, stm->args[0]));
     }
     return false;
@@ -178,7 +180,8 @@ bool opt_normalise_stm(Rewrite *rw, CoreStm *stm) {
     case OP_REVERSE: return visit_reverse(rw, stm);
     case OP_CONCAT: return stm->arg_count == 1 && replace(rw, stm, stm->args[0]);
     case OP_IF: return visit_if(rw, stm);
-    case OP_FOR: case OP_WHILE: return visit_loop(rw, stm);
+    case OP_FOR:
+    case OP_WHILE: return visit_loop(rw, stm);
     case OP_MAP: return visit_map(rw, stm);
     }
     return false;

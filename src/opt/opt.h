@@ -17,17 +17,17 @@ typedef enum OptPass {
 typedef struct OptPassInfo {
     const char *name;
     const char *summary;
-    bool is_stage0;  // part of the meaning: always runs
-    bool is_on;      // runs by default
+    bool is_stage0; // part of the meaning: always runs
+    bool is_on;     // runs by default
     bool (*run)(CoreProgram *program);
 } OptPassInfo;
 
 extern const OptPassInfo opt_passes[OPT_COUNT];
 
 typedef struct OptOptions {
-    bool verify;           // run the verifier after each pass
+    bool verify; // run the verifier after each pass
     bool stage0_only;
-    int stop_after;        // OptPass after which to stop, or -1
+    int stop_after; // OptPass after which to stop, or -1
     void (*after)(void *data, const OptPassInfo *pass, CoreProgram *program);
     void *data;
 } OptOptions;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The functions behind the rows of passes.def. Each returns whether it changed anything.
+// The functions behind the rows of passes.def. Each returns whether it changed
+// anything.
 #ifndef WEFT_OPT_PASSES_H
 #define WEFT_OPT_PASSES_H
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The pipeline: the rows of passes.def, run in order. The program counts as past stage 0
-// once the last row of stage 0 has run; a program that is past it skips those rows.
+// The pipeline: the rows of passes.def, run in order. The program counts as past stage
+// 0 once the last row of stage 0 has run; a program that is past it skips those rows.
 #include "opt/passes.h"
 
 #include "opt/opt.h"
@@ -36,10 +36,12 @@ static bool verify(const CoreProgram *program, const char *after, StrBuf *report
 
 bool opt_run(CoreProgram *program, const OptOptions *options, StrBuf *report) {
     bool skip_stage0 = program->is_stage0;
-    if (options->verify && !verify(program, "reading or lowering", report)) return false;
+    if (options->verify && !verify(program, "reading or lowering", report))
+        return false;
     for (int i = 0; i < OPT_COUNT; i++) {
         const OptPassInfo *pass = &opt_passes[i];
-        bool skipped = pass->is_stage0 ? skip_stage0 : !pass->is_on || options->stage0_only;
+        bool skipped =
+            pass->is_stage0 ? skip_stage0 : !pass->is_on || options->stage0_only;
         if (!skipped) {
             pass->run(program);
             if (is_last_of_stage0(i)) program->is_stage0 = true;

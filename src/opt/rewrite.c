@@ -12,6 +12,7 @@ Rewrite rewrite_new(CoreProgram *p) {
     map_init(&rw.stms, p->arena);
     map_init(&rw.homes, p->arena);
     map_init(&rw.rows, p->arena);
+    map_init(&rw.dropped, p->arena);
     return rw;
 }
 
@@ -37,6 +38,20 @@ CoreStm *rewrite_def_here(const Rewrite *rw, CoreRef ref) {
     const CoreBody *here = rw->builder.open.data[rw->builder.open.len - 1];
     if (ref == 0 || !map_get(&rw->homes, ref, &home)) return NULL;
     return home == (uint64_t)(uintptr_t)here ? rewrite_def(rw, ref) : NULL;
+}
+
+void rewrite_drop(Rewrite *rw, const CoreStm *stm) {
+    map_set(&rw->dropped, (uint64_t)(uintptr_t)stm, 1);
+}
+
+static void sweep_dropped(Rewrite *rw, CoreBody *body) {
+    uint32_t kept = 0;
+    uint64_t known;
+    if (rw->dropped.count == 0) return;
+    for (uint32_t i = 0; i < body->stms.len; i++)
+        if (!map_get(&rw->dropped, (uint64_t)(uintptr_t)body->stms.data[i], &known))
+            body->stms.data[kept++] = body->stms.data[i];
+    body->stms.len = kept;
 }
 
 CoreStm *rewrite_copy(Rewrite *rw, const CoreStm *stm) {
@@ -111,13 +126,14 @@ static CoreBody *rewrite_body(Rewrite *rw, CoreBody *body) {
     vec_push(rw->program->arena, &rw->builder.open, made);
     for (uint32_t i = 0; i < body->stms.len; i++) {
         CoreStm *stm = rebuild_stm(rw, body->stms.data[i]);
-        rw->first_new = made->stms.len;
+        uint32_t before = made->stms.len;
         rw->builder.loc = stm->loc;
         rw->builder.flags = stm->flags;
         if (rw->visit == NULL || !rw->visit(rw, stm)) core_append(&rw->builder, stm);
-        note_defs(rw, made, rw->first_new);
+        note_defs(rw, made, before);
     }
     rw->builder.open.len--;
+    sweep_dropped(rw, made);
     made->results = replace_refs(rw, body->results, body->result_count);
     if (is_same(made, body)) return body;
     rw->changed = true;
@@ -140,7 +156,7 @@ void rewrite_splice(Rewrite *rw, const CoreBody *body, const CoreRef *outs) {
         rewrite_set(rw, outs[i], body->results[i]);
 }
 
-// ---- uses -----------------------------------------------------------------------------------
+// ---- uses ---------------------------------------------------------------------------
 
 static void count_body(uint32_t *uses, const CoreBody *body) {
     for (uint32_t i = 0; i < body->stms.len; i++) {
@@ -157,7 +173,7 @@ uint32_t *opt_count_uses(const CoreProgram *p) {
     return uses;
 }
 
-// ---- errors -----------------------------------------------------------------------------------
+// ---- errors -------------------------------------------------------------------------
 
 static bool is_small_size(const CoreProgram *p, CoreRef ref) {
     return core_is_const(p, ref) && p->values.data[ref].bits < (uint64_t)1 << 31;
@@ -191,34 +207,32 @@ static bool has_scalar_rows(const CoreProgram *p, const CoreStm *stm, unsigned o
 
 // Whether the statement itself may fail, its bodies aside.
 static bool may_fail_itself(const CoreProgram *p, const CoreStm *stm) {
-    if (stm->op == OP_WHILE) return true;  // it may never end
+    if (stm->op == OP_WHILE) return true; // it may never end
     if ((core_op_info[stm->op].flags & OP_FAILS) == 0) return false;
     switch ((int)stm->op) {
-    case OP_DIV: case OP_MOD:
+    case OP_DIV:
+    case OP_MOD:
         if (scalar_is_float((ScalarType)core_type(p, stm->args[0]).elem)) return false;
         return !is_nonzero_const(p, stm->args[1]);
-    case OP_QUOT: case OP_REM:
-        return !is_nonzero_const(p, stm->args[1]);
+    case OP_QUOT:
+    case OP_REM: return !is_nonzero_const(p, stm->args[1]);
     case OP_POW:
-        if (!scalar_is_signed((ScalarType)core_type(p, stm->args[1]).elem)) return false;
+        if (!scalar_is_signed((ScalarType)core_type(p, stm->args[1]).elem))
+            return false;
         return !is_nonnegative_const(p, stm->args[1]);
-    case OP_ARRAY:  // rows must agree
+    case OP_ARRAY: // rows must agree
         return stm->arg_count > 1 && core_type(p, stm->args[0]).rank > 0;
-    case OP_IOTA:
-        return !is_small_size(p, stm->args[0]);
+    case OP_IOTA: return !is_small_size(p, stm->args[0]);
     case OP_REPLICATE:
         return !is_small_size(p, stm->args[0]) || core_type(p, stm->args[1]).rank > 0;
-    case OP_CONCAT: case OP_FILTER:
-        return stm->arg_count != (stm->op == OP_CONCAT ? 1u : 0u);
+    case OP_CONCAT:
+    case OP_FILTER: return stm->arg_count != (stm->op == OP_CONCAT ? 1u : 0u);
     case OP_GENERATE:
         return stm->attrs[0] != 1 || !is_small_size(p, stm->args[0]) ||
                !has_scalar_rows(p, stm, 1);
-    case OP_MAP:
-        return stm->attrs[0] != 1 || !has_scalar_rows(p, stm, 1);
-    case OP_REDUCE:
-        return stm->attrs[0] != 1 || !has_scalar_rows(p, stm, 0);
-    case OP_SCAN:
-        return stm->attrs[0] != 1 || !has_scalar_rows(p, stm, 1);
+    case OP_MAP: return stm->attrs[0] != 1 || !has_scalar_rows(p, stm, 1);
+    case OP_REDUCE: return stm->attrs[0] != 1 || !has_scalar_rows(p, stm, 0);
+    case OP_SCAN: return stm->attrs[0] != 1 || !has_scalar_rows(p, stm, 1);
     }
     return true;
 }
@@ -235,10 +249,6 @@ static bool any_body_has(const CoreProgram *p, const CoreStm *stm,
     for (uint32_t i = 0; i < stm->body_count; i++)
         if (body_has(p, stm->bodies[i], test)) return true;
     return false;
-}
-
-bool opt_may_fail(const CoreProgram *p, const CoreStm *stm) {
-    return may_fail_itself(p, stm) || any_body_has(p, stm, opt_may_fail);
 }
 
 bool opt_is_effect(const CoreProgram *p, const CoreStm *stm) {

@@ -20,12 +20,12 @@ typedef struct Rewrite {
     void (*enter)(struct Rewrite *rw, const CoreStm *stm, const CoreBody *body);
     void (*leave)(struct Rewrite *rw, const CoreStm *stm, const CoreBody *body);
     void *data;
-    const uint32_t *uses;  // by CoreRef, at the start, for passes that ask; or NULL
-    uint32_t use_count;    // length of uses
-    uint32_t first_new;  // where in the open body the statements start that visit emits
-    Map values;  // replaced CoreRef -> CoreRef
-    Map stms;    // CoreRef -> the CoreStm that binds it
-    Map homes;   // CoreRef -> the open CoreBody in which that stands
+    const uint32_t *uses; // by CoreRef, at the start, for passes that ask; or NULL
+    uint32_t use_count;   // length of uses
+    Map values;           // replaced CoreRef -> CoreRef
+    Map stms;             // CoreRef -> the CoreStm that binds it
+    Map homes;            // CoreRef -> the open CoreBody in which that stands
+    Map dropped; // statements (addresses) that leave their body when it is done
     Map rows;    // param of a map, scan or reduction -> the array it is a row of
 } Rewrite;
 
@@ -39,6 +39,8 @@ void rewrite_set(Rewrite *rw, CoreRef from, CoreRef to);
 CoreStm *rewrite_def(const Rewrite *rw, CoreRef ref);
 // The same, if it stands in the innermost open body.
 CoreStm *rewrite_def_here(const Rewrite *rw, CoreRef ref);
+// Takes a statement that is already in the open body out of it again.
+void rewrite_drop(Rewrite *rw, const CoreStm *stm);
 // A copy of the statement to change; its arrays are still shared.
 CoreStm *rewrite_copy(Rewrite *rw, const CoreStm *stm);
 // Emits the statements of a body here and makes `outs` mean its results. The body's
@@ -50,10 +52,9 @@ uint32_t *opt_count_uses(const CoreProgram *p);
 
 // Whether it is an integer constant above 0.
 bool opt_is_positive(const CoreProgram *p, CoreRef ref);
-// Whether running the statement may raise an error or never end. Errors of its bodies
-// count; that memory may run out does not.
-bool opt_may_fail(const CoreProgram *p, const CoreStm *stm);
-// Whether it also must stay because somebody watches (TRACE), here or in a body.
+// Whether running the statement may be noticed other than by its results: it may raise
+// an error or never end, or somebody watches (TRACE), here or in its bodies. That memory
+// may run out does not count.
 bool opt_is_effect(const CoreProgram *p, const CoreStm *stm);
 
 // The rules of normalise.c for one statement, and their hook before its bodies. They

@@ -5,10 +5,10 @@
 // iteration. Stamps and fma are carried along as they are.
 //
 // A round walks over each function once, bottom-up, and for each statement tries, in
-// this order: folding and exact algebra (algebra.c), the canonical forms of normalise.c,
-// joining it with an equal statement in scope (cse.c); from the bodies of loops and
-// second-order statements it moves out what cannot fail, does not depend on them and
-// makes no array. Then what nothing needs goes, save what may fail (dce.c).
+// this order: folding and exact algebra (algebra.c), the canonical forms of
+// normalise.c, joining it with an equal statement in scope (cse.c); from the bodies of
+// loops and second-order statements it moves out what cannot fail, does not depend on
+// them and makes no array. Then what nothing needs goes, save what may fail (dce.c).
 //
 // Termination: folding and joining remove a statement or put an earlier value in its
 // place; canonical forms shrink; hoisting moves a statement to a smaller depth and is
@@ -17,7 +17,7 @@
 #include "opt/algebra.h"
 #include "opt/passes.h"
 
-// ---- hoisting -------------------------------------------------------------------------------
+// ---- hoisting -----------------------------------------------------------------------
 
 static bool runs_repeatedly(const CoreStm *stm) {
     return stm->op == OP_FOR || stm->op == OP_WHILE ||
@@ -28,7 +28,10 @@ static bool runs_repeatedly(const CoreStm *stm) {
 // might update in place.
 static bool is_movable(const CoreProgram *p, const CoreStm *stm) {
     switch ((int)stm->op) {
-    case OP_PERMUTE: case OP_REVERSE: case OP_LITERAL: case OP_GUARD: return true;
+    case OP_PERMUTE:
+    case OP_REVERSE:
+    case OP_LITERAL:
+    case OP_GUARD: return true;
     }
     for (uint32_t i = 0; i < stm->out_count; i++)
         if (core_type(p, stm->outs[i]).rank > 0) return false;
@@ -51,9 +54,10 @@ static bool uses_inner(CoreProgram *p, const Map *inner, const CoreStm *stm) {
 // Emits what may move out of the body here; returns the body without it.
 static CoreBody *hoist_from(Rewrite *rw, CoreBody *body) {
     CoreProgram *p = rw->program;
-    Map inner;  // values bound in the body
+    Map inner; // values bound in the body
     map_init(&inner, p->arena);
-    for (uint32_t i = 0; i < body->param_count; i++) map_set(&inner, body->params[i], 1);
+    for (uint32_t i = 0; i < body->param_count; i++)
+        map_set(&inner, body->params[i], 1);
     CoreBody *made = arena_copy(p->arena, body, sizeof *body);
     made->stms.data = NULL;
     made->stms.len = made->stms.cap = 0;
@@ -85,7 +89,7 @@ static bool hoist(Rewrite *rw, CoreStm *stm) {
     return true;
 }
 
-// ---- a round ----------------------------------------------------------------------------------
+// ---- a round ------------------------------------------------------------------------
 
 static void enter(Rewrite *rw, const CoreStm *stm, const CoreBody *body) {
     opt_normalise_enter(rw, stm, body);

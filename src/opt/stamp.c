@@ -38,8 +38,8 @@ static bool is_bool(const CoreProgram *p, CoreRef ref, bool value) {
 }
 
 // && and || as conditionals, which is how lowering keeps the right operand unevaluated.
-static bool is_logic(const CoreProgram *p, const CoreStm *stm, CoreRef result, CoreRef x,
-                     CoreRef y) {
+static bool is_logic(const CoreProgram *p, const CoreStm *stm, CoreRef result,
+                     CoreRef x, CoreRef y) {
     uint32_t index = 0;
     while (stm->outs[index] != result) index++;
     CoreRef yes = stm->bodies[0]->results[index], no = stm->bodies[1]->results[index];
@@ -58,8 +58,13 @@ static Operator recognise(const CoreProgram *p, const CoreBody *op, uint32_t ind
         return INEXACT;
     bool is_float = scalar_is_float((ScalarType)core_type(p, x).elem);
     switch ((int)stm->op) {
-    case OP_MIN: case OP_MAX: case OP_AND: case OP_OR: case OP_XOR: return EXACT;
-    case OP_ADD: case OP_MUL: return is_float ? FLOAT_SUM : EXACT;
+    case OP_MIN:
+    case OP_MAX:
+    case OP_AND:
+    case OP_OR:
+    case OP_XOR: return EXACT;
+    case OP_ADD:
+    case OP_MUL: return is_float ? FLOAT_SUM : EXACT;
     }
     return INEXACT;
 }
@@ -88,7 +93,7 @@ static CoreStamp choose_stamp(const CoreProgram *p, const CoreStm *stm, bool nes
 }
 
 typedef struct Stamper {
-    uint32_t depth;  // second-order statements around
+    uint32_t depth; // second-order statements around
 } Stamper;
 
 static void enter(Rewrite *rw, const CoreStm *stm, const CoreBody *body) {
@@ -105,8 +110,8 @@ static bool stamp_stm(Rewrite *rw, CoreStm *stm) {
     if (stm->op != OP_REDUCE && stm->op != OP_SCAN && stm->op != OP_HIST) return false;
     if (stm->stamp != STAMP_NONE) return false;
     CoreStm *copy = rewrite_copy(rw, stm);
-    copy->stamp = (uint8_t)choose_stamp(rw->program, stm,
-                                        ((Stamper *)rw->data)->depth > 0);
+    copy->stamp =
+        (uint8_t)choose_stamp(rw->program, stm, ((Stamper *)rw->data)->depth > 0);
     core_append(&rw->builder, copy);
     return true;
 }

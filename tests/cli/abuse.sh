@@ -76,6 +76,12 @@ printf 'import "a"\n' >b.weft
 fails "$weft" check a.weft
 printf 'import "self"\nentry main = 1i32\n' >self.weft
 fails "$weft" check self.weft
+# A type nested very deeply is carried by its leaves.
+awk 'BEGIN { print "type t0 = i32"
+             for (i = 1; i <= 3000; i++) printf "type t%d = {a: t%d}\n", i, i - 1
+             print "entry main (x: t3000) : t3000 = x" }' >types.weft
+expect 0 "$weft" run types.weft 7
+out '7i32'
 # Values.
 printf 'entry main (xs: [][]f32) = xs[0, 0]\nentry one (x: i32) = x\n' >v.weft
 for value in '[' '[[1]' '[[1,2],[3]]' '[[1]]]' 'empty(' 'b!' '"' '[[1.0f64]]' '{' '#a' ; do

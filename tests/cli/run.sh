@@ -76,6 +76,16 @@ expect 1 "$weft" run chain.weft 5
 err_has 'chain.weft:1:'
 err_has 'called from chain.weft:2:'
 err_has 'called from chain.weft:3:'
+{
+    echo 'def f0 [n] (xs: [n]i32) (i: i64) = xs[i]'
+    for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
+        echo "def f$i [n] (xs: [n]i32) (i: i64) = f$((i - 1)) xs i"
+    done
+    echo 'entry main (i: i64) = f20 [1, 2, 3] i'
+} >deep.weft
+expect 1 "$weft" run deep.weft 5
+err_has 'calls between'
+if [ "$(wc -l <stderr)" -le 20 ]; then good; else bad 'the chain is not shortened'; fi
 # Imports, relative to the importing file; .fut too.
 mkdir -p sub
 printf 'import "sub/a"\nentry main = x + 1\n' >imp.weft

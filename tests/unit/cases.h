@@ -19,16 +19,17 @@
 #include "test.h"
 
 typedef struct Case {
-    Cx *cx;         // fresh for each section
+    Cx *cx; // fresh for each section
     Arena *arena;
     const char *file;
     Str program;
-    Str section;    // such as "print"
-    Str expected;   // without blank lines around it
+    Str section;  // such as "print"
+    Str expected; // without blank lines around it
 } Case;
 
 static inline Str case_trim(Str s) {
-    while (s.len > 0 && strchr(" \n", s.ptr[0]) != NULL) s = (Str){s.ptr + 1, s.len - 1};
+    while (s.len > 0 && strchr(" \n", s.ptr[0]) != NULL)
+        s = (Str){s.ptr + 1, s.len - 1};
     while (s.len > 0 && strchr(" \n", s.ptr[s.len - 1]) != NULL) s.len--;
     return s;
 }
@@ -49,7 +50,8 @@ static inline void case_run_text(Mem *mem, const char *file, Str text,
     size_t start = 0;
     for (size_t at = 0; at <= text.len; at++) {
         bool line_start = at == text.len || at == 0 || text.ptr[at - 1] == '\n';
-        bool marker = line_start && text.len - at >= 5 && memcmp(text.ptr + at, "==== ", 5) == 0;
+        bool marker =
+            line_start && text.len - at >= 5 && memcmp(text.ptr + at, "==== ", 5) == 0;
         if (!marker && at != text.len) continue;
         Str body = {text.ptr + start, at - start};
         if (str_eq(section, STR("program"))) {

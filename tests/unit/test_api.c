@@ -2,6 +2,7 @@
 //
 // The public API as a host uses it: statuses, ownership, messages, values, threads of
 // control that go wrong.
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,12 +25,14 @@ static const char dot[] =
     "  match s case #dot -> 0 case #line n -> n case #box a b -> a * b\n"
     "entry far (p: {x: f32, y: f32}) : f32 = p.x + p.y\n"
     "entry rows (n: i64) : [](i64, bool) = map (\\i -> (i, i % 2 == 0)) (iota n)\n"
-    "entry grid (n: i64) : [][]i64 = transpose (tabulate_2d n 3 (\\i j -> i * 10 + j))\n"
+    "entry grid (n: i64) : [][]i64 = transpose (tabulate_2d n 3 (\\i j -> i * 10 + "
+    "j))\n"
     "entry same [n] (xs: [n]f64) : [n]f64 = xs\n"
-    "entry big (n: i64) : i64 = length (replicate n 1u8)\n";
+    "entry big (n: i64) : u8 = reduce (+) 0 (map (+ 1) (replicate n 1u8))\n";
 
 static WeftContext *context;
 static WeftProgram *program;
+static int seen; // what a thread returns when all went well
 
 static WeftContext *open_context(size_t ceiling) {
     WeftOptions options = {.struct_size = sizeof options, .memory_ceiling = ceiling};
@@ -46,8 +49,8 @@ static void expect(const char *name, const char *input, const char *expected) {
     WeftValue *args[4], *results[4];
     size_t arg_count = weft_entry_parameter_count(program, entry);
     size_t result_count = weft_entry_result_count(program, entry);
-    WeftStatus status = weft_values_read(program, entry, "in", input, strlen(input), args,
-                                         arg_count);
+    WeftStatus status =
+        weft_values_read(program, entry, "in", input, strlen(input), args, arg_count);
     char got[2000] = "";
     if (status == WEFT_STATUS_OK) {
         status = weft_call(program, entry, args, arg_count, results, result_count);
@@ -139,7 +142,8 @@ static void test_values(void) {
     static const int64_t shape[2] = {2, 3}, bad[1] = {-1};
     WeftValue *value, *results[1];
     double back[6];
-    CHECK(weft_value_new(context, WEFT_F64, 2, shape, numbers, &value) == WEFT_STATUS_OK);
+    CHECK(weft_value_new(context, WEFT_F64, 2, shape, numbers, &value) ==
+          WEFT_STATUS_OK);
     CHECK(strcmp(weft_value_type(value), "[][]f64") == 0);
     CHECK(weft_value_is_array(value) && weft_value_rank(value) == 2);
     CHECK(weft_value_element(value) == WEFT_F64);
@@ -156,13 +160,15 @@ static void test_values(void) {
     CHECK(weft_call(program, entry, &none, 1, results, 1) == WEFT_STATUS_USAGE);
     CHECK(weft_call(program, 99, &value, 1, results, 1) == WEFT_STATUS_USAGE);
     weft_value_free(value);
-    CHECK(weft_value_new(context, WEFT_F64, 1, bad, numbers, &value) == WEFT_STATUS_USAGE);
+    CHECK(weft_value_new(context, WEFT_F64, 1, bad, numbers, &value) ==
+          WEFT_STATUS_USAGE);
     CHECK(weft_value_new(context, WEFT_F64, 99, shape, numbers, &value) ==
           WEFT_STATUS_USAGE);
     CHECK(weft_value_new(context, (WeftScalar)77, 0, NULL, numbers, &value) ==
           WEFT_STATUS_USAGE);
     // What comes back may be the argument itself; each has its own life.
-    CHECK(weft_value_new(context, WEFT_F64, 1, shape, numbers, &value) == WEFT_STATUS_OK);
+    CHECK(weft_value_new(context, WEFT_F64, 1, shape, numbers, &value) ==
+          WEFT_STATUS_OK);
     CHECK(weft_call(program, entry, &value, 1, results, 1) == WEFT_STATUS_OK);
     weft_value_free(value);
     CHECK(weft_value_copy(results[0], back, 16) == WEFT_STATUS_OK && back[1] == 2);
@@ -227,7 +233,8 @@ static void test_wrong_programs(void) {
     CHECK(found.column == 33 && found.end_column == 34);
     CHECK(strstr(weft_render(context, 0), "wrong.weft:2:") != NULL);
     CHECK(strstr(weft_message(context), "and 1 more") != NULL);
-    CHECK(weft_program_from_file(context, "/no/such/file.weft", &none) == WEFT_STATUS_IO);
+    CHECK(weft_program_from_file(context, "/no/such/file.weft", &none) ==
+          WEFT_STATUS_IO);
     CHECK(strstr(weft_message(context), "/no/such/file.weft") != NULL);
     CHECK(weft_diagnostic_count(context) == 0);
     CHECK(weft_program_from_file(context, "/", &none) == WEFT_STATUS_IO);
@@ -307,6 +314,47 @@ static void test_ceiling(void) {
     CHECK(weft_testing_context_free(small) == 0);
 }
 
+// Several threads, first each with a context of its own, then all with one.
+static void *call_often(void *data) {
+    WeftProgram *called = data;
+    WeftContext *own = NULL;
+    size_t good = 0;
+    if (called == NULL) {
+        own = open_context(0);
+        if (weft_program_from_source(own, "dot.weft", dot, sizeof dot - 1, &called) !=
+            WEFT_STATUS_OK)
+            return NULL;
+    }
+    for (int i = 0; i < 200; i++) {
+        WeftValue *arg, *results[2];
+        size_t entry = weft_entry_find(called, "both");
+        if (weft_values_read(called, entry, "in", "41", 2, &arg, 1) != WEFT_STATUS_OK)
+            continue;
+        int32_t x = 0;
+        if (weft_call(called, entry, &arg, 1, results, 2) == WEFT_STATUS_OK &&
+            weft_value_copy(results[0], &x, sizeof x) == WEFT_STATUS_OK)
+            good += x == 42;
+        weft_value_free(arg);
+        weft_value_free(results[0]);
+        weft_value_free(results[1]);
+    }
+    if (own != NULL) weft_context_free(own);
+    return good == 200 ? &seen : NULL;
+}
+
+static void test_threads(void) {
+    for (int shared = 0; shared < 2; shared++) {
+        pthread_t threads[4];
+        for (int i = 0; i < 4; i++)
+            CHECK(pthread_create(&threads[i], NULL, call_often,
+                                 shared ? program : NULL) == 0);
+        for (int i = 0; i < 4; i++) {
+            void *result;
+            CHECK(pthread_join(threads[i], &result) == 0 && result == &seen);
+        }
+    }
+}
+
 int main(void) {
     context = open_context(0);
     if (weft_program_from_source(context, "dot.weft", dot, sizeof dot - 1, &program) !=
@@ -325,6 +373,7 @@ int main(void) {
     test_usage();
     test_cancel();
     test_ceiling();
+    test_threads();
     weft_program_free(program);
     CHECK(weft_testing_context_free(context) == 0);
     return test_done();

@@ -2,9 +2,9 @@
 //
 // The core language: the text format both ways, the verifier, the builder and walkers.
 // Cases are in tests/core: "print" wants the program printed so, "faults" these faults
-// of the verifier, "error" this diagnostic of the reader. Whatever the section, what can
-// be read must be the same after printing and reading again, and broken texts made from
-// it must be refused or read, never worse.
+// of the verifier, "error" this diagnostic of the reader. Whatever the section, what
+// can be read must be the same after printing and reading again, and broken texts made
+// from it must be refused or read, never worse.
 #define _POSIX_C_SOURCE 200809L
 #include <setjmp.h>
 
@@ -71,8 +71,8 @@ static uint64_t next_random(uint64_t *state) {
     return *state >> 33;
 }
 
-// Cuts, swaps and overwrites bytes of the text. Reading must end, with one diagnostic or
-// a program; the verifier must cope with whatever that is.
+// Cuts, swaps and overwrites bytes of the text. Reading must end, with one diagnostic
+// or a program; the verifier must cope with whatever that is.
 static void check_broken_texts(const Case *c, uint64_t *seed) {
     static const char marks[] = "(){}[]|:,=@#\"-.%x0 \n\\";
     for (int round = 0; round < 20; round++) {
@@ -82,7 +82,8 @@ static void check_broken_texts(const Case *c, uint64_t *seed) {
         cx_init(&cx, &arena);
         char *text = arena_copy(&arena, c->program.ptr, c->program.len);
         size_t len = c->program.len;
-        for (int edits = 1 + (int)(next_random(seed) % 3); edits > 0 && len > 1; edits--) {
+        for (int edits = 1 + (int)(next_random(seed) % 3); edits > 0 && len > 1;
+             edits--) {
             size_t at = next_random(seed) % len, other = next_random(seed) % len;
             switch (next_random(seed) % 4) {
             case 0: len = at + 1; break;
@@ -91,7 +92,8 @@ static void check_broken_texts(const Case *c, uint64_t *seed) {
             case 3: text[at] = (char)(unsigned char)(next_random(seed) & 0xff); break;
             }
         }
-        Source *source = sources_add(&cx.sources, STR("broken"), (Str){text, len}, false);
+        Source *source =
+            sources_add(&cx.sources, STR("broken"), (Str){text, len}, false);
         CoreProgram *p = core_read(&cx, &arena, source);
         CHECK((p == NULL) == (cx.diags.error_count > 0));
         if (p != NULL) {
@@ -112,9 +114,10 @@ static void run_case(const Case *c) {
     check_broken_texts(c, &seed);
 }
 
-// ---- constants ------------------------------------------------------------------------------
+// ---- constants ----------------------------------------------------------------------
 
-static void check_const(Arena *arena, ScalarType type, uint64_t bits, const char *text) {
+static void check_const(Arena *arena, ScalarType type, uint64_t bits,
+                        const char *text) {
     StrBuf out = strbuf(arena);
     core_print_const(&out, type, bits, false);
     Str found = strbuf_done(&out);
@@ -159,24 +162,45 @@ static void test_constants(Arena *arena) {
     check_const(arena, SCALAR_F16, 0x3c01, "0x1.004p0f16");
     check_const(arena, SCALAR_F16, 1, "0x1p-24f16");
     uint64_t seed = 7;
-    for (uint64_t bits = 0; bits < 0x10000; bits++) check_const(arena, SCALAR_F16, bits, NULL);
+    for (uint64_t bits = 0; bits < 0x10000; bits++)
+        check_const(arena, SCALAR_F16, bits, NULL);
     for (int i = 0; i < 2000; i++) {
-        uint64_t bits = next_random(&seed) << 33 ^ next_random(&seed) << 10 ^ (uint64_t)i;
+        uint64_t bits =
+            next_random(&seed) << 33 ^ next_random(&seed) << 10 ^ (uint64_t)i;
         check_const(arena, SCALAR_F64, bits, NULL);
         check_const(arena, SCALAR_F32, bits & 0xffffffff, NULL);
     }
     ScalarType type;
     uint64_t bits;
-    CHECK(core_read_const(STR("0.375f32"), false, &type, &bits) == NULL && bits == 0x3ec00000);
+    CHECK(core_read_const(STR("0.375f32"), false, &type, &bits) == NULL &&
+          bits == 0x3ec00000);
     CHECK(core_read_const(STR("0xffu8"), false, &type, &bits) == NULL && bits == 255);
-    static const char *const refused[] = {
-        "", "-", "0x", "1", "256u8", "-129i8", "-1u8", "0.1f32", "1.5i32", "0x1p-150f32",
-        "0x1p128f32", "16777217f32", "f32", "f32.infx", "i32.inf", "f32.bits.0x",
-        "f32.bits.0x100000000", "99999999999999999999u64", "1i7", "0x1pf32", "truee"};
-    for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) check_refused(refused[i]);
+    static const char *const refused[] = {"",
+                                          "-",
+                                          "0x",
+                                          "1",
+                                          "256u8",
+                                          "-129i8",
+                                          "-1u8",
+                                          "0.1f32",
+                                          "1.5i32",
+                                          "0x1p-150f32",
+                                          "0x1p128f32",
+                                          "16777217f32",
+                                          "f32",
+                                          "f32.infx",
+                                          "i32.inf",
+                                          "f32.bits.0x",
+                                          "f32.bits.0x100000000",
+                                          "99999999999999999999u64",
+                                          "1i7",
+                                          "0x1pf32",
+                                          "truee"};
+    for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++)
+        check_refused(refused[i]);
 }
 
-// ---- builder and walkers ----------------------------------------------------------------------
+// ---- builder and walkers ------------------------------------------------------------
 
 static const CoreType I64 = {SCALAR_I64, 0}, F32S = {SCALAR_F32, 1};
 
@@ -221,11 +245,12 @@ static void test_build(Cx *cx, Arena *arena) {
     CoreProgram *p = build_example(cx, arena);
     StrBuf faults = strbuf(arena);
     CHECK(core_verify(p, &faults));
-    CHECK(str_eq(print_all(p), STR("entry main(xs: []f32, c: f32) -> (f32) {\n"
-                                   "  %4: []f32 = map[1](xs) {|x: f32| %1: f32 = mul(x, c) -> %1}\n"
-                                   "  %5: f32 = reduce[1](%4, 0f32) {|%2: f32, %3: f32| "
-                                   "%6: f32 = add(%2, %3) -> %6}\n"
-                                   "  -> %5\n}\n")) ||
+    CHECK(str_eq(print_all(p),
+                 STR("entry main(xs: []f32, c: f32) -> (f32) {\n"
+                     "  %4: []f32 = map[1](xs) {|x: f32| %1: f32 = mul(x, c) -> %1}\n"
+                     "  %5: f32 = reduce[1](%4, 0f32) {|%2: f32, %3: f32| "
+                     "%6: f32 = add(%2, %3) -> %6}\n"
+                     "  -> %5\n}\n")) ||
           print_all(p).len > 0);
     CHECK(core_const(p, SCALAR_U8, 0x1ff) == core_const(p, SCALAR_U8, 0xff));
     CHECK(core_const(p, SCALAR_U8, 1) != core_const(p, SCALAR_I8, 1));
@@ -304,7 +329,8 @@ static void test_scalar_rules(void) {
         bool is_scalar = core_op_info[op].kind <= KIND_SCALAR3;
         CHECK(is_scalar == (core_op_operands((CoreOp)op) != 0));
         int taken = 0;
-        for (int t = 0; t < SCALAR_COUNT; t++) taken += core_op_takes((CoreOp)op, (ScalarType)t);
+        for (int t = 0; t < SCALAR_COUNT; t++)
+            taken += core_op_takes((CoreOp)op, (ScalarType)t);
         CHECK(is_scalar == (taken > 0));
     }
 }

@@ -15,11 +15,11 @@ static Mem mem;
 static RtHeap heap;
 static Arena arena;
 
-// ---- helpers --------------------------------------------------------------------------
+// ---- helpers ------------------------------------------------------------------------
 
 static uint64_t seed = 1;
 
-static uint64_t random_bits(void) {  // xorshift64*
+static uint64_t random_bits(void) { // xorshift64*
     seed ^= seed >> 12;
     seed ^= seed << 25;
     seed ^= seed >> 27;
@@ -41,8 +41,8 @@ static Str print_as(const DataType *type, const RtValue *leaves, bool is_binary)
 }
 
 static bool same_element(ScalarType elem, uint64_t a, uint64_t b) {
-    return a == b || (scalar_is_float(elem) && float_is_nan(elem, a) &&
-                      float_is_nan(elem, b));
+    return a == b ||
+           (scalar_is_float(elem) && float_is_nan(elem, a) && float_is_nan(elem, b));
 }
 
 static bool same_value(const RtValue *a, const RtValue *b) {
@@ -89,10 +89,10 @@ static void expect(int line, const char *text, ScalarType elem, uint32_t rank,
     CHECK(is_same);
 }
 
-#define EXPECT(text, elem, rank, expected)                                         \
+#define EXPECT(text, elem, rank, expected)                                             \
     expect(__LINE__, text, SCALAR_##elem, rank, expected)
 
-// ---- floats ---------------------------------------------------------------------------
+// ---- floats -------------------------------------------------------------------------
 
 static double f64_of(uint64_t bits) {
     double x;
@@ -122,7 +122,8 @@ static uint64_t bits_of_f32(float x) {
 static double f16_value(uint64_t bits) {
     int exponent = (int)(bits >> 10 & 31);
     double mantissa = (double)(bits & 1023) / 1024;
-    double x = exponent == 0 ? ldexp(mantissa, -14) : ldexp(1 + mantissa, exponent - 15);
+    double x =
+        exponent == 0 ? ldexp(mantissa, -14) : ldexp(1 + mantissa, exponent - 15);
     return (bits & 0x8000) != 0 ? -x : x;
 }
 
@@ -175,7 +176,8 @@ static void check_f32(uint64_t bits) {
     if (!isfinite(x)) return;
     char text[FLOAT_TEXT + 1], other[64];
     text[float_print(SCALAR_F32, bits, text)] = '\0';
-    if (bits_of_f32(strtof(text, NULL)) != bits || read_float(SCALAR_F32, text) != bits) {
+    if (bits_of_f32(strtof(text, NULL)) != bits ||
+        read_float(SCALAR_F32, text) != bits) {
         printf("%a printed as %s\n", (double)x, text);
         CHECK(false);
     }
@@ -189,11 +191,33 @@ static void check_f32(uint64_t bits) {
 
 static void test_floats(void) {
     static const double hard[] = {
-        5e-324, 2.2250738585072014e-308, 2.2250738585072011e-308,
-        1.7976931348623157e308, 9007199254740993.0, 9007199254740992.0, 1e23, 8.41e21,
-        5.684341886080802e-14, 2.98023223876953125e-8, 4.35, 0.1, 0.3, 1e22, 1e21, 123456,
-        9.5367431640625e-7, 0x1p-1074, 0x1p1023, 0x1.fffffffffffffp0, 1.0, 0.5, 1e16, 1e17,
-        6.631236846766476e-316, 4.4501477170144023e-308, 1.8014398509481984e16,
+        5e-324,
+        2.2250738585072014e-308,
+        2.2250738585072011e-308,
+        1.7976931348623157e308,
+        9007199254740993.0,
+        9007199254740992.0,
+        1e23,
+        8.41e21,
+        5.684341886080802e-14,
+        2.98023223876953125e-8,
+        4.35,
+        0.1,
+        0.3,
+        1e22,
+        1e21,
+        123456,
+        9.5367431640625e-7,
+        0x1p-1074,
+        0x1p1023,
+        0x1.fffffffffffffp0,
+        1.0,
+        0.5,
+        1e16,
+        1e17,
+        6.631236846766476e-316,
+        4.4501477170144023e-308,
+        1.8014398509481984e16,
     };
     for (size_t i = 0; i < sizeof hard / sizeof hard[0]; i++) {
         check_f64(bits_of(hard[i]));
@@ -205,7 +229,8 @@ static void test_floats(void) {
         check_f64(bits_of(nextafter(ldexp(1, e), 0)));
     }
     for (int i = 0; i < 60000; i++) check_f64(random_bits());
-    for (int i = 0; i < 20000; i++) check_f64(bits_of((double)(random_bits() >> 40) / 1000));
+    for (int i = 0; i < 20000; i++)
+        check_f64(bits_of((double)(random_bits() >> 40) / 1000));
     for (int e = -149; e < 128; e++) check_f32(bits_of_f32(ldexpf(1, e)));
     for (int i = 0; i < 60000; i++) check_f32(random_bits() >> 32);
     // Every f16, against its exact value and its neighbours.
@@ -213,16 +238,19 @@ static void test_floats(void) {
         char text[FLOAT_TEXT + 1], exact[64];
         text[float_print(SCALAR_F16, bits, text)] = '\0';
         snprintf(exact, sizeof exact, "%.30e", f16_value(bits));
-        if (read_float(SCALAR_F16, text) != bits || read_float(SCALAR_F16, exact) != bits)
+        if (read_float(SCALAR_F16, text) != bits ||
+            read_float(SCALAR_F16, exact) != bits)
             CHECK(false);
-        double middle = bits == 0x7bff ? 65520 : (f16_value(bits) + f16_value(bits + 1)) / 2;
+        double middle =
+            bits == 0x7bff ? 65520 : (f16_value(bits) + f16_value(bits + 1)) / 2;
         snprintf(exact, sizeof exact, "%.40f", middle);
         if (read_float(SCALAR_F16, exact) != bits + (bits & 1)) CHECK(false);
     }
     // Texts against the C library, long and short, exponents everywhere.
     for (int i = 0; i < 60000; i++) {
         char text[128];
-        int exponent = (int)(random_bits() % 700) - 360, count = (int)(random_bits() % 40) + 1;
+        int exponent = (int)(random_bits() % 700) - 360,
+            count = (int)(random_bits() % 40) + 1;
         size_t at = 0;
         for (int d = 0; d < count; d++) {
             text[at++] = (char)('0' + random_bits() % 10);
@@ -248,8 +276,9 @@ static void test_floats(void) {
     CHECK(read_float(SCALAR_F64, far.data) == bits_of(9007199254740992.0));
     // Rounded once: through f64 this would become a tie, and round the other way.
     CHECK(read_float(SCALAR_F32, "1.00000005960464477540") == 0x3f800001);
-    CHECK(read_float(SCALAR_F32, "1.000000059604644775390625000000000000000000000001") ==
-          0x3f800001);
+    CHECK(
+        read_float(SCALAR_F32, "1.000000059604644775390625000000000000000000000001") ==
+        0x3f800001);
     CHECK(read_float(SCALAR_F32, "1.000000059604644775390625") == 0x3f800000);
     CHECK(read_float(SCALAR_F64, "1e400") == float_inf(SCALAR_F64));
     CHECK(read_float(SCALAR_F64, "1e-400") == 0);
@@ -264,7 +293,7 @@ static void test_floats(void) {
     CHECK(read_float(SCALAR_F64, "0x10") == bits_of(16.0));
 }
 
-// ---- text -----------------------------------------------------------------------------
+// ---- text ---------------------------------------------------------------------------
 
 static void test_text(void) {
     EXPECT("3", I32, 0, "3i32");
@@ -349,7 +378,7 @@ static void test_malformed(void) {
     EXPECT("\x01", I32, 0, "1:1: expected an i32, found `\\x01`");
 }
 
-// ---- tuples, records, sums --------------------------------------------------------------
+// ---- tuples, records, sums ----------------------------------------------------------
 
 static void test_structures(void) {
     DataType x = {.kind = DATA_LEAF, .elem = SCALAR_I32, .leaf = 0};
@@ -363,7 +392,8 @@ static void test_structures(void) {
         bool is_tuple;
         const char *text, *expected;
     } cases[] = {
-        {&record, 0, false, "{x = 1, ys = [2, 3]}", "{x = 1i32, ys = [2.0f32, 3.0f32]}"},
+        {&record, 0, false, "{x = 1, ys = [2, 3]}",
+         "{x = 1i32, ys = [2.0f32, 3.0f32]}"},
         {&record, 0, false, "1 [2]", "{x = 1i32, ys = [2.0f32]}"},
         {&record, 0, true, "(1, [])", "(1i32, empty([0]f32))"},
         {&rows, 1, true, "[(1, [2]), (3, [4])]",
@@ -391,15 +421,17 @@ static void test_structures(void) {
     DataCtor ctors[] = {{STR("none"), NULL, 0}, {STR("some"), payload, 1}};
     DataType sum = {.kind = DATA_SUM, .leaf = 0, .ctors = ctors, .count = 2};
     DataType sums = {.kind = DATA_ARRAY, .rank = 1, .inner = &sum};
-    RtValue leaves[2] = {{.elem = SCALAR_I8, .rank = 1}, {.elem = SCALAR_I32, .rank = 1}};
+    RtValue leaves[2] = {{.elem = SCALAR_I8, .rank = 1},
+                         {.elem = SCALAR_I32, .rank = 1}};
     DataReader r = data_reader(STR("[#some 1, #none, (#some 3)]"), &heap, &arena);
     CHECK(data_read(&r, &sums, leaves, 2) == STATUS_OK);
-    CHECK(str_eq(print_as(&sums, leaves, false), STR("[#some 1i32, #none, #some 3i32]")));
+    CHECK(
+        str_eq(print_as(&sums, leaves, false), STR("[#some 1i32, #none, #some 3i32]")));
     rt_release_value(&heap, &leaves[0]);
     rt_release_value(&heap, &leaves[1]);
 }
 
-// ---- round trips ------------------------------------------------------------------------
+// ---- round trips --------------------------------------------------------------------
 
 static uint64_t random_element(ScalarType elem) {
     uint64_t bits = random_bits() >> (64 - scalar_info[elem].bytes * 8);
@@ -427,7 +459,7 @@ static void round_trip(ScalarType elem, uint32_t rank, bool is_binary) {
     CHECK(is_same);
     // Every shorter text is refused or shorter too, and never read past its end.
     for (size_t cut = 0; is_binary && cut < text.len; cut++) {
-        char *exact = malloc(cut == 0 ? 1 : cut);  // so that sanitizers see the end
+        char *exact = malloc(cut == 0 ? 1 : cut); // so that sanitizers see the end
         memcpy(exact, text.ptr, cut);
         RtValue none = {.elem = elem, .rank = rank};
         DataReader early = data_reader((Str){exact, cut}, &heap, &arena);
@@ -441,10 +473,14 @@ static void round_trip(ScalarType elem, uint32_t rank, bool is_binary) {
 static void test_binary(void) {
     DataType matrix = {.kind = DATA_LEAF, .elem = SCALAR_F32, .rank = 2};
     RtValue value = {.elem = SCALAR_F32, .rank = 2};
-    struct { const char *bytes; size_t len; bool is_good; } cases[] = {
+    struct {
+        const char *bytes;
+        size_t len;
+        bool is_good;
+    } cases[] = {
 #define CASE(text, good) {text, sizeof text - 1, good}
-#define I64(byte) byte "\0\0\0\0\0\0\0"
-#define HUGE64 "\xff\xff\xff\xff\xff\xff\xff\x7f"
+#define I64(byte)        byte "\0\0\0\0\0\0\0"
+#define HUGE64           "\xff\xff\xff\xff\xff\xff\xff\x7f"
         CASE("b\2\2 f32" I64("\1") I64("\1") "\0\0\200\77", true),
         CASE("  b\2\2 f32" I64("\0") I64("\3"), true),
         CASE("b\2\2 f32" I64("\1") I64("\2") "\0\0\200\77", false),
@@ -492,7 +528,8 @@ static void test_noise(void) {
         type.rank = (uint32_t)(random_bits() % 3);
         RtValue value = {.elem = type.elem, .rank = type.rank};
         DataReader r = data_reader((Str){text, len}, &heap, &arena);
-        if (data_read(&r, &type, &value, 1) == STATUS_OK) rt_release_value(&heap, &value);
+        if (data_read(&r, &type, &value, 1) == STATUS_OK)
+            rt_release_value(&heap, &value);
         else if (r.error.len == 0) CHECK(false);
     }
 }
@@ -504,7 +541,7 @@ int main(void) {
         printf("out of memory\n");
         return 1;
     }
-    setlocale(LC_ALL, "de_DE.UTF-8");  // must not matter, where there is one
+    setlocale(LC_ALL, "de_DE.UTF-8"); // must not matter, where there is one
     arena_init(&arena, &mem);
     rt_heap_init(&heap, &mem);
     test_text();

@@ -44,14 +44,14 @@ static WeftStatus go_through(WeftContext *context, const Case *test) {
     WeftProgram *program;
     WeftValue *args[8], *results[8];
     const char *text;
-    WeftStatus status = weft_program_from_source(context, "oom.weft", test->text,
-                                                 test->len, &program);
+    WeftStatus status =
+        weft_program_from_source(context, "oom.weft", test->text, test->len, &program);
     if (status != WEFT_STATUS_OK) return status;
     size_t entry = weft_entry_find(program, "main");
     size_t arg_count = weft_entry_parameter_count(program, entry);
     size_t result_count = weft_entry_result_count(program, entry);
-    status = weft_values_read(program, entry, "input", test->input, test->input_len, args,
-                              arg_count);
+    status = weft_values_read(program, entry, "input", test->input, test->input_len,
+                              args, arg_count);
     if (status == WEFT_STATUS_OK) {
         status = weft_call(program, entry, args, arg_count, results, result_count);
         for (size_t i = 0; i < arg_count; i++) weft_value_free(args[i]);
@@ -123,8 +123,9 @@ static void run_case(const char *name, uint64_t step) {
 
 int main(int argc, char **argv) {
     static const char *const names[] = {
-        "scalars", "arrays", "loops", "records", "sums", "modules", "nested", "scatter",
-        "strings", "views", "error_type", "error_syntax", "error_index",
+        "scalars",    "arrays",       "loops",       "records", "sums",
+        "modules",    "nested",       "scatter",     "strings", "views",
+        "error_type", "error_syntax", "error_index",
     };
     uint64_t step = DEFAULT_STEP;
     if (argc == 3 && strcmp(argv[1], "-s") == 0) step = strtoull(argv[2], NULL, 10);

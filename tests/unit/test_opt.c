@@ -47,7 +47,8 @@ static void run_passes(const Case *c) {
         OptPass pass;
         Str name = next_word(&names);
         if (str_eq(name, STR("stage0"))) {
-            OptOptions options = {.verify = true, .stage0_only = true, .stop_after = -1};
+            OptOptions options = {
+                .verify = true, .stage0_only = true, .stop_after = -1};
             StrBuf report = strbuf(c->arena);
             bool ok = opt_run(p, &options, &report);
             case_check(c, ok, strbuf_done(&report));
@@ -97,7 +98,8 @@ static uint64_t next_random(uint64_t *state) {
 }
 
 static bool is_word(char ch) {
-    return (ch >= 'a' && ch <= 'z') || (ch >= '0' && ch <= '9') || ch == '.' || ch == '_';
+    return (ch >= 'a' && ch <= 'z') || (ch >= '0' && ch <= '9') || ch == '.' ||
+           ch == '_';
 }
 
 // A word of the text at or after a random place; empty if there is none.
@@ -135,7 +137,8 @@ static void run_swapped(const Case *c, uint64_t *seed) {
             OptOptions options = {.verify = true, .stop_after = -1};
             bool ok = opt_run(p, &options, &report);
             CHECK(ok);
-            if (!ok) printf("%.*s\n%.*s\n", STR_ARG(text), STR_ARG(strbuf_done(&report)));
+            if (!ok)
+                printf("%.*s\n%.*s\n", STR_ARG(text), STR_ARG(strbuf_done(&report)));
         }
         arena_free(&arena);
     }
@@ -153,6 +156,145 @@ static void run_case(const Case *c) {
     run_pipeline(&again);
 }
 
+// The programs in docs/internals/core.md: all are well formed and printed as the text
+// format has it, and the last one is what stage 0 makes of the first.
+static void check_docs(const Case *c) {
+    Str text = c->program, blocks[8];
+    uint32_t count = 0;
+    while (text.len > 0 && count < 8) {
+        size_t line = 0;
+        while (line < text.len && text.ptr[line] != '\n') line++;
+        bool fence = line >= 3 && memcmp(text.ptr, "```", 3) == 0;
+        text = (Str){text.ptr + line + (line < text.len),
+                     text.len - line - (line < text.len)};
+        if (!fence) continue;
+        size_t end = 0;
+        while (end + 3 <= text.len && memcmp(text.ptr + end, "```", 3) != 0) end++;
+        blocks[count++] = (Str){text.ptr, end};
+        text = (Str){text.ptr + end + 3, text.len - end - 3};
+    }
+    CHECK(count >= 2);
+    Str made = {0};
+    for (uint32_t i = 0; i < count; i++) {
+        Case block = *c;
+        block.program = blocks[i];
+        block.expected = case_trim(blocks[i]);
+        CoreProgram *p = read_case(&block);
+        case_check(&block, p != NULL, STR("nothing"));
+        if (p == NULL) return;
+        verify(&block, p);
+        case_check(&block, str_eq(print_all(p), block.expected), print_all(p));
+        OptOptions options = {.verify = true, .stage0_only = true, .stop_after = -1};
+        StrBuf report = strbuf(c->arena);
+        CHECK(opt_run(p, &options, &report));
+        if (i == 0) made = print_all(p);
+        if (i + 1 == count) case_check(&block, str_eq(made, block.expected), made);
+    }
+}
+
+static void test_docs(Mem *mem) {
+    size_t size = 0;
+    char *text = case_read_file(WEFT_SOURCE_DIR "/docs/internals/core.md", &size);
+    CHECK(text != NULL);
+    Arena arena;
+    Cx cx;
+    arena_init(&arena, mem);
+    cx_init(&cx, &arena);
+    Case c = {&cx, &arena, "core.md", {text, size}, STR("docs"), STR("")};
+    if (text != NULL) check_docs(&c);
+    arena_free(&arena);
+    free(text);
+}
+
+// Bodies nested as deeply as the reader allows go through every pass.
+static void test_nesting(Mem *mem) {
+    Arena arena;
+    Cx cx;
+    arena_init(&arena, mem);
+    cx_init(&cx, &arena);
+    StrBuf text = strbuf(&arena);
+    strbuf_cstr(&text, "entry main(n: i64, x: f32) -> (f32) {");
+    for (int i = 0; i < 900; i++)
+        strbuf_cstr(&text, "r: f32 = for(n, x) {|i: i64, s: f32| p: f32 = mul(s, s)\n");
+    strbuf_cstr(&text, "r: f32 = add(p, x) -> r }");
+    for (int i = 0; i < 899; i++) strbuf_cstr(&text, "q: f32 = add(p, r) -> q }");
+    strbuf_cstr(&text, " -> r }");
+    Source *source = sources_add(&cx.sources, STR("deep"), strbuf_done(&text), false);
+    CoreProgram *p = core_read(&cx, &arena, source);
+    CHECK(p != NULL);
+    OptOptions options = {.verify = true, .stop_after = -1};
+    StrBuf report = strbuf(&arena);
+    CHECK(p != NULL && opt_run(p, &options, &report));
+    arena_free(&arena);
+}
+
+static const char sum_text[] =
+    "entry main(n: i64, xs: []f32) -> (f32) {\n"
+    "  ps: []f32 = generate[1](n) {|i: i64| x: f32 = index(xs, i) p: f32 = mul(x, x) "
+    "-> p}\n"
+    "  s: f32 = reduce[1](ps, 0f32) {|a: f32, b: f32| c: f32 = add(a, b) -> c}\n"
+    "  -> s\n"
+    "}\n";
+
+static CoreProgram *read_sum(Cx *cx, Arena *arena) {
+    Source *source = sources_add(&cx->sources, STR("sum"), str_of(sum_text), false);
+    return core_read(cx, arena, source);
+}
+
+// Where the pipeline stops, and what it says of a broken program.
+static void test_options(Mem *mem) {
+    Arena arena;
+    Cx cx;
+    arena_init(&arena, mem);
+    cx_init(&cx, &arena);
+    CoreProgram *p = read_sum(&cx, &arena);
+    int passes = 0;
+    OptOptions options = {.verify = true, .stop_after = OPT_STAMP};
+    options.after = count_pass;
+    options.data = &passes;
+    StrBuf report = strbuf(&arena);
+    CHECK(opt_run(p, &options, &report));
+    CHECK(passes == OPT_STAMP + 1 && !p->is_stage0);
+    CHECK(p->funs.data[0]->body->stms.data[1]->stamp == STAMP_OUTER_LANES);
+    options.stop_after = -1;
+    options.stage0_only = true;
+    CHECK(opt_run(p, &options, &report) && p->is_stage0);
+    CHECK(passes == OPT_STAMP + 1 + OPT_SIMPLIFY && strbuf_done(&report).len == 0);
+    p->funs.data[0]->body->results[0] = 0;
+    CHECK(!opt_run(p, &options, &report));
+    Str text = strbuf_done(&report);
+    CHECK(text.len > 6 && memcmp(text.ptr, "after ", 6) == 0);
+    arena_free(&arena);
+}
+
+static void run_sum(Mem *mem, Arena *arena) {
+    jmp_buf out_of_memory;
+    mem->recover = &out_of_memory;
+    if (setjmp(out_of_memory) != 0) return;
+    Cx *cx = arena_new(arena, Cx);
+    cx_init(cx, arena);
+    CoreProgram *p = read_sum(cx, arena);
+    OptOptions options = {.verify = true, .stop_after = -1};
+    StrBuf report = strbuf(arena);
+    opt_run(p, &options, &report);
+    core_print(p, &report);
+}
+
+// Memory that runs out anywhere unwinds and leaves nothing behind.
+static void test_memory(void) {
+    bool finished = false;
+    for (uint64_t k = 1; !finished && k < 1000; k++) {
+        Mem mem = {.fail_at = k};
+        Arena arena;
+        arena_init(&arena, &mem);
+        run_sum(&mem, &arena);
+        finished = mem.calls < k;
+        arena_free(&arena);
+        CHECK(mem.used == 0);
+    }
+    CHECK(finished);
+}
+
 static void test_table(void) {
     OptPass pass = OPT_COUNT;
     CHECK(opt_find(STR("contract"), &pass) && pass == OPT_CONTRACT);
@@ -168,6 +310,10 @@ int main(void) {
     mem.recover = &out_of_memory;
     if (setjmp(out_of_memory) != 0) return 1;
     test_table();
+    test_docs(&mem);
+    test_options(&mem);
+    test_memory();
+    test_nesting(&mem);
     case_run_folder(&mem, WEFT_SOURCE_DIR "/tests/core", ".core", run_case);
     CHECK(mem.used == 0);
     return test_done();

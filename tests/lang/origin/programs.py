@@ -608,3 +608,44 @@ def kalman(z):
         x, p = x + k * (m - x), (1 - k) * p
         out.append(x)
     return np.array(out, F64)
+
+
+def big_radix_sort(n):
+    def key(i):
+        x = i * 2654435761 % 2**32
+        return (x ^ x >> 15) % 100000
+    kv = sorted((key(i), i) for i in range(int(n)))
+    return np.bool_(True), np.uint32(kv[0][0]), np.uint32(kv[-1][0]), I64(kv[int(n) // 2][1])
+
+
+def prefix_tree_sum(xs):
+    return ints(sum(map(int, xs[:i])) for i in range(len(xs)))
+
+
+def grundy_table(n, m):
+    g = np.zeros((int(n), int(m)), I32)
+    for i in range(int(n)):
+        for j in range(int(m)):
+            seen = {int(g[k, j]) for k in range(i)} | {int(g[i, k]) for k in range(j)} \
+                | {int(g[i - k, j - k]) for k in range(1, min(i, j) + 1)}
+            g[i, j] = next(v for v in range(99) if v not in seen)
+    return g
+
+
+def lz_decoder(code):
+    out, it = [], iter(map(int, code))
+    for c in it:
+        if c > 0:
+            out += [next(it) for _ in range(c)]
+        else:
+            for _ in range(next(it)):
+                out.append(out[c])
+    return text(out)
+
+
+def semiring_products(a, b):
+    def product(plus, times):
+        return np.array([[plus(times(int(x), int(y)) for x, y in zip(r, c)) for c in b.T]
+                         for r in a], I32)
+    return (product(min, lambda x, y: x + y), product(max, min),
+            product(sum, lambda x, y: x * y))
