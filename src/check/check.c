@@ -9,8 +9,8 @@ static Sym intern(Checker *ck, const char *text) {
 }
 
 static void set_up(Checker *ck, Cx *cx, const CheckImporter *importer) {
-    *ck = (Checker){.cx = cx, .arena = cx->arena, .importer = importer,
-                    .reveal_from = UINT32_MAX};
+    *ck = (Checker){
+        .cx = cx, .arena = cx->arena, .importer = importer, .reveal_from = UINT32_MAX};
     TypeVar *none = NULL;
     ck->error_type = type_of_var(ck, none);
     ck->error_type->is_ground = true;
@@ -52,21 +52,25 @@ static Scope *check_main(Checker *ck, const Ast *ast, Str path) {
     scope->file = file;
     scope->decls = &ast->decls;
     if (ck->prelude_module != NULL) {
-        Open open = {.module = ck->prelude_module, .is_hidden = true, .seq = scope->next_seq++};
+        Open open = {
+            .module = ck->prelude_module, .is_hidden = true, .seq = scope->next_seq++};
         vec_push(ck->arena, &scope->opens, open);
     }
-    for (uint32_t i = 0; i < ast->decls.len; i++) declare(ck, scope, ast->decls.data[i], false);
+    for (uint32_t i = 0; i < ast->decls.len; i++)
+        declare(ck, scope, ast->decls.data[i], false);
     file->busy = false;
     return scope;
 }
 
-// ---- entry points --------------------------------------------------------------------------
+// ---- entry points
+// --------------------------------------------------------------------------
 
 static bool check_entry_type(Checker *ck, const Binding *binding) {
     const char *name = sym_show(ck, binding->name);
     if (binding->type_params.len > 0) {
         Diag *diag = check_error(ck, CHECK_ENTRY_POLYMORPHIC, binding->span, name);
-        check_note(ck, diag, (Span){0, 0}, "its type is %s", type_show(ck, binding->type));
+        check_note(ck, diag, (Span){0, 0}, "its type is %s",
+                   type_show(ck, binding->type));
         check_hint(ck, diag, "give its parameters types, such as `(xs: []f32)`");
         return false;
     }
@@ -87,14 +91,9 @@ static void add_entry(Checker *ck, const Decl *decl, Scope *scope) {
     Sym name = decl->as.val.name.sym;
     Binding *binding = NULL;
     for (uint32_t i = 0; i < scope->entries.len; i++)
-        if (scope->entries.data[i]->decl == decl) binding = scope->entries.data[i]->value;
+        if (scope->entries.data[i]->decl == decl)
+            binding = scope->entries.data[i]->value;
     if (binding == NULL || type_is_error(ck, binding->type)) return;
-    for (uint32_t i = 0; i < ck->program->entries.len; i++) {
-        if (ck->program->entries.data[i].name != name) continue;
-        Diag *diag = check_error(ck, CHECK_DUPLICATE_ENTRY, binding->span, sym_show(ck, name));
-        check_note(ck, diag, ck->program->entries.data[i].span, "the first is here");
-        return;
-    }
     if (!check_entry_type(ck, binding)) return;
     TEntry entry = {name, binding, binding->span, decl->doc};
     vec_push(ck->arena, &ck->program->entries, entry);
@@ -114,7 +113,8 @@ static void find_entries(Checker *ck, const Ast *ast, Scope *scope) {
     if (!any && main != NULL) add_entry(ck, main, scope);
 }
 
-// ---- what is reached -------------------------------------------------------------------------
+// ---- what is reached
+// -------------------------------------------------------------------------
 
 typedef struct Step {
     Binding *binding;
@@ -122,7 +122,10 @@ typedef struct Step {
 } Step;
 
 static void gather(Checker *ck, Binding *root) {
-    struct { Step *data; uint32_t len, cap; } stack = {0};
+    struct {
+        Step *data;
+        uint32_t len, cap;
+    } stack = {0};
     vec_push(ck->arena, &stack, (Step){root, 0});
     while (stack.len > 0) {
         Step *step = &stack.data[stack.len - 1];
@@ -148,10 +151,12 @@ static void gather(Checker *ck, Binding *root) {
     }
 }
 
-TProgram *check_program(Cx *cx, const Ast *ast, Str path, const CheckImporter *importer) {
+TProgram *check_program(Cx *cx, const Ast *ast, Str path,
+                        const CheckImporter *importer) {
     Checker *ck = arena_new(cx->arena, Checker);
     set_up(ck, cx, importer);
     ck->program = arena_new(ck->arena, TProgram);
+    ck->is_broken = cx->diags.error_count > 0;
     load_prelude(ck);
     Scope *scope = check_main(ck, ast, path);
     find_entries(ck, ast, scope);

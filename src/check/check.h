@@ -19,14 +19,15 @@ typedef struct CheckImporter {
 // Checks a program: `ast` is its main file; the prelude is opened in front of it.
 // Returns NULL when there were errors. `path` is the main file's path without its
 // ending, to which imports are relative.
-TProgram *check_program(Cx *cx, const Ast *ast, Str path, const CheckImporter *importer);
+TProgram *check_program(Cx *cx, const Ast *ast, Str path,
+                        const CheckImporter *importer);
 
 // Appends the typed program as text (weft dump --stage=typed).
 void check_print(const Cx *cx, const TProgram *program, StrBuf *out);
 
 // The library files embedded in the binary (made from lib/ by the build).
 typedef struct LibFile {
-    const char *path;  // such as "prelude" or "math/f64", without ending
+    const char *path; // such as "prelude" or "math/f64", without ending
     const char *text;
     size_t size;
 } LibFile;

@@ -14,7 +14,7 @@
 #include "check/check.h"
 #include "check/diags.h"
 
-enum { MOST_WEIGHT = 100000 };  // nodes a type may have as a tree
+enum { MOST_WEIGHT = 100000 }; // nodes a type may have as a tree
 
 typedef struct Checker Checker;
 typedef struct Scope Scope;
@@ -26,8 +26,13 @@ typedef struct File File;
 
 // ---- scopes (scope.c) ---------------------------------------------------------------
 
-typedef enum Space { SPACE_VALUE, SPACE_TYPE, SPACE_MODULE, SPACE_SIG, SPACE_COUNT }
-    Space;
+typedef enum Space {
+    SPACE_VALUE,
+    SPACE_TYPE,
+    SPACE_MODULE,
+    SPACE_SIG,
+    SPACE_COUNT
+} Space;
 
 // What a definition sees: the entries of scope made before limit, and its parents.
 typedef struct Env {
@@ -38,15 +43,18 @@ typedef struct Env {
 // A type that takes parameters: an abbreviation, or an abstract type (body is then a
 // TYPE_ABS over the parameters).
 typedef struct TypeConParam {
-    TypeVar *var;    // or
+    TypeVar *var; // or
     Binding *size;
 } TypeConParam;
 
 typedef struct TypeCon {
     Sym name;
     Span span;
-    uint8_t lifting;  // TypeParamKind
-    struct { TypeConParam *data; uint32_t len, cap; } params;
+    uint8_t lifting; // TypeParamKind
+    struct {
+        TypeConParam *data;
+        uint32_t len, cap;
+    } params;
     Type *body;
 } TypeCon;
 
@@ -64,19 +72,19 @@ struct Entry {
     Sym name;
     Span span;
     uint32_t seq;
-    bool is_hidden;       // local: not seen from outside
+    bool is_hidden; // local: not seen from outside
     bool used;
     EntryState state;
-    Entry *older;         // of the same name and space in this scope
-    Entry *target;        // an alias stands for this one
+    Entry *older;  // of the same name and space in this scope
+    Entry *target; // an alias stands for this one
     void (*force)(Checker *ck, Entry *entry);
     Env env;
-    const Decl *decl;     // what force works on
+    const Decl *decl; // what force works on
     const Spec *spec;
     struct View *view;
-    Entry *impl;          // of a view: the entry behind the specification
+    Entry *impl; // of a view: the entry behind the specification
     Binding *value;
-    TypeCon *type;        // with a wrong definition: a body that is the error type
+    TypeCon *type; // with a wrong definition: a body that is the error type
     Module *module;
     Sig *sig;
 };
@@ -84,7 +92,7 @@ struct Entry {
 typedef struct Open {
     uint32_t seq;
     bool is_hidden;
-    Module *module;       // NULL until needed
+    Module *module; // NULL until needed
     const ModExp *exp;
     Env env;
     bool busy;
@@ -92,29 +100,39 @@ typedef struct Open {
 
 struct Scope {
     Env parent;
-    Map names;            // sym and space to the newest Entry
-    struct { Entry **data; uint32_t len, cap; } entries;
-    struct { Open *data; uint32_t len, cap; } opens;
+    Map names; // sym and space to the newest Entry
+    struct {
+        Entry **data;
+        uint32_t len, cap;
+    } entries;
+    struct {
+        Open *data;
+        uint32_t len, cap;
+    } opens;
     uint32_t next_seq;
     File *file;
-    const DeclVec *decls;  // what is or will be declared, for messages
+    const DeclVec *decls; // what is or will be declared, for messages
     bool is_lazy;         // elaborate on demand: library code, checked functor bodies
 };
 
-typedef enum ModuleKind { MODULE_STRUCT, MODULE_FUN, MODULE_FUN_VIEW, MODULE_ERROR }
-    ModuleKind;
+typedef enum ModuleKind {
+    MODULE_STRUCT,
+    MODULE_FUN,
+    MODULE_FUN_VIEW,
+    MODULE_ERROR
+} ModuleKind;
 
 struct Module {
     ModuleKind kind;
     Span span;
-    Scope *scope;            // STRUCT
-    const ModParam *params;  // FUN: at least one
+    Scope *scope;           // STRUCT
+    const ModParam *params; // FUN: at least one
     uint32_t param_count;
-    const SigExp *result;    // FUN: or NULL
-    const ModExp *body;      // FUN
-    Env env;                 // FUN, FUN_VIEW
-    Module *impl;            // FUN_VIEW: applied behind
-    const SigExp *arrow;     // the signature arrow
+    const SigExp *result; // FUN: or NULL
+    const ModExp *body;   // FUN
+    Env env;              // FUN, FUN_VIEW
+    Module *impl;         // FUN_VIEW: applied behind
+    const SigExp *arrow;  // the signature arrow
 };
 
 struct File {
@@ -138,21 +156,31 @@ typedef struct Local {
 
 struct Locals {
     Map names;
-    struct { Local **data; uint32_t len, cap; } trail;
-    struct { Module **data; uint32_t len, cap; } opens;
-    struct { uint32_t *data; uint32_t len, cap; } open_depths;
+    struct {
+        Local **data;
+        uint32_t len, cap;
+    } trail;
+    struct {
+        Module **data;
+        uint32_t len, cap;
+    } opens;
+    struct {
+        uint32_t *data;
+        uint32_t len, cap;
+    } open_depths;
 };
 
-// ---- one definition under way ---------------------------------------------------------
+// ---- one definition under way
+// ---------------------------------------------------------
 
 typedef enum PendingKind {
-    PENDING_LIT,    // range of a literal, its bits
+    PENDING_LIT, // range of a literal, its bits
     PENDING_PAT_LIT,
     PENDING_FIELD,  // the field's index
     PENDING_UPDATE, // the path's indices
     PENDING_CTOR,
     PENDING_PAT_CTOR,
-    PENDING_MATCH,  // exhaustiveness
+    PENDING_MATCH,     // exhaustiveness
     PENDING_LET_PAT,   // a pattern that must not fail
     PENDING_SIZE_ARGS, // sizes that only the context gives
     PENDING_POWER      // `**`: the library's function when the type is a float
@@ -171,11 +199,11 @@ typedef struct Pending {
 typedef struct Global {
     const Decl *decl;
     Env env;
-    Frame *frame;         // kept between header and body
+    Frame *frame; // kept between header and body
     struct FunHead *head;
-    bool has_body;        // the body was checked
+    bool has_body; // the body was checked
     bool busy, emitted;
-    bool is_phantom;      // a parametric module's own check; never run
+    bool is_phantom; // a parametric module's own check; never run
     bool is_lib;
     BindingVec deps;
 } Global;
@@ -184,47 +212,55 @@ struct Frame {
     Frame *outer;
     Locals *locals;
     Env env;
-    Global *global;       // what is being defined, or NULL
-    TypeVarVec vars;      // inference variables made
+    Global *global;  // what is being defined, or NULL
+    TypeVarVec vars; // inference variables made
     SizeVec size_vars;
-    SizeVec exp_sizes;    // SIZE_EXP sizes made: they may mention size variables
-    SizeVec deferred;     // pairs of sizes to be unified once more is known
-    struct { Pending *data; uint32_t len, cap; } pending;
-    struct { Sym *data; uint32_t len, cap; } defining;  // for "refers to itself"
+    SizeVec exp_sizes; // SIZE_EXP sizes made: they may mention size variables
+    SizeVec deferred;  // pairs of sizes to be unified once more is known
+    struct {
+        Pending *data;
+        uint32_t len, cap;
+    } pending;
+    struct {
+        Sym *data;
+        uint32_t len, cap;
+    } defining; // for "refers to itself"
     uint32_t mark;
-    uint32_t errors;      // reported before it started
-    uint32_t owner;       // numbers definitions, for size parameters
+    uint32_t errors; // reported before it started
+    uint32_t owner;  // numbers definitions, for size parameters
     bool is_lib;
-    bool has_star;        // something consumes, or a result is unique
+    bool has_star; // something consumes, or a result is unique
 };
 
-// ---- constraints and clashes (unify.c) --------------------------------------------------
+// ---- constraints and clashes (unify.c)
+// --------------------------------------------------
 
 typedef uint16_t ScalarSet;
 #define SCALARS(t) ((ScalarSet)(1u << (t)))
 
 typedef struct Constraint {
-    ScalarSet scalars;    // 0: any type
+    ScalarSet scalars; // 0: any type
     bool equality;
-    bool from_char;       // prefers u8
-    FieldVec fields;      // must be a record with these
-    CtorVec ctors;        // must be a sum with these
-    Sym cause;            // the operator, or 0
+    bool from_char;             // prefers u8
+    FieldVec fields;            // must be a record with these
+    CtorVec ctors;              // must be a sum with these
+    Sym cause;                  // the operator, or 0
+    ScalarSet operator_scalars; // what the operator works on
     Span span;
 } Constraint;
 
 typedef enum ClashKind {
     CLASH_NONE,
-    CLASH_KINDS,      // type a is not type b
-    CLASH_SIZES,      // size_a is not size_b
-    CLASH_RIGID,      // a is a type parameter and b is something else
-    CLASH_OCCURS,     // a would contain itself (b)
-    CLASH_SCALARS,    // a is not one of the constraint's scalars
-    CLASH_EQUALITY,   // a has no equality
-    CLASH_NO_FIELD,   // record a has no field `name`
-    CLASH_NO_CTOR,    // sum a has no constructor `name`
-    CLASH_PAYLOAD,    // constructor `name` of a has another number of arguments
-    CLASH_FUNCTION,   // a holds a function where it must not
+    CLASH_KINDS,    // type a is not type b
+    CLASH_SIZES,    // size_a is not size_b
+    CLASH_RIGID,    // a is a type parameter and b is something else
+    CLASH_OCCURS,   // a would contain itself (b)
+    CLASH_SCALARS,  // a is not one of the constraint's scalars
+    CLASH_EQUALITY, // a has no equality
+    CLASH_NO_FIELD, // record a has no field `name`
+    CLASH_NO_CTOR,  // sum a has no constructor `name`
+    CLASH_PAYLOAD,  // constructor `name` of a has another number of arguments
+    CLASH_FUNCTION, // a holds a function where it must not
     CLASH_LARGE
 } ClashKind;
 
@@ -238,41 +274,46 @@ typedef struct Clash {
 
 // How unequal sizes are treated.
 typedef enum SizeMode {
-    SIZES_STRICT,  // constants and parameters of one definition must agree
-    SIZES_LOOSE,   // anything goes; variables are solved all the same
-    SIZES_FORCED   // the same, and n * m = a * b is taken apart factor by factor
+    SIZES_STRICT, // constants and parameters of one definition must agree
+    SIZES_LOOSE,  // anything goes; variables are solved all the same
+    SIZES_FORCED  // the same, and n * m = a * b is taken apart factor by factor
 } SizeMode;
 
 struct Checker {
     Cx *cx;
     Arena *arena;
     const CheckImporter *importer;
-    uint32_t counter;       // see the top
+    uint32_t counter; // see the top
     uint32_t next_owner;
     Frame *frame;
-    Span here;              // what is being looked at, for limits
+    Span here; // what is being looked at, for limits
     bool reported_deep, reported_large;
-    bool is_phantom;        // checking a parametric module's own body
+    bool is_broken;  // syntax errors left definitions out: names may be missing
+    bool is_phantom; // checking a parametric module's own body
     SizeMode size_mode;
-    uint32_t reveal_from;   // abstract types from this id on are looked through
+    uint32_t reveal_from; // abstract types from this id on are looked through
     Clash clash;
-    uint32_t visits;        // of the running traversal
-    Sym prefix;             // the module being defined, or 0
+    uint32_t visits; // of the running traversal
+    Sym prefix;      // the module being defined, or 0
     Type *error_type;
     Type *scalars[SCALAR_COUNT];
     Type *unit;
-    Scope *root;            // scalar types and built-in operators
+    Scope *root; // scalar types and built-in operators
     File *prelude;
     Module *prelude_module;
-    struct { File **data; uint32_t len, cap; } files;
-    BindingVec globals;     // the user's, in order
+    struct {
+        File **data;
+        uint32_t len, cap;
+    } files;
+    BindingVec globals; // the user's, in order
     TProgram *program;
     Sym sym_length, sym_main, sym_pipe, sym_pipe_left, sym_and, sym_or, sym_wild;
-    Sym op_add, op_sub, op_mul, op_neg;  // names of intrinsics
+    Sym op_add, op_sub, op_mul, op_neg; // names of intrinsics
     Binding *add_op, *sub_op, *mul_op, *not_op, *neg_op, *and_op, *or_op, *pow_op;
 };
 
-// ---- type.c: making and walking types ------------------------------------------------------
+// ---- type.c: making and walking types
+// ------------------------------------------------------
 
 Type *type_scalar(Checker *ck, ScalarType scalar);
 Type *type_array(Checker *ck, Size *size, Type *elem);
@@ -284,8 +325,8 @@ Type *type_fun(Checker *ck, Type *param, Type *result);
 // Recomputes is_ground and weight after a change to a new type.
 Type *type_measure(Checker *ck, Type *type);
 Type *type_of_var(Checker *ck, TypeVar *var);
-Type *type_fresh(Checker *ck, Span origin);          // any type
-Type *type_fresh_data(Checker *ck, Span origin);     // no functions in it
+Type *type_fresh(Checker *ck, Span origin);      // any type
+Type *type_fresh_data(Checker *ck, Span origin); // no functions in it
 Type *type_fresh_scalar(Checker *ck, Span origin, ScalarSet set, Sym cause);
 TypeVar *type_var_new(Checker *ck, Span origin);
 TypeVar *type_param_new(Checker *ck, Sym name, uint8_t lifting, Span origin);
@@ -308,36 +349,40 @@ typedef struct Subst {
     Binding *const *names;
     Size **sizes;
     uint32_t name_count;
-    uint32_t unknown_from;  // unknown sizes with ids from here on are renewed
-    Size *const *exists;    // and so are these
+    uint32_t unknown_from; // unknown sizes with ids from here on are renewed
+    Size *const *exists;   // and so are these
     uint32_t exists_count;
     // Local bindings made from here on become unknown sizes (0: none do).
     uint32_t escape_from;
-    uint32_t level;         // lowers the level of variables to this (0: leaves them)
-    bool no_functions;      // notes CLASH_FUNCTION if it meets one
-    const TypeVar *occurs;  // notes CLASH_OCCURS if it meets it
-    struct { Size **from, **to; uint32_t len, cap, cap2; } renewed;
-    BindingVec bound;       // parameter names of enclosing function types
+    uint32_t level;        // lowers the level of variables to this (0: leaves them)
+    bool no_functions;     // notes CLASH_FUNCTION if it meets one
+    const TypeVar *occurs; // notes CLASH_OCCURS if it meets it
+    struct {
+        Size **from, **to;
+        uint32_t len, cap, cap2;
+    } renewed;
+    BindingVec bound; // parameter names of enclosing function types
 } Subst;
 Type *type_subst(Checker *ck, Subst *subst, Type *type);
 Size *size_subst(Checker *ck, Subst *subst, Size *size);
-TExp *texp_subst(Checker *ck, Subst *subst, TExp *exp);  // NULL: not expressible
+TExp *texp_subst(Checker *ck, Subst *subst, TExp *exp); // NULL: not expressible
 // The type with what was bound at or after mark replaced by unknown sizes.
 Type *type_escape(Checker *ck, Type *type, uint32_t mark);
 // Whether values of the type may be held in arrays and be results of if and loops.
 bool type_holds_function(Checker *ck, Type *type);
-bool type_has_sizes(Checker *ck, Type *type);    // constrains any size
+bool type_has_sizes(Checker *ck, Type *type); // constrains any size
 // Calls visit for every size in the type, in order; stops when it returns false.
 typedef bool (*SizeVisit)(Checker *ck, Size *size, void *data);
 bool type_visit_sizes(Checker *ck, Type *type, SizeVisit visit, void *data);
-const char *type_show(Checker *ck, Type *type);  // terminated
+const char *type_show(Checker *ck, Type *type); // terminated
 const char *sym_show(Checker *ck, Sym sym);
 
-// ---- size.c ------------------------------------------------------------------------------------
+// ---- size.c
+// ------------------------------------------------------------------------------------
 
 Size *size_const(Checker *ck, int64_t value, Span origin);
 Size *size_name(Checker *ck, Binding *name, Span origin);
-Size *size_fresh(Checker *ck, Span origin);    // a variable
+Size *size_fresh(Checker *ck, Span origin); // a variable
 Size *size_unknown(Checker *ck, Span origin);
 // The size that an i64 expression denotes; unknown if it cannot be expressed.
 Size *size_of_exp(Checker *ck, TExp *exp);
@@ -357,7 +402,8 @@ void sizes_retry(Checker *ck, Frame *frame);
 // Makes variables that nothing solved unknown, and solves expressions for good.
 void sizes_finish(Checker *ck, Frame *frame);
 
-// ---- unify.c -----------------------------------------------------------------------------------
+// ---- unify.c
+// -----------------------------------------------------------------------------------
 
 // Makes two types equal. On failure returns false and says why in ck->clash.
 bool type_unify(Checker *ck, Type *a, Type *b);
@@ -370,7 +416,8 @@ bool type_require(Checker *ck, Type *type, const Constraint *constraint);
 // The default of a constrained variable; NULL if it has none.
 Type *constraint_default(Checker *ck, const Constraint *constraint);
 
-// ---- message.c ---------------------------------------------------------------------------------
+// ---- message.c
+// ---------------------------------------------------------------------------------
 
 Diag *check_error(Checker *ck, CheckDiag kind, Span span, ...);
 Diag *check_warning(Checker *ck, CheckDiag kind, Span span, ...);
@@ -388,11 +435,12 @@ Diag *report_mismatch(Checker *ck, Span span, Type *expected, Type *found,
 bool expect(Checker *ck, Span span, Type *expected, Type *found, const char *what);
 // Whether there is stack left; reports the lack once.
 bool deep_enough(Checker *ck, Span span);
-bool not_supported(Checker *ck, Span span, const char *what);  // always false
+bool not_supported(Checker *ck, Span span, const char *what); // always false
 void report_large(Checker *ck);
 void report_function(Checker *ck, Span span, Type *type, const char *where);
 
-// ---- scope.c -----------------------------------------------------------------------------------
+// ---- scope.c
+// -----------------------------------------------------------------------------------
 
 Scope *scope_new(Checker *ck, Env parent);
 Env env_now(Scope *scope);
@@ -431,22 +479,23 @@ typedef struct Near {
 } Near;
 void near_try(const Checker *ck, Near *near, Sym candidate);
 
-// ---- typexp.c ----------------------------------------------------------------------------------
+// ---- typexp.c
+// ----------------------------------------------------------------------------------
 
 // What a size that nobody wrote ([]) becomes.
 typedef enum AnonSize {
-    ANON_VAR,      // solved by use
-    ANON_PARAM,    // a size parameter without a name, collected
-    ANON_UNKNOWN   // existential
+    ANON_VAR,    // solved by use
+    ANON_PARAM,  // a size parameter without a name, collected
+    ANON_UNKNOWN // existential
 } AnonSize;
 
 typedef struct TypeCx {
     AnonSize anon;
-    BindingVec *params;   // collects ANON_PARAM sizes
-    bool no_anon;         // [] needs type~
+    BindingVec *params; // collects ANON_PARAM sizes
+    bool no_anon;       // [] needs type~
     bool allow_unique;
-    bool is_unique;       // out: the type was *t
-    const Diet *diet;     // out: which parts are unique
+    bool is_unique;   // out: the type was *t
+    const Diet *diet; // out: which parts are unique
 } TypeCx;
 Type *typexp_check(Checker *ck, const TypeExp *exp, TypeCx *tcx);
 // Binds type parameters as locals; the results are in order.
@@ -459,7 +508,8 @@ TypeCon *typecon_apply_def(Checker *ck, Name name, const TypeParamVec *params,
 // The type with arguments put in: fresh unknown sizes for hidden ones.
 Type *typecon_apply(Checker *ck, const TypeCon *con, Type **types, Size **sizes);
 
-// ---- infer_*.c ---------------------------------------------------------------------------------
+// ---- infer_*.c
+// ---------------------------------------------------------------------------------
 
 TExp *texp_new(Checker *ck, TExpKind kind, Span span, Type *type);
 TExp *texp_error(Checker *ck, Span span);
@@ -492,13 +542,16 @@ TExp *instantiate(Checker *ck, Binding *binding, Span span);
 // Patterns. Names are bound as locals; `anon` says what [] means in ascriptions.
 typedef struct PatCx {
     TypeCx types;
-    bool is_param;        // `*` may stand in types
-    bool quiet;           // no advice about unused names
-    bool alias;           // the sizes below stand for sizes of the value
-    BindingVec sizes;     // bound by `let [n] ...`
+    bool is_param;    // `*` may stand in types
+    bool quiet;       // no advice about unused names
+    bool alias;       // the sizes below stand for sizes of the value
+    BindingVec sizes; // bound by `let [n] ...`
     const Diet *diet;
-    Span value;           // where the value is, for messages; {0, 0}: nowhere
-    struct { Name *data; uint32_t len, cap; } names;  // bound so far, for duplicates
+    Span value; // where the value is, for messages; {0, 0}: nowhere
+    struct {
+        Name *data;
+        uint32_t len, cap;
+    } names; // bound so far, for duplicates
 } PatCx;
 TPat *pat_check(Checker *ck, const Pat *pat, Type *type, PatCx *pcx);
 const Diet *pat_diet(Checker *ck, const TPat *pat);
@@ -510,7 +563,7 @@ typedef struct FunHead {
     BindingVec size_params;
     BindingVec anon_sizes;
     TPatVec params;
-    Type *result;          // declared, or NULL
+    Type *result; // declared, or NULL
     bool result_unique;
     uint32_t mark;
     Span span;
@@ -526,7 +579,8 @@ bool fun_is_annotated(const PatVec *params, const TypeExp *result);
 // Turns what is the definition's own in its type into parameters.
 void generalise(Checker *ck, Binding *binding, FunHead *head, TExp *body);
 
-// ---- finish.c, match.c, unique.c -----------------------------------------------------------------
+// ---- finish.c, match.c, unique.c
+// -----------------------------------------------------------------
 
 // Defaults, literals, indices: what had to wait for the whole definition.
 void frame_finish(Checker *ck, Frame *frame);
@@ -534,7 +588,8 @@ void match_check(Checker *ck, const TExp *match);
 void match_check_pat(Checker *ck, const TPat *pat);
 void unique_check(Checker *ck, Binding *global);
 
-// ---- module.c, signature.c -------------------------------------------------------------------------
+// ---- module.c, signature.c
+// -------------------------------------------------------------------------
 
 void declare(Checker *ck, Scope *scope, const Decl *decl, bool is_hidden);
 File *file_load(Checker *ck, Str path, Span span, bool is_lib);
@@ -550,7 +605,8 @@ void global_check_body(Checker *ck, Binding *binding);
 // Reports names that were never used (advice).
 void warn_unused(Checker *ck, const Local *local);
 
-// ---- operators.c -----------------------------------------------------------------------------------
+// ---- operators.c
+// -----------------------------------------------------------------------------------
 
 void operators_declare(Checker *ck, Scope *root);
 

@@ -39,8 +39,8 @@ static void default_vars(Checker *ck, Frame *frame) {
 }
 
 static const char *range_text(ScalarType type) {
-    static const char *const most[] = {[1] = "255", [2] = "65535", [4] = "4294967295",
-                                       [8] = "18446744073709551615"};
+    static const char *const most[] = {
+        [1] = "255", [2] = "65535", [4] = "4294967295", [8] = "18446744073709551615"};
     return most[scalar_info[type].bytes];
 }
 
@@ -53,9 +53,12 @@ static void finish_lit(Checker *ck, const Pending *item) {
     if (!literal_bits(ck, item->lit, item->negative, type->as.scalar, &bits)) {
         const char *name = scalar_info[type->as.scalar].name;
         Diag *diag = check_error(ck, CHECK_LITERAL_RANGE, span, name);
-        check_note(ck, diag, (Span){0, 0}, "the largest is %s", range_text(type->as.scalar));
-        if (item->lit->suffix == 0 && type->as.scalar == SCALAR_I32 && !item->lit->too_big)
-            check_hint(ck, diag, "i32 is the default: write %.*si64 if a larger type is meant",
+        check_note(ck, diag, (Span){0, 0}, "the largest is %s",
+                   range_text(type->as.scalar));
+        if (item->lit->suffix == 0 && type->as.scalar == SCALAR_I32 &&
+            !item->lit->too_big)
+            check_hint(ck, diag,
+                       "i32 is the default: write %.*si64 if a larger type is meant",
                        STR_ARG(item->lit->text));
     }
     if (is_pat) {
@@ -102,7 +105,8 @@ static void finish_power(Checker *ck, TExp *exp) {
     Entry *module = module_find(ck, ck->prelude_module, SPACE_MODULE, name);
     if (module == NULL) return;
     entry_force(ck, module);
-    Entry *power = module_find(ck, module->module, SPACE_VALUE, exp->as.var.binding->name);
+    Entry *power =
+        module_find(ck, module->module, SPACE_VALUE, exp->as.var.binding->name);
     if (power == NULL) return;
     entry_force(ck, power);
     exp->as.var.binding = power->value;
@@ -120,21 +124,26 @@ static void finish(Checker *ck, const Pending *item) {
     case PENDING_PAT_LIT: finish_lit(ck, item); break;
     case PENDING_FIELD: {
         Type *type = type_reveal(item->exp->as.field.exp->type);
-        int at = type->kind == TYPE_RECORD ? record_find(&type->as.record, item->exp->as.field.name)
-                                           : -1;
+        int at = type->kind == TYPE_RECORD
+                     ? record_find(&type->as.record, item->exp->as.field.name)
+                     : -1;
         if (at >= 0) item->exp->as.field.index = (uint32_t)at;
         break;
     }
     case PENDING_UPDATE: finish_update(item); break;
     case PENDING_CTOR: {
         Type *type = type_reveal(item->exp->type);
-        int at = type->kind == TYPE_SUM ? sum_find(&type->as.sum, item->exp->as.ctor.index) : -1;
+        int at = type->kind == TYPE_SUM
+                     ? sum_find(&type->as.sum, item->exp->as.ctor.index)
+                     : -1;
         item->exp->as.ctor.index = at >= 0 ? (uint32_t)at : 0;
         break;
     }
     case PENDING_PAT_CTOR: {
         Type *type = type_reveal(item->pat->type);
-        int at = type->kind == TYPE_SUM ? sum_find(&type->as.sum, item->pat->as.ctor.name) : -1;
+        int at = type->kind == TYPE_SUM
+                     ? sum_find(&type->as.sum, item->pat->as.ctor.name)
+                     : -1;
         item->pat->as.ctor.index = at >= 0 ? (uint32_t)at : 0;
         break;
     }
@@ -162,12 +171,14 @@ void frame_finish(Checker *ck, Frame *frame) {
         if (item->kind == PENDING_UPDATE)
             for (uint32_t k = 0; k < item->path->len; k++)
                 vec_push(ck->arena, &item->exp->as.record_update.path, 0);
-        if (item->kind != PENDING_MATCH && item->kind != PENDING_LET_PAT) finish(ck, item);
+        if (item->kind != PENDING_MATCH && item->kind != PENDING_LET_PAT)
+            finish(ck, item);
     }
     sizes_finish(ck, frame);
     for (uint32_t i = 0; i < frame->pending.len; i++) {
         const Pending *item = &frame->pending.data[i];
-        if (item->kind == PENDING_MATCH || item->kind == PENDING_LET_PAT) finish(ck, item);
+        if (item->kind == PENDING_MATCH || item->kind == PENDING_LET_PAT)
+            finish(ck, item);
     }
     frame->pending.len = 0;
     ck->frame = outer;

@@ -34,10 +34,12 @@ TExp *coerce_to(Checker *ck, TExp *exp, Type *type) {
     return coerce;
 }
 
-// ---- names ------------------------------------------------------------------------------
+// ---- names
+// ------------------------------------------------------------------------------
 
 void note_dep(Checker *ck, Binding *binding) {
-    if (binding->kind != BIND_GLOBAL || ck->frame == NULL || ck->frame->global == NULL) return;
+    if (binding->kind != BIND_GLOBAL || ck->frame == NULL || ck->frame->global == NULL)
+        return;
     BindingVec *deps = &ck->frame->global->deps;
     if (deps->len > 0 && deps->data[deps->len - 1] == binding) return;
     vec_push(ck->arena, deps, binding);
@@ -56,7 +58,8 @@ static bool found_from_arguments(Checker *ck, const Binding *binding, Binding *s
     return false;
 }
 
-static void fill_instance(Checker *ck, Binding *binding, TExp *exp, Subst *subst, Span span) {
+static void fill_instance(Checker *ck, Binding *binding, TExp *exp, Subst *subst,
+                          Span span) {
     uint32_t vars = binding->type_params.len, names = binding->size_params.len;
     subst->vars = binding->type_params.data;
     subst->names = binding->size_params.data;
@@ -67,8 +70,8 @@ static void fill_instance(Checker *ck, Binding *binding, TExp *exp, Subst *subst
         TypeVar *var = type_var_new(ck, span);
         var->lifting = param->lifting;
         if (param->constraint != NULL) {
-            Constraint *constraint = arena_copy(ck->arena, param->constraint,
-                                                sizeof(Constraint));
+            Constraint *constraint =
+                arena_copy(ck->arena, param->constraint, sizeof(Constraint));
             constraint->span = span;
             var->constraint = constraint;
         }
@@ -192,10 +195,12 @@ TExp *infer_var(Checker *ck, const QualName *name) {
     return exp;
 }
 
-// ---- plain forms ----------------------------------------------------------------------------
+// ---- plain forms
+// ----------------------------------------------------------------------------
 
 static TExp *infer_lit(Checker *ck, const Exp *exp) {
-    TExp *lit = texp_new(ck, TEXP_LIT, exp->span, literal_type(ck, &exp->as.lit, exp->span));
+    TExp *lit =
+        texp_new(ck, TEXP_LIT, exp->span, literal_type(ck, &exp->as.lit, exp->span));
     lit->as.lit.bits = exp->as.lit.bits;
     pend(ck, (Pending){.kind = PENDING_LIT, .exp = lit, .lit = &exp->as.lit});
     return lit;
@@ -243,7 +248,8 @@ static TExp *infer_record(Checker *ck, const Exp *exp) {
         vec_push(ck->arena, &fields, (Field){field->name.sym, item->type});
     }
     FieldVec sorted = {0};
-    for (uint32_t i = 0; i < fields.len; i++) vec_push(ck->arena, &sorted, fields.data[i]);
+    for (uint32_t i = 0; i < fields.len; i++)
+        vec_push(ck->arena, &sorted, fields.data[i]);
     record->type = type_record(ck, sorted);
     for (uint32_t i = 0; i < sorted.len; i++) {
         int at = record_find(&fields, sorted.data[i].name);
@@ -260,12 +266,13 @@ static void require_result(Checker *ck, TExp *exp, const char *form) {
 
 static TExp *infer_if(Checker *ck, const Exp *exp) {
     TExp *branch = texp_new(ck, TEXP_IF, exp->span, NULL);
-    branch->as.if_exp.cond = infer_as(ck, exp->as.if_exp.cond, type_scalar(ck, SCALAR_BOOL),
-                                      "the condition");
+    branch->as.if_exp.cond = infer_as(ck, exp->as.if_exp.cond,
+                                      type_scalar(ck, SCALAR_BOOL), "the condition");
     TExp *yes = branch->as.if_exp.then_exp = infer(ck, exp->as.if_exp.then_exp);
     TExp *no = branch->as.if_exp.else_exp = infer(ck, exp->as.if_exp.else_exp);
     if (!type_join(ck, yes->type, no->type, false, &branch->type)) {
-        Diag *diag = report_mismatch(ck, no->span, yes->type, no->type, "the else branch");
+        Diag *diag =
+            report_mismatch(ck, no->span, yes->type, no->type, "the else branch");
         check_note(ck, diag, yes->span, "the then branch has the type %s",
                    type_show(ck, yes->type));
         branch->type = ck->error_type;
@@ -293,7 +300,8 @@ static TExp *infer_match(Checker *ck, const Exp *exp) {
         } else if (type_join(ck, match->type, type, false, &joined)) {
             match->type = joined;
         } else {
-            Diag *diag = report_mismatch(ck, made.body->span, match->type, type, "this case");
+            Diag *diag =
+                report_mismatch(ck, made.body->span, match->type, type, "this case");
             check_note(ck, diag, first, "the first case has the type %s",
                        type_show(ck, match->type));
             match->type = ck->error_type;
@@ -321,7 +329,7 @@ static TExp *infer_ctor(Checker *ck, const Exp *exp) {
     var->constraint = constraint;
     made->type = type_of_var(ck, var);
     pend(ck, (Pending){.kind = PENDING_CTOR, .exp = made});
-    made->as.ctor.index = ctor.name;  // until the index is known
+    made->as.ctor.index = ctor.name; // until the index is known
     return made;
 }
 
@@ -333,8 +341,8 @@ static TExp *infer_record_update(Checker *ck, const Exp *exp) {
         part = infer_field_of(ck, part, path->data[i], path->data[i].span);
     TExp *update = texp_new(ck, TEXP_RECORD_UPDATE, exp->span, record->type);
     update->as.record_update.exp = record;
-    update->as.record_update.value =
-        infer_as(ck, exp->as.record_update.value, part->type, "the new value of the field");
+    update->as.record_update.value = infer_as(ck, exp->as.record_update.value,
+                                              part->type, "the new value of the field");
     pend(ck, (Pending){.kind = PENDING_UPDATE, .exp = update, .path = path});
     return update;
 }
@@ -345,7 +353,8 @@ static TExp *infer_ascript(Checker *ck, const Exp *exp) {
     Type *type = typexp_check(ck, exp->as.ascript.type, &tcx);
     SizeMode mode = ck->size_mode;
     if (exp->kind == EXP_COERCE) ck->size_mode = SIZES_LOOSE;
-    bool fits = expect(ck, value->span, type, value->type, "what is ascribed this type");
+    bool fits =
+        expect(ck, value->span, type, value->type, "what is ascribed this type");
     ck->size_mode = mode;
     if (!fits) {
         TExp *made = texp_new(ck, TEXP_COERCE, exp->span, type);
@@ -358,23 +367,36 @@ static TExp *infer_ascript(Checker *ck, const Exp *exp) {
 static TExp *infer_assert(Checker *ck, const Exp *exp) {
     TExp *made = texp_new(ck, TEXP_ASSERT, exp->span, NULL);
     const Exp *cond = exp->as.assert_exp.cond;
-    made->as.assert_exp.cond = infer_as(ck, cond, type_scalar(ck, SCALAR_BOOL),
-                                        "the condition of `assert`");
+    made->as.assert_exp.cond =
+        infer_as(ck, cond, type_scalar(ck, SCALAR_BOOL), "the condition of `assert`");
     made->as.assert_exp.body = infer(ck, exp->as.assert_exp.body);
     made->type = made->as.assert_exp.body->type;
     const Source *source = sources_find(&ck->cx->sources, cond->span);
     if (source != NULL)
-        made->as.assert_exp.text = (Str){source->text.ptr + (cond->span.start - source->base),
-                                         cond->span.end - cond->span.start};
+        made->as.assert_exp.text =
+            (Str){source->text.ptr + (cond->span.start - source->base),
+                  cond->span.end - cond->span.start};
     return made;
 }
 
 static bool is_known_attr(Str name) {
-    static const char *const known[] = {"unsafe", "trace", "break", "sequential",
-                                        "sequential_outer", "sequential_inner", "unroll",
-                                        "noinline", "inline", "opaque", "scratch",
-                                        "incremental_flattening", "noblk", "blank",
-                                        "intrinsic", "warn", "no_fuse"};
+    static const char *const known[] = {"unsafe",
+                                        "trace",
+                                        "break",
+                                        "sequential",
+                                        "sequential_outer",
+                                        "sequential_inner",
+                                        "unroll",
+                                        "noinline",
+                                        "inline",
+                                        "opaque",
+                                        "scratch",
+                                        "incremental_flattening",
+                                        "noblk",
+                                        "blank",
+                                        "intrinsic",
+                                        "warn",
+                                        "no_fuse"};
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (str_eq(name, str_of(known[i]))) return true;
     return false;

@@ -10,7 +10,8 @@ static ScalarSet int_set(void) {
     return set;
 }
 
-// ---- literals ---------------------------------------------------------------------------
+// ---- literals
+// ---------------------------------------------------------------------------
 
 TExp *infer_array(Checker *ck, const Exp *exp) {
     TExp *array = texp_new(ck, TEXP_ARRAY, exp->span, NULL);
@@ -40,7 +41,8 @@ TExp *infer_array(Checker *ck, const Exp *exp) {
     return array;
 }
 
-// ---- ranges ------------------------------------------------------------------------------
+// ---- ranges
+// ------------------------------------------------------------------------------
 
 static bool is_i64(TExp *exp) {
     Type *type = type_resolve(exp->type);
@@ -48,9 +50,10 @@ static bool is_i64(TExp *exp) {
 }
 
 static bool is_int_literal(const TExp *exp) {
-    return exp->kind == TEXP_LIT && !scalar_is_float(
-        type_resolve(exp->type)->kind == TYPE_SCALAR ? type_resolve(exp->type)->as.scalar
-                                                     : SCALAR_I32);
+    return exp->kind == TEXP_LIT &&
+           !scalar_is_float(type_resolve(exp->type)->kind == TYPE_SCALAR
+                                ? type_resolve(exp->type)->as.scalar
+                                : SCALAR_I32);
 }
 
 // The size of a range, where its ends are i64 and its step is 1 or -1.
@@ -66,7 +69,8 @@ static Size *range_size(Checker *ck, TExp *range) {
         Size *second = size_of_exp(ck, range->as.range.second);
         Size *found = size_linear(ck, second, -1, from, 0, range->span);
         int64_t value;
-        if (!size_is_const(ck, found, &value) || (value != 1 && value != -1)) return unknown;
+        if (!size_is_const(ck, found, &value) || (value != 1 && value != -1))
+            return unknown;
         step = value;
         if (range->as.range.kind == TRANGE_UP_TO && step != 1) return unknown;
         if (range->as.range.kind == TRANGE_DOWN_TO && step != -1) return unknown;
@@ -80,21 +84,25 @@ static Size *range_size(Checker *ck, TExp *range) {
 }
 
 TExp *infer_range(Checker *ck, const Exp *exp) {
-    static const TRangeKind kinds[] = {
-        [RANGE_TO] = TRANGE_TO, [RANGE_UP_TO] = TRANGE_UP_TO, [RANGE_DOWN_TO] = TRANGE_DOWN_TO};
+    static const TRangeKind kinds[] = {[RANGE_TO] = TRANGE_TO,
+                                       [RANGE_UP_TO] = TRANGE_UP_TO,
+                                       [RANGE_DOWN_TO] = TRANGE_DOWN_TO};
     TExp *range = texp_new(ck, TEXP_RANGE, exp->span, NULL);
     Type *elem = type_fresh_scalar(ck, exp->span, int_set(), 0);
     range->as.range.kind = kinds[exp->as.range.kind];
-    range->as.range.start = infer_as(ck, exp->as.range.start, elem, "the start of this range");
+    range->as.range.start =
+        infer_as(ck, exp->as.range.start, elem, "the start of this range");
     if (exp->as.range.second != NULL)
         range->as.range.second = infer_as(ck, exp->as.range.second, elem,
                                           "the second element of this range");
-    range->as.range.end = infer_as(ck, exp->as.range.end, elem, "the end of this range");
+    range->as.range.end =
+        infer_as(ck, exp->as.range.end, elem, "the end of this range");
     range->type = type_array(ck, range_size(ck, range), elem);
     return range;
 }
 
-// ---- indexing -------------------------------------------------------------------------------
+// ---- indexing
+// -------------------------------------------------------------------------------
 
 static TExp *slice_end(Checker *ck, const Exp *exp) {
     if (exp == NULL) return NULL;
@@ -114,7 +122,8 @@ static Size *slice_size(Checker *ck, const TIndex *dim, Size *whole) {
     if (dim->from == NULL) return to;
     Size *size = size_linear(ck, to, -1, size_of_exp(ck, dim->from), 0, dim->span);
     int64_t value;
-    if (size_is_const(ck, size, &value) && value < 0) return size_unknown(ck, dim->span);
+    if (size_is_const(ck, size, &value) && value < 0)
+        return size_unknown(ck, dim->span);
     return size;
 }
 
@@ -138,16 +147,19 @@ static bool has_dims(Checker *ck, TExp *array, uint32_t count, Span span) {
         type = type_resolve(type);
         if (type_is_open(type)) {
             Type *elem = type_fresh_data(ck, span);
-            if (!expect(ck, array->span, type_array(ck, size_fresh(ck, span), elem), type,
-                        "what is indexed"))
+            if (!expect(ck, array->span, type_array(ck, size_fresh(ck, span), elem),
+                        type, "what is indexed"))
                 return false;
             type = elem;
         } else if (type->kind == TYPE_ARRAY) {
             type = type->as.array.elem;
         } else {
             if (type_is_error(ck, type)) return false;
-            if (i == 0) check_error(ck, CHECK_NOT_ARRAY, array->span, type_show(ck, type));
-            else check_error(ck, CHECK_MANY_INDICES, span, count, type_show(ck, array->type));
+            if (i == 0)
+                check_error(ck, CHECK_NOT_ARRAY, array->span, type_show(ck, type));
+            else
+                check_error(ck, CHECK_MANY_INDICES, span, count,
+                            type_show(ck, array->type));
             return false;
         }
     }
@@ -179,7 +191,8 @@ TExp *infer_index(Checker *ck, const Exp *exp) {
     return index_value(ck, array, &exp->as.index.dims, exp->span);
 }
 
-// ---- updates ---------------------------------------------------------------------------------
+// ---- updates
+// ---------------------------------------------------------------------------------
 
 TExp *infer_update(Checker *ck, const Exp *exp) {
     TExp *array = infer(ck, exp->as.update.exp);

@@ -4,7 +4,8 @@
 // terms of the arguments; existential ones are made anew here.
 #include "check/checker.h"
 
-// ---- one argument after the other -------------------------------------------------------
+// ---- one argument after the other
+// -------------------------------------------------------
 
 static const char *fun_name(Checker *ck, const TExp *fun) {
     if (fun->kind != TEXP_VAR || fun->as.var.binding->name == 0) return NULL;
@@ -18,13 +19,12 @@ static const char *argument_name(Checker *ck, const TExp *fun, uint32_t index,
     const char *name = fun_name(ck, fun);
     StrBuf buf = strbuf(ck->arena);
     if (infix && name != NULL)
-        strbuf_printf(&buf, "the %s operand of `%s`", index == 0 ? "left" : "right", name);
+        strbuf_printf(&buf, "the %s operand of `%s`", index == 0 ? "left" : "right",
+                      name);
     else if (name != NULL && count == 1)
         strbuf_printf(&buf, "the argument of `%s`", name);
-    else if (name != NULL)
-        strbuf_printf(&buf, "argument %u of `%s`", index + 1, name);
-    else
-        strbuf_printf(&buf, "argument %u", index + 1);
+    else if (name != NULL) strbuf_printf(&buf, "argument %u of `%s`", index + 1, name);
+    else strbuf_printf(&buf, "argument %u", index + 1);
     return str_terminated(ck->arena, strbuf_done(&buf));
 }
 
@@ -46,17 +46,20 @@ static void note_function(Checker *ck, Diag *diag, const TExp *fun) {
                type_show(ck, shown->type));
 }
 
-static void report_not_function(Checker *ck, TExp *fun, uint32_t index, Span span) {
+static void report_not_function(Checker *ck, TExp *fun, const TExp *arg) {
     uint32_t takes = arity(fun->type);
     const char *name = fun_name(ck, fun);
     if (takes == 0) {
-        Diag *diag = check_error(ck, CHECK_NOT_FUNCTION, fun->span, type_show(ck, fun->type));
+        Diag *diag =
+            check_error(ck, CHECK_NOT_FUNCTION, fun->span, type_show(ck, fun->type));
         check_label(ck, diag, "this is applied to an argument");
+        if (type_resolve(fun->type)->kind == TYPE_ARRAY && arg->kind == TEXP_ARRAY)
+            check_hint(ck, diag, "an index has no space in front of its bracket");
         return;
     }
-    (void)index;
-    Diag *diag = check_error(ck, CHECK_MANY_ARGS, span, name == NULL ? "this function" : name,
-                             takes, takes == 1 ? "" : "s");
+    Diag *diag = check_error(ck, CHECK_MANY_ARGS, arg->span,
+                             name == NULL ? "this function" : name, takes,
+                             takes == 1 ? "" : "s");
     note_function(ck, diag, fun);
 }
 
@@ -104,21 +107,23 @@ static TExp *apply(Checker *ck, TExp *fun, TExp *const *args, uint32_t count, Sp
             continue;
         }
         if (type->kind != TYPE_FUN) {
-            report_not_function(ck, fun, i, args[i]->span);
+            report_not_function(ck, fun, args[i]);
             type = ck->error_type;
             continue;
         }
         ck->clash = (Clash){0};
         ck->here = args[i]->span;
         if (!type_unify(ck, type->as.fun.param, args[i]->type)) {
-            Diag *diag = report_mismatch(ck, args[i]->span, type->as.fun.param, args[i]->type,
-                                         argument_name(ck, fun, i, count, infix));
+            Diag *diag =
+                report_mismatch(ck, args[i]->span, type->as.fun.param, args[i]->type,
+                                argument_name(ck, fun, i, count, infix));
             if (infix) note_operands(ck, diag, args, i);
             else note_function(ck, diag, fun);
             type = infix ? ck->error_type : type_resolve(type->as.fun.result);
             if (arity(type) + i + 1 < count) type = ck->error_type;
             // The result may depend on what did not fit.
-            if (type->kind != TYPE_FUN && type->kind != TYPE_SCALAR) type = ck->error_type;
+            if (type->kind != TYPE_FUN && type->kind != TYPE_SCALAR)
+                type = ck->error_type;
             continue;
         }
         if (type->as.fun.param_unique) ck->frame->has_star = true;
@@ -138,11 +143,13 @@ TExp *infer_apply(Checker *ck, const Exp *exp) {
     TExp *fun = infer(ck, exp->as.apply.fun);
     uint32_t count = exp->as.apply.args.len;
     TExp **args = arena_array(ck->arena, TExp *, count);
-    for (uint32_t i = 0; i < count; i++) args[i] = infer(ck, exp->as.apply.args.data[i]);
+    for (uint32_t i = 0; i < count; i++)
+        args[i] = infer(ck, exp->as.apply.args.data[i]);
     return apply(ck, fun, args, count, exp->span, false);
 }
 
-// ---- operators -------------------------------------------------------------------------------
+// ---- operators
+// -------------------------------------------------------------------------------
 
 static TExp *logic(Checker *ck, const TExp *op, TExp *left, TExp *right, Span span) {
     bool is_and = op->as.var.binding == ck->and_op;
@@ -178,7 +185,10 @@ static TExp *binary(Checker *ck, TExp *op, TExp *left, TExp *right, Span span) {
 
 // Chains of left-associative operators are as long as the user likes: walk the spine.
 TExp *infer_binop(Checker *ck, const Exp *exp) {
-    struct { const Exp **data; uint32_t len, cap; } spine = {0};
+    struct {
+        const Exp **data;
+        uint32_t len, cap;
+    } spine = {0};
     for (; exp->kind == EXP_BINOP; exp = exp->as.binop.left)
         vec_push(ck->arena, &spine, exp);
     TExp *left = infer(ck, exp);
@@ -198,7 +208,8 @@ TExp *infer_prefix(Checker *ck, const Exp *exp) {
     return apply(ck, op, &operand, 1, exp->span, false);
 }
 
-// ---- sections ----------------------------------------------------------------------------------
+// ---- sections
+// ----------------------------------------------------------------------------------
 
 typedef struct Param {
     TPat *pat;
@@ -252,7 +263,8 @@ static TExp *section_right(Checker *ck, const Exp *exp) {
     TExp *body = binary(ck, op, param.var, right, exp->span);
     TExp *lambda = abstract(ck, param, body, exp->span);
     if (simple) return lambda;
-    TExp *let = texp_new(ck, TEXP_LET, exp->span, type_escape(ck, lambda->type, held.mark));
+    TExp *let =
+        texp_new(ck, TEXP_LET, exp->span, type_escape(ck, lambda->type, held.mark));
     let->as.let.pat = held.pat;
     let->as.let.exp = operand;
     let->as.let.body = lambda;
@@ -267,7 +279,6 @@ TExp *infer_section(Checker *ck, const Exp *exp) {
     if (exp->kind == EXP_SECTION_FIELD)
         for (uint32_t i = 0; i < exp->as.fields.len; i++)
             body = infer_field_of(ck, body, exp->as.fields.data[i], exp->span);
-    else
-        body = index_value(ck, body, &exp->as.dims, exp->span);
+    else body = index_value(ck, body, &exp->as.dims, exp->span);
     return abstract(ck, param, body, exp->span);
 }

@@ -36,7 +36,8 @@ TExp *fun_body(Checker *ck, FunHead *head, const Exp *body) {
     return coerce_to(ck, exp, head->result);
 }
 
-// ---- the type of a function --------------------------------------------------------------
+// ---- the type of a function
+// --------------------------------------------------------------
 
 static void collect_names(Checker *ck, const TPat *pat, BindingVec *out) {
     switch (pat->kind) {
@@ -154,7 +155,8 @@ bool fun_is_annotated(const PatVec *params, const TypeExp *result) {
     return true;
 }
 
-// ---- generalisation -------------------------------------------------------------------------
+// ---- generalisation
+// -------------------------------------------------------------------------
 
 typedef struct Gen {
     uint32_t mark;
@@ -240,15 +242,16 @@ static bool is_not_size(Checker *ck, Size *size, void *data) {
 static void check_sizes_used(Checker *ck, const Binding *binding, const FunHead *head) {
     for (uint32_t i = 0; i < head->size_params.len; i++) {
         Binding *size = head->size_params.data[i];
-        bool again = false;  // bound twice: reported
+        bool again = false; // bound twice: reported
         for (uint32_t k = 0; k < head->size_params.len; k++)
             again |= k != i && head->size_params.data[k]->name == size->name;
         if (again) continue;
         if (!type_visit_sizes(ck, binding->type, is_not_size, size)) continue;
-        Diag *diag = check_error(ck, CHECK_UNUSED_SIZE, size->span,
-                                 sym_show(ck, size->name));
-        check_hint(ck, diag, "a size parameter is found from the sizes of arguments; "
-                             "pass `%s: i64` instead if the number itself is wanted",
+        Diag *diag =
+            check_error(ck, CHECK_UNUSED_SIZE, size->span, sym_show(ck, size->name));
+        check_hint(ck, diag,
+                   "a size parameter is found from the sizes of arguments; "
+                   "pass `%s: i64` instead if the number itself is wanted",
                    sym_show(ck, size->name));
     }
 }
@@ -272,6 +275,7 @@ void generalise(Checker *ck, Binding *binding, FunHead *head, TExp *body) {
             !type_visit_sizes(ck, pat->type, mentions_any, &made))
             pat->ascribed = pat->type;
     }
-    if (body != NULL && body->kind == TEXP_LAMBDA) body->as.lambda.sizes = binding->size_params;
+    if (body != NULL && body->kind == TEXP_LAMBDA)
+        body->as.lambda.sizes = binding->size_params;
     check_sizes_used(ck, binding, head);
 }

@@ -7,10 +7,13 @@
 typedef struct Link {
     TExp *let;
     uint32_t locals;
-    uint32_t mark;  // what the let binds is younger
+    uint32_t mark; // what the let binds is younger
 } Link;
 
-typedef struct { Link *data; uint32_t len, cap; } LinkVec;
+typedef struct {
+    Link *data;
+    uint32_t len, cap;
+} LinkVec;
 
 static TPat *name_pat(Checker *ck, Binding *binding) {
     TPat *pat = arena_new(ck->arena, TPat);
@@ -35,8 +38,7 @@ static void check_let(Checker *ck, const Exp *exp, TExp *let) {
     TExp *value = infer(ck, exp->as.let.exp);
     if (is_name) ck->frame->defining.len--;
     let->as.let.exp = value;
-    PatCx pcx = {.types = {.anon = ANON_VAR}, .alias = true,
-                 .value = value->span};
+    PatCx pcx = {.types = {.anon = ANON_VAR}, .alias = true, .value = value->span};
     uint32_t owner = ck->frame->owner;
     if (exp->as.let.sizes.len > 0) ck->frame->owner = ++ck->next_owner;
     for (uint32_t i = 0; i < exp->as.let.sizes.len; i++)
@@ -75,7 +77,8 @@ static void check_let_fun(Checker *ck, const Exp *exp, TExp *let) {
 }
 
 static void check_let_update(Checker *ck, const Exp *exp, TExp *let) {
-    QualName name = {.name = exp->as.let_update.name, .span = exp->as.let_update.name.span};
+    QualName name = {.name = exp->as.let_update.name,
+                     .span = exp->as.let_update.name.span};
     TExp *array = infer_var(ck, &name);
     Span span = span_join(name.span, exp->as.let_update.exp->span);
     TExp *update = texp_new(ck, TEXP_UPDATE, span, array->type);

@@ -2,20 +2,25 @@
 //
 // Loops. The sizes of the initial value are first replaced by variables. After the body
 // is checked, a size that nothing pinned is invariant if the body gives it back and
-// hidden loop state if not; one that the body or an ascription pinned must be invariant.
+// hidden loop state if not; one that the body or an ascription pinned must be
+// invariant.
 #include "check/checker.h"
 
 typedef struct LoopSize {
     Size *var;
     Size *initial;
-    Size *body;     // NULL: the body says nothing
-    bool pinned;    // solved by the pattern or the body
+    Size *body;  // NULL: the body says nothing
+    bool pinned; // solved by the pattern or the body
     bool varies;
 } LoopSize;
 
-typedef struct { LoopSize *data; uint32_t len, cap; } LoopSizes;
+typedef struct {
+    LoopSize *data;
+    uint32_t len, cap;
+} LoopSizes;
 
-// ---- the initial value -------------------------------------------------------------------
+// ---- the initial value
+// -------------------------------------------------------------------
 
 static TExp *pattern_value(Checker *ck, const Pat *pat) {
     switch (pat->kind) {
@@ -87,7 +92,8 @@ static Type *open_sizes(Checker *ck, Type *type, LoopSizes *sizes) {
     return type;
 }
 
-// ---- what the body did with the sizes ----------------------------------------------------------
+// ---- what the body did with the sizes
+// ----------------------------------------------------------
 
 static void pair_sizes(Checker *ck, Type *pattern, Type *body, LoopSizes *sizes,
                        uint32_t *next) {
@@ -97,10 +103,13 @@ static void pair_sizes(Checker *ck, Type *pattern, Type *body, LoopSizes *sizes,
     if (pattern->kind == TYPE_ARRAY) {
         bool same = body->kind == TYPE_ARRAY;
         uint32_t at = (*next)++;
-        if (same && at < sizes->len) sizes->data[at].body = size_resolve(body->as.array.size);
-        pair_sizes(ck, pattern->as.array.elem, same ? body->as.array.elem : body, sizes, next);
+        if (same && at < sizes->len)
+            sizes->data[at].body = size_resolve(body->as.array.size);
+        pair_sizes(ck, pattern->as.array.elem, same ? body->as.array.elem : body, sizes,
+                   next);
     } else if (pattern->kind == TYPE_RECORD) {
-        bool same = body->kind == TYPE_RECORD && body->as.record.len == pattern->as.record.len;
+        bool same =
+            body->kind == TYPE_RECORD && body->as.record.len == pattern->as.record.len;
         for (uint32_t i = 0; i < pattern->as.record.len; i++)
             pair_sizes(ck, pattern->as.record.data[i].type,
                        same ? body->as.record.data[i].type : body, sizes, next);
@@ -110,7 +119,8 @@ static void pair_sizes(Checker *ck, Type *pattern, Type *body, LoopSizes *sizes,
             for (uint32_t k = 0; k < pattern->as.sum.data[i].payload.len; k++) {
                 bool fits = same && k < body->as.sum.data[i].payload.len;
                 pair_sizes(ck, pattern->as.sum.data[i].payload.data[k],
-                           fits ? body->as.sum.data[i].payload.data[k] : body, sizes, next);
+                           fits ? body->as.sum.data[i].payload.data[k] : body, sizes,
+                           next);
             }
     }
 }
@@ -129,7 +139,8 @@ static void report_variant(Checker *ck, Span span, const LoopSize *size, Size *o
     Diag *diag = check_error(ck, CHECK_LOOP_SIZE, span, size_show(ck, size->var), whose,
                              size_show(ck, other));
     check_note(ck, diag, size_resolve(size->var)->origin, "the size is named here");
-    check_hint(ck, diag, "write `[]` for a size that may change from iteration to iteration");
+    check_hint(ck, diag,
+               "write `[]` for a size that may change from iteration to iteration");
 }
 
 // Returns whether the body's sizes need a check when the program runs.
@@ -174,13 +185,15 @@ static bool has_own(Checker *ck, Size *size, void *data) {
 static Type *result_type(Checker *ck, Type *pattern, const BindingVec *own) {
     if (type_visit_sizes(ck, pattern, has_own, (void *)own)) return pattern;
     Size **sizes = arena_array(ck->arena, Size *, own->len);
-    for (uint32_t i = 0; i < own->len; i++) sizes[i] = size_unknown(ck, own->data[i]->span);
+    for (uint32_t i = 0; i < own->len; i++)
+        sizes[i] = size_unknown(ck, own->data[i]->span);
     Subst subst = {.names = own->data, .sizes = sizes, .name_count = own->len};
     ck->visits = 0;
     return type_subst(ck, &subst, pattern);
 }
 
-// ---- the loop -------------------------------------------------------------------------------------
+// ---- the loop
+// -------------------------------------------------------------------------------------
 
 static void check_form(Checker *ck, const Exp *exp, TExp *loop, Type **elem_out) {
     const Exp *bound = exp->as.loop.bound;
@@ -204,8 +217,8 @@ static void check_form(Checker *ck, const Exp *exp, TExp *loop, Type **elem_out)
 
 static void check_inside(Checker *ck, const Exp *exp, TExp *loop, Type *elem) {
     if (exp->as.loop.form == LOOP_FOR_LESS) {
-        loop->as.loop.index = binding_new(ck, BIND_LOCAL, exp->as.loop.index,
-                                          loop->as.loop.bound->type);
+        loop->as.loop.index =
+            binding_new(ck, BIND_LOCAL, exp->as.loop.index, loop->as.loop.bound->type);
         local_value(ck, exp->as.loop.index, loop->as.loop.index);
     } else if (exp->as.loop.form == LOOP_FOR_IN) {
         PatCx pcx = {.types = {.anon = ANON_VAR}};
@@ -213,8 +226,9 @@ static void check_inside(Checker *ck, const Exp *exp, TExp *loop, Type *elem) {
         Pending pending = {.kind = PENDING_LET_PAT, .pat = loop->as.loop.elem};
         vec_push(ck->arena, &ck->frame->pending, pending);
     } else {
-        loop->as.loop.bound = infer_as(ck, exp->as.loop.bound, type_scalar(ck, SCALAR_BOOL),
-                                       "the condition of the loop");
+        loop->as.loop.bound =
+            infer_as(ck, exp->as.loop.bound, type_scalar(ck, SCALAR_BOOL),
+                     "the condition of the loop");
     }
 }
 
@@ -236,11 +250,13 @@ TExp *infer_loop(Checker *ck, const Exp *exp) {
     uint32_t owner = ck->frame->owner;
     if (exp->as.loop.sizes.len > 0) ck->frame->owner = ++ck->next_owner;
     for (uint32_t i = 0; i < exp->as.loop.sizes.len; i++)
-        vec_push(ck->arena, &pcx.sizes, size_param_bind(ck, exp->as.loop.sizes.data[i]));
+        vec_push(ck->arena, &pcx.sizes,
+                 size_param_bind(ck, exp->as.loop.sizes.data[i]));
     ck->frame->owner = owner;
     loop->as.loop.sizes = pcx.sizes;
     // Names bound by the loop are in scope of its sizes, whatever their age.
-    for (uint32_t i = 0; i < sizes.len; i++) sizes.data[i].var->level = (int32_t)ck->counter + 1;
+    for (uint32_t i = 0; i < sizes.len; i++)
+        sizes.data[i].var->level = (int32_t)ck->counter + 1;
     loop->as.loop.pat = pat_check(ck, exp->as.loop.pat, state, &pcx);
     Pending pending = {.kind = PENDING_LET_PAT, .pat = loop->as.loop.pat};
     vec_push(ck->arena, &ck->frame->pending, pending);

@@ -15,7 +15,8 @@ static TPat *make(Checker *ck, TPatKind kind, Span span, Type *type) {
 static void note_name(Checker *ck, PatCx *pcx, Name name) {
     for (uint32_t i = 0; i < pcx->names.len; i++) {
         if (pcx->names.data[i].sym != name.sym) continue;
-        Diag *diag = check_error(ck, CHECK_DUPLICATE_NAME, name.span, sym_show(ck, name.sym));
+        Diag *diag =
+            check_error(ck, CHECK_DUPLICATE_NAME, name.span, sym_show(ck, name.sym));
         check_note(ck, diag, pcx->names.data[i].span, "it is first bound here");
     }
     vec_push(ck->arena, &pcx->names, name);
@@ -26,6 +27,7 @@ static TPat *check_name(Checker *ck, Name name, Type *type, PatCx *pcx) {
     note_name(ck, pcx, name);
     pat->as.name = binding_new(ck, BIND_LOCAL, name, type);
     pat->as.name->is_unique = pcx->diet != NULL && pcx->diet->consumed;
+    pat->as.name->check_data = (void *)pcx->diet;
     Local *local = local_value(ck, name, pat->as.name);
     if (pcx->quiet) local->used = true;
     return pat;
@@ -53,7 +55,7 @@ static bool expect_value(Checker *ck, const Pat *pat, Type *wanted, Type *type,
 
 typedef struct PartPat {
     Sym name;
-    const Pat *pat;  // NULL: the field's own name
+    const Pat *pat; // NULL: the field's own name
     Name own;
     Type *type;
 } PartPat;
@@ -79,8 +81,9 @@ static TPat *check_parts(Checker *ck, const Pat *pat, PartPat *parts, uint32_t c
     for (uint32_t i = 0; i < count; i++) vec_push(ck->arena, &made->as.record, NULL);
     const Diet *diet = pcx->diet;
     for (uint32_t i = 0; i < count; i++) {
-        int at = record->kind == TYPE_RECORD ? record_find(&record->as.record, parts[i].name)
-                                             : (int)i;
+        int at = record->kind == TYPE_RECORD
+                     ? record_find(&record->as.record, parts[i].name)
+                     : (int)i;
         Type *part = fits ? parts[i].type : ck->error_type;
         if (diet != NULL && !diet->consumed)
             pcx->diet = (uint32_t)at < diet->part_count ? diet->parts[at] : NULL;
@@ -105,15 +108,19 @@ static TPat *check_record(Checker *ck, const Pat *pat, Type *type, PatCx *pcx) {
     PartPat *parts = arena_array(ck->arena, PartPat, count + 1);
     for (uint32_t i = 0; i < count; i++) {
         const FieldPat *field = &pat->as.record.data[i];
-        parts[i] = (PartPat){.name = field->name.sym, .pat = field->pat, .own = field->name};
+        parts[i] =
+            (PartPat){.name = field->name.sym, .pat = field->pat, .own = field->name};
     }
     return check_parts(ck, pat, parts, count, type, pcx);
 }
 
 static TPat *check_lit(Checker *ck, const Pat *pat, Type *type) {
-    TPat *made = make(ck, TPAT_LIT, pat->span, literal_type(ck, &pat->as.lit.lit, pat->span));
+    TPat *made =
+        make(ck, TPAT_LIT, pat->span, literal_type(ck, &pat->as.lit.lit, pat->span));
     expect(ck, pat->span, type, made->type, "this pattern");
-    Pending pending = {.kind = PENDING_PAT_LIT, .pat = made, .lit = &pat->as.lit.lit,
+    Pending pending = {.kind = PENDING_PAT_LIT,
+                       .pat = made,
+                       .lit = &pat->as.lit.lit,
                        .negative = pat->as.lit.negative};
     vec_push(ck->arena, &ck->frame->pending, pending);
     return made;
@@ -149,8 +156,9 @@ static void alias_sizes(Checker *ck, Type *declared, Type *actual, const PatCx *
     if (declared->kind == TYPE_ARRAY) {
         Size *to = size_resolve(declared->as.array.size);
         Size *from = size_resolve(actual->as.array.size);
-        if (to->kind == SIZE_NAME && from->kind != SIZE_VAR && from->kind != SIZE_UNKNOWN &&
-            to->name->kind == BIND_SIZE && to->name->alias == NULL)
+        if (to->kind == SIZE_NAME && from->kind != SIZE_VAR &&
+            from->kind != SIZE_UNKNOWN && to->name->kind == BIND_SIZE &&
+            to->name->alias == NULL)
             for (uint32_t i = 0; i < pcx->sizes.len; i++)
                 if (pcx->sizes.data[i] == to->name) to->name->alias = from;
         alias_sizes(ck, declared->as.array.elem, actual->as.array.elem, pcx);
@@ -182,7 +190,8 @@ static TPat *check_ascript(Checker *ck, const Pat *pat, Type *type, PatCx *pcx) 
 }
 
 TPat *pat_check(Checker *ck, const Pat *pat, Type *type, PatCx *pcx) {
-    if (!deep_enough(ck, pat->span)) return make(ck, TPAT_WILD, pat->span, ck->error_type);
+    if (!deep_enough(ck, pat->span))
+        return make(ck, TPAT_WILD, pat->span, ck->error_type);
     switch (pat->kind) {
     case PAT_NAME: return check_name(ck, pat->as.name, type, pcx);
     case PAT_WILD: return make(ck, TPAT_WILD, pat->span, type);
@@ -198,12 +207,12 @@ TPat *pat_check(Checker *ck, const Pat *pat, Type *type, PatCx *pcx) {
 }
 
 const Diet *pat_diet(Checker *ck, const TPat *pat) {
-    static const Diet all = {.consumed = true};
     switch (pat->kind) {
-    case TPAT_NAME: return pat->as.name->is_unique ? &all : NULL;
+    case TPAT_NAME: return pat->as.name->check_data;
     case TPAT_RECORD: {
         bool any = false;
-        const Diet **parts = arena_array(ck->arena, const Diet *, pat->as.record.len + 1);
+        const Diet **parts =
+            arena_array(ck->arena, const Diet *, pat->as.record.len + 1);
         for (uint32_t i = 0; i < pat->as.record.len; i++) {
             parts[i] = pat_diet(ck, pat->as.record.data[i]);
             any |= parts[i] != NULL;

@@ -22,10 +22,13 @@ Type *literal_type(Checker *ck, const Lit *lit, Span span) {
     if (lit->suffix != 0) {
         Str suffix = sym_str(&ck->cx->syms, lit->suffix);
         ScalarType scalar;
-        if (scalar_by_name(suffix.ptr, suffix.len, &scalar)) return type_scalar(ck, scalar);
+        if (scalar_by_name(suffix.ptr, suffix.len, &scalar))
+            return type_scalar(ck, scalar);
     }
-    Type *type = type_fresh_scalar(ck, span, lit->kind == LIT_FLOAT ? FLOATS : NUMBERS, 0);
-    if (lit->kind == LIT_CHAR) ((Constraint *)type->as.var->constraint)->from_char = true;
+    Type *type =
+        type_fresh_scalar(ck, span, lit->kind == LIT_FLOAT ? FLOATS : NUMBERS, 0);
+    if (lit->kind == LIT_CHAR)
+        ((Constraint *)type->as.var->constraint)->from_char = true;
     return type;
 }
 
@@ -57,7 +60,7 @@ static uint64_t bits_of_half(double value, int above) {
     if (value == 0) return 0;
     if (isinf(value)) return 0x7c00;
     int exponent;
-    double fraction = frexp(value, &exponent);  // in [0.5, 1)
+    double fraction = frexp(value, &exponent); // in [0.5, 1)
     int digits = exponent < -13 ? 11 - (-13 - exponent) : 11;
     if (digits < 0) return 0;
     double scaled = ldexp(fraction, digits), whole = floor(scaled);

@@ -11,7 +11,7 @@
 enum { MOST_STEPS = 20000 };
 
 typedef struct Matrix {
-    const TPat **cells;  // row after row; NULL matches anything
+    const TPat **cells; // row after row; NULL matches anything
     uint32_t rows, columns;
 } Matrix;
 
@@ -39,7 +39,8 @@ static const TPatVec *parts_of(const TPat *pat) {
 static void copy_row(Matrix *to, const Matrix *from, uint32_t row, const TPatVec *parts,
                      uint32_t width) {
     const TPat **cell = &to->cells[(uint64_t)to->rows * to->columns];
-    for (uint32_t i = 0; i < width; i++) *cell++ = parts == NULL ? NULL : simple(parts->data[i]);
+    for (uint32_t i = 0; i < width; i++)
+        *cell++ = parts == NULL ? NULL : simple(parts->data[i]);
     for (uint32_t i = 1; i < from->columns; i++)
         *cell++ = from->cells[(uint64_t)row * from->columns + i];
     to->rows++;
@@ -66,10 +67,17 @@ static Matrix specialise(Search *search, const Matrix *matrix, const TPat *head,
     return made;
 }
 
-// ---- examples --------------------------------------------------------------------------------
+// ---- examples
+// --------------------------------------------------------------------------------
 
-typedef struct { Str *data; uint32_t len, cap; } Strs;
-typedef struct { Type **data; uint32_t len, cap; } Types;
+typedef struct {
+    Str *data;
+    uint32_t len, cap;
+} Strs;
+typedef struct {
+    Type **data;
+    uint32_t len, cap;
+} Types;
 
 static bool find_missing(Search *search, const Matrix *matrix, const Types *types,
                          Strs *example_out);
@@ -139,14 +147,15 @@ static Str show_ctor(Search *search, const Ctor *ctor, const Strs *parts) {
     strbuf_printf(&buf, "#%s", sym_show(search->ck, ctor->name));
     for (uint32_t i = 0; i < ctor->payload.len; i++) {
         Str part = parts == NULL ? STR("_") : parts->data[i];
-        bool open = part.len > 0 && part.ptr[0] == '#' && memchr(part.ptr, ' ', part.len) != NULL;
+        bool open = part.len > 0 && part.ptr[0] == '#' &&
+                    memchr(part.ptr, ' ', part.len) != NULL;
         strbuf_printf(&buf, open ? " (%.*s)" : " %.*s", STR_ARG(part));
     }
     return strbuf_done(&buf);
 }
 
-static bool missing_default(Search *search, const Matrix *matrix, const Types *types, Str head,
-                            Strs *example_out) {
+static bool missing_default(Search *search, const Matrix *matrix, const Types *types,
+                            Str head, Strs *example_out) {
     Matrix inner = specialise(search, matrix, NULL, 0);
     Types rest = after_first(search, types, NULL, 0);
     if (!find_missing(search, &inner, &rest, example_out)) return false;
@@ -154,10 +163,11 @@ static bool missing_default(Search *search, const Matrix *matrix, const Types *t
     return true;
 }
 
-static bool missing_sum(Search *search, const Matrix *matrix, const Types *types, Type *type,
-                        Strs *example_out) {
+static bool missing_sum(Search *search, const Matrix *matrix, const Types *types,
+                        Type *type, Strs *example_out) {
     const CtorVec *ctors = &type->as.sum;
-    if (!has_any_head(matrix)) return missing_default(search, matrix, types, STR("_"), example_out);
+    if (!has_any_head(matrix))
+        return missing_default(search, matrix, types, STR("_"), example_out);
     const Ctor *absent = NULL;
     for (uint32_t i = 0; i < ctors->len; i++) {
         TPat head = {.kind = TPAT_CTOR, .as.ctor.index = i};
@@ -174,12 +184,14 @@ static bool missing_sum(Search *search, const Matrix *matrix, const Types *types
         return true;
     }
     if (absent == NULL) return false;
-    return missing_default(search, matrix, types, show_ctor(search, absent, NULL), example_out);
+    return missing_default(search, matrix, types, show_ctor(search, absent, NULL),
+                           example_out);
 }
 
 static bool missing_bool(Search *search, const Matrix *matrix, const Types *types,
                          Strs *example_out) {
-    if (!has_any_head(matrix)) return missing_default(search, matrix, types, STR("_"), example_out);
+    if (!has_any_head(matrix))
+        return missing_default(search, matrix, types, STR("_"), example_out);
     for (uint64_t bits = 2; bits-- > 0;) {
         TPat head = {.kind = TPAT_LIT, .as.lit = {SCALAR_BOOL, bits}};
         Matrix inner = specialise(search, matrix, &head, 0);
@@ -195,10 +207,12 @@ static bool missing_bool(Search *search, const Matrix *matrix, const Types *type
 static bool missing_number(Search *search, const Matrix *matrix, const Types *types,
                            Type *type, Strs *example_out) {
     Str head = STR("_");
-    if (has_any_head(matrix) && type->kind == TYPE_SCALAR && scalar_is_int(type->as.scalar)) {
+    if (has_any_head(matrix) && type->kind == TYPE_SCALAR &&
+        scalar_is_int(type->as.scalar)) {
         uint64_t number = 0;
         TPat lit = {.kind = TPAT_LIT};
-        while (lit.as.lit.bits = number, number < 1000 && has_head(matrix, &lit)) number++;
+        while (lit.as.lit.bits = number, number < 1000 && has_head(matrix, &lit))
+            number++;
         StrBuf buf = strbuf(search->ck->arena);
         strbuf_printf(&buf, "%llu", (unsigned long long)number);
         head = strbuf_done(&buf);
@@ -208,7 +222,8 @@ static bool missing_number(Search *search, const Matrix *matrix, const Types *ty
 
 static bool find_missing(Search *search, const Matrix *matrix, const Types *types,
                          Strs *example_out) {
-    if (++search->steps > MOST_STEPS || stack_is_low(&search->ck->cx->stack)) return false;
+    if (++search->steps > MOST_STEPS || stack_is_low(&search->ck->cx->stack))
+        return false;
     if (matrix->columns == 0) {
         *example_out = (Strs){0};
         return matrix->rows == 0;
@@ -222,19 +237,22 @@ static bool find_missing(Search *search, const Matrix *matrix, const Types *type
     Type *type = type_reveal(types->data[0]);
     if (type->kind == TYPE_RECORD)
         return missing_record(search, matrix, types, type, example_out);
-    if (type->kind == TYPE_SUM) return missing_sum(search, matrix, types, type, example_out);
+    if (type->kind == TYPE_SUM)
+        return missing_sum(search, matrix, types, type, example_out);
     if (type->kind == TYPE_SCALAR && type->as.scalar == SCALAR_BOOL)
         return missing_bool(search, matrix, types, example_out);
     return missing_number(search, matrix, types, type, example_out);
 }
 
-// ---- redundancy ---------------------------------------------------------------------------------
+// ---- redundancy
+// ---------------------------------------------------------------------------------
 
 static bool is_useful(Search *search, const Matrix *matrix, const Types *types,
                       const Matrix *row);
 
 static bool useful_head(Search *search, const Matrix *matrix, const Types *types,
-                        const Matrix *row, const TPat *head, Type *const *parts, uint32_t width) {
+                        const Matrix *row, const TPat *head, Type *const *parts,
+                        uint32_t width) {
     Matrix inner = specialise(search, matrix, head, width);
     Matrix one = specialise(search, row, head, width);
     Types rest = after_first(search, types, parts, width);
@@ -246,14 +264,16 @@ static bool useful_any_ctor(Search *search, const Matrix *matrix, const Types *t
     for (uint32_t i = 0; i < type->as.sum.len; i++) {
         TPat head = {.kind = TPAT_CTOR, .as.ctor.index = i};
         const TypeVec *payload = &type->as.sum.data[i].payload;
-        if (useful_head(search, matrix, types, row, &head, payload->data, payload->len)) return true;
+        if (useful_head(search, matrix, types, row, &head, payload->data, payload->len))
+            return true;
     }
     return false;
 }
 
 static bool is_useful(Search *search, const Matrix *matrix, const Types *types,
                       const Matrix *row) {
-    if (++search->steps > MOST_STEPS || stack_is_low(&search->ck->cx->stack)) return true;
+    if (++search->steps > MOST_STEPS || stack_is_low(&search->ck->cx->stack))
+        return true;
     if (matrix->rows == 0) return true;
     if (matrix->columns == 0) return false;
     Type *type = type_reveal(types->data[0]);
@@ -267,9 +287,11 @@ static bool is_useful(Search *search, const Matrix *matrix, const Types *types,
     }
     if (pat == NULL && !has_any_head(matrix))
         return useful_head(search, matrix, types, row, NULL, NULL, 0);
-    if (type->kind == TYPE_SUM && pat != NULL && pat->as.ctor.index < type->as.sum.len) {
+    if (type->kind == TYPE_SUM && pat != NULL &&
+        pat->as.ctor.index < type->as.sum.len) {
         const TypeVec *payload = &type->as.sum.data[pat->as.ctor.index].payload;
-        return useful_head(search, matrix, types, row, pat, payload->data, payload->len);
+        return useful_head(search, matrix, types, row, pat, payload->data,
+                           payload->len);
     }
     if (type->kind == TYPE_SUM && pat == NULL)
         return useful_any_ctor(search, matrix, types, row, type);
@@ -303,7 +325,8 @@ static void warn_redundant(Checker *ck, const TExp *match) {
     }
 }
 
-// ---- entry points -----------------------------------------------------------------------------
+// ---- entry points
+// -----------------------------------------------------------------------------
 
 static bool example_of(Checker *ck, const TPat *const *pats, uint32_t count, Type *type,
                        Str *example_out) {
@@ -330,7 +353,8 @@ void match_check(Checker *ck, const TExp *match) {
         Span span = {match->span.start, match->as.match.exp->span.end};
         Diag *diag = check_error(ck, CHECK_NOT_EXHAUSTIVE, span,
                                  str_terminated(ck->arena, example));
-        check_hint(ck, diag, "add a case for it, or `case _ -> ...` for all that is left");
+        check_hint(ck, diag,
+                   "add a case for it, or `case _ -> ...` for all that is left");
         return;
     }
     warn_redundant(ck, match);
@@ -340,6 +364,8 @@ void match_check_pat(Checker *ck, const TPat *pat) {
     if (simple(pat) == NULL) return;
     Str example;
     if (!example_of(ck, &pat, 1, pat->type, &example)) return;
-    Diag *diag = check_error(ck, CHECK_REFUTABLE, pat->span, str_terminated(ck->arena, example));
-    check_hint(ck, diag, "a pattern here must fit every value; use `match` to tell them apart");
+    Diag *diag =
+        check_error(ck, CHECK_REFUTABLE, pat->span, str_terminated(ck->arena, example));
+    check_hint(ck, diag,
+               "a pattern here must fit every value; use `match` to tell them apart");
 }

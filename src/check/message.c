@@ -89,18 +89,19 @@ void report_large(Checker *ck) {
     if (ck->reported_large) return;
     ck->reported_large = true;
     Diag *diag = check_error(ck, CHECK_TYPE_LARGE, ck->here, MOST_WEIGHT);
-    check_hint(ck, diag, "does some definition pair a value with itself again and again?");
+    check_hint(ck, diag,
+               "does some definition pair a value with itself again and again?");
 }
 
 void report_function(Checker *ck, Span span, Type *type, const char *where) {
     Diag *diag = check_error(ck, CHECK_FUNCTION_PLACE, span, where);
     if (type_resolve(type)->kind != TYPE_VAR)
         check_label(ck, diag, "this has the type %s", type_show(ck, type));
-    else
-        check_label(ck, diag, "%s may be a function type", type_show(ck, type));
+    else check_label(ck, diag, "%s may be a function type", type_show(ck, type));
 }
 
-// ---- mismatches -----------------------------------------------------------------------------
+// ---- mismatches
+// -----------------------------------------------------------------------------
 
 static void note_sizes(Checker *ck, Diag *diag, Span span) {
     Size *sizes[2] = {size_resolve(ck->clash.size_a), size_resolve(ck->clash.size_b)};
@@ -109,7 +110,8 @@ static void note_sizes(Checker *ck, Diag *diag, Span span) {
         if (sizes[i]->kind == SIZE_NAME) origin = sizes[i]->name->span;
         const Source *source = sources_find(&ck->cx->sources, origin);
         if (source == NULL || source->is_lib) continue;
-        if (origin.end == 0 || (origin.start == span.start && origin.end == span.end)) continue;
+        if (origin.end == 0 || (origin.start == span.start && origin.end == span.end))
+            continue;
         if (sizes[i]->kind == SIZE_NAME)
             check_note(ck, diag, origin, "%s is bound here", size_show(ck, sizes[i]));
         else
@@ -127,8 +129,9 @@ static Diag *report_sizes(Checker *ck, Span span, Type *expected, Type *found) {
     note_sizes(ck, diag, span);
     int64_t x, y;
     if (!size_is_const(ck, clash.size_a, &x) || !size_is_const(ck, clash.size_b, &y))
-        check_hint(ck, diag, "if they are always equal, say so with `:>`, and the program "
-                             "checks it when it runs");
+        check_hint(ck, diag,
+                   "if they are always equal, say so with `:>`, and the program "
+                   "checks it when it runs");
     return diag;
 }
 
@@ -137,8 +140,8 @@ static Diag *report_kinds(Checker *ck, Span span, Type *expected, Type *found) {
     Diag *diag = check_error(ck, CHECK_MISMATCH, span, type_show(ck, expected),
                              type_show(ck, found));
     Type *outer = type_resolve(expected), *other = type_resolve(found);
-    bool inner = clash.a != NULL && clash.b != NULL && clash.a != outer && clash.b != outer &&
-                 clash.a != other;
+    bool inner = clash.a != NULL && clash.b != NULL && clash.a != outer &&
+                 clash.b != outer && clash.a != other;
     if (inner)
         check_note(ck, diag, (Span){0, 0}, "%s is not %s", type_show(ck, clash.a),
                    type_show(ck, clash.b));
@@ -149,6 +152,11 @@ static Diag *report_kinds(Checker *ck, Span span, Type *expected, Type *found) {
                        "%s stands for whatever type the caller chooses",
                        type_show(ck, param));
     }
+    if (outer->kind == TYPE_SCALAR && other->kind == TYPE_SCALAR &&
+        outer->as.scalar != other->as.scalar && outer->as.scalar != SCALAR_BOOL &&
+        other->as.scalar != SCALAR_BOOL)
+        check_hint(ck, diag, "`%s.%s` converts it", scalar_info[outer->as.scalar].name,
+                   scalar_info[other->as.scalar].name);
     if (other->kind == TYPE_FUN && outer->kind != TYPE_FUN && !type_is_open(outer))
         check_hint(ck, diag, "this is a function: is an argument missing?");
     return diag;
@@ -158,11 +166,13 @@ static Diag *report_scalars(Checker *ck, Span span, Type *expected, Type *found)
     const Constraint *constraint = ck->clash.constraint;
     Type *bad = ck->clash.a;
     if (found == NULL) found = bad;
-    // A number where none is wanted, or an operator given what is not a number?
-    if (constraint == NULL || constraint->cause == 0 || type_is_open(found)) {
+    // A number where none is wanted, or an operator given what it does not work on?
+    bool works = constraint != NULL && bad->kind == TYPE_SCALAR &&
+                 (constraint->operator_scalars & SCALARS(bad->as.scalar));
+    if (constraint == NULL || constraint->cause == 0 || type_is_open(found) || works) {
         Diag *diag = check_error(ck, CHECK_MISMATCH, span, type_show(ck, expected),
                                  type_show(ck, found));
-        if (constraint != NULL && constraint->cause != 0)
+        if (constraint != NULL && constraint->cause != 0 && !works)
             check_note(ck, diag, constraint->span, "it comes from `%s`",
                        sym_show(ck, constraint->cause));
         return diag;
@@ -174,7 +184,8 @@ static Diag *report_scalars(Checker *ck, Span span, Type *expected, Type *found)
 static Diag *report_field(Checker *ck, Span span) {
     Type *type = ck->clash.a;
     Sym name = ck->clash.name;
-    Diag *diag = check_error(ck, CHECK_NO_FIELD, span, type_show(ck, type), sym_show(ck, name));
+    Diag *diag =
+        check_error(ck, CHECK_NO_FIELD, span, type_show(ck, type), sym_show(ck, name));
     if (type->kind != TYPE_RECORD) return diag;
     Near near = {.wanted = name};
     for (uint32_t i = 0; i < type->as.record.len; i++)
@@ -187,12 +198,14 @@ static Diag *report_field(Checker *ck, Span span) {
 static Diag *report_ctor(Checker *ck, Span span) {
     Type *type = ck->clash.a;
     Sym name = ck->clash.name;
-    Diag *diag = check_error(ck, CHECK_NO_CTOR, span, type_show(ck, type), sym_show(ck, name));
+    Diag *diag =
+        check_error(ck, CHECK_NO_CTOR, span, type_show(ck, type), sym_show(ck, name));
     if (type->kind != TYPE_SUM) return diag;
     Near near = {.wanted = name};
     for (uint32_t i = 0; i < type->as.sum.len; i++)
         near_try(ck, &near, type->as.sum.data[i].name);
-    if (near.best != 0) check_hint(ck, diag, "did you mean `#%s`?", sym_show(ck, near.best));
+    if (near.best != 0)
+        check_hint(ck, diag, "did you mean `#%s`?", sym_show(ck, near.best));
     return diag;
 }
 
@@ -214,11 +227,10 @@ Diag *report_mismatch(Checker *ck, Span span, Type *expected, Type *found,
                            type_show(ck, clash.b));
         break;
     case CLASH_EQUALITY:
-        diag = check_error(ck, CHECK_NO_EQUALITY, span,
-                           clash.constraint->cause == 0
-                               ? "=="
-                               : sym_show(ck, clash.constraint->cause),
-                           type_show(ck, clash.a));
+        diag = check_error(
+            ck, CHECK_NO_EQUALITY, span,
+            clash.constraint->cause == 0 ? "==" : sym_show(ck, clash.constraint->cause),
+            type_show(ck, clash.a));
         break;
     case CLASH_NO_FIELD: diag = report_field(ck, span); break;
     case CLASH_NO_CTOR: diag = report_ctor(ck, span); break;
@@ -247,11 +259,13 @@ bool expect(Checker *ck, Span span, Type *expected, Type *found, const char *wha
 }
 
 void warn_unused(Checker *ck, const Local *local) {
-    if (local->used || local->space != SPACE_VALUE || ck->frame->is_lib || local->name == 0)
+    if (ck->cx->diags.error_count > ck->frame->errors) return;
+    if (local->used || local->space != SPACE_VALUE || ck->frame->is_lib ||
+        local->name == 0)
         return;
     Str name = sym_str(&ck->cx->syms, local->name);
     if (name.len == 0 || name.ptr[0] == '_') return;
-    Diag *diag = check_warning(ck, CHECK_UNUSED_NAME, local->span,
-                               sym_show(ck, local->name));
+    Diag *diag =
+        check_warning(ck, CHECK_UNUSED_NAME, local->span, sym_show(ck, local->name));
     check_hint(ck, diag, "write `_%s` if that is meant", sym_show(ck, local->name));
 }

@@ -6,7 +6,8 @@
 
 #include "syntax/syntax.h"
 
-// ---- values -----------------------------------------------------------------------------
+// ---- values
+// -----------------------------------------------------------------------------
 
 static const Attr *find_attr(Checker *ck, const AttrVec *attrs, const char *name) {
     for (uint32_t i = 0; i < attrs->len; i++)
@@ -16,11 +17,13 @@ static const Attr *find_attr(Checker *ck, const AttrVec *attrs, const char *name
 }
 
 static void warn_attrs(Checker *ck, const AttrVec *attrs) {
-    static const char *const known[] = {"noinline", "inline", "intrinsic", "doc", "deprecated"};
+    static const char *const known[] = {"noinline", "inline", "intrinsic", "doc",
+                                        "deprecated"};
     for (uint32_t i = 0; i < attrs->len; i++) {
         bool found = false;
         for (size_t k = 0; k < sizeof known / sizeof *known; k++)
-            found |= str_eq(sym_str(&ck->cx->syms, attrs->data[i].name.sym), str_of(known[k]));
+            found |= str_eq(sym_str(&ck->cx->syms, attrs->data[i].name.sym),
+                            str_of(known[k]));
         if (!found)
             check_warning(ck, CHECK_UNKNOWN_ATTR, attrs->data[i].span,
                           sym_show(ck, attrs->data[i].name.sym));
@@ -101,7 +104,8 @@ static void force_value(Checker *ck, Entry *entry) {
         frame_finish(ck, ck->frame);
         unique_check(ck, binding);
     }
-    if (!global->is_lib && !global->is_phantom) vec_push(ck->arena, &ck->globals, binding);
+    if (!global->is_lib && !global->is_phantom)
+        vec_push(ck->arena, &ck->globals, binding);
     entry->value = binding;
 }
 
@@ -119,12 +123,14 @@ static void declare_value(Checker *ck, Scope *scope, const Decl *decl, bool is_h
     if (decl->as.val.is_entry && !is_top_level(ck, scope) && !scope->is_lazy) {
         Diag *diag = check_error(ck, CHECK_ENTRY_PLACE, decl->as.val.name.span,
                                  sym_show(ck, decl->as.val.name.sym));
-        check_hint(ck, diag, "use `def` here, and define an entry outside that calls it");
+        check_hint(ck, diag,
+                   "use `def` here, and define an entry outside that calls it");
     }
     if (!scope->is_lazy) entry_force(ck, entry);
 }
 
-// ---- types, modules and signatures ---------------------------------------------------------
+// ---- types, modules and signatures
+// ---------------------------------------------------------
 
 static void force_type(Checker *ck, Entry *entry) {
     // A type that mentions itself finds this.
@@ -174,12 +180,13 @@ static void check_functor(Checker *ck, const Module *functor) {
     }
     Module *body = module_eval(ck, functor->body, env_now(scope));
     if (functor->result != NULL)
-        module_ascribe(ck, body, functor->result, env_now(scope), true, functor->body->span,
-                       true);
+        module_ascribe(ck, body, functor->result, env_now(scope), true,
+                       functor->body->span, true);
     ck->is_phantom = was_phantom;
 }
 
-static Module *ascribed_body(Checker *ck, const ModExp *body, const SigExp *sig, Env env) {
+static Module *ascribed_body(Checker *ck, const ModExp *body, const SigExp *sig,
+                             Env env) {
     Module *module = module_eval(ck, body, env);
     if (sig == NULL) return module;
     return module_ascribe(ck, module, sig, env, true, body->span, !env.scope->is_lazy);
@@ -188,11 +195,13 @@ static Module *ascribed_body(Checker *ck, const ModExp *body, const SigExp *sig,
 static void define_module(Checker *ck, Entry *entry) {
     const Decl *decl = entry->decl;
     if (decl->as.module.params.len == 0) {
-        entry->module = ascribed_body(ck, decl->as.module.body, decl->as.module.sig, entry->env);
+        entry->module =
+            ascribed_body(ck, decl->as.module.body, decl->as.module.sig, entry->env);
         return;
     }
-    entry->module = make_functor(ck, decl->as.module.params.data, decl->as.module.params.len,
-                                 decl->as.module.sig, decl->as.module.body, entry->env);
+    entry->module =
+        make_functor(ck, decl->as.module.params.data, decl->as.module.params.len,
+                     decl->as.module.sig, decl->as.module.body, entry->env);
     if (!entry->env.scope->is_lazy) check_functor(ck, entry->module);
 }
 
@@ -270,7 +279,8 @@ void declare(Checker *ck, Scope *scope, const Decl *decl, bool is_hidden) {
     }
 }
 
-// ---- module expressions -----------------------------------------------------------------------
+// ---- module expressions
+// -----------------------------------------------------------------------
 
 static Module *eval(Checker *ck, const ModExp *exp, Env env);
 
@@ -291,7 +301,8 @@ static Module *eval_body(Checker *ck, const ModExp *exp, Env env) {
 static Module *eval_import(Checker *ck, const ModExp *exp, Env env) {
     const File *from = env.scope->file;
     File *file = file_load(ck, exp->as.import, exp->span, from != NULL && from->is_lib);
-    if (file == NULL || file->module == NULL) return module_new(ck, MODULE_ERROR, exp->span);
+    if (file == NULL || file->module == NULL)
+        return module_new(ck, MODULE_ERROR, exp->span);
     return file->module;
 }
 
@@ -311,7 +322,8 @@ static Module *eval(Checker *ck, const ModExp *exp, Env env) {
         Module *fun = eval(ck, exp->as.apply.fun, env);
         Module *arg = eval(ck, exp->as.apply.arg, env);
         bool lazy = env.scope->is_lazy;
-        return module_apply(ck, fun, arg, exp->span, lazy ? (Span){0, 0} : exp->as.apply.arg->span);
+        return module_apply(ck, fun, arg, exp->span,
+                            lazy ? (Span){0, 0} : exp->as.apply.arg->span);
     }
     case MOD_LAMBDA: {
         Module *functor = make_functor(ck, &exp->as.lambda.param, 1, exp->as.lambda.sig,
@@ -338,14 +350,16 @@ Module *module_apply(Checker *ck, Module *fun, Module *arg, Span span, Span arg_
     if (fun->kind == MODULE_ERROR || arg->kind == MODULE_ERROR)
         return module_new(ck, MODULE_ERROR, span);
     if (fun->kind == MODULE_FUN_VIEW) {
-        arg = module_ascribe(ck, arg, fun->arrow->as.arrow.from, fun->env, false, arg_span, report);
+        arg = module_ascribe(ck, arg, fun->arrow->as.arrow.from, fun->env, false,
+                             arg_span, report);
         Scope *scope = scope_new(ck, fun->env);
-        if (fun->arrow->as.arrow.param.sym != 0) add_module(ck, scope, fun->arrow->as.arrow.param, arg);
+        if (fun->arrow->as.arrow.param.sym != 0)
+            add_module(ck, scope, fun->arrow->as.arrow.param, arg);
         if (fun->impl == NULL)
             return signature_instance(ck, fun->arrow->as.arrow.to, env_now(scope));
         Module *result = module_apply(ck, fun->impl, arg, span, (Span){0, 0});
-        return module_ascribe(ck, result, fun->arrow->as.arrow.to, env_now(scope), true, span,
-                              false);
+        return module_ascribe(ck, result, fun->arrow->as.arrow.to, env_now(scope), true,
+                              span, false);
     }
     if (fun->kind != MODULE_FUN) {
         check_error(ck, CHECK_NOT_PARAMETRIC, span);
@@ -357,8 +371,8 @@ Module *module_apply(Checker *ck, Module *fun, Module *arg, Span span, Span arg_
     if (arg->kind == MODULE_ERROR) return arg;
     add_module(ck, scope, fun->params->name, arg);
     if (fun->param_count > 1)
-        return make_functor(ck, fun->params + 1, fun->param_count - 1, fun->result, fun->body,
-                            env_now(scope));
+        return make_functor(ck, fun->params + 1, fun->param_count - 1, fun->result,
+                            fun->body, env_now(scope));
     Frame *outer = ck->frame;
     ck->frame = frame_new(ck, env_now(scope), NULL);
     Module *result = ascribed_body(ck, fun->body, fun->result, env_now(scope));
@@ -366,7 +380,8 @@ Module *module_apply(Checker *ck, Module *fun, Module *arg, Span span, Span arg_
     return result;
 }
 
-// ---- files ----------------------------------------------------------------------------------------
+// ---- files
+// ----------------------------------------------------------------------------------------
 
 static const LibFile *find_lib(Str path) {
     for (size_t i = 0; i < lib_file_count; i++)
@@ -374,40 +389,53 @@ static const LibFile *find_lib(Str path) {
     return NULL;
 }
 
+typedef struct {
+    Str *data;
+    uint32_t len, cap;
+} Parts;
+
+static void add_parts(Checker *ck, Parts *parts, Str path) {
+    for (size_t at = 0; at < path.len;) {
+        size_t end = at;
+        while (end < path.len && path.ptr[end] != '/') end++;
+        Str part = {path.ptr + at, end - at};
+        at = end + 1;
+        if (str_eq(part, STR(".")) || (part.len == 0 && parts->len > 0)) continue;
+        bool up = str_eq(part, STR("..")) && parts->len > 0 &&
+                  !str_eq(parts->data[parts->len - 1], STR(".."));
+        if (up) parts->len--;
+        else vec_push(ck->arena, parts, part);
+    }
+}
+
 // `import` as written in the file `from`: joined to its folder, "." and ".." resolved.
 static Str join_path(Checker *ck, Str from, Str import) {
+    Parts parts = {0};
+    if (import.len == 0 || import.ptr[0] != '/') {
+        add_parts(ck, &parts, from);
+        if (parts.len > 0) parts.len--;
+    }
+    add_parts(ck, &parts, import);
     StrBuf buf = strbuf(ck->arena);
-    size_t slash = from.len;
-    while (slash > 0 && from.ptr[slash - 1] != '/') slash--;
-    if (import.len == 0 || import.ptr[0] != '/') strbuf_bytes(&buf, from.ptr, slash);
-    for (size_t at = 0; at < import.len;) {
-        size_t end = at;
-        while (end < import.len && import.ptr[end] != '/') end++;
-        Str part = {import.ptr + at, end - at};
-        at = end + 1;
-        size_t last = buf.len;
-        while (last > 1 && buf.data[last - 2] != '/') last--;
-        Str parent = {buf.data + (buf.len > 0 ? last - 1 : 0), buf.len > 0 ? buf.len - last : 0};
-        if (str_eq(part, STR("."))) continue;
-        if (str_eq(part, STR("..")) && parent.len > 0 && !str_eq(parent, STR(".."))) {
-            buf.len = last - 1;
-            continue;
-        }
-        strbuf_str(&buf, part);
-        if (end < import.len) strbuf_char(&buf, '/');
+    for (uint32_t i = 0; i < parts.len; i++) {
+        if (i > 0) strbuf_char(&buf, '/');
+        strbuf_str(&buf, parts.data[i]);
     }
     return strbuf_done(&buf);
 }
 
 static File *known_file(Checker *ck, Str path, bool is_lib) {
     for (uint32_t i = 0; i < ck->files.len; i++)
-        if (ck->files.data[i]->is_lib == is_lib && str_eq(ck->files.data[i]->path, path))
+        if (ck->files.data[i]->is_lib == is_lib &&
+            str_eq(ck->files.data[i]->path, path))
             return ck->files.data[i];
     return NULL;
 }
 
 static void read_file(Checker *ck, File *file) {
+    uint32_t errors = ck->cx->diags.error_count;
     Ast *ast = syntax_parse(ck->cx, file->source);
+    if (ck->cx->diags.error_count > errors) ck->is_broken = true;
     Module *module = module_new(ck, MODULE_STRUCT, (Span){0, 0});
     Scope *scope = scope_new(ck, env_now(ck->root));
     scope->file = file;
@@ -415,14 +443,16 @@ static void read_file(Checker *ck, File *file) {
     scope->decls = &ast->decls;
     module->scope = scope;
     if (ck->prelude_module != NULL) {
-        Open open = {.module = ck->prelude_module, .is_hidden = true, .seq = scope->next_seq++};
+        Open open = {
+            .module = ck->prelude_module, .is_hidden = true, .seq = scope->next_seq++};
         vec_push(ck->arena, &scope->opens, open);
     }
     file->module = file->is_lib ? module : NULL;
     file->busy = !file->is_lib;
     bool was_phantom = ck->is_phantom;
     ck->is_phantom = false;
-    for (uint32_t i = 0; i < ast->decls.len; i++) declare(ck, scope, ast->decls.data[i], false);
+    for (uint32_t i = 0; i < ast->decls.len; i++)
+        declare(ck, scope, ast->decls.data[i], false);
     ck->is_phantom = was_phantom;
     file->busy = false;
     file->module = module;
@@ -440,7 +470,8 @@ File *file_load(Checker *ck, Str path, Span span, bool is_lib) {
     if (lib == NULL) path = join_path(ck, from == NULL ? STR("") : from->path, path);
     File *file = known_file(ck, path, lib != NULL);
     if (file != NULL && file->busy) {
-        Diag *diag = check_error(ck, CHECK_IMPORT_CYCLE, span, str_terminated(ck->arena, path));
+        Diag *diag =
+            check_error(ck, CHECK_IMPORT_CYCLE, span, str_terminated(ck->arena, path));
         for (uint32_t i = 0; i < ck->files.len; i++)
             if (ck->files.data[i]->busy && ck->files.data[i] != file)
                 check_note(ck, diag, (Span){0, 0}, "%.*s is being read, too",

@@ -34,9 +34,10 @@ static Binding *make_operator(Checker *ck, const OperatorRow *row) {
     binding->intrinsic = sym_cstr(&ck->cx->syms, row->intrinsic);
     Type *result = ck->scalars[SCALAR_BOOL], *operand = result;
     if (row->set != BOOLS) {
-        TypeVar *var = type_param_new(ck, sym_cstr(&ck->cx->syms, "t"), TP_TYPE, name.span);
+        TypeVar *var =
+            type_param_new(ck, sym_cstr(&ck->cx->syms, "t"), TP_TYPE, name.span);
         Constraint *constraint = arena_new(ck->arena, Constraint);
-        constraint->scalars = (ScalarSet)row->set;
+        constraint->scalars = constraint->operator_scalars = (ScalarSet)row->set;
         constraint->equality = row->shape == EQUALITY;
         constraint->cause = row->shape == UNARY && row->text[0] == 'p'
                                 ? sym_cstr(&ck->cx->syms, "-")

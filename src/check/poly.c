@@ -6,7 +6,8 @@
 
 #include <string.h>
 
-// ---- an order on expressions -----------------------------------------------------------
+// ---- an order on expressions
+// -----------------------------------------------------------
 
 static int compare_numbers(uint64_t a, uint64_t b) {
     return a < b ? -1 : a > b;
@@ -98,7 +99,8 @@ static int compare_atoms(const Atom *a, const Atom *b) {
         int order = compare_numbers(a->name->id, b->name->id);
         return order != 0 || a->name == b->name ? order : a->name < b->name ? -1 : 1;
     }
-    if (rank_a == 1) return a->size == b->size ? 0 : compare_numbers(a->size->id, b->size->id);
+    if (rank_a == 1)
+        return a->size == b->size ? 0 : compare_numbers(a->size->id, b->size->id);
     return compare_exps(a->exp, b->exp);
 }
 
@@ -116,7 +118,8 @@ static int compare_terms(const Term *a, const Term *b) {
     return 0;
 }
 
-// ---- arithmetic ------------------------------------------------------------------------------
+// ---- arithmetic
+// ------------------------------------------------------------------------------
 
 static void add_term(Checker *ck, Poly *poly, const Term *term, int64_t factor) {
     int64_t value;
@@ -124,7 +127,8 @@ static void add_term(Checker *ck, Poly *poly, const Term *term, int64_t factor) 
     else if (value == 0) return;
     uint32_t at = 0;
     int order = -1;
-    while (at < poly->count && (order = compare_terms(&poly->terms[at], term)) < 0) at++;
+    while (at < poly->count && (order = compare_terms(&poly->terms[at], term)) < 0)
+        at++;
     if (poly->overflow) return;
     if (at < poly->count && order == 0) {
         if (__builtin_add_overflow(poly->terms[at].factor, value, &value))
@@ -140,8 +144,9 @@ static void add_term(Checker *ck, Poly *poly, const Term *term, int64_t factor) 
         poly->overflow = true;
         return;
     }
-    if ((poly->count & (poly->count - 1)) == 0) {  // full at every power of two
-        Term *terms = arena_array(ck->arena, Term, poly->count == 0 ? 1 : 2 * poly->count);
+    if ((poly->count & (poly->count - 1)) == 0) { // full at every power of two
+        Term *terms =
+            arena_array(ck->arena, Term, poly->count == 0 ? 1 : 2 * poly->count);
         if (poly->count > 0) memcpy(terms, poly->terms, poly->count * sizeof(Term));
         poly->terms = terms;
     }
@@ -195,7 +200,8 @@ Poly poly_mul(Checker *ck, const Poly *a, const Poly *b) {
     return product;
 }
 
-// ---- from sizes and expressions -------------------------------------------------------------
+// ---- from sizes and expressions
+// -------------------------------------------------------------
 
 static bool poly_of_atom(Checker *ck, Atom atom, Poly *poly_out) {
     Term term = {.factor = 1, .degree = 1, .atoms = {atom}};
@@ -232,7 +238,8 @@ static bool poly_of_apply(Checker *ck, TExp *exp, Poly *poly_out) {
     const Binding *binding = fun->as.var.binding;
     if (is_length(ck, binding) && args->len == 1) {
         Type *type = type_resolve(args->data[0]->type);
-        if (type->kind == TYPE_ARRAY && size_resolve(type->as.array.size)->kind != SIZE_UNKNOWN)
+        if (type->kind == TYPE_ARRAY &&
+            size_resolve(type->as.array.size)->kind != SIZE_UNKNOWN)
             return poly_of_size(ck, type->as.array.size, poly_out);
     }
     if (binding->kind != BIND_INTRINSIC)
@@ -244,9 +251,10 @@ static bool poly_of_apply(Checker *ck, TExp *exp, Poly *poly_out) {
         poly_add(ck, poly_out, &right, -1);
         return true;
     }
-    bool is_ring = binding->intrinsic == ck->op_add || binding->intrinsic == ck->op_sub ||
-                   binding->intrinsic == ck->op_mul;
-    if (!is_ring || args->len != 2) return poly_of_atom(ck, (Atom){.exp = exp}, poly_out);
+    bool is_ring = binding->intrinsic == ck->op_add ||
+                   binding->intrinsic == ck->op_sub || binding->intrinsic == ck->op_mul;
+    if (!is_ring || args->len != 2)
+        return poly_of_atom(ck, (Atom){.exp = exp}, poly_out);
     if (!poly_of_exp(ck, args->data[0], poly_out) ||
         !poly_of_exp(ck, args->data[1], &right))
         return false;
@@ -315,7 +323,8 @@ bool poly_exp_mentions(const TExp *exp, const Size *var) {
     return false;
 }
 
-// ---- back to expressions --------------------------------------------------------------------
+// ---- back to expressions
+// --------------------------------------------------------------------
 
 static TExp *make_lit(Checker *ck, int64_t value, Span span) {
     TExp *exp = texp_new(ck, TEXP_LIT, span, type_scalar(ck, SCALAR_I64));
@@ -325,8 +334,8 @@ static TExp *make_lit(Checker *ck, int64_t value, Span span) {
 
 static TExp *make_binary(Checker *ck, Binding *op, TExp *left, TExp *right) {
     Type *i64 = type_scalar(ck, SCALAR_I64);
-    TExp *fun = texp_new(ck, TEXP_VAR, left->span,
-                         type_fun(ck, i64, type_fun(ck, i64, i64)));
+    TExp *fun =
+        texp_new(ck, TEXP_VAR, left->span, type_fun(ck, i64, type_fun(ck, i64, i64)));
     fun->as.var.binding = op;
     vec_push(ck->arena, &fun->as.var.type_args, i64);
     TExp *exp = texp_new(ck, TEXP_APPLY, left->span, i64);

@@ -10,21 +10,21 @@
 enum { MOST_TERMS = 32, MOST_DEGREE = 6 };
 
 typedef struct Atom {
-    Binding *name;  // exactly one of the three is set
-    Size *size;     // an unsolved variable or an unknown size
+    Binding *name; // exactly one of the three is set
+    Size *size;    // an unsolved variable or an unknown size
     TExp *exp;
 } Atom;
 
 typedef struct Term {
-    int64_t factor;  // not 0
+    int64_t factor; // not 0
     uint32_t degree;
-    Atom atoms[MOST_DEGREE];  // sorted
+    Atom atoms[MOST_DEGREE]; // sorted
 } Term;
 
 typedef struct Poly {
-    Term *terms;  // sorted by atoms
+    Term *terms; // sorted by atoms
     uint32_t count;
-    bool overflow;  // too large to represent: compares to nothing
+    bool overflow; // too large to represent: compares to nothing
 } Poly;
 
 // False when the size has no usable normal form.

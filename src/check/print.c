@@ -42,7 +42,9 @@ static void put_pat(Printer *p, const TPat *pat) {
         }
         put(p, ")");
         break;
-    case TPAT_LIT: strbuf_printf(p->out, "0x%llx", (unsigned long long)pat->as.lit.bits); break;
+    case TPAT_LIT:
+        strbuf_printf(p->out, "0x%llx", (unsigned long long)pat->as.lit.bits);
+        break;
     case TPAT_CTOR:
         put(p, "#");
         put_sym(p, pat->as.ctor.name);
@@ -67,15 +69,17 @@ static void put_sizes(Printer *p, const BindingVec *sizes) {
 }
 
 static void put_inner(Printer *p, const TExp *exp) {
-    bool atom = exp->kind == TEXP_LIT || exp->kind == TEXP_VAR || exp->kind == TEXP_STRING ||
-                exp->kind == TEXP_RECORD || exp->kind == TEXP_ARRAY ||
-                exp->kind == TEXP_INDEX || exp->kind == TEXP_FIELD;
+    bool atom = exp->kind == TEXP_LIT || exp->kind == TEXP_VAR ||
+                exp->kind == TEXP_STRING || exp->kind == TEXP_RECORD ||
+                exp->kind == TEXP_ARRAY || exp->kind == TEXP_INDEX ||
+                exp->kind == TEXP_FIELD;
     if (!atom) put(p, "(");
     put_exp(p, exp);
     if (!atom) put(p, ")");
 }
 
-static void put_items(Printer *p, const TExpVec *items, const char *open, const char *close) {
+static void put_items(Printer *p, const TExpVec *items, const char *open,
+                      const char *close) {
     put(p, open);
     for (uint32_t i = 0; i < items->len; i++) {
         if (i > 0) put(p, ", ");
@@ -340,7 +344,8 @@ void check_print(const Cx *cx, const TProgram *program, StrBuf *out) {
     }
 }
 
-// ---- expressions inside sizes: as a user would write them -------------------------------
+// ---- expressions inside sizes: as a user would write them
+// -------------------------------
 
 typedef struct OperatorText {
     const char *intrinsic, *text;
@@ -352,7 +357,8 @@ static const char *operator_text(const Cx *cx, const TExp *fun) {
 #include "check/operators.def"
 #undef OPERATOR
     };
-    if (fun->kind != TEXP_VAR || fun->as.var.binding->kind != BIND_INTRINSIC) return NULL;
+    if (fun->kind != TEXP_VAR || fun->as.var.binding->kind != BIND_INTRINSIC)
+        return NULL;
     Str name = sym_str(&cx->syms, fun->as.var.binding->intrinsic);
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         if (str_eq(name, str_of(texts[i].intrinsic))) return texts[i].text;
@@ -388,7 +394,9 @@ void texp_print_size(const Cx *cx, const TExp *exp, StrBuf *out) {
         const Binding *binding = exp->as.var.binding;
         if (binding->kind == BIND_SIZE && binding->check_data != NULL)
             size_print(cx, binding->check_data, out);
-        else strbuf_str(out, sym_str(&cx->syms, binding->name));
+        else
+            strbuf_str(out, binding->name == 0 ? STR("_")
+                                               : sym_str(&cx->syms, binding->name));
         return;
     }
     case TEXP_FIELD:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Scopes and names. Module level: entries that are elaborated when first looked at, each
-// seeing only what was declared before it. Inside a definition: a stack of locals.
+// Scopes and names. Module level: entries that are elaborated when first looked at,
+// each seeing only what was declared before it. Inside a definition: a stack of locals.
 // Finding the near miss for "did you mean" is here too.
 #include "check/checker.h"
 
@@ -139,7 +139,8 @@ void entry_force(Checker *ck, Entry *entry) {
     entry->state = ENTRY_DONE;
 }
 
-// ---- locals ------------------------------------------------------------------------------
+// ---- locals
+// ------------------------------------------------------------------------------
 
 Locals *locals_new(Checker *ck) {
     Locals *locals = arena_new(ck->arena, Locals);
@@ -215,7 +216,8 @@ static bool find_local(Checker *ck, Space space, Sym name, Found *found_out) {
     return true;
 }
 
-// ---- qualified names -----------------------------------------------------------------------
+// ---- qualified names
+// -----------------------------------------------------------------------
 
 static Sym part_of(const QualName *name, uint32_t index) {
     return index < name->quals.len ? name->quals.data[index].sym : name->name.sym;
@@ -240,7 +242,8 @@ bool name_try(Checker *ck, Space space, const QualName *name, uint32_t count,
     }
     Found found;
     if (!find_local(ck, SPACE_MODULE, part_of(name, 0), &found))
-        found = (Found){NULL, scope_find(ck, here_env(ck), SPACE_MODULE, part_of(name, 0))};
+        found =
+            (Found){NULL, scope_find(ck, here_env(ck), SPACE_MODULE, part_of(name, 0))};
     for (uint32_t i = 1; i < count; i++) {
         if (found.entry == NULL) return false;
         entry_force(ck, found.entry);
@@ -269,7 +272,8 @@ Module *module_lookup(Checker *ck, const QualName *name) {
     return module == NULL || module->kind == MODULE_ERROR ? NULL : module;
 }
 
-// ---- unknown names ---------------------------------------------------------------------------
+// ---- unknown names
+// ---------------------------------------------------------------------------
 
 void near_try(const Checker *ck, Near *near, Sym candidate) {
     Str want = sym_str(&ck->cx->syms, near->wanted);
@@ -336,7 +340,7 @@ static void report_in_module(Checker *ck, Space space, const QualName *name,
         QualName part = *name;
         if (!name_try(ck, SPACE_MODULE, &part, known + 1, &found)) break;
         module = found.entry->module;
-        if (module == NULL || module->kind == MODULE_ERROR) return;  // reported there
+        if (module == NULL || module->kind == MODULE_ERROR) return; // reported there
         known++;
     }
     if (known == name->quals.len && module->kind == MODULE_STRUCT) {
@@ -361,9 +365,9 @@ static void report_in_module(Checker *ck, Space space, const QualName *name,
     Diag *diag;
     Near near = {.wanted = first.sym};
     if (known > 0) {
-        diag = check_error(ck, CHECK_UNKNOWN_MEMBER, first.span,
-                           quals_show(ck, name, known), "module",
-                           sym_show(ck, first.sym));
+        diag =
+            check_error(ck, CHECK_UNKNOWN_MEMBER, first.span,
+                        quals_show(ck, name, known), "module", sym_show(ck, first.sym));
         if (module->kind == MODULE_STRUCT)
             near_scope(ck, &near, SPACE_MODULE, module->scope, UINT32_MAX, true, 0);
     } else {
@@ -383,7 +387,8 @@ static Name declared_name(const Decl *decl, Space space) {
     if (decl->kind == DECL_VAL && space == SPACE_VALUE) return decl->as.val.name;
     if (decl->kind == DECL_TYPE && space == SPACE_TYPE) return decl->as.type.name;
     if (decl->kind == DECL_MODULE && space == SPACE_MODULE) return decl->as.module.name;
-    if (decl->kind == DECL_MODULE_TYPE && space == SPACE_SIG) return decl->as.module_type.name;
+    if (decl->kind == DECL_MODULE_TYPE && space == SPACE_SIG)
+        return decl->as.module_type.name;
     return none;
 }
 
@@ -411,8 +416,8 @@ static bool note_later(Checker *ck, Diag *diag, Space space, Sym sym) {
 // Names that other languages give to types.
 static bool hint_type(Checker *ck, Diag *diag, Str name) {
     static const char *const others[][2] = {
-        {"int", "i32"}, {"integer", "i32"}, {"long", "i64"}, {"float", "f32"},
-        {"real", "f64"}, {"double", "f64"}, {"byte", "u8"}, {"char", "u8"},
+        {"int", "i32"},     {"integer", "i32"},  {"long", "i64"}, {"float", "f32"},
+        {"real", "f64"},    {"double", "f64"},   {"byte", "u8"},  {"char", "u8"},
         {"string", "[]u8"}, {"boolean", "bool"}, {"usize", "i64"}};
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
         if (!str_eq(name, str_of(others[i][0]))) continue;
@@ -428,8 +433,10 @@ static bool hint_type(Checker *ck, Diag *diag, Str name) {
 void report_unknown(Checker *ck, Space space, const QualName *name) {
     static const char *const kinds[SPACE_COUNT] = {"name", "type", "module",
                                                    "module type"};
+    if (ck->is_broken) return; // it may be in what was not read
     if (name->quals.len > 0) {
-        report_in_module(ck, space, name, space == SPACE_VALUE ? "value" : kinds[space]);
+        report_in_module(ck, space, name,
+                         space == SPACE_VALUE ? "value" : kinds[space]);
         return;
     }
     Sym sym = name->name.sym;
@@ -442,7 +449,8 @@ void report_unknown(Checker *ck, Space space, const QualName *name) {
     Diag *diag = check_error(ck, CHECK_UNKNOWN_NAME, name->span, kinds[space], text);
     for (int other = 0; other < SPACE_COUNT; other++) {
         Found found;
-        if ((Space)other == space || !name_try(ck, (Space)other, name, 1, &found)) continue;
+        if ((Space)other == space || !name_try(ck, (Space)other, name, 1, &found))
+            continue;
         static const char *const are[SPACE_COUNT] = {"a value", "a type", "a module",
                                                      "a module type"};
         check_hint(ck, diag, "`%s` is %s", text, are[other]);
@@ -452,10 +460,12 @@ void report_unknown(Checker *ck, Space space, const QualName *name) {
     if (space == SPACE_TYPE && hint_type(ck, diag, sym_str(&ck->cx->syms, sym))) return;
     Near near = {.wanted = sym};
     near_names(ck, &near, space);
-    if (near.best != 0) check_hint(ck, diag, "did you mean `%s`?", sym_show(ck, near.best));
+    if (near.best != 0)
+        check_hint(ck, diag, "did you mean `%s`?", sym_show(ck, near.best));
 }
 
-// ---- frames and bindings -----------------------------------------------------------------
+// ---- frames and bindings
+// -----------------------------------------------------------------
 
 Frame *frame_new(Checker *ck, Env env, Global *global) {
     Frame *frame = arena_new(ck->arena, Frame);
@@ -466,7 +476,8 @@ Frame *frame_new(Checker *ck, Env env, Global *global) {
     frame->mark = ++ck->counter;
     frame->errors = ck->cx->diags.error_count;
     frame->owner = ++ck->next_owner;
-    frame->is_lib = env.scope != NULL && env.scope->file != NULL && env.scope->file->is_lib;
+    frame->is_lib =
+        env.scope != NULL && env.scope->file != NULL && env.scope->file->is_lib;
     return frame;
 }
 

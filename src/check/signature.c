@@ -9,7 +9,7 @@
 
 typedef struct Refine {
     const QualName *path;
-    uint32_t depth;  // how many of the path's qualifiers led here
+    uint32_t depth; // how many of the path's qualifiers led here
     const TypeParamVec *params;
     const TypeExp *def;
     Env env;
@@ -25,16 +25,17 @@ typedef struct Names {
 typedef struct View View;
 struct View {
     Scope *scope;
-    Module *impl;    // NULL: none
+    Module *impl; // NULL: none
     bool opaque, report;
-    Span span;       // the ascription, for messages
-    Sym prefix;      // the module's name, for the names of abstract types
-    uint32_t mark;   // abstract types from here on are the view's own
-    Names *names;    // scopes in which the specifications see one another
+    Span span;     // the ascription, for messages
+    Sym prefix;    // the module's name, for the names of abstract types
+    uint32_t mark; // abstract types from here on are the view's own
+    Names *names;  // scopes in which the specifications see one another
     Refine *refines;
 };
 
-static Diag *mismatch(Checker *ck, const View *view, const char *format, const char *name) {
+static Diag *mismatch(Checker *ck, const View *view, const char *format,
+                      const char *name) {
     StrBuf buf = strbuf(ck->arena);
     strbuf_printf(&buf, format, name);
     return check_error(ck, CHECK_SIGNATURE, view->span,
@@ -58,7 +59,8 @@ static Entry *find_impl(Checker *ck, const View *view, Space space, Sym name) {
     return view->impl == NULL ? NULL : module_find(ck, view->impl, space, name);
 }
 
-// ---- types ---------------------------------------------------------------------------------
+// ---- types
+// ---------------------------------------------------------------------------------
 
 // The type constructor at fresh rigid parameters, those of `like`.
 static Type *con_at(Checker *ck, const TypeCon *con, const TypeCon *like) {
@@ -69,7 +71,8 @@ static Type *con_at(Checker *ck, const TypeCon *con, const TypeCon *like) {
     for (uint32_t i = 0; i < count; i++) {
         const TypeConParam *param = &like->params.data[i];
         if ((param->size != NULL) != (con->params.data[i].size != NULL)) return NULL;
-        if (param->size != NULL) sizes[i] = size_name(ck, param->size, param->size->span);
+        if (param->size != NULL)
+            sizes[i] = size_name(ck, param->size, param->size->span);
         else types[i] = type_of_var(ck, param->var);
     }
     return typecon_apply(ck, con, types, sizes);
@@ -83,13 +86,14 @@ static Sym join_names(Checker *ck, Sym prefix, Sym name) {
     return sym_intern(&ck->cx->syms, strbuf_done(&buf));
 }
 
-static TypeCon *make_abstract(Checker *ck, const TypeDef *def, const TypeCon *hidden, Env env,
-                              Sym prefix) {
+static TypeCon *make_abstract(Checker *ck, const TypeDef *def, const TypeCon *hidden,
+                              Env env, Sym prefix) {
     TypeCon *con = typecon_apply_def(ck, def->name, &def->params, NULL, env,
                                      (uint8_t)def->lifting);
     Type *type = arena_new(ck->arena, Type);
     type->kind = TYPE_ABS;
-    type->as.abs.name = prefix == 0 ? def->name.sym : join_names(ck, prefix, def->name.sym);
+    type->as.abs.name =
+        prefix == 0 ? def->name.sym : join_names(ck, prefix, def->name.sym);
     type->as.abs.id = ++ck->counter;
     type->as.abs.lifting = (uint8_t)def->lifting;
     for (uint32_t i = 0; i < con->params.len; i++) {
@@ -118,14 +122,16 @@ static void check_same_type(Checker *ck, const View *view, const Entry *entry,
     Type *want = con_at(ck, spec, spec), *have = con_at(ck, con, spec);
     Diag *diag = NULL;
     if (have == NULL) {
-        diag = mismatch(ck, view, "the type `%s` has other parameters than the signature asks for",
-                        name);
+        diag = mismatch(
+            ck, view, "the type `%s` has other parameters than the signature asks for",
+            name);
     } else if (con->lifting > spec->lifting) {
-        diag = mismatch(ck, view, spec->lifting == TP_TYPE
-                                      ? "the type `%s` may hide sizes or hold functions, "
-                                        "which the signature does not allow"
-                                      : "the type `%s` may hold functions, which the "
-                                        "signature does not allow",
+        diag = mismatch(ck, view,
+                        spec->lifting == TP_TYPE
+                            ? "the type `%s` may hide sizes or hold functions, "
+                              "which the signature does not allow"
+                            : "the type `%s` may hold functions, which the "
+                              "signature does not allow",
                         name);
     } else {
         ck->reveal_from = view->mark;
@@ -159,8 +165,8 @@ static void force_view_type(Checker *ck, Entry *entry) {
     Refine *refine = find_refine(view, entry->name);
     if (refine != NULL) {
         *refine->used = true;
-        entry->type = typecon_apply_def(ck, def->name, refine->params, refine->def, refine->env,
-                                        (uint8_t)def->lifting);
+        entry->type = typecon_apply_def(ck, def->name, refine->params, refine->def,
+                                        refine->env, (uint8_t)def->lifting);
     } else if (def->type != NULL) {
         entry->type = typecon_check(ck, def, entry->env);
     } else if (view->impl != NULL && !view->opaque && hidden != NULL) {
@@ -178,7 +184,8 @@ static void force_view_type(Checker *ck, Entry *entry) {
         check_same_type(ck, view, entry, entry->type, impl);
 }
 
-// ---- values --------------------------------------------------------------------------------------
+// ---- values
+// --------------------------------------------------------------------------------------
 
 static Binding *spec_binding(Checker *ck, const Entry *entry) {
     const Spec *spec = entry->spec;
@@ -191,7 +198,8 @@ static Binding *spec_binding(Checker *ck, const Entry *entry) {
     binding->check_data = global;
     FunHead *head = arena_new(ck->arena, FunHead);
     head->mark = ++ck->counter;
-    type_params_bind(ck, &spec->as.val.type_params, &head->type_params, &head->size_params);
+    type_params_bind(ck, &spec->as.val.type_params, &head->type_params,
+                     &head->size_params);
     TypeCx tcx = {.anon = ANON_UNKNOWN, .allow_unique = true};
     binding->type = typexp_check(ck, spec->as.val.type, &tcx);
     generalise(ck, binding, head, NULL);
@@ -212,12 +220,14 @@ static void check_value(Checker *ck, const View *view, Entry *entry, Entry *impl
     bool fits = type_unify(ck, entry->value->type, instance->type);
     ck->reveal_from = UINT32_MAX;
     if (!fits) {
-        Diag *diag = mismatch(ck, view, "the value `%s` does not have the type the signature "
-                                        "asks for",
+        Diag *diag = mismatch(ck, view,
+                              "the value `%s` does not have the type the signature "
+                              "asks for",
                               sym_show(ck, entry->name));
         check_note(ck, diag, entry->span, "the signature asks for %s",
                    type_show(ck, entry->value->type));
-        check_note(ck, diag, impl->span, "the module's is %s", type_show(ck, shown->type));
+        check_note(ck, diag, impl->span, "the module's is %s",
+                   type_show(ck, shown->type));
     }
     ck->frame->pending.len = 0;
     ck->frame = outer;
@@ -238,11 +248,13 @@ static void force_view_value(Checker *ck, Entry *entry) {
     }
     if (!view->report) return;
     entry_force(ck, entry->impl);
-    if (entry->impl->value == NULL || type_is_error(ck, entry->impl->value->type)) return;
+    if (entry->impl->value == NULL || type_is_error(ck, entry->impl->value->type))
+        return;
     check_value(ck, view, entry, entry->impl);
 }
 
-// ---- nested modules -----------------------------------------------------------------------------
+// ---- nested modules
+// -----------------------------------------------------------------------------
 
 static Module *make_view(Checker *ck, const SigExp *sig, Env env, const View *like);
 
@@ -258,7 +270,8 @@ static void force_view_module(Checker *ck, Entry *entry) {
         return;
     }
     view.impl = impl == NULL ? NULL : impl->module;
-    view.prefix = view.prefix == 0 ? entry->name : join_names(ck, view.prefix, entry->name);
+    view.prefix =
+        view.prefix == 0 ? entry->name : join_names(ck, view.prefix, entry->name);
     if (view.impl != NULL && view.impl->kind == MODULE_ERROR) return;
     Refine *inner = NULL;
     for (const Refine *refine = view.refines; refine != NULL; refine = refine->next) {
@@ -274,7 +287,8 @@ static void force_view_module(Checker *ck, Entry *entry) {
     entry->module = make_view(ck, entry->spec->as.module.sig, entry->env, &view);
 }
 
-// ---- the walk over a signature ---------------------------------------------------------------------
+// ---- the walk over a signature
+// ---------------------------------------------------------------------
 
 static void fill(Checker *ck, View *view, const SigExp *sig, Env env);
 
@@ -286,15 +300,20 @@ static void fill_specs(Checker *ck, View *view, const SigExp *sig, Env env) {
         const Spec *spec = &sig->as.specs.data[i];
         switch (spec->kind) {
         case SPEC_VAL:
-            add_entry(ck, &inner, SPACE_VALUE, spec->as.val.name, spec, force_view_value);
+            add_entry(ck, &inner, SPACE_VALUE, spec->as.val.name, spec,
+                      force_view_value);
             break;
         case SPEC_TYPE:
-            add_entry(ck, &inner, SPACE_TYPE, spec->as.type.name, spec, force_view_type);
+            add_entry(ck, &inner, SPACE_TYPE, spec->as.type.name, spec,
+                      force_view_type);
             break;
         case SPEC_MODULE:
-            add_entry(ck, &inner, SPACE_MODULE, spec->as.module.name, spec, force_view_module);
+            add_entry(ck, &inner, SPACE_MODULE, spec->as.module.name, spec,
+                      force_view_module);
             break;
-        case SPEC_INCLUDE: fill(ck, &inner, spec->as.include, env_now(inner.names->scope)); break;
+        case SPEC_INCLUDE:
+            fill(ck, &inner, spec->as.include, env_now(inner.names->scope));
+            break;
         }
     }
 }
@@ -302,8 +321,11 @@ static void fill_specs(Checker *ck, View *view, const SigExp *sig, Env env) {
 static void fill_with(Checker *ck, View *view, const SigExp *sig, Env env) {
     bool *used = arena_new(ck->arena, bool);
     Refine *refine = arena_new(ck->arena, Refine);
-    *refine = (Refine){.path = &sig->as.with.type, .params = &sig->as.with.params,
-                       .def = sig->as.with.def, .env = env, .used = used,
+    *refine = (Refine){.path = &sig->as.with.type,
+                       .params = &sig->as.with.params,
+                       .def = sig->as.with.def,
+                       .env = env,
+                       .used = used,
                        .next = view->refines};
     View inner = *view;
     inner.refines = refine;
@@ -314,14 +336,16 @@ static void fill_with(Checker *ck, View *view, const SigExp *sig, Env env) {
     const QualName *path = refine->path;
     for (uint32_t i = first; i < view->scope->entries.len && !*used; i++) {
         Entry *entry = view->scope->entries.data[i];
-        if (entry->space == SPACE_TYPE || (entry->space == SPACE_MODULE && path->quals.len > 0 &&
-                                           path->quals.data[0].sym == entry->name)) {
+        if (entry->space == SPACE_TYPE ||
+            (entry->space == SPACE_MODULE && path->quals.len > 0 &&
+             path->quals.data[0].sym == entry->name)) {
             entry_force(ck, entry);
             if (entry->module != NULL) module_force_all(ck, entry->module);
         }
     }
     if (!*used) {
-        Diag *diag = check_error(ck, CHECK_NO_REFINED, path->span, sym_show(ck, path->name.sym));
+        Diag *diag =
+            check_error(ck, CHECK_NO_REFINED, path->span, sym_show(ck, path->name.sym));
         check_note(ck, diag, sig->as.with.sig->span, "this is the signature");
     }
 }
@@ -333,8 +357,10 @@ static void fill(Checker *ck, View *view, const SigExp *sig, Env env) {
     switch (sig->kind) {
     case SIG_NAME: {
         Found found;
-        if (name_lookup(ck, SPACE_SIG, &sig->as.name, &found))
-            fill(ck, view, found.entry->sig->exp, found.entry->sig->env);
+        if (!name_lookup(ck, SPACE_SIG, &sig->as.name, &found)) break;
+        if (found.entry->sig->exp->kind == SIG_ARROW)
+            check_error(ck, CHECK_ARROW_SIGNATURE, sig->span);
+        else fill(ck, view, found.entry->sig->exp, found.entry->sig->env);
         break;
     }
     case SIG_SPECS: fill_specs(ck, view, sig, env); break;
@@ -363,7 +389,8 @@ static const SigExp *find_arrow(Checker *ck, const SigExp *sig, Env *env) {
             Frame *outer = ck->frame;
             ck->frame = frame_new(ck, *env, NULL);
             Found found;
-            bool known = name_try(ck, SPACE_SIG, &sig->as.name, sig->as.name.quals.len + 1, &found);
+            bool known = name_try(ck, SPACE_SIG, &sig->as.name,
+                                  sig->as.name.quals.len + 1, &found);
             ck->frame = outer;
             if (!known) return NULL;
             sig = found.entry->sig->exp;
@@ -405,7 +432,8 @@ static Module *view_arrow(Checker *ck, const SigExp *arrow, Env env, const View 
         entry->state = ENTRY_DONE;
         entry->module = arg;
     }
-    module_ascribe(ck, result, arrow->as.arrow.to, env_now(scope), true, like->span, true);
+    module_ascribe(ck, result, arrow->as.arrow.to, env_now(scope), true, like->span,
+                   true);
     return module;
 }
 
@@ -415,8 +443,8 @@ static Module *make_view(Checker *ck, const SigExp *sig, Env env, const View *li
     if (arrow != NULL) return view_arrow(ck, arrow, arrow_env, like);
     if (like->impl != NULL && like->impl->kind != MODULE_STRUCT) {
         if (like->report) {
-            Diag *diag = mismatch(ck, like, "%s is a parametric module that lacks its argument",
-                                  "this");
+            Diag *diag = mismatch(
+                ck, like, "%s is a parametric module that lacks its argument", "this");
             check_note(ck, diag, sig->span, "the signature is that of a plain module");
         }
         return error_module(ck, like->span);
@@ -435,16 +463,20 @@ static Module *make_view(Checker *ck, const SigExp *sig, Env env, const View *li
     return module;
 }
 
-Module *module_ascribe(Checker *ck, Module *module, const SigExp *sig, Env env, bool opaque,
-                       Span span, bool report) {
+Module *module_ascribe(Checker *ck, Module *module, const SigExp *sig, Env env,
+                       bool opaque, Span span, bool report) {
     if (module->kind == MODULE_ERROR) return module;
-    View like = {.impl = module, .opaque = opaque, .report = report, .span = span,
+    View like = {.impl = module,
+                 .opaque = opaque,
+                 .report = report,
+                 .span = span,
                  .prefix = ck->prefix};
     return make_view(ck, sig, env, &like);
 }
 
 Module *signature_instance(Checker *ck, const SigExp *sig, Env env) {
-    View like = {.opaque = true, .report = true, .span = sig->span, .prefix = ck->prefix};
+    View like = {
+        .opaque = true, .report = true, .span = sig->span, .prefix = ck->prefix};
     return make_view(ck, sig, env, &like);
 }
 
@@ -459,7 +491,8 @@ void signature_check(Checker *ck, const SigExp *sig, Env env) {
         Scope *scope = scope_new(ck, arrow_env);
         Module *arg = signature_instance(ck, arrow->as.arrow.from, arrow_env);
         if (arrow->as.arrow.param.sym != 0) {
-            Entry *entry = scope_add(ck, scope, SPACE_MODULE, arrow->as.arrow.param, true);
+            Entry *entry =
+                scope_add(ck, scope, SPACE_MODULE, arrow->as.arrow.param, true);
             entry->state = ENTRY_DONE;
             entry->module = arg;
         }

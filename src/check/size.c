@@ -43,7 +43,8 @@ Size *size_unknown(Checker *ck, Span origin) {
     return size;
 }
 
-// ---- expressions as sizes --------------------------------------------------------------
+// ---- expressions as sizes
+// --------------------------------------------------------------
 
 static bool is_expressible(const TExp *exp, int *budget) {
     if (--*budget < 0) return false;
@@ -164,7 +165,8 @@ Size *size_linear(Checker *ck, Size *a, int64_t factor, Size *b, int64_t offset,
     return sum.overflow ? size_unknown(ck, origin) : size_of_poly(ck, &sum, origin);
 }
 
-// ---- unification -----------------------------------------------------------------------------
+// ---- unification
+// -----------------------------------------------------------------------------
 
 static void solve(Checker *ck, Size *var, Size *size) {
     Subst subst = {.escape_from = (uint32_t)var->level, .level = (uint32_t)var->level};
@@ -173,7 +175,8 @@ static void solve(Checker *ck, Size *var, Size *size) {
 }
 
 static bool atom_mentions(const Atom *atom, const Size *var) {
-    return atom->size == var || (atom->exp != NULL && poly_exp_mentions(atom->exp, var));
+    return atom->size == var ||
+           (atom->exp != NULL && poly_exp_mentions(atom->exp, var));
 }
 
 static bool mentions(const Poly *poly, const Size *var, uint32_t but) {
@@ -184,14 +187,16 @@ static bool mentions(const Poly *poly, const Size *var, uint32_t but) {
 }
 
 // Divides by the factor and the atoms of `by` other than the one at `skip`.
-static bool divide(const Term *term, const Term *by, uint32_t skip, Term *quotient_out) {
+static bool divide(const Term *term, const Term *by, uint32_t skip,
+                   Term *quotient_out) {
     if (term->factor % by->factor != 0) return false;
     *quotient_out = *term;
     quotient_out->factor = -(term->factor / by->factor);
     for (uint32_t i = 0; i < by->degree; i++) {
         if (i == skip) continue;
         uint32_t at = 0;
-        while (at < quotient_out->degree && !poly_same_atom(&quotient_out->atoms[at], &by->atoms[i]))
+        while (at < quotient_out->degree &&
+               !poly_same_atom(&quotient_out->atoms[at], &by->atoms[i]))
             at++;
         if (at == quotient_out->degree) return false;
         quotient_out->degree--;
@@ -209,7 +214,8 @@ static bool solve_linear(Checker *ck, Poly *poly, Span origin) {
         if (term->factor == INT64_MIN) continue;
         for (uint32_t k = 0; k < term->degree; k++) {
             Size *var = term->atoms[k].size;
-            if (var == NULL || var->kind != SIZE_VAR || mentions(poly, var, i)) continue;
+            if (var == NULL || var->kind != SIZE_VAR || mentions(poly, var, i))
+                continue;
             bool alone = true;
             for (uint32_t j = 0; j < term->degree; j++)
                 if (j != k && (atom_mentions(&term->atoms[j], var) ||
@@ -266,10 +272,11 @@ static bool take_apart(Checker *ck, const TExp *a, const TExp *b) {
 }
 
 static bool are_distinct_params(const Size *a, const Size *b) {
-    if (a->kind != SIZE_NAME || b->kind != SIZE_NAME || a->name == b->name) return false;
+    if (a->kind != SIZE_NAME || b->kind != SIZE_NAME || a->name == b->name)
+        return false;
     const Binding *x = a->name, *y = b->name;
-    return x->kind == BIND_SIZE && y->kind == BIND_SIZE && x->name != 0 && y->name != 0 &&
-           x->owner == y->owner && x->alias == NULL && y->alias == NULL;
+    return x->kind == BIND_SIZE && y->kind == BIND_SIZE && x->name != 0 &&
+           y->name != 0 && x->owner == y->owner && x->alias == NULL && y->alias == NULL;
 }
 
 static bool clash(Checker *ck, Size *a, Size *b) {
@@ -304,8 +311,8 @@ bool size_unify(Checker *ck, Size *a, Size *b) {
     if (p.overflow || p.count == 0) return true;
     if (has_var(&p)) {
         if (solve_linear(ck, &p, a->origin)) return true;
-        if (ck->size_mode == SIZES_FORCED && a->kind == SIZE_EXP && b->kind == SIZE_EXP &&
-            take_apart(ck, a->exp, b->exp))
+        if (ck->size_mode == SIZES_FORCED && a->kind == SIZE_EXP &&
+            b->kind == SIZE_EXP && take_apart(ck, a->exp, b->exp))
             return true;
         if (ck->frame != NULL) {
             vec_push(ck->arena, &ck->frame->deferred, a);
@@ -356,7 +363,8 @@ void sizes_finish(Checker *ck, Frame *frame) {
     frame->exp_sizes.len = 0;
 }
 
-// ---- printing ------------------------------------------------------------------------------
+// ---- printing
+// ------------------------------------------------------------------------------
 
 void size_print(const Cx *cx, const Size *size, StrBuf *out) {
     size = size_resolve((Size *)size);

@@ -17,8 +17,8 @@ static Size *renew(Checker *ck, Subst *subst, Size *size) {
     if (subst->renewed.len == subst->renewed.cap) {
         subst->renewed.from = vec_grow(ck->arena, subst->renewed.from,
                                        &subst->renewed.cap, sizeof(Size *));
-        subst->renewed.to = vec_grow(ck->arena, subst->renewed.to,
-                                     &subst->renewed.cap2, sizeof(Size *));
+        subst->renewed.to = vec_grow(ck->arena, subst->renewed.to, &subst->renewed.cap2,
+                                     sizeof(Size *));
     }
     subst->renewed.from[subst->renewed.len] = size;
     subst->renewed.to[subst->renewed.len++] = fresh;
@@ -79,7 +79,8 @@ Size *size_subst(Checker *ck, Subst *subst, Size *size) {
     return size;
 }
 
-// ---- expressions in sizes ----------------------------------------------------------------
+// ---- expressions in sizes
+// ----------------------------------------------------------------
 
 static TExp *exp_of_size(Checker *ck, Size *size, TExp *old) {
     size = size_resolve(size);
@@ -231,7 +232,8 @@ TExp *texp_subst(Checker *ck, Subst *subst, TExp *exp) {
     return NULL;
 }
 
-// ---- types ----------------------------------------------------------------------------------
+// ---- types
+// ----------------------------------------------------------------------------------
 
 static void note_clash(Checker *ck, ClashKind kind, Type *a, Type *b) {
     if (ck->clash.kind == CLASH_NONE) ck->clash = (Clash){.kind = kind, .a = a, .b = b};
@@ -239,7 +241,7 @@ static void note_clash(Checker *ck, ClashKind kind, Type *a, Type *b) {
 
 static Type *subst_type_var(Checker *ck, Subst *subst, Type *type) {
     TypeVar *var = type->as.var;
-    if (var == NULL) return type;  // the error type
+    if (var == NULL) return type; // the error type
     for (uint32_t i = 0; i < subst->var_count; i++)
         if (subst->vars[i] == var) return subst->types[i];
     if (subst->occurs == var) note_clash(ck, CLASH_OCCURS, type, type);
@@ -341,7 +343,8 @@ static Type *subst_abs(Checker *ck, Subst *subst, Type *type) {
     Type *copy = arena_copy(ck->arena, type, sizeof *type);
     copy->as.abs.type_args = types;
     copy->as.abs.size_args = sizes;
-    if (type->as.abs.def != NULL) copy->as.abs.def = type_subst(ck, subst, type->as.abs.def);
+    if (type->as.abs.def != NULL)
+        copy->as.abs.def = type_subst(ck, subst, type->as.abs.def);
     return type_measure(ck, copy);
 }
 

@@ -243,7 +243,8 @@ bool record_is_tuple(const Checker *ck, const FieldVec *fields) {
     return true;
 }
 
-// ---- questions ------------------------------------------------------------------------
+// ---- questions
+// ------------------------------------------------------------------------
 
 bool type_visit_sizes(Checker *ck, Type *type, SizeVisit visit, void *data) {
     type = type_resolve(type);
@@ -318,7 +319,8 @@ bool type_holds_function(Checker *ck, Type *type) {
     return false;
 }
 
-// ---- printing ------------------------------------------------------------------------------
+// ---- printing
+// ------------------------------------------------------------------------------
 
 typedef struct Printer {
     const Cx *cx;
@@ -373,7 +375,8 @@ static void put_sum(Printer *p, const CtorVec *ctors) {
 static const char *set_name(ScalarSet set) {
     ScalarSet floats = SCALARS(SCALAR_F16) | SCALARS(SCALAR_F32) | SCALARS(SCALAR_F64);
     if ((set & ~floats) == 0) return "float";
-    if ((set & floats) == 0) return set & SCALARS(SCALAR_BOOL) ? "integer or bool" : "integer";
+    if ((set & floats) == 0)
+        return set & SCALARS(SCALAR_BOOL) ? "integer or bool" : "integer";
     return "number";
 }
 

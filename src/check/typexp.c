@@ -4,21 +4,23 @@
 // size parameter without a name, a result's is existential, a let's is found by use.
 #include "check/checker.h"
 
-// ---- sizes --------------------------------------------------------------------------------
+// ---- sizes
+// --------------------------------------------------------------------------------
 
 static Size *anon_size(Checker *ck, Span span, TypeCx *tcx) {
     if (tcx->no_anon) {
         Diag *diag = check_error(ck, CHECK_HIDDEN_SIZE, span);
-        check_hint(ck, diag, "write `type~` for a type that hides a size, or give the "
-                             "size as a parameter");
+        check_hint(ck, diag,
+                   "write `type~` for a type that hides a size, or give the "
+                   "size as a parameter");
         tcx->no_anon = false;
     }
     switch (tcx->anon) {
     case ANON_VAR: return size_fresh(ck, span);
     case ANON_UNKNOWN: return size_unknown(ck, span);
     case ANON_PARAM: {
-        Binding *param = binding_new(ck, BIND_SIZE, (Name){0, span},
-                                     type_scalar(ck, SCALAR_I64));
+        Binding *param =
+            binding_new(ck, BIND_SIZE, (Name){0, span}, type_scalar(ck, SCALAR_I64));
         param->owner = ck->frame->owner;
         vec_push(ck->arena, tcx->params, param);
         return size_name(ck, param, span);
@@ -32,9 +34,10 @@ static Size *named_size(Checker *ck, const Exp *exp) {
         Found found;
         if (!name_try(ck, SPACE_VALUE, &exp->as.var, 1, &found)) {
             const char *name = sym_show(ck, exp->as.var.name.sym);
+            if (ck->is_broken) return size_unknown(ck, exp->span);
             Diag *diag = check_error(ck, CHECK_UNKNOWN_SIZE, exp->span, name);
-            check_hint(ck, diag, "a size is bound by a parameter `[%s]` before the others",
-                       name);
+            check_hint(ck, diag,
+                       "a size is bound by a parameter `[%s]` before the others", name);
             return size_unknown(ck, exp->span);
         }
     }
@@ -53,7 +56,8 @@ static Size *size_check(Checker *ck, const SizeExp *exp, TypeCx *tcx) {
     return NULL;
 }
 
-// ---- names with arguments -----------------------------------------------------------------
+// ---- names with arguments
+// -----------------------------------------------------------------
 
 static const char *count_show(Checker *ck, uint32_t count, const char *thing) {
     StrBuf buf = strbuf(ck->arena);
@@ -71,9 +75,9 @@ static Type *check_name(Checker *ck, const TypeExp *exp, TypeCx *tcx) {
     uint32_t count = exp->as.name.args.len;
     if (type_is_error(ck, con->body)) return ck->error_type;
     if (con->params.len != count) {
-        Diag *diag = check_error(ck, CHECK_TYPE_ARGS, exp->span,
-                                 sym_show(ck, name->name.sym),
-                                 count_show(ck, con->params.len, "argument"), count);
+        Diag *diag =
+            check_error(ck, CHECK_TYPE_ARGS, exp->span, sym_show(ck, name->name.sym),
+                        count_show(ck, con->params.len, "argument"), count);
         if (con->span.end != 0)
             check_note(ck, diag, con->span, "`%s` is defined here",
                        sym_show(ck, name->name.sym));
@@ -128,12 +132,14 @@ Type *typecon_apply(Checker *ck, const TypeCon *con, Type **types, Size **sizes)
     return type_subst(ck, &subst, con->body);
 }
 
-// ---- the other forms -------------------------------------------------------------------------
+// ---- the other forms
+// -------------------------------------------------------------------------
 
 static void no_unique(Checker *ck, const TypeExp *exp) {
     Diag *diag = check_error(ck, CHECK_UNIQUE_PLACE, exp->span);
-    check_hint(ck, diag, "`*` belongs in front of a whole parameter or result, or a part "
-                         "of a tuple");
+    check_hint(ck, diag,
+               "`*` belongs in front of a whole parameter or result, or a part "
+               "of a tuple");
 }
 
 static Type *check_parts(Checker *ck, const TypeExp *exp, TypeCx *tcx) {
@@ -144,7 +150,8 @@ static Type *check_parts(Checker *ck, const TypeExp *exp, TypeCx *tcx) {
     bool any = false;
     for (uint32_t i = 0; i < count; i++) {
         TypeCx inner = *tcx;
-        const TypeExp *part = tuple ? exp->as.tuple.data[i] : exp->as.record.data[i].type;
+        const TypeExp *part =
+            tuple ? exp->as.tuple.data[i] : exp->as.record.data[i].type;
         Type *type = typexp_check(ck, part, &inner);
         tcx->no_anon = inner.no_anon;
         Sym name = tuple ? field_sym(ck, i) : exp->as.record.data[i].name.sym;
@@ -158,7 +165,8 @@ static Type *check_parts(Checker *ck, const TypeExp *exp, TypeCx *tcx) {
         vec_push(ck->arena, &fields, (Field){name, type});
     }
     FieldVec written = {0};
-    for (uint32_t i = 0; i < fields.len; i++) vec_push(ck->arena, &written, fields.data[i]);
+    for (uint32_t i = 0; i < fields.len; i++)
+        vec_push(ck->arena, &written, fields.data[i]);
     Type *type = type_record(ck, fields);
     if (any && type->kind == TYPE_RECORD) {
         Diet *diet = arena_new(ck->arena, Diet);
@@ -188,7 +196,8 @@ static Type *check_sum(Checker *ck, const TypeExp *exp, TypeCx *tcx) {
             tcx->no_anon = inner.no_anon;
         }
         if (sum_find(&ctors, ctor.name) >= 0) {
-            check_error(ck, CHECK_DUPLICATE_CTOR, from->name.span, sym_show(ck, ctor.name));
+            check_error(ck, CHECK_DUPLICATE_CTOR, from->name.span,
+                        sym_show(ck, ctor.name));
             continue;
         }
         vec_push(ck->arena, &ctors, ctor);
@@ -213,7 +222,8 @@ static bool collect_unknown(Checker *ck, Size *size, void *data) {
 
 static Type *check_fun(Checker *ck, const TypeExp *exp, TypeCx *tcx) {
     TypeCx param_cx = {.anon = tcx->anon == ANON_PARAM ? ANON_UNKNOWN : tcx->anon,
-                       .params = tcx->params, .allow_unique = true};
+                       .params = tcx->params,
+                       .allow_unique = true};
     Type *param = typexp_check(ck, exp->as.fun.param, &param_cx);
     uint32_t locals = locals_mark(ck), from = ++ck->counter;
     Binding *name = NULL;
@@ -292,7 +302,8 @@ Type *typexp_check(Checker *ck, const TypeExp *exp, TypeCx *tcx) {
     return ck->error_type;
 }
 
-// ---- parameters and definitions -------------------------------------------------------------
+// ---- parameters and definitions
+// -------------------------------------------------------------
 
 Binding *size_param_bind(Checker *ck, Name name) {
     Binding *binding = binding_new(ck, BIND_SIZE, name, type_scalar(ck, SCALAR_I64));
@@ -331,8 +342,8 @@ void type_params_bind(Checker *ck, const TypeParamVec *params, TypeVarVec *vars_
             vec_push(ck->arena, sizes_out, size_param_bind(ck, param->name));
             continue;
         }
-        TypeVar *var = type_param_new(ck, param->name.sym, (uint8_t)param->kind,
-                                      param->name.span);
+        TypeVar *var =
+            type_param_new(ck, param->name.sym, (uint8_t)param->kind, param->name.span);
         vec_push(ck->arena, vars_out, var);
         local_type(ck, param->name, con_of_param(ck, param, var))->used = true;
     }
@@ -342,7 +353,7 @@ static bool find_name(Checker *ck, Size *size, void *data) {
     Binding *wanted = data;
     (void)ck;
     if (size->kind == SIZE_NAME) return size->name != wanted;
-    return size->kind != SIZE_EXP;  // an expression may mention it: give up
+    return size->kind != SIZE_EXP; // an expression may mention it: give up
 }
 
 TypeCon *typecon_apply_def(Checker *ck, Name name, const TypeParamVec *params,
@@ -379,7 +390,8 @@ TypeCon *typecon_apply_def(Checker *ck, Name name, const TypeParamVec *params,
             Binding *size = con->params.data[i].size;
             if (size == NULL || type_is_error(ck, con->body)) continue;
             if (type_visit_sizes(ck, con->body, find_name, size))
-                check_error(ck, CHECK_UNUSED_SIZE_TYPE, size->span, sym_show(ck, size->name));
+                check_error(ck, CHECK_UNUSED_SIZE_TYPE, size->span,
+                            sym_show(ck, size->name));
         }
     }
     frame_finish(ck, ck->frame);

@@ -23,7 +23,8 @@ static bool clash_constraint(Checker *ck, ClashKind kind, Type *a,
     return false;
 }
 
-// ---- constraints --------------------------------------------------------------------------
+// ---- constraints
+// --------------------------------------------------------------------------
 
 static bool has_equality(Checker *ck, Type *type, const Constraint *constraint) {
     type = type_resolve(type);
@@ -33,7 +34,8 @@ static bool has_equality(Checker *ck, Type *type, const Constraint *constraint) 
     case TYPE_ARRAY: return has_equality(ck, type->as.array.elem, constraint);
     case TYPE_RECORD:
         for (uint32_t i = 0; i < type->as.record.len; i++)
-            if (!has_equality(ck, type->as.record.data[i].type, constraint)) return false;
+            if (!has_equality(ck, type->as.record.data[i].type, constraint))
+                return false;
         return true;
     case TYPE_SUM:
         for (uint32_t i = 0; i < type->as.sum.len; i++)
@@ -45,8 +47,8 @@ static bool has_equality(Checker *ck, Type *type, const Constraint *constraint) 
         TypeVar *var = type->as.var;
         if (var == NULL) return true;
         if (var->is_param) return false;
-        Constraint want = {.equality = true, .cause = constraint->cause,
-                           .span = constraint->span};
+        Constraint want = {
+            .equality = true, .cause = constraint->cause, .span = constraint->span};
         return type_require(ck, type, &want);
     }
     case TYPE_ABS:
@@ -98,6 +100,12 @@ static void lower_constraint(Checker *ck, const TypeVar *var) {
             type_subst(ck, &subst, constraint->ctors.data[i].payload.data[k]);
 }
 
+static void name_cause(Constraint *into, const Constraint *from) {
+    into->cause = from->cause;
+    into->span = from->span;
+    into->operator_scalars = from->operator_scalars;
+}
+
 static bool merge(Checker *ck, Type *type, const Constraint *from) {
     TypeVar *var = type->as.var;
     Constraint *old = var->constraint;
@@ -116,19 +124,21 @@ static bool merge(Checker *ck, Type *type, const Constraint *from) {
     if (from->scalars != 0 && old->scalars != 0) {
         into->scalars = old->scalars & from->scalars;
         if (into->scalars == 0) return clash_constraint(ck, CLASH_SCALARS, type, from);
-        if (old->cause == 0) into->cause = from->cause, into->span = from->span;
+        if (old->cause == 0) name_cause(into, from);
     } else if (from->scalars != 0) {
         into->scalars = from->scalars;
-        into->cause = from->cause;
-        into->span = from->span;
+        name_cause(into, from);
     }
     into->equality |= from->equality;
     into->from_char |= from->from_char;
-    bool has_parts = old->fields.len + from->fields.len + old->ctors.len + from->ctors.len > 0;
+    bool has_parts =
+        old->fields.len + from->fields.len + old->ctors.len + from->ctors.len > 0;
     if (into->scalars != 0 && has_parts)
-        return clash_constraint(ck, CLASH_SCALARS, type, from->scalars != 0 ? from : old);
+        return clash_constraint(ck, CLASH_SCALARS, type,
+                                from->scalars != 0 ? from : old);
     var->constraint = into;
-    if (!merge_fields(ck, into, from) || !merge_ctors(ck, type, into, from)) return false;
+    if (!merge_fields(ck, into, from) || !merge_ctors(ck, type, into, from))
+        return false;
     lower_constraint(ck, var);
     return true;
 }
@@ -136,14 +146,16 @@ static bool merge(Checker *ck, Type *type, const Constraint *from) {
 static bool require_parts(Checker *ck, Type *type, const Constraint *constraint) {
     for (uint32_t i = 0; i < constraint->fields.len; i++) {
         const Field *field = &constraint->fields.data[i];
-        if (type->kind != TYPE_RECORD) return clash_name(ck, CLASH_NO_FIELD, type, field->name);
+        if (type->kind != TYPE_RECORD)
+            return clash_name(ck, CLASH_NO_FIELD, type, field->name);
         int at = record_find(&type->as.record, field->name);
         if (at < 0) return clash_name(ck, CLASH_NO_FIELD, type, field->name);
         if (!type_unify(ck, type->as.record.data[at].type, field->type)) return false;
     }
     for (uint32_t i = 0; i < constraint->ctors.len; i++) {
         const Ctor *ctor = &constraint->ctors.data[i];
-        if (type->kind != TYPE_SUM) return clash_name(ck, CLASH_NO_CTOR, type, ctor->name);
+        if (type->kind != TYPE_SUM)
+            return clash_name(ck, CLASH_NO_CTOR, type, ctor->name);
         int at = sum_find(&type->as.sum, ctor->name);
         if (at < 0) return clash_name(ck, CLASH_NO_CTOR, type, ctor->name);
         if (!unify_payloads(ck, type, &type->as.sum.data[at], ctor)) return false;
@@ -158,8 +170,8 @@ bool type_require(Checker *ck, Type *type, const Constraint *constraint) {
     while (type->kind == TYPE_ABS && type->as.abs.id >= ck->reveal_from &&
            type->as.abs.def != NULL)
         type = type_resolve(type->as.abs.def);
-    if (constraint->scalars != 0 &&
-        (type->kind != TYPE_SCALAR || !(constraint->scalars & SCALARS(type->as.scalar))))
+    if (constraint->scalars != 0 && (type->kind != TYPE_SCALAR ||
+                                     !(constraint->scalars & SCALARS(type->as.scalar))))
         return clash_constraint(ck, CLASH_SCALARS, type, constraint);
     if (constraint->equality && !has_equality(ck, type, constraint))
         return clash_constraint(ck, CLASH_EQUALITY, type, constraint);
@@ -179,7 +191,8 @@ Type *constraint_default(Checker *ck, const Constraint *constraint) {
     return NULL;
 }
 
-// ---- variables -----------------------------------------------------------------------------
+// ---- variables
+// -----------------------------------------------------------------------------
 
 static bool link_vars(Checker *ck, Type *a, Type *b) {
     TypeVar *keep = a->as.var, *drop = b->as.var;
@@ -231,7 +244,8 @@ bool type_require_data(Checker *ck, Type *type) {
     return ck->clash.kind == CLASH_NONE;
 }
 
-// ---- unification -----------------------------------------------------------------------------
+// ---- unification
+// -----------------------------------------------------------------------------
 
 static bool unify_records(Checker *ck, Type *a, Type *b) {
     const FieldVec *x = &a->as.record, *y = &b->as.record;
@@ -299,8 +313,8 @@ bool type_unify(Checker *ck, Type *a, Type *b) {
     if (open_b) return link_var(ck, b, a);
     if (a->kind == TYPE_ABS && b->kind == TYPE_ABS && a->as.abs.id == b->as.abs.id)
         return unify_abs(ck, a, b);
-    if (may_reveal(ck, a) && !(b->kind == TYPE_ABS && may_reveal(ck, b) &&
-                               b->as.abs.id > a->as.abs.id))
+    if (may_reveal(ck, a) &&
+        !(b->kind == TYPE_ABS && may_reveal(ck, b) && b->as.abs.id > a->as.abs.id))
         return type_unify(ck, a->as.abs.def, b);
     if (may_reveal(ck, b)) return type_unify(ck, a, b->as.abs.def);
     if (a->kind == TYPE_VAR || b->kind == TYPE_VAR) {
@@ -325,7 +339,8 @@ bool type_unify(Checker *ck, Type *a, Type *b) {
     return false;
 }
 
-// ---- the join of two branches -------------------------------------------------------------
+// ---- the join of two branches
+// -------------------------------------------------------------
 
 static Size *join_sizes(Checker *ck, Size *a, Size *b, bool rows) {
     a = size_resolve(a);
@@ -335,22 +350,23 @@ static Size *join_sizes(Checker *ck, Size *a, Size *b, bool rows) {
     if (rows && size_is_const(ck, a, &x) && size_is_const(ck, b, &y) &&
         ck->clash.kind == CLASH_NONE)
         ck->clash = (Clash){.kind = CLASH_SIZES, .size_a = a, .size_b = b};
-    if (rows) return a->kind == SIZE_UNKNOWN ? b : a;  // rows are checked to agree
+    if (rows) return a->kind == SIZE_UNKNOWN ? b : a; // rows are checked to agree
     return size_unknown(ck, a->origin);
 }
 
 static Type *join(Checker *ck, Type *a, Type *b, bool rows) {
     a = type_resolve(a);
     b = type_resolve(b);
-    if (a == b || a->kind != b->kind || (a->is_ground && b->is_ground && !rows &&
-                                         a->kind == TYPE_SCALAR))
+    if (a == b || a->kind != b->kind ||
+        (a->is_ground && b->is_ground && !rows && a->kind == TYPE_SCALAR))
         return a;
     if (!deep_enough(ck, ck->here)) return a;
     switch (a->kind) {
     case TYPE_ARRAY: {
         Size *size = join_sizes(ck, a->as.array.size, b->as.array.size, rows);
         Type *elem = join(ck, a->as.array.elem, b->as.array.elem, rows);
-        if (elem == a->as.array.elem && size == size_resolve(a->as.array.size)) return a;
+        if (elem == a->as.array.elem && size == size_resolve(a->as.array.size))
+            return a;
         return type_array(ck, size, elem);
     }
     case TYPE_RECORD: {

@@ -121,11 +121,16 @@ static void keep(Marker *m, CoreStm *stm) {
         break;
     }
     if (!m->keep_effects) return;
-    // Rows of different shapes are an error, and one component has to stay.
-    bool needs_one = stm->op == OP_FILTER || core_op_info[stm->op].kind == KIND_ORDER2;
-    for (uint32_t i = 0; i < stm->out_count && needs_one; i++)
-        if (i == 0 || core_type(m->program, stm->outs[i]).rank > 1)
+    // Rows of different shapes are an error, and so are arrays of different lengths: a
+    // component that brings an array of its own stays. One has to stay anyway.
+    bool brings_arrays = stm->op == OP_FILTER || stm->op == OP_HIST ||
+                         (is_fold(stm) && stm->body_count == 1);
+    bool is_order2 = core_op_info[stm->op].kind == KIND_ORDER2;
+    for (uint32_t i = 0; i < stm->out_count; i++) {
+        bool has_rows = is_order2 && core_type(m->program, stm->outs[i]).rank > 1;
+        if (brings_arrays || has_rows || (is_order2 && i == 0))
             need_component(m, stm, i);
+    }
 }
 
 static void need_results(Marker *m, const CoreStm *stm, uint32_t index) {

@@ -53,8 +53,8 @@ uint32_t *opt_count_uses(const CoreProgram *p);
 // Whether it is an integer constant above 0.
 bool opt_is_positive(const CoreProgram *p, CoreRef ref);
 // Whether running the statement may be noticed other than by its results: it may raise
-// an error or never end, or somebody watches (TRACE), here or in its bodies. That memory
-// may run out does not count.
+// an error or never end, or somebody watches (TRACE), here or in its bodies. That
+// memory may run out does not count.
 bool opt_is_effect(const CoreProgram *p, const CoreStm *stm);
 
 // The rules of normalise.c for one statement, and their hook before its bodies. They

@@ -2,31 +2,14 @@
 //
 // Making random programs: top down from the wanted type, with a budget of depth.
 // Programs are total but for what they do on purpose: sizes fit by construction, and
-// indices are reduced to the array's length.
-#include "gen.h"
+// indices are reduced to the array's length. Some programs are risky and do neither.
+#include "make.h"
 
-const char *const gen_names[G_COUNT] = {
-#define NODE(name, kids) #name,
-    GEN_NODES(NODE)
+const GKindInfo gen_info[G_COUNT] = {
+#define NODE(name, kids, strict, inner, text) {#name, kids, strict, inner, text},
+#include "nodes.def"
 #undef NODE
 };
-
-const uint8_t gen_kids[G_COUNT] = {
-#define NODE(name, kids) kids,
-    GEN_NODES(NODE)
-#undef NODE
-};
-
-typedef struct Gen {
-    Arena *arena;
-    uint64_t state;
-    GVar scope[64];
-    uint32_t scope_len, next_var;
-    uint32_t nesting;
-    uint32_t budget;
-    bool no_floats;  // then the generator's own evaluation says every bit
-    GCoverage *coverage;
-} Gen;
 
 static uint64_t draw(Gen *g) {  // xorshift64*
     g->state ^= g->state >> 12;
@@ -35,21 +18,22 @@ static uint64_t draw(Gen *g) {  // xorshift64*
     return g->state * 0x2545f4914f6cdd1du;
 }
 
-static uint32_t below(Gen *g, uint32_t n) {
+uint32_t gen_below(Gen *g, uint32_t n) {
     return (uint32_t)((draw(g) >> 33) % n);
 }
 
-static const GType INDEX = {SCALAR_I64, 0}, BOOLEAN = {SCALAR_BOOL, 0};
-
-static GType element(GType t) {
-    return (GType){t.elem, t.rank - 1};
+ScalarType gen_any_scalar(Gen *g) {
+    return (ScalarType)gen_below(g, g->no_floats ? SCALAR_F16 : SCALAR_COUNT);
 }
 
-static GType array_of(GType t) {
-    return (GType){t.elem, t.rank + 1};
+ScalarType gen_any_int(Gen *g) {
+    for (;;) {
+        ScalarType t = (ScalarType)gen_below(g, SCALAR_COUNT);
+        if (scalar_is_int(t)) return t;
+    }
 }
 
-static GNode *make(Gen *g, GKind kind, GType type) {
+GNode *gen_make(Gen *g, GKind kind, GType type) {
     GNode *node = arena_new(g->arena, GNode);
     node->kind = kind;
     node->type = type;
@@ -58,368 +42,241 @@ static GNode *make(Gen *g, GKind kind, GType type) {
     return node;
 }
 
-static uint32_t bind(Gen *g, GType type) {
+void gen_bind(Gen *g, GNode *node, int which, GType type) {
     g->scope[g->scope_len++] = (GVar){g->next_var, type};
-    return g->next_var++;
+    node->var[which] = g->next_var++;
 }
 
-static GNode *make_exp(Gen *g, GType type, int depth);
+void gen_unbind(Gen *g, uint32_t count) {
+    g->scope_len -= count;
+}
+
+// ---- leaves -------------------------------------------------------------------------
+
+static uint64_t float_bits(Gen *g, ScalarType t) {
+    static const uint64_t wild[3][8] = {
+        {0, 0x8000, 0x3c00, 0xbc00, 0x4248, 0x7c00, 1, 0x2e66},
+        {0, 0x80000000, 0x3f800000, 0xbf800000, 0x40490fdb, 0x7f800000, 0x3dcccccd, 1},
+        {0, 1ull << 63, 0x3ff0000000000000, 1, 0xbff8000000000000, 0x3fb999999999999a,
+         0x7ff0000000000000, 0x400921fb54442d18}};
+    static const uint64_t whole[3][8] = {
+        {0, 0x8000, 0x3c00, 0xbc00, 0x4000, 0x4200, 0xc500, 0x4700},
+        {0, 0x80000000, 0x3f800000, 0xbf800000, 0x40000000, 0x40400000, 0xc0a00000,
+         0x40e00000},
+        {0, 1ull << 63, 0x3ff0000000000000, 0xbff0000000000000, 0x4000000000000000,
+         0x4008000000000000, 0xc014000000000000, 0x401c000000000000}};
+    return (g->wild ? wild : whole)[t - SCALAR_F16][gen_below(g, 8)];
+}
 
 static uint64_t literal_bits(Gen *g, ScalarType t) {
-    static const uint32_t f32_bits[] = {0, 0x80000000, 0x3f800000, 0xbf800000, 0x40490fdb,
-                                        0x7f800000, 0x3dcccccd, 0x00000001};
-    static const uint64_t f64_bits[] = {0, 1ull << 63, 0x3ff0000000000000, 1,
-                                        0xbff8000000000000, 0x3fb999999999999a,
-                                        0x7ff0000000000000, 0x400921fb54442d18};
-    static const uint16_t f16_bits[] = {0, 0x8000, 0x3c00, 0xbc00, 0x4248, 0x7c00, 1,
-                                        0x2e66};
-    switch (t) {
-    case SCALAR_BOOL: return below(g, 2);
-    case SCALAR_F16: return f16_bits[below(g, 8)];
-    case SCALAR_F32: return f32_bits[below(g, 8)];
-    case SCALAR_F64: return f64_bits[below(g, 8)];
-    default: break;
-    }
+    if (t == SCALAR_BOOL) return gen_below(g, 2);
+    if (scalar_is_float(t)) return float_bits(g, t);
     uint32_t bits = 8u * scalar_info[t].bytes;
     uint64_t mask = bits == 64 ? ~0ull : (1ull << bits) - 1;
-    switch (below(g, 5)) {
+    switch (gen_below(g, 6)) {
     case 0: return draw(g) & mask;
-    case 1: return mask;              // -1, or the greatest
+    case 1: return mask;                // -1, or the greatest
     case 2: return 1ull << (bits - 1);  // the least
-    default: return below(g, 10);
+    default: return gen_below(g, 10);
     }
 }
 
-static GNode *make_leaf(Gen *g, GType type) {
+// Long arrays must not be seen from inside what is done for each of their elements.
+static bool is_visible(const Gen *g, uint32_t i, GType type) {
+    if (g->scope[i].type.elem != type.elem || g->scope[i].type.rank != type.rank)
+        return false;
+    bool inner = g->nesting > 0 || g->loops > 0;
+    return g->large == 0 || !inner || type.rank == 0 || i < GEN_INPUTS;
+}
+
+static GNode *variable(Gen *g, GType type) {
     uint32_t fitting = 0;
-    for (uint32_t i = 0; i < g->scope_len; i++)
-        fitting += g->scope[i].type.elem == type.elem &&
-                   g->scope[i].type.rank == type.rank;
-    if (fitting > 0 && below(g, 4) != 0) {
-        uint32_t pick = below(g, fitting);
-        for (uint32_t i = 0; i < g->scope_len; i++) {
-            bool fits = g->scope[i].type.elem == type.elem &&
-                        g->scope[i].type.rank == type.rank;
-            if (!fits || pick-- != 0) continue;
-            GNode *node = make(g, G_VAR, type);
-            node->var = g->scope[i].id;
-            return node;
-        }
+    for (uint32_t i = 0; i < g->scope_len; i++) fitting += is_visible(g, i, type);
+    if (fitting == 0 || gen_below(g, 4) == 0) return NULL;
+    // the innermost ones more often: they vary
+    uint32_t pick = gen_below(g, fitting), again = gen_below(g, fitting);
+    if (again > pick) pick = again;
+    for (uint32_t i = 0; i < g->scope_len; i++) {
+        if (!is_visible(g, i, type) || pick-- != 0) continue;
+        GNode *node = gen_make(g, G_VAR, type);
+        node->var[0] = g->scope[i].id;
+        return node;
     }
+    return NULL;
+}
+
+static uint64_t count_for(Gen *g) {
+    static const uint32_t lengths[] = {8192, 8193, 8200, 9000, 16384, 16385, 20000};
+    bool may = g->large != 0 && g->nesting == g->large - 1 && g->loops == 0;
+    if (may && gen_below(g, 3) == 0) return lengths[gen_below(g, g->large == 1 ? 7 : 4)];
+    return gen_below(g, 7);
+}
+
+GNode *gen_leaf(Gen *g, GType type) {
+    bool may_be_large = g->large != 0 && g->nesting == g->large - 1 && type.rank == 1;
+    GNode *node = may_be_large && gen_below(g, 2) ? NULL : variable(g, type);
+    if (node != NULL) return node;
     if (type.rank == 0) {
-        GNode *node = make(g, G_LIT, type);
+        node = gen_make(g, G_LIT, type);
         node->bits = literal_bits(g, type.elem);
         return node;
     }
-    if (type.rank == 1 && scalar_is_int(type.elem) && below(g, 2) == 0) {
-        GNode *node = make(g, G_IOTA, type);
-        node->bits = below(g, 7);
+    if (type.rank == 1 && type.elem != SCALAR_BOOL && gen_below(g, 3) != 0) {
+        node = gen_make(g, G_IOTA, type);
+        node->bits = count_for(g);
         return node;
     }
-    GNode *node = make(g, G_REPLICATE, type);
-    node->bits = below(g, 5);
-    node->kids[0] = make_leaf(g, element(type));
+    node = gen_make(g, G_REPLICATE, type);
+    node->bits = gen_below(g, 5);
+    node->kids[0] = gen_leaf(g, gen_element(type));
     return node;
 }
 
-// The associative operators with a neutral element at a type.
-static GOp associative_op(Gen *g, ScalarType t) {
-    if (t == SCALAR_BOOL) return GOP_AND + below(g, 3);
-    if (scalar_is_float(t)) return (GOp[]){GOP_ADD, GOP_MUL, GOP_MIN, GOP_MAX}[below(g, 4)];
-    return (GOp[]){GOP_ADD, GOP_MUL, GOP_AND, GOP_OR, GOP_XOR, GOP_MIN, GOP_MAX,
-                   GOP_LAST}[below(g, 8)];
-}
+// ---- scalars ------------------------------------------------------------------------
 
-static ScalarType any_scalar(Gen *g) {
-    return (ScalarType)below(g, g->no_floats ? SCALAR_F16 : SCALAR_COUNT);
-}
-
-static void bound_kid(Gen *g, GNode *node, int kid, GType type, int depth,
-                      uint32_t binders) {
-    node->kids[kid] = make_exp(g, type, depth);
-    g->scope_len -= binders;
-}
-
-// The body of a map: of a row type it must have one size, so it is resized.
-static GNode *make_element(Gen *g, GType type, int depth) {
-    if (type.rank == 0) return make_exp(g, type, depth);
-    GNode *node = make(g, G_RESIZE, type);
-    node->bits = below(g, 4);
-    node->kids[0] = make_exp(g, type, depth - 1);
-    node->kids[1] = make_leaf(g, element(type));
-    if (type.rank == 2) {  // the default row must have the rows' size: resize it too
-        GNode *row = make(g, G_RESIZE, element(type));
-        row->bits = 2;
-        row->kids[0] = node->kids[1];
-        row->kids[1] = make_leaf(g, element(element(type)));
-        node->kids[1] = row;
-        GNode *rows = make(g, G_MAP, type);  // every row to that size
-        rows->kids[0] = node->kids[0];
-        rows->var = bind(g, element(type));
-        GNode *sized = make(g, G_RESIZE, element(type));
-        sized->bits = 2;
-        sized->kids[0] = make(g, G_VAR, element(type));
-        sized->kids[0]->var = rows->var;
-        sized->kids[1] = make_leaf(g, element(element(type)));
-        g->scope_len--;
-        rows->kids[1] = sized;
-        node->kids[0] = rows;
-    }
-    return node;
+GOp gen_associative(Gen *g, ScalarType t) {
+    if (t == SCALAR_BOOL) return GOP_AND + gen_below(g, 3);
+    if (scalar_is_float(t))
+        return (GOp[]){GOP_ADD, GOP_ADD, GOP_MUL, GOP_MIN, GOP_MAX}[gen_below(g, 5)];
+    return (GOp[]){GOP_ADD, GOP_MUL, GOP_AND, GOP_OR, GOP_XOR, GOP_MIN, GOP_MAX, GOP_LAST,
+                   GOP_LAST}[gen_below(g, 9)];
 }
 
 static GNode *make_binary(Gen *g, GType type, int depth) {
-    GNode *node = make(g, G_BIN, type);
+    GNode *node;
     if (type.elem == SCALAR_BOOL) {
-        node = make(g, below(g, 2) ? G_AND : G_OR, type);
+        node = gen_make(g, gen_below(g, 2) ? G_AND : G_OR, type);
     } else if (scalar_is_float(type.elem)) {
-        node->op = (GOp[]){GOP_ADD, GOP_SUB, GOP_MUL, GOP_DIV, GOP_MIN, GOP_MAX}[below(g, 6)];
+        node = gen_make(g, G_BIN, type);
+        node->op = (GOp[]){GOP_ADD, GOP_SUB, GOP_MUL, GOP_DIV, GOP_MIN, GOP_MAX}
+            [gen_below(g, g->wild ? 6 : 3)];
     } else {
-        node->op = (GOp)below(g, GOP_SHR + 1);
-        node->bits = below(g, 8);
+        node = gen_make(g, G_BIN, type);
+        node->op = (GOp)gen_below(g, GOP_POW + 1);
+        node->bits = g->risky ? gen_below(g, 2) : 1;  // guarded?
     }
-    node->kids[0] = make_exp(g, type, depth - 1);
-    node->kids[1] = make_exp(g, type, depth - 1);
+    node->kids[0] = gen_exp(g, type, depth - 1);
+    node->kids[1] = gen_exp(g, type, depth - 1);
+    return node;
+}
+
+static GNode *make_reduction(Gen *g, GType type, int depth) {
+    GNode *node;
+    uint32_t pick = gen_below(g, 8);
+    if (pick == 0 && type.elem == SCALAR_I64) {
+        node = gen_make(g, G_ARGMAX, type);
+        node->kids[0] = gen_exp(g, (GType){gen_any_int(g), 1}, depth - 1);
+    } else if (pick <= 1 && type.elem != SCALAR_BOOL) {
+        node = gen_make(g, G_AFFINE, type);
+        node->kids[0] = gen_exp(g, gen_array_of(type), depth - 1);
+        node->kids[1] = gen_exp(g, gen_array_of(type), depth - 1);
+    } else if (pick == 2 && type.elem != SCALAR_BOOL) {
+        node = gen_make(g, G_DOT, type);
+        node->op = GOP_ADD;
+        node->kids[0] = gen_exp(g, gen_array_of(type), depth - 1);
+        node->kids[1] = gen_exp(g, gen_array_of(type), depth - 1);
+    } else if (pick <= 4 && type.elem == SCALAR_BOOL) {
+        node = gen_make(g, G_ANY, type);
+        node->bits = gen_below(g, 2);
+        node->kids[0] = gen_exp(g, (GType){gen_any_scalar(g), 1 + gen_below(g, 2)},
+                                depth - 1);
+        gen_bind(g, node, 0, gen_element(node->kids[0]->type));
+        gen_body(g, node, 1, GEN_BOOL, depth - 1);
+        gen_unbind(g, 1);
+    } else {
+        node = gen_make(g, G_REDUCE, type);
+        node->op = gen_associative(g, type.elem);
+        node->bits = gen_below(g, 4);  // 1: declared commutative, 2: by a module
+        if (node->op == GOP_LAST && node->bits == 1) node->bits = 0;
+        node->kids[0] = gen_exp(g, gen_array_of(type), depth - 1);
+    }
+    return node;
+}
+
+static GNode *make_kids(Gen *g, GKind kind, GType type, GType kid, int depth) {
+    GNode *node = gen_make(g, kind, type);
+    node->bits = gen_below(g, 8);
+    for (int i = 0; i < gen_info[kind].kids; i++) node->kids[i] = gen_exp(g, kid, depth - 1);
     return node;
 }
 
 static GNode *make_scalar(Gen *g, GType type, int depth) {
     GNode *node;
-    switch (below(g, 16)) {
+    bool is_bool = type.elem == SCALAR_BOOL;
+    switch (gen_below(g, g->deep ? 10 : 20)) {
     default: return make_binary(g, type, depth);
-    case 0: {
-        if (type.elem != SCALAR_BOOL) return make_binary(g, type, depth);
-        node = make(g, G_CMP, type);
-        node->op = (GOp)(GOP_EQ + below(g, 4));
-        GType operand = {any_scalar(g), 0};
-        if (operand.elem == SCALAR_BOOL) operand.elem = SCALAR_I32;
-        node->kids[0] = make_exp(g, operand, depth - 1);
-        node->kids[1] = make_exp(g, operand, depth - 1);
-        return node;
-    }
-    case 1:
-        node = make(g, type.elem == SCALAR_BOOL ? G_NOT
-                       : below(g, 2)            ? G_NEG
-                                                : G_ABS, type);
-        node->kids[0] = make_exp(g, type, depth - 1);
-        return node;
-    case 2: case 3:
-        node = make(g, G_CONV, type);
-        node->kids[0] = make_exp(g, (GType){any_scalar(g), 0}, depth - 1);
-        return node;
-    case 4: case 5:
-        node = make(g, G_AT, type);
-        node->kids[0] = make_exp(g, array_of(type), depth - 1);
-        node->kids[1] = make_exp(g, INDEX, depth - 2);
-        node->kids[2] = make_leaf(g, type);
-        return node;
-    case 6: case 7: case 8:
-        node = make(g, G_REDUCE, type);
-        node->op = associative_op(g, type.elem);
-        node->kids[0] = make_exp(g, array_of(type), depth - 1);
-        return node;
-    case 9:
-        if (type.elem != SCALAR_I64) return make_binary(g, type, depth);
-        node = make(g, G_LENGTH, type);
-        node->kids[0] = make_exp(g, (GType){any_scalar(g), 1 + below(g, 2)}, depth - 1);
-        return node;
-    case 10:
-        node = make(g, G_MATCH, type);
-        node->kids[0] = make_exp(g, (GType){SCALAR_I32, 0}, depth - 1);
-        for (int i = 1; i < 4; i++) node->kids[i] = make_exp(g, type, depth - 1);
-        return node;
-    }
-}
-
-static GNode *make_array(Gen *g, GType type, int depth) {
-    GNode *node;
-    GType elem = element(type);
-    switch (below(g, 18)) {
-    default:
-        node = make(g, G_MAP, type);
-        node->kids[0] = make_exp(
-            g, (GType){below(g, 2) ? type.elem : any_scalar(g), 1 + below(g, 2)},
-            depth - 1);
-        g->nesting++;
-        node->var = bind(g, element(node->kids[0]->type));
-        node->kids[1] = make_element(g, elem, depth - 1);
-        g->scope_len--;
-        g->nesting--;
-        return node;
-    case 0:
-        node = make(g, G_MAP2, type);
-        node->kids[0] = make_exp(g, (GType){type.elem, 1}, depth - 1);
-        node->kids[1] = make_exp(g, (GType){any_scalar(g), 1}, depth - 1);
-        g->nesting++;
-        node->var = bind(g, element(node->kids[0]->type));
-        node->var2 = bind(g, element(node->kids[1]->type));
-        node->kids[2] = make_element(g, elem, depth - 1);
-        g->scope_len -= 2;
-        g->nesting--;
-        return node;
-    case 1:
-        if (type.rank != 1) return make_leaf(g, type);
-        node = make(g, G_SCAN, type);
-        node->op = associative_op(g, type.elem);
-        node->kids[0] = make_exp(g, type, depth - 1);
-        return node;
-    case 2: case 3:
-        node = make(g, below(g, 3) ? G_FILTER : G_PARTITION, type);
-        node->kids[0] = make_exp(g, type, depth - 1);
-        g->nesting++;
-        node->var = bind(g, elem);
-        node->kids[1] = make_exp(g, BOOLEAN, depth - 1);
-        g->scope_len--;
-        g->nesting--;
-        return node;
-    case 4:
-        node = make(g, G_REVERSE, type);
-        node->kids[0] = make_exp(g, type, depth - 1);
-        return node;
+    case 0: case 1: case 2: case 3: case 4: return make_reduction(g, type, depth);
     case 5:
-        node = make(g, G_SLICE, type);
-        node->bits = below(g, 64);
-        node->kids[0] = make_exp(g, type, depth - 1);
+        if (!is_bool) return make_kids(g, G_FMA, type, type, depth);
+        node = make_kids(g, G_CMP, type, (GType){gen_any_scalar(g), 0}, depth);
+        node->op = (GOp)(GOP_EQ + gen_below(g, 4));
+        if (node->kids[0]->type.elem == SCALAR_BOOL)
+            node->op = gen_below(g, 2) ? GOP_EQ : GOP_NE;
         return node;
     case 6:
-        node = make(g, G_ROTATE, type);
-        node->kids[0] = make_exp(g, type, depth - 1);
-        node->kids[1] = make_exp(g, INDEX, depth - 2);
-        return node;
+        if (is_bool) return make_kids(g, G_NOT, type, type, depth);
+        return make_kids(g, (GKind[]){G_NEG, G_ABS, G_UNARY}[gen_below(g, 3)], type, type,
+                         depth);
     case 7:
-        if (type.rank != 1) return make_leaf(g, type);
-        node = make(g, G_CONCAT, type);
-        node->kids[0] = make_exp(g, type, depth - 1);
-        node->kids[1] = make_exp(g, type, depth - 1);
+        node = gen_make(g, G_CONV, type);
+        node->kids[0] = gen_exp(g, (GType){gen_any_scalar(g), 0}, depth - 1);
         return node;
     case 8:
-        if (type.rank < 2) return make_leaf(g, type);
-        node = make(g, G_TRANSPOSE, type);
-        node->kids[0] = make_exp(g, type, depth - 1);
+        if (type.elem != SCALAR_I64) return make_binary(g, type, depth);
+        node = gen_make(g, G_LENGTH, type);
+        node->kids[0] = gen_exp(g, (GType){gen_any_scalar(g), 1 + gen_below(g, 2)},
+                                depth - 1);
         return node;
     case 9:
-        if (type.rank != 1) return make_leaf(g, type);
-        node = make(g, G_FLATTEN, type);
-        node->kids[0] = make_exp(g, array_of(type), depth - 1);
-        return node;
-    case 10: case 11:
-        if (type.rank != 1) return make_leaf(g, type);
-        node = make(g, G_UPDATE, type);
-        node->kids[0] = make_exp(g, type, depth - 1);
-        node->kids[1] = make_exp(g, INDEX, depth - 2);
-        node->kids[2] = make_exp(g, elem, depth - 1);
-        return node;
-    case 12: case 13:
-        if (type.rank != 1) return make_leaf(g, type);
-        node = make(g, below(g, 2) ? G_SCATTER : G_HIST, type);
-        node->op = associative_op(g, type.elem);
-        if (node->op == GOP_LAST) node->op = GOP_ADD;  // must commute
-        node->kids[0] = make_exp(g, type, depth - 1);
-        node->kids[1] = make_exp(g, (GType){SCALAR_I64, 1}, depth - 1);
-        node->kids[2] = make_exp(g, type, depth - 1);
-        return node;
-    case 14:
-        node = make(g, G_TABULATE, type);
-        node->bits = below(g, 6);
-        g->nesting++;
-        node->var = bind(g, INDEX);
-        node->kids[0] = make_element(g, elem, depth - 1);
-        g->scope_len--;
-        g->nesting--;
-        return node;
-    case 15:
-        if (type.rank != 1) return make_leaf(g, type);
-        node = make(g, G_ARRAY, type);
-        for (int i = 0; i < 3; i++) node->kids[i] = make_exp(g, elem, depth - 1);
+        node = gen_make(g, G_POLY, type);
+        node->bits = gen_below(g, 5);
+        node->kids[0] = gen_exp(g, type, depth - 1);
+        gen_bind(g, node, 0, type);
+        g->loops++;
+        node->kids[1] = gen_exp(g, type, depth - 2);
+        g->loops--;
+        gen_unbind(g, 1);
         return node;
     }
 }
 
-// What exists at every type.
-static GNode *make_control(Gen *g, GType type, int depth) {
-    GNode *node;
-    GType bound = {below(g, 2) ? type.elem : any_scalar(g), below(g, 3)};
-    switch (below(g, 7)) {
-    default:
-        node = make(g, G_LET, type);
-        node->kids[0] = make_exp(g, bound, depth - 1);
-        node->var = bind(g, bound);
-        bound_kid(g, node, 1, type, depth - 1, 1);
-        return node;
-    case 0:
-        node = make(g, G_IF, type);
-        node->kids[0] = make_exp(g, BOOLEAN, depth - 1);
-        node->kids[1] = make_exp(g, type, depth - 1);
-        node->kids[2] = make_exp(g, type, depth - 1);
-        return node;
-    case 1:
-        node = make(g, G_LOOP, type);
-        node->bits = below(g, 4);
-        node->kids[0] = make_exp(g, type, depth - 1);
-        node->var = bind(g, type);
-        node->var2 = bind(g, INDEX);
-        bound_kid(g, node, 1, type, depth - 2, 2);
-        return node;
-    case 2:
-        node = make(g, G_WHILE, type);
-        node->bits = below(g, 4);
-        node->kids[0] = make_exp(g, type, depth - 1);
-        node->var = bind(g, type);
-        node->kids[1] = make_exp(g, BOOLEAN, depth - 2);
-        bound_kid(g, node, 2, type, depth - 2, 1);
-        return node;
-    case 3:
-        node = make(g, G_FORIN, type);
-        node->kids[0] = make_exp(g, type, depth - 1);
-        node->kids[1] = make_exp(g, (GType){any_scalar(g), 1}, depth - 2);
-        node->var = bind(g, type);
-        node->var2 = bind(g, element(node->kids[1]->type));
-        bound_kid(g, node, 2, type, depth - 2, 2);
-        return node;
-    case 4:
-        node = make(g, G_PAIR, type);  // let (x, y) = (a, b) in c
-        node->kids[0] = make_exp(g, bound, depth - 1);
-        node->kids[1] = make_exp(g, type, depth - 1);
-        node->var = bind(g, bound);
-        node->var2 = bind(g, type);
-        bound_kid(g, node, 2, type, depth - 1, 2);
-        return node;
-    case 5:
-        node = make(g, G_CALL, type);  // let f x = body in f arg
-        node->var = bind(g, bound);
-        bound_kid(g, node, 1, type, depth - 1, 1);
-        node->kids[0] = make_exp(g, bound, depth - 1);
-        return node;
-    }
-}
+// ---- the frame ----------------------------------------------------------------------
 
-static GNode *make_exp(Gen *g, GType type, int depth) {
+GNode *gen_exp(Gen *g, GType type, int depth) {
     bool crowded = g->scope_len + 8 > sizeof g->scope / sizeof *g->scope;
-    if (depth <= 0 || g->budget == 0 || crowded) return make_leaf(g, type);
+    if (depth <= 0 || g->budget == 0 || crowded) return gen_leaf(g, type);
     g->budget--;
-    if (below(g, 5) == 0) return make_control(g, type, depth);
-    return type.rank == 0 ? make_scalar(g, type, depth) : make_array(g, type, depth);
+    bool nests = g->deep && g->nesting < GEN_NESTING;
+    if (gen_below(g, nests ? 6 : 4) == 0) return gen_control(g, type, depth);
+    return type.rank == 0 ? make_scalar(g, type, depth) : gen_array(g, type, depth);
 }
 
 GProgram *gen_program(Arena *arena, uint64_t seed, GCoverage *coverage) {
     Gen g = {.arena = arena, .state = seed * 0x9e3779b97f4a7c15u + 1, .next_var = 1,
-             .budget = 60, .coverage = coverage};
+             .coverage = coverage};
     for (int i = 0; i < 8; i++) draw(&g);
-    g.no_floats = below(&g, 2) == 0;
+    g.no_floats = gen_below(&g, 2) == 0;
+    g.wild = gen_below(&g, 3) == 0;
+    g.risky = gen_below(&g, 5) == 0;
+    g.deep = gen_below(&g, 3) == 0;
+    if (gen_below(&g, 32) == 0) g.large = 1 + gen_below(&g, 2);
+    g.budget = 10 + gen_below(&g, g.deep ? 120 : 70);
     GProgram *program = arena_new(arena, GProgram);
     program->seed = seed;
+    program->wild = g.wild;
     for (uint32_t i = 0; i < GEN_INPUTS; i++) {
-        GType type = {any_scalar(&g), i % 3};
+        GType type = {gen_any_scalar(&g), i % 3};
         program->inputs[i] = (GVar){g.next_var, type};
-        bind(&g, type);
+        g.scope[g.scope_len++] = (GVar){g.next_var++, type};
     }
-    GType result = {any_scalar(&g), below(&g, 4)};
-    program->body = make_exp(&g, result, 3 + (int)below(&g, 4));
+    GType result = {gen_any_scalar(&g), gen_below(&g, 4)};
+    if (g.large != 0 && result.rank > 1) result.rank = 1;
+    program->body = gen_exp(&g, result, (g.deep ? 5 : 3) + (int)gen_below(&g, 5));
     return program;
 }
 
 uint32_t gen_size(const GNode *node) {
     uint32_t size = 1;
-    for (int i = 0; i < gen_kids[node->kind]; i++) size += gen_size(node->kids[i]);
+    for (int i = 0; i < gen_info[node->kind].kids; i++) size += gen_size(node->kids[i]);
     return size;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Random well-typed programs: a small expression language of its own that is printed
-// as Weft and, independently of Weft, evaluated. Used by tests/random.
+// Random well-typed programs: a small expression language of its own (nodes.def) that
+// is printed as Weft and, independently of Weft, evaluated. Used by tests/random.
 #ifndef WEFT_TESTS_RANDOM_GEN_H
 #define WEFT_TESTS_RANDOM_GEN_H
 
@@ -13,41 +13,36 @@ typedef struct GType {
     uint32_t rank;  // 0 to 3
 } GType;
 
-// NODE(NAME, kids): what each node means is said in eval.c and print.c.
-#define GEN_NODES(NODE)                                                            \
-    NODE(LIT, 0) NODE(VAR, 0) NODE(BIN, 2) NODE(CMP, 2) NODE(AND, 2) NODE(OR, 2)   \
-    NODE(NOT, 1) NODE(NEG, 1) NODE(ABS, 1) NODE(CONV, 1) NODE(IF, 3) NODE(LET, 2)  \
-    NODE(AT, 3) NODE(REDUCE, 1) NODE(LENGTH, 1) NODE(LOOP, 2) NODE(WHILE, 3)       \
-    NODE(FORIN, 3) NODE(MATCH, 4) NODE(IOTA, 0) NODE(ARRAY, 3) NODE(REPLICATE, 1)  \
-    NODE(MAP, 2) NODE(MAP2, 3) NODE(SCAN, 1) NODE(FILTER, 2) NODE(REVERSE, 1)      \
-    NODE(SLICE, 1) NODE(ROTATE, 2) NODE(CONCAT, 2) NODE(TRANSPOSE, 1)              \
-    NODE(FLATTEN, 1) NODE(UPDATE, 3) NODE(SCATTER, 3) NODE(HIST, 3)                \
-    NODE(TABULATE, 1) NODE(RESIZE, 2) NODE(PAIR, 3) NODE(CALL, 2) NODE(PARTITION, 2)
+enum { GEN_KIDS = 6, GEN_BINDERS = 3, GEN_INPUTS = 4, GEN_NESTING = 4 };
 
 typedef enum GKind {
-#define NODE(name, kids) G_##name,
-    GEN_NODES(NODE)
+#define NODE(name, kids, strict, inner, text) G_##name,
+#include "nodes.def"
 #undef NODE
     G_COUNT
 } GKind;
 
-extern const char *const gen_names[G_COUNT];
-extern const uint8_t gen_kids[G_COUNT];
+typedef struct GKindInfo {
+    const char *name;
+    uint8_t kids, strict, inner;
+    const char *text;
+} GKindInfo;
 
-// BIN, REDUCE, SCAN, HIST: the operator. CMP: the comparison.
+extern const GKindInfo gen_info[G_COUNT];
+
 typedef enum GOp {
     GOP_ADD, GOP_SUB, GOP_MUL, GOP_AND, GOP_OR, GOP_XOR, GOP_MIN, GOP_MAX, GOP_DIV,
-    GOP_MOD, GOP_QUOT, GOP_REM, GOP_SHL, GOP_SHR, GOP_LAST /* the last that is not 0 */,
-    GOP_EQ, GOP_LT, GOP_LE, GOP_NE, GOP_COUNT
+    GOP_MOD, GOP_QUOT, GOP_REM, GOP_SHL, GOP_SHR, GOP_LSHR, GOP_POW,
+    GOP_LAST /* the last that is not 0 */, GOP_EQ, GOP_LT, GOP_LE, GOP_NE, GOP_COUNT
 } GOp;
 
 typedef struct GNode {
     GKind kind;
     GType type;
     GOp op;
-    uint64_t bits;       // LIT: the value. IOTA, REPLICATE, LOOP...: a small count
-    uint32_t var, var2;  // VAR: which. Binders: what they bind
-    struct GNode *kids[4];
+    uint64_t bits;  // LIT: the value. Others: a small count, or which variant
+    uint32_t var[GEN_BINDERS];  // VAR: which. Binders: what they bind
+    struct GNode *kids[GEN_KIDS];
 } GNode;
 
 typedef struct GVar {
@@ -55,12 +50,11 @@ typedef struct GVar {
     GType type;
 } GVar;
 
-enum { GEN_INPUTS = 4, GEN_NESTING = 4 };
-
 typedef struct GProgram {
     GVar inputs[GEN_INPUTS];
     GNode *body;
     uint64_t seed;
+    bool wild;  // inputs hold any floats, not small whole ones
 } GProgram;
 
 // How often each node was made at each rank and depth of parallel nesting.
@@ -71,6 +65,8 @@ typedef struct GCoverage {
 GProgram *gen_program(Arena *arena, uint64_t seed, GCoverage *coverage);
 void gen_print(const GProgram *program, StrBuf *out);
 uint32_t gen_size(const GNode *node);
+// Whether every variable is bound where it is used.
+bool gen_is_scoped(const GProgram *program);
 
 // Values of the generator's own evaluator: row-major.
 typedef struct GValue {
@@ -79,11 +75,16 @@ typedef struct GValue {
     uint64_t *data;  // one element for a scalar
 } GValue;
 
+// What the generator's own evaluation says.
+typedef enum GAnswer {
+    GEN_VALUE,  // this value
+    GEN_ERROR,  // the program must stop with an error
+    GEN_MAYBE,  // it may stop with an error, for what it need not compute
+    GEN_SILENT  // nothing: rounding, shapes of nothing looked at, or too long
+} GAnswer;
+
 GValue gen_input(Arena *arena, const GProgram *program, uint32_t which);
-// Evaluates the program. Returns false when it must stop with an error. *exact_out is
-// cleared when floats were computed with: then only passes can be compared.
-bool gen_eval(Arena *arena, const GProgram *program, GValue *result_out,
-              bool *exact_out);
+GAnswer gen_eval(Arena *arena, const GProgram *program, GValue *result_out);
 
 // Calls `fails` on ever smaller programs and returns the smallest that still fails.
 GProgram *gen_shrink(Arena *arena, GProgram *program,

@@ -320,7 +320,7 @@ static void *call_often(void *data) {
     WeftContext *own = NULL;
     size_t good = 0;
     if (called == NULL) {
-        own = open_context(0);
+        if (weft_context_new(NULL, &own) != WEFT_STATUS_OK) return NULL;
         if (weft_program_from_source(own, "dot.weft", dot, sizeof dot - 1, &called) !=
             WEFT_STATUS_OK)
             return NULL;
