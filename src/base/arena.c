@@ -41,6 +41,7 @@ static void add_chunk(Arena *arena, size_t need) {
 }
 
 void *arena_alloc(Arena *arena, size_t size) {
+    mem_count(arena->mem);
     if (size > SIZE_MAX - ARENA_ALIGN) mem_fail(arena->mem);
     size = (size + ARENA_ALIGN - 1) & ~(size_t)(ARENA_ALIGN - 1);
     if ((size_t)(arena->end - arena->next) < size) add_chunk(arena, size);
@@ -52,7 +53,7 @@ void *arena_alloc(Arena *arena, size_t size) {
 void *arena_zeroed(Arena *arena, size_t count, size_t size) {
     if (size != 0 && count > SIZE_MAX / size) mem_fail(arena->mem);
     void *block = arena_alloc(arena, count * size);
-    memset(block, 0, count * size);
+    if (count != 0) memset(block, 0, count * size);
     return block;
 }
 

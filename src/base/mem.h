@@ -17,7 +17,7 @@ typedef struct Mem {
     size_t used;       // bytes held now
     size_t peak;       // the most bytes ever held
     size_t limit;      // ceiling in bytes; 0 means none
-    uint64_t calls;    // allocations asked for so far
+    uint64_t calls;    // allocations asked for so far, those inside arenas included
     uint64_t fail_at;  // fail the call with this number; 0 means never
     jmp_buf *recover;  // where out of memory unwinds to; NULL: mem_try_* only
 } Mem;
@@ -34,7 +34,14 @@ void *mem_alloc(Mem *mem, size_t size);
 void *mem_resize(Mem *mem, void *block, size_t old_size, size_t new_size);
 // Gives a block back; NULL is ignored.
 void mem_free(Mem *mem, void *block, size_t size);
+// Counts an allocation that needs no new memory (inside an arena), so that tests can
+// make that one fail too: then it unwinds.
+static inline void mem_count(Mem *mem);
 // Unwinds to mem->recover as an allocation failure does.
 _Noreturn void mem_fail(Mem *mem);
+
+static inline void mem_count(Mem *mem) {
+    if (++mem->calls == mem->fail_at) mem_fail(mem);
+}
 
 #endif

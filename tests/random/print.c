@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A random program as Weft. Everything is parenthesised, so that only the shape of the
-// tree matters; precedence has tests of its own.
+// tree matters; precedence has tests of its own. Most nodes are printed by their text in
+// nodes.def; those with variants are here.
 #include "gen.h"
 
 static const char *elem_name(GType t) {
@@ -30,179 +31,230 @@ static void put_literal(StrBuf *out, ScalarType t, uint64_t bits) {
     }
 }
 
-// The operator as a function of two arguments and its neutral element.
-static void put_operator(StrBuf *out, GOp op, GType t) {
+// ---- operators ----------------------------------------------------------------------
+
+static void put_neutral(StrBuf *out, GOp op, GType t) {
     const char *name = elem_name(t);
     uint64_t ones = ~0ull >> (64 - 8u * scalar_info[t.elem].bytes);
     uint64_t one = t.elem == SCALAR_F16   ? 0x3c00
                    : t.elem == SCALAR_F32 ? 0x3f800000
                    : t.elem == SCALAR_F64 ? 0x3ff0000000000000
                                           : 1;
+    switch ((int)op) {
+    case GOP_MUL: put_literal(out, t.elem, one); return;
+    case GOP_AND: put_literal(out, t.elem, t.elem == SCALAR_BOOL ? 1 : ones); return;
+    case GOP_MIN: strbuf_printf(out, "%s.highest", name); return;
+    case GOP_MAX: strbuf_printf(out, "%s.lowest", name); return;
+    default: put_literal(out, t.elem, 0); return;
+    }
+}
+
+static void put_function(StrBuf *out, GOp op, GType t) {
+    const char *name = elem_name(t);
     bool is_bool = t.elem == SCALAR_BOOL;
-    switch (op) {
-    case GOP_ADD: strbuf_cstr(out, "(+) "), put_literal(out, t.elem, 0); return;
-    case GOP_MUL: strbuf_cstr(out, "(*) "), put_literal(out, t.elem, one); return;
-    case GOP_AND:
-        strbuf_cstr(out, is_bool ? "(&&) " : "(&) ");
-        put_literal(out, t.elem, is_bool ? 1 : ones);
+    switch ((int)op) {
+    case GOP_ADD: strbuf_cstr(out, "(+)"); return;
+    case GOP_MUL: strbuf_cstr(out, "(*)"); return;
+    case GOP_AND: strbuf_cstr(out, is_bool ? "(&&)" : "(&)"); return;
+    case GOP_OR: strbuf_cstr(out, is_bool ? "(||)" : "(|)"); return;
+    case GOP_XOR: strbuf_cstr(out, is_bool ? "(!=)" : "(^)"); return;
+    case GOP_MIN: strbuf_printf(out, "%s.min", name); return;
+    case GOP_MAX: strbuf_printf(out, "%s.max", name); return;
+    default:
+        strbuf_printf(out, "(\\(a: %s) b -> if b == 0 then a else b)", name);
         return;
-    case GOP_OR:
-        strbuf_cstr(out, is_bool ? "(||) " : "(|) ");
-        put_literal(out, t.elem, 0);
-        return;
-    case GOP_XOR:
-        strbuf_cstr(out, is_bool ? "(!=) " : "(^) ");
-        put_literal(out, t.elem, 0);
-        return;
-    case GOP_MIN: strbuf_printf(out, "%s.min %s.highest", name, name); return;
-    case GOP_MAX: strbuf_printf(out, "%s.max %s.lowest", name, name); return;
-    case GOP_LAST:
-        strbuf_cstr(out, "(\\a b -> if b == 0 then a else b) ");
-        put_literal(out, t.elem, 0);
-        return;
-    default: return;
     }
 }
 
 static const char *const infix[GOP_COUNT] = {
-    [GOP_ADD] = "+", [GOP_SUB] = "-", [GOP_MUL] = "*",   [GOP_AND] = "&", [GOP_OR] = "|",
-    [GOP_XOR] = "^", [GOP_DIV] = "/", [GOP_MOD] = "%",   [GOP_QUOT] = "//",
-    [GOP_REM] = "%%", [GOP_SHL] = "<<", [GOP_SHR] = ">>", [GOP_EQ] = "==", [GOP_LT] = "<",
-    [GOP_LE] = "<=", [GOP_NE] = "!="};
+    [GOP_ADD] = "+",  [GOP_SUB] = "-",  [GOP_MUL] = "*",   [GOP_AND] = "&", [GOP_OR] = "|",
+    [GOP_XOR] = "^",  [GOP_DIV] = "/",  [GOP_MOD] = "%",   [GOP_QUOT] = "//",
+    [GOP_REM] = "%%", [GOP_SHL] = "<<", [GOP_SHR] = ">>",  [GOP_LSHR] = ">>>",
+    [GOP_POW] = "**", [GOP_EQ] = "==",  [GOP_LT] = "<",    [GOP_LE] = "<=", [GOP_NE] = "!="};
 
-// Appends the template, in which $0..$3 are the kids, $v and $w the bound variables, $n
-// the small number, $t the element type, $V and $W the types of $v and $w.
-static void put(StrBuf *out, const GNode *node, const char *template);
+// ---- nodes --------------------------------------------------------------------------
 
-static void put_node(StrBuf *out, const GNode *node) {
-    GType t = node->type;
-    switch (node->kind) {
-    case G_LIT: put_literal(out, t.elem, node->bits); return;
-    case G_VAR: strbuf_printf(out, "v%u", node->var); return;
-    case G_BIN:
-        if (node->op == GOP_MIN || node->op == GOP_MAX) {
-            put(out, node, node->op == GOP_MIN ? "($t.min $0 $1)" : "($t.max $0 $1)");
-        } else if (node->op >= GOP_DIV && node->op <= GOP_REM && node->bits != 0 &&
-                   !scalar_is_float(t.elem)) {
-            put(out, node, "(let d = $1 in $0 $o (if d == 0 then 1 else d))");
-        } else {
-            put(out, node, "($0 $o $1)");
-        }
-        return;
-    case G_CMP: put(out, node, "($0 $o $1)"); return;
-    case G_AND: put(out, node, "($0 && $1)"); return;
-    case G_OR: put(out, node, "($0 || $1)"); return;
-    case G_NOT: put(out, node, "(!$0)"); return;
-    case G_NEG: put(out, node, "($t.neg $0)"); return;
-    case G_ABS: put(out, node, "($t.abs $0)"); return;
-    case G_CONV:
-        strbuf_printf(out, "(%s.%s ", elem_name(t), elem_name(node->kids[0]->type));
-        put(out, node, "$0)");
-        return;
-    case G_IF: put(out, node, "(if $0 then $1 else $2)"); return;
-    case G_LET: put(out, node, "(let $v = $0 in $1)"); return;
-    case G_AT:
-        put(out, node, "(let a = $0 in if length a == 0 then $2 else a[$1 % length a])");
-        return;
-    case G_REDUCE: put(out, node, "(reduce $p $0)"); return;
-    case G_LENGTH: put(out, node, "(length $0)"); return;
-    case G_LOOP: put(out, node, "(loop ($v: $T) = $0 for $w < $ni64 do $1)"); return;
-    case G_WHILE:
-        put(out, node, "(loop ($v: $T, k) = ($0, 0i32) while k < $ni32 && $1 "
-                       "do ($2, k + 1)).0");
-        return;
-    case G_FORIN: put(out, node, "(loop ($v: $T) = $0 for $w in $1 do $2)"); return;
-    case G_MATCH:
-        put(out, node, "(match $0 case 0i32 -> $1 case -1i32 -> $2 case _ -> $3)");
-        return;
-    case G_IOTA: put(out, node, "(map (\\i -> $t.i64 i) (iota $n))"); return;
-    case G_ARRAY: put(out, node, "[$0, $1, $2]"); return;
-    case G_REPLICATE: put(out, node, "(replicate $n $0)"); return;
-    case G_MAP: put(out, node, "(map (\\$v -> $1) $0)"); return;
+static void put(StrBuf *out, const GNode *node, const char *text);
+
+static const char *binary_text(const GNode *node) {
+    bool divides = node->op >= GOP_DIV && node->op <= GOP_REM;
+    bool guarded = node->bits != 0 && !scalar_is_float(node->type.elem);
+    if (node->op == GOP_MIN) return "($t.min $0 $1)";
+    if (node->op == GOP_MAX) return "($t.max $0 $1)";
+    if (divides && guarded) return "(let d = $1 in $0 $o (if d == 0 then 1 else d))";
+    if (node->op == GOP_POW && guarded) return "($0 ** ($1 & 7))";
+    return "($0 $o $1)";
+}
+
+static const char *unary_text(const GNode *node) {
+    static const char *const of_ints[] = {"($t.sgn $0)", "(!$0)", "($t.i32 ($t.popc $0))",
+                                          "($t.i32 ($t.clz $0))", "($t.i32 ($t.ctz $0))"};
+    static const char *const of_floats[] = {"($t.floor $0)", "($t.ceil $0)",
+                                            "($t.trunc $0)", "($t.round $0)",
+                                            "($t.sqrt $0)"};
+    return (scalar_is_float(node->type.elem) ? of_floats : of_ints)[node->bits % 5];
+}
+
+static const char *const fma_texts[] = {
+    "($0 * $1 + $2)", "($2 + $0 * $1)", "($0 * $1 - $2)", "($2 - $0 * $1)",
+    "($t.neg ($0 * $1) + $2)", "(let p = $0 * $1 in p + $2)",
+    "(let x = $1 let p = $0 * x let q = x * $2 in p + q)",
+    "(let p = $0 * $1 in (p + $2) - p)"};
+
+static const char *const poly_texts[] = {
+    "(twice (\\$v -> $1) $0)", "($0 |> (\\$v -> $1) |> (\\$v -> $1))",
+    "(iterate 3 (\\$v -> $1) $0)", "(((\\$v -> $1) >-> (\\$v -> $1)) $0)",
+    "(foldl (\\$v _ -> $1) $0 (iota 2))"};
+
+static const char *const range_texts[] = {
+    "(let s = $0 % 100 in map $t.i64 (s..s + 2..<s + $n))",
+    "(let s = $0 % 100 in map $t.i64 (s..s - 3..>s - $n))",
+    "(let s = $0 % 100 in map $t.i64 (s..<s + $n))",
+    "(let s = $0 % 100 in map $t.i64 (s...s + $n))"};
+
+static const char *const slice_texts[] = {
+    "(let a = $0 in a[i64.min (length a) $n:])", "(let a = $0 in a[:i64.min (length a) $n])",
+    "(let a = $0 in a[::-1])", "(let a = $0 in a[::2])"};
+
+static const char *const slice2_texts[] = {
+    "(let a = $0 in a[::2, :])", "(let a = $0 in a[:, ::-1])", "(let a = $0 in a[::-1, ::2])",
+    "(let a = $0 in a[:i64.min 1 (length a), 0:])"};
+
+static const char *const stride_texts[] = {
+    "a[i64.min i j:i64.max i j]", "a[i64.min i j:i64.max i j:2]",
+    "a[i64.min i j:i64.max i j:3]",
+    "if i == j then a[0:0] else a[i64.max i j - 1:i64.min i j - 1:-1]",
+    "if i == j then a[0:0] else a[i64.max i j - 1:i64.min i j - 1:-2]"};
+
+static const char *const uprows_texts[] = {
+    "(let a = $0 let n = length a in if n == 0 then a else a with [$1 % n] = a[$2 % n])",
+    "(let a = $0 let n = length a let h = $1 % (n + 1) in a with [0:h] = a[n - h:])",
+    "(let a = $0 in a with [::2] = reverse a[::2])",
+    "(let a = $0 let n = length a in if n == 0 then a else let m = length a[0] in "
+    "if m == 0 then a else let i = $1 in a with [:, $2 % m] = map (\\r -> r[i % m]) a)"};
+
+static const char *text_of(const GNode *node) {
+    uint64_t bits = node->bits;
+    switch ((int)node->kind) {
+    case G_BIN: return binary_text(node);
+    case G_UNARY: return unary_text(node);
+    case G_FMA: return fma_texts[bits & 7];
+    case G_POLY: return poly_texts[bits % 5];
+    case G_REDUCE:
+        return bits == 1   ? "(reduce_comm $p $0)"
+               : bits == 2 ? "($m.run $0)"
+                           : "(reduce $p $0)";
+    case G_ANY: return bits ? "(all (\\$v -> $1) $0)" : "(any (\\$v -> $1) $0)";
+    case G_IOTA: return "(map (\\i -> $t.i64 (i % 11)) (iota $n))";
+    case G_RANGE: return range_texts[bits & 3];
     case G_MAP2:
-        put(out, node, "(let a = $0 let b = $1 let n = i64.min (length a) (length b) "
-                       "in map2 (\\$v $w -> $2) (take n a) (take n b))");
-        return;
-    case G_SCAN: put(out, node, "(scan $p $0)"); return;
-    case G_FILTER: put(out, node, "(filter (\\$v -> $1) $0)"); return;
-    case G_PARTITION:
-        put(out, node, "(let (a, b) = partition (\\$v -> $1) $0 in b ++ a)");
-        return;
-    case G_REVERSE: put(out, node, "(reverse $0)"); return;
-    case G_SLICE: {
-        // bits: 2 for the form, then a start
-        static const char *const forms[] = {"a[i64.min (length a) $s:]",
-                                            "a[:i64.min (length a) $s]", "a[::-1]",
-                                            "a[::2]"};
-        strbuf_cstr(out, "(let a = ");
-        put_node(out, node->kids[0]);
-        strbuf_cstr(out, " in ");
-        for (const char *c = forms[node->bits & 3]; *c != '\0'; c++) {
-            if (c[0] == '$') strbuf_printf(out, "%u", (unsigned)(node->bits >> 2)), c++;
-            else strbuf_char(out, *c);
-        }
-        strbuf_char(out, ')');
-        return;
-    }
-    case G_ROTATE: put(out, node, "(rotate $1 $0)"); return;
-    case G_CONCAT: put(out, node, "($0 ++ $1)"); return;
-    case G_TRANSPOSE: put(out, node, "(transpose $0)"); return;
-    case G_FLATTEN: put(out, node, "(flatten $0)"); return;
-    case G_UPDATE:
-        put(out, node, "(let a = $0 in if length a == 0 then a "
-                       "else a with [$1 % length a] = $2)");
-        return;
-    case G_SCATTER: case G_HIST:
-        put(out, node, "(let d = $0 let i = $1 let x = $2 "
-                       "let n = i64.min (length i) (length x) in ");
-        put(out, node, node->kind == G_SCATTER
-                           ? "scatter (copy d) (take n i) (take n x))"
-                           : "reduce_by_index (copy d) $p (take n i) (take n x))");
-        return;
-    case G_TABULATE: put(out, node, "(tabulate $n (\\$v -> $0))"); return;
-    case G_RESIZE:
-        put(out, node, "(let a = $0 let d = $1 in tabulate $n "
-                       "(\\i -> if length a == 0 then d else a[i % length a]))");
-        return;
-    case G_PAIR: put(out, node, "(let ($v, $w) = ($0, $1) in $2)"); return;
-    case G_CALL:
-        strbuf_printf(out, "(let f%u (v%u: ", node->var, node->var);
-        put_type(out, node->kids[0]->type);
-        put(out, node, ") = $1 in f");
-        strbuf_printf(out, "%u ", node->var);
-        put(out, node, "$0)");
-        return;
-    case G_COUNT: return;
+        return bits ? "(let a = $0 let b = $1 let n = i64.min (length a) (length b) "
+                      "in map2 (\\$v $w -> $2) (take n a) (take n b))"
+                    : "(let a = $0 let b = $1 let n = i64.min (length a) (length b) "
+                      "in map (\\($v, $w) -> $2) (zip (take n a) (take n b)))";
+    case G_SCAN: return bits == 0 ? "(exscan $p $0)" : "(scan $p $0)";
+    case G_SLICE: return slice_texts[bits & 3];
+    case G_SLICE2: return slice2_texts[bits & 3];
+    case G_UPROWS: return uprows_texts[bits & 3];
+    default: return gen_info[node->kind].text;
     }
 }
 
-static void put(StrBuf *out, const GNode *node, const char *template) {
-    for (const char *c = template; *c != '\0'; c++) {
+static void put_kid(StrBuf *out, const GNode *node) {
+    if (node->kind == G_LIT) put_literal(out, node->type.elem, node->bits);
+    else put(out, node, text_of(node));
+}
+
+// SLICE and RANGE keep the variant in the two lowest bits.
+static unsigned small_number(const GNode *node) {
+    if (node->kind == G_SLICE) return (unsigned)(node->bits >> 2);
+    if (node->kind == G_RANGE) return (unsigned)(node->bits >> 2) + 1;
+    return (unsigned)node->bits;
+}
+
+static void put(StrBuf *out, const GNode *node, const char *text) {
+    for (const char *c = text; *c != '\0'; c++) {
         if (*c != '$') {
             strbuf_char(out, *c);
             continue;
         }
         switch (*++c) {
-        case 'v': strbuf_printf(out, "v%u", node->var); break;
-        case 'w': strbuf_printf(out, "v%u", node->var2); break;
-        case 'n': strbuf_printf(out, "%u", (unsigned)node->bits); break;
+        case 'v': strbuf_printf(out, "v%u", node->var[0]); break;
+        case 'w': strbuf_printf(out, "v%u", node->var[1]); break;
+        case 'u': strbuf_printf(out, "v%u", node->var[2]); break;
+        case 'n': strbuf_printf(out, "%u", small_number(node)); break;
         case 't': strbuf_cstr(out, elem_name(node->type)); break;
         case 'T': put_type(out, node->type); break;
         case 'o': strbuf_cstr(out, infix[node->op]); break;
-        case 'p': put_operator(out, node->op, node->type); break;
-        default: put_node(out, node->kids[*c - '0']); break;
+        case 'p':
+            put_function(out, node->op, node->type);
+            strbuf_char(out, ' ');
+            put_neutral(out, node->op, node->type);
+            break;
+        case 'q': put_function(out, node->op, node->type); break;
+        case 'z': put_neutral(out, node->op, node->type); break;
+        case 'm': strbuf_printf(out, "fold_%d_%s", node->op, elem_name(node->type)); break;
+        case 's': put(out, node, stride_texts[node->bits % 5]); break;
+        case ':': put_type(out, node->kids[*++c - '0']->type); break;
+        case '.': strbuf_cstr(out, elem_name(node->kids[*++c - '0']->type)); break;
+        case '=': {
+            GType array = node->kids[*++c - '0']->type;
+            put_type(out, (GType){array.elem, array.rank - 1});
+            break;
+        }
+        default: put_kid(out, node->kids[*c - '0']); break;
+        }
+    }
+}
+
+// ---- programs -----------------------------------------------------------------------
+
+typedef struct Used {
+    bool twice, modules;
+    bool fold[GOP_COUNT][SCALAR_COUNT];
+} Used;
+
+static void find_used(const GNode *node, Used *used) {
+    if (node->kind == G_POLY) used->twice = true;
+    if (node->kind == G_REDUCE && node->bits == 2)
+        used->modules = used->fold[node->op][node->type.elem] = true;
+    for (int i = 0; i < gen_info[node->kind].kids; i++) find_used(node->kids[i], used);
+}
+
+static void put_modules(StrBuf *out, const Used *used) {
+    if (used->twice)
+        strbuf_cstr(out, "def twice 't (f: t -> t) (x: t): t = f (f x)\n");
+    if (!used->modules) return;
+    strbuf_cstr(out, "module type operator = {type t val op: t -> t -> t val ne: t}\n"
+                     "module fold (m: operator) = "
+                     "{def run [n] (a: [n]m.t): m.t = reduce m.op m.ne a}\n");
+    for (int op = 0; op < GOP_COUNT; op++) {
+        for (int t = 0; t < SCALAR_COUNT; t++) {
+            if (!used->fold[op][t]) continue;
+            GType type = {(ScalarType)t, 0};
+            const char *name = scalar_info[t].name;
+            strbuf_printf(out, "module fold_%d_%s = fold {type t = %s def op: %s -> %s -> %s = ",
+                          op, name, name, name, name, name);
+            put_function(out, (GOp)op, type);
+            strbuf_printf(out, " def ne: %s = ", name);
+            put_neutral(out, (GOp)op, type);
+            strbuf_cstr(out, "}\n");
         }
     }
 }
 
 void gen_print(const GProgram *program, StrBuf *out) {
-    strbuf_printf(out, "-- seed %llu\ndef main", (unsigned long long)program->seed);
+    Used used = {0};
+    find_used(program->body, &used);
+    strbuf_printf(out, "-- seed %llu\n", (unsigned long long)program->seed);
+    put_modules(out, &used);
+    strbuf_cstr(out, "def main");
     for (uint32_t i = 0; i < GEN_INPUTS; i++) {
         strbuf_printf(out, " (v%u: ", program->inputs[i].id);
         put_type(out, program->inputs[i].type);
         strbuf_char(out, ')');
     }
     strbuf_cstr(out, " =\n  ");
-    put_node(out, program->body);
+    put_kid(out, program->body);
     strbuf_char(out, '\n');
 }
