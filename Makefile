@@ -4,7 +4,8 @@ JOBS ?= $(shell nproc)
 .PHONY: all help demo test test-full fuzz bench format check-deps clean \
         setup setup-test gcc clang gcc-asan clang-asan fuzzers
 
-all: gcc ## build the command at build/weft
+all: setup ## build the command at build/weft
+	@tools/build gcc $(JOBS) weft
 
 help: ## list the targets
 	@sed -n 's/^\([a-z][a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST)
@@ -14,14 +15,12 @@ setup:
 setup-test:
 	@tools/setup test
 
-gcc: setup
-	@tools/build gcc $(JOBS)
-clang gcc-asan clang-asan: setup-test
+gcc clang gcc-asan clang-asan: setup-test
 	@tools/build $@ $(JOBS)
 fuzzers: setup-test
 	@tools/build fuzz $(JOBS)
 
-demo: gcc ## run three programs on real numbers
+demo: all ## run three programs on real numbers
 	@tools/demo
 
 test: setup-test gcc clang gcc-asan ## every test with gcc; a part with clang and sanitizers
@@ -33,7 +32,7 @@ test-full: setup-test gcc clang gcc-asan clang-asan ## the whole matrix
 fuzz: fuzzers gcc ## fuzz for FUZZ_SECONDS (60) each
 	@tests/run fuzz
 
-bench: gcc ## time checking and start-up
+bench: all ## time checking and start-up
 	@bench/run
 
 format: ## lay out the sources with clang-format

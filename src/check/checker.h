@@ -592,6 +592,7 @@ void unique_check(Checker *ck, Binding *global);
 // -------------------------------------------------------------------------
 
 void declare(Checker *ck, Scope *scope, const Decl *decl, bool is_hidden);
+const LibFile *lib_find(Str path);
 File *file_load(Checker *ck, Str path, Span span, bool is_lib);
 Module *module_eval(Checker *ck, const ModExp *exp, Env env);
 Module *module_apply(Checker *ck, Module *fun, Module *arg, Span span, Span arg_span);

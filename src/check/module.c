@@ -383,7 +383,7 @@ Module *module_apply(Checker *ck, Module *fun, Module *arg, Span span, Span arg_
 // ---- files
 // ----------------------------------------------------------------------------------------
 
-static const LibFile *find_lib(Str path) {
+const LibFile *lib_find(Str path) {
     for (size_t i = 0; i < lib_file_count; i++)
         if (str_eq(path, str_of(lib_files[i].path))) return &lib_files[i];
     return NULL;
@@ -459,7 +459,7 @@ static void read_file(Checker *ck, File *file) {
 }
 
 File *file_load(Checker *ck, Str path, Span span, bool is_lib) {
-    const LibFile *lib = find_lib(path);
+    const LibFile *lib = lib_find(path);
     if (lib == NULL && is_lib) {
         check_error(ck, CHECK_NO_FILE, span, str_terminated(ck->arena, path));
         return NULL;

@@ -3,6 +3,8 @@
 // Scopes and names. Module level: entries that are elaborated when first looked at,
 // each seeing only what was declared before it. Inside a definition: a stack of locals.
 // Finding the near miss for "did you mean" is here too.
+#include <string.h>
+
 #include "check/checker.h"
 
 static uint64_t key_of(Space space, Sym name) {
@@ -68,6 +70,39 @@ static Module *open_module(Checker *ck, Open *open) {
     return module;
 }
 
+static bool text_has(const LibFile *lib, Str what, bool whole) {
+    const char *at = lib->text, *end = at + lib->size;
+    while (at < end && (at = memchr(at, what.ptr[0], (size_t)(end - at))) != NULL) {
+        size_t left = (size_t)(end - at);
+        if (left < what.len) return false;
+        if (memcmp(at, what.ptr, what.len) == 0) {
+            char next = left == what.len ? '\0' : at[what.len];
+            bool goes_on = (next >= 'a' && next <= 'z') ||
+                           (next >= 'A' && next <= 'Z') ||
+                           (next >= '0' && next <= '9') || next == '_' || next == '\'';
+            if (!whole || !goes_on) return true;
+        }
+        at++;
+    }
+    return false;
+}
+
+// A library file is not read to find that it does not define a name: its text tells.
+static bool may_define(Checker *ck, const Open *open, Space space, Sym name) {
+    if (open->module != NULL || open->exp->kind != MOD_IMPORT) return true;
+    const LibFile *lib = lib_find(open->exp->as.import);
+    if (lib == NULL || text_has(lib, STR("open "), false)) return true;
+    static const char *const words[] = {"def ", "type ", "module ", "type "};
+    StrBuf buf = strbuf(ck->arena);
+    Str text = sym_str(&ck->cx->syms, name);
+    bool is_word = text.len > 0 && (text.ptr[0] == '_' || (text.ptr[0] | 32) >= 'a') &&
+                   (text.ptr[0] | 32) <= 'z';
+    strbuf_cstr(&buf, is_word ? words[space] : "def (");
+    strbuf_str(&buf, text);
+    if (!is_word) strbuf_char(&buf, ')');
+    return text_has(lib, strbuf_done(&buf), is_word);
+}
+
 // Looks in one scope only, at what was entered before limit.
 static Entry *find_here(Checker *ck, Scope *scope, uint32_t limit, bool from_outside,
                         Space space, Sym name) {
@@ -78,6 +113,7 @@ static Entry *find_here(Checker *ck, Scope *scope, uint32_t limit, bool from_out
         uint32_t seq = scope->opens.data[i].seq;
         if (seq >= limit || (from_outside && scope->opens.data[i].is_hidden)) continue;
         if (entry != NULL && entry->seq > seq) break;
+        if (!may_define(ck, &scope->opens.data[i], space, name)) continue;
         Module *module = open_module(ck, &scope->opens.data[i]);
         Entry *found = module == NULL ? NULL : module_find(ck, module, space, name);
         if (found != NULL) return found;

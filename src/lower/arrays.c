@@ -24,7 +24,7 @@ Value *lower_intrinsic_indices(Lower *l, Call *call) {
 }
 
 Value *lower_intrinsic_iota(Lower *l, Call *call) {
-    return count_up(l, lower_value_ref(call->args[0]));
+    return count_up(l, lower_emit_size(l, lower_value_ref(call->args[0])));
 }
 
 Value *lower_intrinsic_zip(Lower *l, Call *call) {
@@ -145,7 +145,7 @@ Value *lower_intrinsic_copy(Lower *l, Call *call) {
 }
 
 Value *lower_intrinsic_replicate(Lower *l, Call *call) {
-    CoreRef n = lower_value_ref(call->args[0]);
+    CoreRef n = lower_emit_size(l, lower_value_ref(call->args[0]));
     CoreRefs leaves = lower_value_refs(l, call->args[1]);
     for (uint32_t i = 0; i < leaves.len; i++)
         leaves.data[i] = lower_emit_replicate(l, n, leaves.data[i]);

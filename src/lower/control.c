@@ -230,7 +230,7 @@ static CoreStm *emit_for(Lower *l, const Loop *loop, const CoreRefs *init) {
     CoreRef index = params.data[0];
     Value *state = fresh_state(l, loop, &params);
     Mark mark = lower_body_open(l, params.data, params.len);
-    lower_ref_info(l, index)->is_size = lower_ref_type(l, n).elem == SCALAR_I64;
+    if (lower_ref_type(l, n).elem == SCALAR_I64) lower_ref_is_size(l, index);
     Frame *inner = lower_frame_new(l, loop->frame);
     bind_state(l, loop, inner, state);
     if (over_array) {

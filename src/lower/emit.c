@@ -223,7 +223,7 @@ CoreRef lower_ref_dim(Lower *l, CoreRef ref, uint32_t axis) {
     CoreStm *stm = lower_emit(l, OP_DIM, &ref, 1, &type, 1);
     int32_t attr = (int32_t)axis;
     core_set_attrs(&l->now.b, stm, &attr, 1);
-    lower_ref_info(l, stm->outs[0])->is_size = true;
+    lower_ref_is_size(l, stm->outs[0]);
     lower_memo_set(l, dim_key(ref, axis), stm->outs[0]);
     return stm->outs[0];
 }

@@ -114,6 +114,7 @@ static Region slice_region(Lower *l, Frame *frame, const TIndex *dim, CoreRef si
     int64_t known = 0;
     if (lower_ref_is_const(l, count, &known)) region.token = token;
     else region.count = lower_emit_guard(l, count, token);
+    lower_ref_is_size(l, region.count);
     return region;
 }
 

@@ -213,6 +213,7 @@ typedef struct Mark { // of an open body
 #define MEMO_MUL    ((uint64_t)3 << 60)
 #define MEMO_DIM    ((uint64_t)4 << 60)
 #define MEMO_GLOBAL ((uint64_t)5 << 60)
+#define MEMO_SIZE   ((uint64_t)6 << 60)
 
 void lower_at(Lower *l, Span span); // where the next statements come from
 CoreLoc lower_here(Lower *l);
@@ -237,6 +238,7 @@ CoreType lower_ref_type(const Lower *l, CoreRef ref);
 bool lower_ref_is_const(const Lower *l, CoreRef ref,
                         int64_t *value_out); // sign-extended
 void lower_ref_name(Lower *l, CoreRef ref, Sym name);
+void lower_ref_is_size(Lower *l, CoreRef ref); // from here on
 RefInfo *lower_ref_info(Lower *l, CoreRef ref);
 CoreRef lower_ref_origin(Lower *l, CoreRef ref);
 CoreRef lower_ref_known_dim(Lower *l, CoreRef ref, uint32_t axis); // 0: not known
@@ -263,6 +265,8 @@ CoreRef lower_emit_to_i64(Lower *l, CoreRef x);
 // A check with its token, or 0 when it holds anyway or is switched off.
 CoreRef lower_emit_check(Lower *l, CoreRef cond, Str text, const CoreRef *args,
                          uint32_t count);
+// The number, checked to be no negative size.
+CoreRef lower_emit_size(Lower *l, CoreRef n);
 CoreRef lower_emit_guard(Lower *l, CoreRef ref, CoreRef token);
 CoreRef lower_emit_index(Lower *l, CoreRef a, const CoreRef *indices, uint32_t count);
 CoreRef lower_emit_slice(Lower *l, CoreRef a, uint32_t axis, CoreRef start,

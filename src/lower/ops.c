@@ -171,6 +171,25 @@ CoreRef lower_emit_guard(Lower *l, CoreRef ref, CoreRef token) {
     return result;
 }
 
+void lower_ref_is_size(Lower *l, CoreRef ref) {
+    if (!core_is_const(l->program, ref)) lower_ref_info(l, ref)->is_size = true;
+}
+
+CoreRef lower_emit_size(Lower *l, CoreRef n) {
+    int64_t known = -1;
+    if (lower_ref_info(l, n)->is_size) return n;
+    if (lower_ref_is_const(l, n, &known) && known >= 0) return n;
+    uint64_t found, key = MEMO_SIZE | n;
+    if (lower_memo_get(l, key, &found)) return (CoreRef)found;
+    CoreRef cond = lower_emit_compare(l, OP_LE, lower_emit_i64(l, 0), n);
+    CoreRef token = lower_emit_check(l, cond, STR("a size of %0 is negative"), &n, 1);
+    if (token == 0) return n;
+    CoreRef size = lower_emit_guard(l, n, token);
+    lower_ref_is_size(l, size);
+    lower_memo_set(l, key, size);
+    return size;
+}
+
 // ---- views ------------------------------------------------------------------------
 
 CoreRef lower_emit_index(Lower *l, CoreRef a, const CoreRef *indices, uint32_t count) {

@@ -59,13 +59,13 @@ static CoreRef distance(Lower *l, const Range *range, CoreRef to) {
                              lower_emit_sub(l, from, end));
 }
 
-// A distance of 2^63 or more must not wrap round to a small count.
+// A distance of 2^63 or more is no size, nor must it wrap round to a small one.
 static CoreRef check_span(Lower *l, const Range *range, CoreRef count) {
     int64_t start = -1;
-    if (!range->is_wide) return count;
-    if (range->type == SCALAR_I64 && lower_ref_is_const(l, range->start, &start) &&
-        start >= 0)
-        return count;
+    bool is_small =
+        !range->is_wide || (range->type == SCALAR_I64 &&
+                            lower_ref_is_const(l, range->start, &start) && start >= 0);
+    if (is_small) return count;
     CoreRef cond = lower_emit_compare(l, OP_LE, lower_emit_i64(l, 0), count);
     return lower_emit_guard(l, count, check(l, range, cond, "has too many elements"));
 }
@@ -77,24 +77,23 @@ static CoreRef count_steps(Lower *l, const Range *range, CoreRef span, CoreRef s
         step = lower_emit_conv(l, OP_CONV, step, SCALAR_U64);
     }
     CoreRef whole = lower_emit_op2(l, OP_QUOT, span, step);
-    CoreRef count = lower_emit_to_i64(l, whole);
-    if (range->kind == TRANGE_TO)
-        return lower_emit_add(l, check_span(l, range, count), lower_emit_i64(l, 1));
+    CoreRef count = check_span(l, range, lower_emit_to_i64(l, whole));
+    if (range->kind == TRANGE_TO) return lower_emit_add(l, count, lower_emit_i64(l, 1));
     CoreRef covered = lower_emit_op2(l, OP_MUL, whole, step);
     CoreRef more = lower_emit_op2(l, OP_NE, covered, span);
-    return lower_emit_add(l, check_span(l, range, count),
-                          lower_emit_conv(l, OP_CONV, more, SCALAR_I64));
+    return lower_emit_add(l, count, lower_emit_conv(l, OP_CONV, more, SCALAR_I64));
 }
 
+// The number of elements; 2^63 of them, which cannot be, is left to iota to refuse.
 static CoreRef count_elements(Lower *l, const Range *range, CoreRef token) {
     CoreRef span = lower_emit_guard(l, distance(l, range, range->end), token);
     if (range->second != 0) {
         CoreRef step = lower_emit_guard(l, distance(l, range, range->second), token);
         return count_steps(l, range, span, step);
     }
-    if (range->kind != TRANGE_TO)
-        return span; // too large a span is negative: iota fails
-    return lower_emit_add(l, check_span(l, range, span), lower_emit_i64(l, 1));
+    CoreRef count = check_span(l, range, span);
+    if (range->kind != TRANGE_TO) return count;
+    return lower_emit_add(l, count, lower_emit_i64(l, 1));
 }
 
 static CoreRef step_of(Lower *l, const Range *range) {
@@ -124,6 +123,7 @@ Value *lower_eval_range(Lower *l, Frame *frame, const TExp *exp) {
     CoreRef valid_token =
         check(l, &range, valid, "ends on the wrong side of its start");
     CoreRef count = count_elements(l, &range, valid_token != 0 ? valid_token : token);
+    lower_ref_is_size(l, count);
     const Layout *layout = lower_layout_array(l, lower_layout_scalar(l, range.type));
     CoreRef leaf = lower_emit_iota(l, count, range.start, step_of(l, &range));
     return lower_value_leaves(l, layout, &leaf);

@@ -78,8 +78,11 @@ static CoreRef name_ref(Lower *l, Frame *frame, Binding *name, Span span) {
     case BIND_GLOBAL: {
         TypeVec no_types = {0};
         SizeVec no_sizes = {0};
-        return lower_value_ref(
-            lower_eval_binding(l, frame, name, &no_types, &no_sizes, span));
+        Span here = l->span;
+        const Value *value =
+            lower_eval_binding(l, frame, name, &no_types, &no_sizes, span);
+        lower_at(l, here);
+        return lower_value_ref(value);
     }
     case BIND_INTRINSIC: break;
     }

@@ -159,13 +159,13 @@ Value *lower_intrinsic_tabulate(Lower *l, Call *call) {
     CoreRefs sizes = {0}, params = {0}, args = {0};
     Value **indices = arena_array(l->arena, Value *, rank);
     for (uint32_t i = 0; i < rank; i++) {
-        vec_push(l->arena, &sizes, lower_value_ref(call->args[i]));
+        vec_push(l->arena, &sizes, lower_emit_size(l, lower_value_ref(call->args[i])));
         vec_push(l->arena, &args, sizes.data[i]);
         CoreType type = {SCALAR_I64, 0};
         vec_push(l->arena, &params, core_value(l->program, type, 0));
     }
     for (uint32_t i = 0; i < rank; i++) {
-        lower_ref_info(l, params.data[i])->is_size = true;
+        lower_ref_is_size(l, params.data[i]);
         indices[i] = lower_value_scalar(l, params.data[i]);
     }
     Mapped mapped = map_body(l, call, call->args[rank], indices, rank, &params, false);

@@ -21,13 +21,14 @@
 #include "syntax/syntax.h"
 
 typedef enum Outcome {
-    SAME, REJECTED, UNSOUND, PASS_DIFFERS, TEXT_DIFFERS, EVALUATION_DIFFERS
+    SAME, REJECTED, UNSOUND, PASS_DIFFERS, TEXT_DIFFERS, EVALUATION_DIFFERS,
+    OUT_OF_MEMORY
 } Outcome;
 
 static const char *const outcome_names[] = {
     "same", "a well-typed program is rejected", "the verifier objects",
     "a pass changes the answer", "text does not round trip",
-    "the answer is not the expected one"};
+    "the answer is not the expected one", "out of memory"};
 
 // One run: the shape and bits of the result, or the error, as text to compare.
 typedef struct Trial {
@@ -82,6 +83,8 @@ static Str run_core(Trial *t, const CoreProgram *core) {
     Status status = interp_run(core, find_entry(core), &options, args, &result, &error);
     if (status != STATUS_OK) {
         strbuf_printf(&out, "error: %.*s", STR_ARG(error.message));
+        for (CoreLoc at = error.loc; at != 0; at = core->places.data[at].caller)
+            strbuf_printf(&out, " at %u", core->places.data[at].span.start);
     } else if (result.rank == 0) {
         put_bits(&out, result.elem, result.bits);
     } else {
@@ -145,12 +148,12 @@ static void check_text(Trial *t, Cx *cx) {
 
 static void check_evaluation(Trial *t) {
     GValue value;
-    bool exact;
-    bool answers = gen_eval(&t->arena, t->program, &value, &exact);
+    GAnswer answer = gen_eval(&t->arena, t->program, &value);
     bool stopped = t->first.len > 6 && memcmp(t->first.ptr, "error:", 6) == 0;
-    // An error that nothing needs is dropped by stage 0, so only the converse counts.
-    if (!answers || (!exact && !stopped)) return;
-    if (!exact) return;
+    // An error that nothing needs is dropped by stage 0; one that is needed never is.
+    if (answer == GEN_ERROR && !stopped)
+        found(t, EVALUATION_DIFFERS, "evaluation", STR("an error"), t->first);
+    if (answer != GEN_VALUE) return;
     Str expected = show_value(t, value);
     if (!str_eq(expected, t->first))
         found(t, EVALUATION_DIFFERS, "evaluation", expected, t->first);
@@ -184,6 +187,16 @@ static void compile_and_run(Trial *t) {
     check_text(t, cx);
 }
 
+// Apart, so that no variable of a caller lives across the jump.
+static void try_safely(Trial *t) {
+    if (setjmp(t->out_of_memory) == 0) {
+        t->why = strbuf(&t->arena);
+        compile_and_run(t);
+    } else {
+        t->outcome = OUT_OF_MEMORY;
+    }
+}
+
 // Tries the program; *why_out is owned by `arena`.
 static Outcome try_program(Arena *arena, const GProgram *program, Str *why_out) {
     Trial *t = calloc(1, sizeof *t);
@@ -192,16 +205,13 @@ static Outcome try_program(Arena *arena, const GProgram *program, Str *why_out) 
     arena_init(&t->arena, &t->mem);
     t->mem.recover = &t->out_of_memory;
     t->mem.limit = (size_t)2 << 30;
-    if (setjmp(t->out_of_memory) == 0) {
-        t->why = strbuf(&t->arena);
-        compile_and_run(t);
-        *why_out = str_copy(arena, strbuf_done(&t->why));
-    } else {
-        *why_out = STR("out of memory");
-        t->outcome = UNSOUND;
-    }
+    try_safely(t);
     Outcome outcome = t->outcome;
+    *why_out = STR("");
+    if (outcome != SAME && outcome != OUT_OF_MEMORY)
+        *why_out = str_copy(arena, strbuf_done(&t->why));
     arena_free(&t->arena);
+    if (t->mem.used != 0) abort();
     free(t);
     return outcome;
 }
@@ -234,7 +244,7 @@ static void print_coverage(const GCoverage *coverage) {
     int reached = 0, cells = 0;
     printf("%-10s rank 0..3 at nesting 0..%d\n", "operator", GEN_NESTING - 1);
     for (int k = 0; k < G_COUNT; k++) {
-        printf("%-10s", gen_names[k]);
+        printf("%-10s", gen_info[k].name);
         for (int rank = 0; rank < 4; rank++) {
             printf(" |");
             uint64_t any = 0;
@@ -253,6 +263,29 @@ static void print_coverage(const GCoverage *coverage) {
     printf("coverage: %d of %d cells (operator x rank x nesting)\n", reached, cells);
 }
 
+typedef struct Counts {
+    uint64_t passed, failed;
+} Counts;
+
+// Returns false when memory runs out. The counts are the caller's, so that nothing here
+// changes after the jump is set.
+static bool run_seed(uint64_t seed, GCoverage *coverage, bool stops, Counts *counts) {
+    static Mem mem;
+    static Arena arena;
+    static jmp_buf out_of_memory;
+    mem = (Mem){.recover = &out_of_memory};
+    arena_init(&arena, &mem);
+    if (setjmp(out_of_memory) != 0) return false;
+    GProgram *program = gen_program(&arena, seed, coverage);
+    Str why;
+    Outcome outcome = try_program(&arena, program, &why);
+    if (outcome == SAME) counts->passed++;
+    else if (++counts->failed <= 5 && !stops) report(&arena, program, outcome);
+    arena_free(&arena);
+    fflush(stdout);
+    return true;
+}
+
 int main(int argc, char **argv) {
     uint64_t count = 200, first = 1;
     bool shows_coverage = false, stops = false;
@@ -264,25 +297,13 @@ int main(int argc, char **argv) {
         else return 2;
     }
     static GCoverage coverage;
-    uint64_t passed = 0, failed = 0;
+    Counts counts = {0};
     for (uint64_t seed = first; seed < first + count; seed++) {
-        Mem mem = {0};
-        Arena arena;
-        jmp_buf out_of_memory;
-        arena_init(&arena, &mem);
-        mem.recover = &out_of_memory;
-        if (setjmp(out_of_memory) != 0) return 1;
-        GProgram *program = gen_program(&arena, seed, &coverage);
-        Str why;
-        Outcome outcome = try_program(&arena, program, &why);
-        if (outcome == SAME) passed++;
-        else if (++failed <= 5 && !stops) report(&arena, program, outcome);
-        arena_free(&arena);
-        fflush(stdout);
-        if (stops && failed > 0) break;
+        if (!run_seed(seed, &coverage, stops, &counts)) return 1;
+        if (stops && counts.failed > 0) break;
     }
     if (shows_coverage) print_coverage(&coverage);
-    printf("%llu passed, %llu failed\n", (unsigned long long)passed,
-           (unsigned long long)failed);
-    return failed != 0;
+    printf("%llu passed, %llu failed\n", (unsigned long long)counts.passed,
+           (unsigned long long)counts.failed);
+    return counts.failed != 0;
 }
