@@ -62,8 +62,7 @@ static Scope *check_main(Checker *ck, const Ast *ast, Str path) {
     return scope;
 }
 
-// ---- entry points
-// --------------------------------------------------------------------------
+// ---- entry points ------------------------------------------------------------------
 
 static bool check_entry_type(Checker *ck, const Binding *binding) {
     const char *name = sym_show(ck, binding->name);
@@ -113,8 +112,7 @@ static void find_entries(Checker *ck, const Ast *ast, Scope *scope) {
     if (!any && main != NULL) add_entry(ck, main, scope);
 }
 
-// ---- what is reached
-// -------------------------------------------------------------------------
+// ---- what is reached ---------------------------------------------------------------
 
 typedef struct Step {
     Binding *binding;

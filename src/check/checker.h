@@ -24,7 +24,7 @@ typedef struct Locals Locals;
 typedef struct Frame Frame;
 typedef struct File File;
 
-// ---- scopes (scope.c) ---------------------------------------------------------------
+// ---- scopes (scope.c) --------------------------------------------------------------
 
 typedef enum Space {
     SPACE_VALUE,
@@ -170,8 +170,7 @@ struct Locals {
     } open_depths;
 };
 
-// ---- one definition under way
-// ---------------------------------------------------------
+// ---- one definition under way ------------------------------------------------------
 
 typedef enum PendingKind {
     PENDING_LIT, // range of a literal, its bits
@@ -232,8 +231,7 @@ struct Frame {
     bool has_star; // something consumes, or a result is unique
 };
 
-// ---- constraints and clashes (unify.c)
-// --------------------------------------------------
+// ---- constraints and clashes (unify.c) ---------------------------------------------
 
 typedef uint16_t ScalarSet;
 #define SCALARS(t) ((ScalarSet)(1u << (t)))
@@ -312,8 +310,7 @@ struct Checker {
     Binding *add_op, *sub_op, *mul_op, *not_op, *neg_op, *and_op, *or_op, *pow_op;
 };
 
-// ---- type.c: making and walking types
-// ------------------------------------------------------
+// ---- type.c: making and walking types ----------------------------------------------
 
 Type *type_scalar(Checker *ck, ScalarType scalar);
 Type *type_array(Checker *ck, Size *size, Type *elem);
@@ -375,10 +372,11 @@ bool type_has_sizes(Checker *ck, Type *type); // constrains any size
 typedef bool (*SizeVisit)(Checker *ck, Size *size, void *data);
 bool type_visit_sizes(Checker *ck, Type *type, SizeVisit visit, void *data);
 const char *type_show(Checker *ck, Type *type); // terminated
+// The same, but an abbreviation's definition instead of its name.
+const char *type_show_whole(Checker *ck, Type *type);
 const char *sym_show(Checker *ck, Sym sym);
 
-// ---- size.c
-// ------------------------------------------------------------------------------------
+// ---- size.c ------------------------------------------------------------------------
 
 Size *size_const(Checker *ck, int64_t value, Span origin);
 Size *size_name(Checker *ck, Binding *name, Span origin);
@@ -402,8 +400,7 @@ void sizes_retry(Checker *ck, Frame *frame);
 // Makes variables that nothing solved unknown, and solves expressions for good.
 void sizes_finish(Checker *ck, Frame *frame);
 
-// ---- unify.c
-// -----------------------------------------------------------------------------------
+// ---- unify.c -----------------------------------------------------------------------
 
 // Makes two types equal. On failure returns false and says why in ck->clash.
 bool type_unify(Checker *ck, Type *a, Type *b);
@@ -416,8 +413,7 @@ bool type_require(Checker *ck, Type *type, const Constraint *constraint);
 // The default of a constrained variable; NULL if it has none.
 Type *constraint_default(Checker *ck, const Constraint *constraint);
 
-// ---- message.c
-// ---------------------------------------------------------------------------------
+// ---- message.c ---------------------------------------------------------------------
 
 Diag *check_error(Checker *ck, CheckDiag kind, Span span, ...);
 Diag *check_warning(Checker *ck, CheckDiag kind, Span span, ...);
@@ -439,8 +435,7 @@ bool not_supported(Checker *ck, Span span, const char *what); // always false
 void report_large(Checker *ck);
 void report_function(Checker *ck, Span span, Type *type, const char *where);
 
-// ---- scope.c
-// -----------------------------------------------------------------------------------
+// ---- scope.c -----------------------------------------------------------------------
 
 Scope *scope_new(Checker *ck, Env parent);
 Env env_now(Scope *scope);
@@ -462,6 +457,8 @@ bool name_try(Checker *ck, Space space, const QualName *name, uint32_t count,
 void report_unknown(Checker *ck, Space space, const QualName *name);
 Module *module_lookup(Checker *ck, const QualName *name);
 
+// prefix.name
+Sym join_names(Checker *ck, Sym prefix, Sym name);
 Locals *locals_new(Checker *ck);
 uint32_t locals_mark(const Checker *ck);
 void locals_release(Checker *ck, uint32_t mark);
@@ -479,8 +476,7 @@ typedef struct Near {
 } Near;
 void near_try(const Checker *ck, Near *near, Sym candidate);
 
-// ---- typexp.c
-// ----------------------------------------------------------------------------------
+// ---- typexp.c ----------------------------------------------------------------------
 
 // What a size that nobody wrote ([]) becomes.
 typedef enum AnonSize {
@@ -508,8 +504,7 @@ TypeCon *typecon_apply_def(Checker *ck, Name name, const TypeParamVec *params,
 // The type with arguments put in: fresh unknown sizes for hidden ones.
 Type *typecon_apply(Checker *ck, const TypeCon *con, Type **types, Size **sizes);
 
-// ---- infer_*.c
-// ---------------------------------------------------------------------------------
+// ---- infer_*.c ---------------------------------------------------------------------
 
 TExp *texp_new(Checker *ck, TExpKind kind, Span span, Type *type);
 TExp *texp_error(Checker *ck, Span span);
@@ -579,8 +574,7 @@ bool fun_is_annotated(const PatVec *params, const TypeExp *result);
 // Turns what is the definition's own in its type into parameters.
 void generalise(Checker *ck, Binding *binding, FunHead *head, TExp *body);
 
-// ---- finish.c, match.c, unique.c
-// -----------------------------------------------------------------
+// ---- finish.c, match.c, unique.c ---------------------------------------------------
 
 // Defaults, literals, indices: what had to wait for the whole definition.
 void frame_finish(Checker *ck, Frame *frame);
@@ -588,8 +582,7 @@ void match_check(Checker *ck, const TExp *match);
 void match_check_pat(Checker *ck, const TPat *pat);
 void unique_check(Checker *ck, Binding *global);
 
-// ---- module.c, signature.c
-// -------------------------------------------------------------------------
+// ---- module.c, signature.c ---------------------------------------------------------
 
 void declare(Checker *ck, Scope *scope, const Decl *decl, bool is_hidden);
 const LibFile *lib_find(Str path);
@@ -606,8 +599,7 @@ void global_check_body(Checker *ck, Binding *binding);
 // Reports names that were never used (advice).
 void warn_unused(Checker *ck, const Local *local);
 
-// ---- operators.c
-// -----------------------------------------------------------------------------------
+// ---- operators.c -------------------------------------------------------------------
 
 void operators_declare(Checker *ck, Scope *root);
 

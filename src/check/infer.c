@@ -34,8 +34,7 @@ TExp *coerce_to(Checker *ck, TExp *exp, Type *type) {
     return coerce;
 }
 
-// ---- names
-// ------------------------------------------------------------------------------
+// ---- names -------------------------------------------------------------------------
 
 void note_dep(Checker *ck, Binding *binding) {
     if (binding->kind != BIND_GLOBAL || ck->frame == NULL || ck->frame->global == NULL)
@@ -195,8 +194,7 @@ TExp *infer_var(Checker *ck, const QualName *name) {
     return exp;
 }
 
-// ---- plain forms
-// ----------------------------------------------------------------------------
+// ---- plain forms -------------------------------------------------------------------
 
 static TExp *infer_lit(Checker *ck, const Exp *exp) {
     TExp *lit =

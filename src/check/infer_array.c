@@ -10,8 +10,7 @@ static ScalarSet int_set(void) {
     return set;
 }
 
-// ---- literals
-// ---------------------------------------------------------------------------
+// ---- literals ----------------------------------------------------------------------
 
 TExp *infer_array(Checker *ck, const Exp *exp) {
     TExp *array = texp_new(ck, TEXP_ARRAY, exp->span, NULL);
@@ -41,8 +40,7 @@ TExp *infer_array(Checker *ck, const Exp *exp) {
     return array;
 }
 
-// ---- ranges
-// ------------------------------------------------------------------------------
+// ---- ranges ------------------------------------------------------------------------
 
 static bool is_i64(TExp *exp) {
     Type *type = type_resolve(exp->type);
@@ -101,8 +99,7 @@ TExp *infer_range(Checker *ck, const Exp *exp) {
     return range;
 }
 
-// ---- indexing
-// -------------------------------------------------------------------------------
+// ---- indexing ----------------------------------------------------------------------
 
 static TExp *slice_end(Checker *ck, const Exp *exp) {
     if (exp == NULL) return NULL;
@@ -191,8 +188,7 @@ TExp *infer_index(Checker *ck, const Exp *exp) {
     return index_value(ck, array, &exp->as.index.dims, exp->span);
 }
 
-// ---- updates
-// ---------------------------------------------------------------------------------
+// ---- updates -----------------------------------------------------------------------
 
 TExp *infer_update(Checker *ck, const Exp *exp) {
     TExp *array = infer(ck, exp->as.update.exp);

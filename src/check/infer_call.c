@@ -4,8 +4,7 @@
 // terms of the arguments; existential ones are made anew here.
 #include "check/checker.h"
 
-// ---- one argument after the other
-// -------------------------------------------------------
+// ---- one argument after the other --------------------------------------------------
 
 static const char *fun_name(Checker *ck, const TExp *fun) {
     if (fun->kind != TEXP_VAR || fun->as.var.binding->name == 0) return NULL;
@@ -148,8 +147,7 @@ TExp *infer_apply(Checker *ck, const Exp *exp) {
     return apply(ck, fun, args, count, exp->span, false);
 }
 
-// ---- operators
-// -------------------------------------------------------------------------------
+// ---- operators ---------------------------------------------------------------------
 
 static TExp *logic(Checker *ck, const TExp *op, TExp *left, TExp *right, Span span) {
     bool is_and = op->as.var.binding == ck->and_op;
@@ -208,8 +206,7 @@ TExp *infer_prefix(Checker *ck, const Exp *exp) {
     return apply(ck, op, &operand, 1, exp->span, false);
 }
 
-// ---- sections
-// ----------------------------------------------------------------------------------
+// ---- sections ----------------------------------------------------------------------
 
 typedef struct Param {
     TPat *pat;

@@ -36,8 +36,7 @@ TExp *fun_body(Checker *ck, FunHead *head, const Exp *body) {
     return coerce_to(ck, exp, head->result);
 }
 
-// ---- the type of a function
-// --------------------------------------------------------------
+// ---- the type of a function --------------------------------------------------------
 
 static void collect_names(Checker *ck, const TPat *pat, BindingVec *out) {
     switch (pat->kind) {
@@ -155,8 +154,7 @@ bool fun_is_annotated(const PatVec *params, const TypeExp *result) {
     return true;
 }
 
-// ---- generalisation
-// -------------------------------------------------------------------------
+// ---- generalisation ----------------------------------------------------------------
 
 typedef struct Gen {
     uint32_t mark;

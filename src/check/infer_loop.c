@@ -19,8 +19,7 @@ typedef struct {
     uint32_t len, cap;
 } LoopSizes;
 
-// ---- the initial value
-// -------------------------------------------------------------------
+// ---- the initial value -------------------------------------------------------------
 
 static TExp *pattern_value(Checker *ck, const Pat *pat) {
     switch (pat->kind) {
@@ -92,8 +91,7 @@ static Type *open_sizes(Checker *ck, Type *type, LoopSizes *sizes) {
     return type;
 }
 
-// ---- what the body did with the sizes
-// ----------------------------------------------------------
+// ---- what the body did with the sizes ----------------------------------------------
 
 static void pair_sizes(Checker *ck, Type *pattern, Type *body, LoopSizes *sizes,
                        uint32_t *next) {
@@ -192,8 +190,7 @@ static Type *result_type(Checker *ck, Type *pattern, const BindingVec *own) {
     return type_subst(ck, &subst, pattern);
 }
 
-// ---- the loop
-// -------------------------------------------------------------------------------------
+// ---- the loop ----------------------------------------------------------------------
 
 static void check_form(Checker *ck, const Exp *exp, TExp *loop, Type **elem_out) {
     const Exp *bound = exp->as.loop.bound;

@@ -8,7 +8,8 @@
 
 #include "check/checker.h"
 
-enum { MOST_STEPS = 20000 };
+// Work is counted in cells copied. Beyond the limit a match counts as covered.
+enum { MOST_WORK = 4000000 };
 
 typedef struct Matrix {
     const TPat **cells; // row after row; NULL matches anything
@@ -17,7 +18,7 @@ typedef struct Matrix {
 
 typedef struct Search {
     Checker *ck;
-    uint32_t steps;
+    uint64_t work;
 } Search;
 
 static const TPat *simple(const TPat *pat) {
@@ -53,22 +54,34 @@ static bool same_head(const TPat *pat, const TPat *head) {
     return true;
 }
 
+static const TPat *first_of(const Matrix *matrix, uint32_t row) {
+    return matrix->cells[(uint64_t)row * matrix->columns];
+}
+
+static bool fits(const Matrix *matrix, uint32_t row, const TPat *head) {
+    const TPat *pat = first_of(matrix, row);
+    return pat == NULL || (head != NULL && same_head(pat, head));
+}
+
+static bool is_exhausted(Search *search) {
+    return ++search->work > MOST_WORK || stack_is_low(&search->ck->cx->stack);
+}
+
 // The rows that a value built like `head` may still match, with the first column
 // replaced by the value's parts. head NULL: built like none of the rows' heads.
 static Matrix specialise(Search *search, const Matrix *matrix, const TPat *head,
                          uint32_t width) {
-    Matrix made = matrix_new(search->ck, matrix->rows, matrix->columns - 1 + width);
-    for (uint32_t i = 0; i < matrix->rows; i++) {
-        const TPat *pat = matrix->cells[(uint64_t)i * matrix->columns];
-        if (pat == NULL) copy_row(&made, matrix, i, NULL, width);
-        else if (head != NULL && same_head(pat, head))
-            copy_row(&made, matrix, i, parts_of(pat), width);
-    }
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < matrix->rows; i++) count += fits(matrix, i, head);
+    Matrix made = matrix_new(search->ck, count, matrix->columns - 1 + width);
+    search->work += matrix->rows + (uint64_t)count * made.columns;
+    for (uint32_t i = 0; i < matrix->rows; i++)
+        if (fits(matrix, i, head))
+            copy_row(&made, matrix, i, parts_of(first_of(matrix, i)), width);
     return made;
 }
 
-// ---- examples
-// --------------------------------------------------------------------------------
+// ---- examples -----------------------------------------------------------------------
 
 typedef struct {
     Str *data;
@@ -85,6 +98,7 @@ static bool find_missing(Search *search, const Matrix *matrix, const Types *type
 static Types after_first(Search *search, const Types *types, Type *const *parts,
                          uint32_t count) {
     Types made = {0};
+    search->work += count + types->len;
     for (uint32_t i = 0; i < count; i++) vec_push(search->ck->arena, &made, parts[i]);
     for (uint32_t i = 1; i < types->len; i++)
         vec_push(search->ck->arena, &made, types->data[i]);
@@ -130,7 +144,7 @@ static bool missing_record(Search *search, const Matrix *matrix, const Types *ty
 
 static bool has_head(const Matrix *matrix, const TPat *head) {
     for (uint32_t i = 0; i < matrix->rows; i++) {
-        const TPat *pat = matrix->cells[(uint64_t)i * matrix->columns];
+        const TPat *pat = first_of(matrix, i);
         if (pat != NULL && same_head(pat, head)) return true;
     }
     return false;
@@ -138,7 +152,7 @@ static bool has_head(const Matrix *matrix, const TPat *head) {
 
 static bool has_any_head(const Matrix *matrix) {
     for (uint32_t i = 0; i < matrix->rows; i++)
-        if (matrix->cells[(uint64_t)i * matrix->columns] != NULL) return true;
+        if (first_of(matrix, i) != NULL) return true;
     return false;
 }
 
@@ -188,42 +202,86 @@ static bool missing_sum(Search *search, const Matrix *matrix, const Types *types
                            example_out);
 }
 
-static bool missing_bool(Search *search, const Matrix *matrix, const Types *types,
-                         Strs *example_out) {
-    if (!has_any_head(matrix))
-        return missing_default(search, matrix, types, STR("_"), example_out);
-    for (uint64_t bits = 2; bits-- > 0;) {
-        TPat head = {.kind = TPAT_LIT, .as.lit = {SCALAR_BOOL, bits}};
-        Matrix inner = specialise(search, matrix, &head, 0);
-        Types rest = after_first(search, types, NULL, 0);
+static Str show_number(Search *search, ScalarType scalar, uint64_t value) {
+    StrBuf buf = strbuf(search->ck->arena);
+    if (scalar == SCALAR_BOOL) strbuf_cstr(&buf, value != 0 ? "true" : "false");
+    else if (scalar == SCALAR_I8 && value > 127)
+        strbuf_printf(&buf, "-%d", 256 - (int)value);
+    else strbuf_printf(&buf, "%llu", (unsigned long long)value);
+    return strbuf_done(&buf);
+}
+
+// The least number that no row begins with.
+static Str show_absent(Search *search, const Matrix *matrix, ScalarType scalar) {
+    if (!has_any_head(matrix) || !scalar_is_int(scalar)) return STR("_");
+    bool *seen = arena_array(search->ck->arena, bool, matrix->rows + 1);
+    for (uint32_t i = 0; i < matrix->rows; i++) {
+        const TPat *pat = first_of(matrix, i);
+        if (pat != NULL && pat->as.lit.bits < matrix->rows)
+            seen[pat->as.lit.bits] = true;
+    }
+    uint64_t value = 0;
+    while (seen[value]) value++;
+    return show_number(search, scalar, value);
+}
+
+// Literals of types with few values can cover them all.
+typedef struct Few {
+    uint32_t total; // 0: the type has many values
+    uint32_t present;
+    const TPat **heads; // by value
+} Few;
+
+static void find_few(Search *search, const Matrix *matrix, const Type *type,
+                     Few *few_out) {
+    *few_out = (Few){0};
+    if (type->kind != TYPE_SCALAR || scalar_is_float(type->as.scalar)) return;
+    bool is_bool = type->as.scalar == SCALAR_BOOL;
+    if (!is_bool && scalar_info[type->as.scalar].bytes != 1) return;
+    few_out->total = is_bool ? 2 : 256;
+    few_out->heads = arena_array(search->ck->arena, const TPat *, few_out->total);
+    for (uint32_t i = 0; i < matrix->rows; i++) {
+        const TPat *pat = first_of(matrix, i);
+        if (pat == NULL) continue;
+        const TPat **head = &few_out->heads[pat->as.lit.bits & (few_out->total - 1)];
+        few_out->present += *head == NULL;
+        *head = pat;
+    }
+}
+
+static bool missing_few(Search *search, const Matrix *matrix, const Types *types,
+                        ScalarType scalar, const Few *few, Strs *example_out) {
+    if (few->present < few->total) {
+        uint32_t value = 0;
+        while (few->heads[value] != NULL) value++;
+        Str head = few->present == 0 ? STR("_") : show_number(search, scalar, value);
+        return missing_default(search, matrix, types, head, example_out);
+    }
+    Types rest = after_first(search, types, NULL, 0);
+    for (uint32_t value = few->total; value-- > 0;) {
+        Matrix inner = specialise(search, matrix, few->heads[value], 0);
         if (!find_missing(search, &inner, &rest, example_out)) continue;
-        fold_example(search, example_out, 0, bits == 1 ? STR("true") : STR("false"));
+        fold_example(search, example_out, 0, show_number(search, scalar, value));
         return true;
     }
     return false;
 }
 
-// Numbers cannot all be listed; the example is the least that is not.
-static bool missing_number(Search *search, const Matrix *matrix, const Types *types,
-                           Type *type, Strs *example_out) {
-    Str head = STR("_");
-    if (has_any_head(matrix) && type->kind == TYPE_SCALAR &&
-        scalar_is_int(type->as.scalar)) {
-        uint64_t number = 0;
-        TPat lit = {.kind = TPAT_LIT};
-        while (lit.as.lit.bits = number, number < 1000 && has_head(matrix, &lit))
-            number++;
-        StrBuf buf = strbuf(search->ck->arena);
-        strbuf_printf(&buf, "%llu", (unsigned long long)number);
-        head = strbuf_done(&buf);
-    }
+static bool missing_lit(Search *search, const Matrix *matrix, const Types *types,
+                        const Type *type, Strs *example_out) {
+    if (type->kind != TYPE_SCALAR)
+        return missing_default(search, matrix, types, STR("_"), example_out);
+    Few few;
+    find_few(search, matrix, type, &few);
+    if (few.total > 0)
+        return missing_few(search, matrix, types, type->as.scalar, &few, example_out);
+    Str head = show_absent(search, matrix, type->as.scalar);
     return missing_default(search, matrix, types, head, example_out);
 }
 
 static bool find_missing(Search *search, const Matrix *matrix, const Types *types,
                          Strs *example_out) {
-    if (++search->steps > MOST_STEPS || stack_is_low(&search->ck->cx->stack))
-        return false;
+    if (is_exhausted(search)) return false;
     if (matrix->columns == 0) {
         *example_out = (Strs){0};
         return matrix->rows == 0;
@@ -239,13 +297,10 @@ static bool find_missing(Search *search, const Matrix *matrix, const Types *type
         return missing_record(search, matrix, types, type, example_out);
     if (type->kind == TYPE_SUM)
         return missing_sum(search, matrix, types, type, example_out);
-    if (type->kind == TYPE_SCALAR && type->as.scalar == SCALAR_BOOL)
-        return missing_bool(search, matrix, types, example_out);
-    return missing_number(search, matrix, types, type, example_out);
+    return missing_lit(search, matrix, types, type, example_out);
 }
 
-// ---- redundancy
-// ---------------------------------------------------------------------------------
+// ---- redundancy ---------------------------------------------------------------------
 
 static bool is_useful(Search *search, const Matrix *matrix, const Types *types,
                       const Matrix *row);
@@ -270,10 +325,20 @@ static bool useful_any_ctor(Search *search, const Matrix *matrix, const Types *t
     return false;
 }
 
+static bool useful_any_lit(Search *search, const Matrix *matrix, const Types *types,
+                           const Matrix *row, const Type *type) {
+    Few few;
+    find_few(search, matrix, type, &few);
+    if (few.total == 0 || few.present < few.total)
+        return useful_head(search, matrix, types, row, NULL, NULL, 0);
+    for (uint32_t i = 0; i < few.total; i++)
+        if (useful_head(search, matrix, types, row, few.heads[i], NULL, 0)) return true;
+    return false;
+}
+
 static bool is_useful(Search *search, const Matrix *matrix, const Types *types,
                       const Matrix *row) {
-    if (++search->steps > MOST_STEPS || stack_is_low(&search->ck->cx->stack))
-        return true;
+    if (is_exhausted(search)) return true;
     if (matrix->rows == 0) return true;
     if (matrix->columns == 0) return false;
     Type *type = type_reveal(types->data[0]);
@@ -296,19 +361,13 @@ static bool is_useful(Search *search, const Matrix *matrix, const Types *types,
     if (type->kind == TYPE_SUM && pat == NULL)
         return useful_any_ctor(search, matrix, types, row, type);
     if (pat != NULL) return useful_head(search, matrix, types, row, pat, NULL, 0);
-    if (type->kind == TYPE_SCALAR && type->as.scalar == SCALAR_BOOL) {
-        for (uint64_t bits = 0; bits < 2; bits++) {
-            TPat head = {.kind = TPAT_LIT, .as.lit = {SCALAR_BOOL, bits}};
-            if (useful_head(search, matrix, types, row, &head, NULL, 0)) return true;
-        }
-        return false;
-    }
-    return useful_head(search, matrix, types, row, NULL, NULL, 0);
+    return useful_any_lit(search, matrix, types, row, type);
 }
 
 static void warn_redundant(Checker *ck, const TExp *match) {
     uint32_t count = match->as.match.cases.len;
-    if (!ck->cx->diags.advice || ck->frame->is_lib || count > 1000) return;
+    if (!ck->cx->diags.advice || ck->frame->is_lib) return;
+    Search search = {ck, 0};
     Matrix above = matrix_new(ck, count, 1);
     Types types = {0};
     vec_push(ck->arena, &types, match->as.match.exp->type);
@@ -316,7 +375,6 @@ static void warn_redundant(Checker *ck, const TExp *match) {
         const TCase *item = &match->as.match.cases.data[i];
         const TPat *pat = simple(item->pat);
         Matrix row = {&pat, 1, 1};
-        Search search = {ck, 0};
         if (!is_useful(&search, &above, &types, &row)) {
             Diag *diag = check_warning(ck, CHECK_REDUNDANT_CASE, item->pat->span);
             check_label(ck, diag, "the cases above cover it");
@@ -325,8 +383,7 @@ static void warn_redundant(Checker *ck, const TExp *match) {
     }
 }
 
-// ---- entry points
-// -----------------------------------------------------------------------------
+// ---- entry points -------------------------------------------------------------------
 
 static bool example_of(Checker *ck, const TPat *const *pats, uint32_t count, Type *type,
                        Str *example_out) {

@@ -100,8 +100,7 @@ void report_function(Checker *ck, Span span, Type *type, const char *where) {
     else check_label(ck, diag, "%s may be a function type", type_show(ck, type));
 }
 
-// ---- mismatches
-// -----------------------------------------------------------------------------
+// ---- mismatches --------------------------------------------------------------------
 
 static void note_sizes(Checker *ck, Diag *diag, Span span) {
     Size *sizes[2] = {size_resolve(ck->clash.size_a), size_resolve(ck->clash.size_b)};
@@ -135,6 +134,14 @@ static Diag *report_sizes(Checker *ck, Span span, Type *expected, Type *found) {
     return diag;
 }
 
+// What an abbreviation in the message stands for.
+static void note_written(Checker *ck, Diag *diag, Type *type) {
+    type = type_resolve(type);
+    if (type->written == 0) return;
+    check_note(ck, diag, (Span){0, 0}, "%s is %s", type_show(ck, type),
+               type_show_whole(ck, type));
+}
+
 static Diag *report_kinds(Checker *ck, Span span, Type *expected, Type *found) {
     Clash clash = ck->clash;
     Diag *diag = check_error(ck, CHECK_MISMATCH, span, type_show(ck, expected),
@@ -145,6 +152,8 @@ static Diag *report_kinds(Checker *ck, Span span, Type *expected, Type *found) {
     if (inner)
         check_note(ck, diag, (Span){0, 0}, "%s is not %s", type_show(ck, clash.a),
                    type_show(ck, clash.b));
+    note_written(ck, diag, expected);
+    if (other != outer) note_written(ck, diag, found);
     if (clash.kind == CLASH_RIGID) {
         Type *param = clash.a->kind == TYPE_VAR ? clash.a : clash.b;
         if (param != NULL && param->kind == TYPE_VAR && param->as.var != NULL)
@@ -187,6 +196,7 @@ static Diag *report_field(Checker *ck, Span span) {
     Diag *diag =
         check_error(ck, CHECK_NO_FIELD, span, type_show(ck, type), sym_show(ck, name));
     if (type->kind != TYPE_RECORD) return diag;
+    note_written(ck, diag, type);
     Near near = {.wanted = name};
     for (uint32_t i = 0; i < type->as.record.len; i++)
         near_try(ck, &near, type->as.record.data[i].name);
@@ -201,6 +211,7 @@ static Diag *report_ctor(Checker *ck, Span span) {
     Diag *diag =
         check_error(ck, CHECK_NO_CTOR, span, type_show(ck, type), sym_show(ck, name));
     if (type->kind != TYPE_SUM) return diag;
+    note_written(ck, diag, type);
     Near near = {.wanted = name};
     for (uint32_t i = 0; i < type->as.sum.len; i++)
         near_try(ck, &near, type->as.sum.data[i].name);

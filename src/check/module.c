@@ -6,8 +6,7 @@
 
 #include "syntax/syntax.h"
 
-// ---- values
-// -----------------------------------------------------------------------------
+// ---- values ------------------------------------------------------------------------
 
 static const Attr *find_attr(Checker *ck, const AttrVec *attrs, const char *name) {
     for (uint32_t i = 0; i < attrs->len; i++)
@@ -129,8 +128,7 @@ static void declare_value(Checker *ck, Scope *scope, const Decl *decl, bool is_h
     if (!scope->is_lazy) entry_force(ck, entry);
 }
 
-// ---- types, modules and signatures
-// ---------------------------------------------------------
+// ---- types, modules and signatures -------------------------------------------------
 
 static void force_type(Checker *ck, Entry *entry) {
     // A type that mentions itself finds this.
@@ -279,8 +277,7 @@ void declare(Checker *ck, Scope *scope, const Decl *decl, bool is_hidden) {
     }
 }
 
-// ---- module expressions
-// -----------------------------------------------------------------------
+// ---- module expressions ------------------------------------------------------------
 
 static Module *eval(Checker *ck, const ModExp *exp, Env env);
 
@@ -380,8 +377,7 @@ Module *module_apply(Checker *ck, Module *fun, Module *arg, Span span, Span arg_
     return result;
 }
 
-// ---- files
-// ----------------------------------------------------------------------------------------
+// ---- files -------------------------------------------------------------------------
 
 const LibFile *lib_find(Str path) {
     for (size_t i = 0; i < lib_file_count; i++)

@@ -6,8 +6,7 @@
 
 #include <string.h>
 
-// ---- an order on expressions
-// -----------------------------------------------------------
+// ---- an order on expressions -------------------------------------------------------
 
 static int compare_numbers(uint64_t a, uint64_t b) {
     return a < b ? -1 : a > b;
@@ -118,8 +117,7 @@ static int compare_terms(const Term *a, const Term *b) {
     return 0;
 }
 
-// ---- arithmetic
-// ------------------------------------------------------------------------------
+// ---- arithmetic --------------------------------------------------------------------
 
 static void add_term(Checker *ck, Poly *poly, const Term *term, int64_t factor) {
     int64_t value;
@@ -200,8 +198,7 @@ Poly poly_mul(Checker *ck, const Poly *a, const Poly *b) {
     return product;
 }
 
-// ---- from sizes and expressions
-// -------------------------------------------------------------
+// ---- from sizes and expressions ----------------------------------------------------
 
 static bool poly_of_atom(Checker *ck, Atom atom, Poly *poly_out) {
     Term term = {.factor = 1, .degree = 1, .atoms = {atom}};
@@ -323,8 +320,7 @@ bool poly_exp_mentions(const TExp *exp, const Size *var) {
     return false;
 }
 
-// ---- back to expressions
-// --------------------------------------------------------------------
+// ---- back to expressions -----------------------------------------------------------
 
 static TExp *make_lit(Checker *ck, int64_t value, Span span) {
     TExp *exp = texp_new(ck, TEXP_LIT, span, type_scalar(ck, SCALAR_I64));

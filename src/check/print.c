@@ -344,8 +344,7 @@ void check_print(const Cx *cx, const TProgram *program, StrBuf *out) {
     }
 }
 
-// ---- expressions inside sizes: as a user would write them
-// -------------------------------
+// ---- expressions inside sizes: as a user would write them --------------------------
 
 typedef struct OperatorText {
     const char *intrinsic, *text;

@@ -1,293 +1,214 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Regions of data: which a name may refer to, consuming them, and what is said when one
-// is used afterwards.
+// Sets of regions. They are sorted by the regions' numbers and short (MOST_REGIONS), so
+// that a union is a merge, and they are shared: a union that adds nothing is its
+// argument.
+#include <string.h>
+
 #include "check/unique.h"
 
-const Refs refs_nothing = {0};
+const Refs unique_nothing = {0};
 
-// ---- regions
-// ------------------------------------------------------------------------------
+// ---- which types hold arrays --------------------------------------------------------
 
-static void add_region(Unique *u, Regions *regions, Region *region) {
-    for (uint32_t i = 0; i < regions->len; i++)
-        if (regions->data[i] == region) return;
-    vec_push(u->ck->arena, regions, region);
+static bool record_holds(Unique *u, const FieldVec *fields) {
+    for (uint32_t i = 0; i < fields->len; i++)
+        if (unique_holds_arrays(u, fields->data[i].type)) return true;
+    return false;
 }
 
-void refs_add(Unique *u, Regions *regions, const Refs *refs) {
-    for (uint32_t i = 0; i < refs->all.len; i++)
-        add_region(u, regions, refs->all.data[i]);
-    for (uint32_t i = 0; i < refs->part_count; i++)
-        refs_add(u, regions, refs->parts[i]);
+static bool sum_holds(Unique *u, const CtorVec *ctors) {
+    for (uint32_t i = 0; i < ctors->len; i++)
+        for (uint32_t k = 0; k < ctors->data[i].payload.len; k++)
+            if (unique_holds_arrays(u, ctors->data[i].payload.data[k])) return true;
+    return false;
 }
 
-bool refs_matter(Type *type) {
+bool unique_holds_arrays(Unique *u, Type *type) {
     type = type_reveal(type);
-    switch (type->kind) {
-    case TYPE_SCALAR: return false;
-    case TYPE_RECORD:
-        for (uint32_t i = 0; i < type->as.record.len; i++)
-            if (refs_matter(type->as.record.data[i].type)) return true;
-        return false;
-    case TYPE_SUM:
-        for (uint32_t i = 0; i < type->as.sum.len; i++)
-            for (uint32_t k = 0; k < type->as.sum.data[i].payload.len; k++)
-                if (refs_matter(type->as.sum.data[i].payload.data[k])) return true;
-        return false;
-    case TYPE_VAR: return type->as.var != NULL;
-    case TYPE_ARRAY:
-    case TYPE_FUN:
-    case TYPE_ABS:
-    case TYPE_STREAM: return true;
-    }
-    return true;
+    if (type->kind == TYPE_SCALAR) return false;
+    if (type->kind != TYPE_RECORD && type->kind != TYPE_SUM)
+        return type->kind != TYPE_VAR || type->as.var != NULL;
+    uint64_t key = (uint64_t)(uintptr_t)type, known = 0;
+    if (map_get(&u->holds, key, &known)) return known == 2;
+    if (stack_is_low(&u->ck->cx->stack)) return true;
+    bool holds = type->kind == TYPE_RECORD ? record_holds(u, &type->as.record)
+                                           : sum_holds(u, &type->as.sum);
+    map_set(&u->holds, key, holds ? 2 : 1);
+    return holds;
 }
 
-Refs *refs_new(Unique *u) {
-    return arena_new(u->ck->arena, Refs);
+// ---- making -------------------------------------------------------------------------
+
+static const Refs *refs_new(Unique *u, Refs refs) {
+    return arena_copy(u->ck->arena, &refs, sizeof refs);
 }
 
-const Refs *refs_union(Unique *u, const Refs *a, const Refs *b, Type *type) {
-    if (!refs_matter(type)) return &refs_nothing;
-    Refs *made = refs_new(u);
-    if (a->part_count > 0 && a->part_count == b->part_count) {
-        Type *record = type_reveal(type);
-        Refs **parts = arena_array(u->ck->arena, Refs *, a->part_count);
-        for (uint32_t i = 0; i < a->part_count; i++)
-            parts[i] = (Refs *)refs_union(
-                u, a->parts[i], b->parts[i],
-                record->kind == TYPE_RECORD ? record->as.record.data[i].type : type);
-        made->parts = parts;
-        made->part_count = a->part_count;
-        return made;
-    }
-    refs_add(u, &made->all, a);
-    refs_add(u, &made->all, b);
-    return made;
-}
-
-const Refs *refs_part(const Refs *refs, uint32_t index, Type *type) {
-    if (!refs_matter(type)) return &refs_nothing;
-    if (index < refs->part_count) return refs->parts[index];
-    return refs;
-}
-
-static Region *region_new(Unique *u, Binding *name, Owner owner) {
+Region *unique_region(Unique *u, Binding *name, Owner owner) {
     Region *region = arena_new(u->ck->arena, Region);
+    region->id = u->next_region++;
     region->name = name;
     region->owner = owner;
     region->depth = u->barriers.len;
     return region;
 }
 
-void refs_set(Unique *u, const Binding *binding, const Refs *refs) {
-    map_set(&u->refs, binding->id, (uint64_t)(uintptr_t)refs);
+const Refs *unique_of_region(Unique *u, Region *region) {
+    Region *const *regions = arena_copy(u->ck->arena, &region, sizeof region);
+    return refs_new(u, (Refs){.regions = regions, .count = 1});
 }
 
-const Refs *refs_of(Unique *u, const Binding *binding) {
-    uint64_t value = 0;
-    if (!map_get(&u->refs, binding->id, &value)) return NULL;
-    return (const Refs *)(uintptr_t)value;
+const Refs *unique_record(Unique *u, const Refs *const *parts, uint32_t count) {
+    return refs_new(u, (Refs){.parts = parts, .part_count = count});
 }
 
-// A name with a region of its own; a record, with one for each part.
-const Refs *refs_own(Unique *u, Binding *name, Type *type, Owner owner,
-                     const Diet *diet) {
-    if (!refs_matter(type)) return &refs_nothing;
-    type = type_reveal(type);
-    Refs *refs = refs_new(u);
+static const Refs *own(Unique *u, Type *type, Binding *name, Owner owner,
+                       const Diet *diet, int depth) {
+    if (!unique_holds_arrays(u, type)) return &unique_nothing;
     if (diet != NULL && diet->consumed) owner = OWN;
-    if (type->kind != TYPE_RECORD || type->weight > 100) {
-        vec_push(u->ck->arena, &refs->all, region_new(u, name, owner));
-        return refs;
-    }
-    uint32_t count = type->as.record.len;
-    Refs **parts = arena_array(u->ck->arena, Refs *, count + 1);
+    type = type_reveal(type);
+    uint32_t count = type->kind == TYPE_RECORD ? type->as.record.len : 0;
+    if (count == 0 || count > MOST_SPLIT_FIELDS || depth == MOST_SPLIT_DEPTH)
+        return unique_of_region(u, unique_region(u, name, owner));
+    const Refs **parts = arena_array(u->ck->arena, const Refs *, count);
     for (uint32_t i = 0; i < count; i++) {
-        const Diet *part = diet == NULL || diet->consumed ? diet
-                           : i < diet->part_count         ? diet->parts[i]
-                                                          : NULL;
-        parts[i] = (Refs *)refs_own(u, name, type->as.record.data[i].type, owner, part);
+        const Diet *part = diet != NULL && i < diet->part_count ? diet->parts[i] : NULL;
+        parts[i] = own(u, type->as.record.data[i].type, name, owner, part, depth + 1);
     }
-    refs->parts = parts;
-    refs->part_count = count;
-    return refs;
+    return unique_record(u, parts, count);
 }
 
-static bool refers(const Refs *refs) {
-    if (refs->all.len > 0) return true;
-    for (uint32_t i = 0; i < refs->part_count; i++)
-        if (refers(refs->parts[i])) return true;
-    return false;
+const Refs *unique_own(Unique *u, Type *type, Binding *name, Owner owner,
+                       const Diet *diet) {
+    return own(u, type, name, owner, diet, 0);
 }
 
-// Binds the names of a pattern to what the value refers to. What is new gets a region.
-void refs_bind(Unique *u, const TPat *pat, const Refs *refs) {
-    switch (pat->kind) {
-    case TPAT_NAME:
-        if (refers(refs)) refs_set(u, pat->as.name, refs);
-        else refs_set(u, pat->as.name, refs_own(u, pat->as.name, pat->type, OWN, NULL));
-        break;
-    case TPAT_RECORD:
-        for (uint32_t i = 0; i < pat->as.record.len; i++) {
-            const TPat *part = pat->as.record.data[i];
-            refs_bind(u, part, refs_part(refs, i, part->type));
-        }
-        break;
-    case TPAT_CTOR:
-        for (uint32_t i = 0; i < pat->as.ctor.args.len; i++) {
-            const TPat *part = pat->as.ctor.args.data[i];
-            refs_bind(u, part, refs_matter(part->type) ? refs : &refs_nothing);
-        }
-        break;
-    case TPAT_WILD:
-    case TPAT_LIT: break;
-    }
-}
-
-void refs_bind_param(Unique *u, const TPat *pat, bool strict) {
-    switch (pat->kind) {
-    case TPAT_NAME:
-        refs_set(u, pat->as.name,
-                 refs_own(u, pat->as.name, pat->type, strict ? BORROWED : OWN,
-                          pat->as.name->check_data));
-        break;
-    case TPAT_RECORD:
-        for (uint32_t i = 0; i < pat->as.record.len; i++)
-            refs_bind_param(u, pat->as.record.data[i], strict);
-        break;
-    case TPAT_CTOR:
-        for (uint32_t i = 0; i < pat->as.ctor.args.len; i++)
-            refs_bind_param(u, pat->as.ctor.args.data[i], strict);
-        break;
-    case TPAT_WILD:
-    case TPAT_LIT: break;
-    }
-}
-
-// ---- consuming and using
-// -------------------------------------------------------------------------
-
-const char *unique_name(Unique *u, const Binding *binding) {
-    return sym_show(u->ck, binding->name);
-}
-
-static Region *first_consumed(const Refs *refs) {
-    for (uint32_t i = 0; i < refs->all.len; i++)
-        if (refs->all.data[i]->consumed) return refs->all.data[i];
+const Refs *unique_fill(Unique *u, const Refs *refs, Type *type, Binding *name) {
+    for (uint32_t i = 0; i < refs->count; i++)
+        if (refs->regions[i]->name == NULL) refs->regions[i]->name = name;
+    if (refs->count > 0 || !unique_holds_arrays(u, type)) return refs;
+    type = type_reveal(type);
+    if (refs->part_count == 0) return unique_own(u, type, name, OWN, NULL);
+    if (type->kind != TYPE_RECORD || type->as.record.len != refs->part_count)
+        return refs;
+    const Refs **parts = NULL;
     for (uint32_t i = 0; i < refs->part_count; i++) {
-        Region *region = first_consumed(refs->parts[i]);
+        const Refs *part =
+            unique_fill(u, refs->parts[i], type->as.record.data[i].type, name);
+        if (part == refs->parts[i]) continue;
+        if (parts == NULL) {
+            parts = arena_array(u->ck->arena, const Refs *, refs->part_count);
+            memcpy(parts, refs->parts, refs->part_count * sizeof *parts);
+        }
+        parts[i] = part;
+    }
+    return parts == NULL ? refs : unique_record(u, parts, refs->part_count);
+}
+
+// ---- combining ----------------------------------------------------------------------
+
+static bool is_subset(const Refs *small, const Refs *large) {
+    uint32_t k = 0;
+    for (uint32_t i = 0; i < small->count; i++) {
+        while (k < large->count && large->regions[k]->id < small->regions[i]->id) k++;
+        if (k == large->count || large->regions[k] != small->regions[i]) return false;
+    }
+    return true;
+}
+
+static const Refs *merge(Unique *u, const Refs *a, const Refs *b) {
+    if (is_subset(b, a)) return a;
+    if (is_subset(a, b)) return b;
+    uint32_t most = a->count + b->count, count = 0, i = 0, k = 0;
+    if (most > MOST_REGIONS) most = MOST_REGIONS;
+    Region **regions = arena_array(u->ck->arena, Region *, most);
+    while (count < most && (i < a->count || k < b->count)) {
+        if (k == b->count) regions[count++] = a->regions[i++];
+        else if (i == a->count) regions[count++] = b->regions[k++];
+        else {
+            Region *x = a->regions[i], *y = b->regions[k];
+            regions[count++] = x->id <= y->id ? x : y;
+            if (x->id <= y->id) i++;
+            if (y->id <= x->id) k++;
+        }
+    }
+    return refs_new(u, (Refs){.regions = regions, .count = count});
+}
+
+const Refs *unique_flat(Unique *u, const Refs *refs) {
+    if (refs->part_count == 0) return refs;
+    const Refs *all = &unique_nothing;
+    for (uint32_t i = 0; i < refs->part_count; i++)
+        all = merge(u, all, unique_flat(u, refs->parts[i]));
+    return all;
+}
+
+const Refs *unique_union(Unique *u, const Refs *a, const Refs *b) {
+    if (a == b || (b->count == 0 && b->part_count == 0)) return a;
+    if (a->count == 0 && a->part_count == 0) return b;
+    uint32_t count = a->part_count;
+    if (count == 0 || count != b->part_count)
+        return merge(u, unique_flat(u, a), unique_flat(u, b));
+    const Refs **parts = arena_array(u->ck->arena, const Refs *, count);
+    bool same = true;
+    for (uint32_t i = 0; i < count; i++) {
+        parts[i] = unique_union(u, a->parts[i], b->parts[i]);
+        same &= parts[i] == a->parts[i];
+    }
+    return same ? a : unique_record(u, parts, count);
+}
+
+typedef bool (*Keep)(const Region *region, uint32_t depth);
+
+static const Refs *filter(Unique *u, const Refs *refs, Keep keep, uint32_t depth) {
+    bool same = true;
+    if (refs->part_count > 0) {
+        const Refs **parts = arena_array(u->ck->arena, const Refs *, refs->part_count);
+        for (uint32_t i = 0; i < refs->part_count; i++) {
+            parts[i] = filter(u, refs->parts[i], keep, depth);
+            same &= parts[i] == refs->parts[i];
+        }
+        return same ? refs : unique_record(u, parts, refs->part_count);
+    }
+    for (uint32_t i = 0; i < refs->count && same; i++)
+        same = keep(refs->regions[i], depth);
+    if (same) return refs;
+    Region **regions = arena_array(u->ck->arena, Region *, refs->count);
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < refs->count; i++)
+        if (keep(refs->regions[i], depth)) regions[count++] = refs->regions[i];
+    return refs_new(u, (Refs){.regions = regions, .count = count});
+}
+
+static bool is_outside(const Region *region, uint32_t depth) {
+    return region->depth <= depth;
+}
+
+static bool is_left(const Region *region, uint32_t depth) {
+    (void)depth;
+    return !region->is_consumed;
+}
+
+const Refs *unique_outside(Unique *u, const Refs *refs, uint32_t depth) {
+    return filter(u, refs, is_outside, depth);
+}
+
+const Refs *unique_without_consumed(Unique *u, const Refs *refs) {
+    return filter(u, refs, is_left, 0);
+}
+
+// ---- looking ------------------------------------------------------------------------
+
+const Refs *unique_part(const Refs *refs, uint32_t index) {
+    return index < refs->part_count ? refs->parts[index] : refs;
+}
+
+Region *unique_first_consumed(const Refs *refs) {
+    for (uint32_t i = 0; i < refs->count; i++)
+        if (refs->regions[i]->is_consumed) return refs->regions[i];
+    for (uint32_t i = 0; i < refs->part_count; i++) {
+        Region *region = unique_first_consumed(refs->parts[i]);
         if (region != NULL) return region;
     }
     return NULL;
-}
-
-void unique_use(Unique *u, const Refs *refs, const Binding *binding, Span span) {
-    Checker *ck = u->ck;
-    const char *name = unique_name(u, binding);
-    Region *region = first_consumed(refs);
-    if (region == NULL) return;
-    bool alias = region->name != binding;
-    Diag *diag = alias ? check_error(ck, CHECK_CONSUMED_ALIAS, span, name,
-                                     unique_name(u, region->name))
-                       : check_error(ck, CHECK_CONSUMED, span, name);
-    check_note(ck, diag, region->where, "`%s` is consumed here, by %s",
-               unique_name(u, region->name), region->by);
-    check_hint(ck, diag, "use the result instead, or pass `copy %s` there",
-               unique_name(u, region->name));
-}
-
-static void note_owner(Unique *u, Diag *diag, const Region *region) {
-    bool is_global = region->owner == GLOBAL;
-    check_note(u->ck, diag, region->name->span,
-               is_global ? "`%s` is a definition at top level"
-                         : "the parameter `%s` is not declared with `*`",
-               unique_name(u, region->name));
-    if (!is_global)
-        check_hint(u->ck, diag,
-                   "declare the parameter `*` if its callers can spare it");
-}
-
-static void report_foreign(Unique *u, const Region *region, Span span, const char *by) {
-    Checker *ck = u->ck;
-    const char *name = unique_name(u, region->name);
-    if (region->owner == OWN) {
-        Barrier barrier = u->barriers.data[region->depth];
-        Diag *diag = check_error(ck, CHECK_CONSUME_OUTER, span, name,
-                                 barrier == BARRIER_LOOP ? "loop" : "function");
-        check_label(ck, diag, "consumed by %s", by);
-        check_note(ck, diag, region->name->span, "`%s` is bound outside the %s", name,
-                   barrier == BARRIER_LOOP ? "loop" : "function");
-        check_hint(
-            ck, diag,
-            barrier == BARRIER_LOOP
-                ? "every iteration would consume it: make it part of the loop's state, "
-                  "or pass `copy %s`"
-                : "the function may run more than once: make it a parameter, or pass "
-                  "`copy %s`",
-            name);
-        return;
-    }
-    // Not an error: what the callee writes to is then a copy.
-    Diag *diag = check_warning(ck, CHECK_COPIED, span, name);
-    check_label(ck, diag, "%s asks for an array to keep", by);
-    note_owner(u, diag, region);
-}
-
-void unique_consume(Unique *u, const Refs *refs, const Diet *diet, Span span,
-                    const char *by) {
-    if (diet == NULL) return;
-    if (!diet->consumed && refs->part_count > 0) {
-        for (uint32_t i = 0; i < refs->part_count && i < diet->part_count; i++)
-            unique_consume(u, refs->parts[i], diet->parts[i], span, by);
-        return;
-    }
-    Regions regions = {0};
-    refs_add(u, &regions, refs);
-    for (uint32_t i = 0; i < regions.len; i++) {
-        Region *region = regions.data[i];
-        if (region->consumed) continue;
-        if (region->owner != OWN || region->depth < u->barriers.len) {
-            report_foreign(u, region, span, by);
-            continue;
-        }
-        region->consumed = true;
-        region->where = span;
-        region->by = by;
-        vec_push(u->ck->arena, &u->consumed, region);
-    }
-}
-
-void unique_take_back(Unique *u, uint32_t mark, Regions *taken) {
-    while (u->consumed.len > mark) {
-        Region *region = u->consumed.data[--u->consumed.len];
-        region->consumed = false;
-        vec_push(u->ck->arena, taken, region);
-    }
-}
-
-void unique_put_back(Unique *u, const Regions *taken) {
-    for (uint32_t i = taken->len; i-- > 0;) {
-        if (taken->data[i]->consumed) continue;
-        taken->data[i]->consumed = true;
-        vec_push(u->ck->arena, &u->consumed, taken->data[i]);
-    }
-}
-
-bool refs_share(const Refs *refs, const Region *region) {
-    for (uint32_t i = 0; i < refs->all.len; i++)
-        if (refs->all.data[i] == region) return true;
-    for (uint32_t i = 0; i < refs->part_count; i++)
-        if (refs_share(refs->parts[i], region)) return true;
-    return false;
-}
-
-void unique_advise(Unique *u, const Refs *refs, Span span) {
-    if (refs->all.len == 0 || refs->all.data[0]->owner == OWN) return;
-    const Region *region = refs->all.data[0];
-    Checker *ck = u->ck;
-    Diag *diag = check_warning(ck, CHECK_COPIED, span, unique_name(u, region->name));
-    check_label(ck, diag, "the update writes to a copy");
-    note_owner(u, diag, region);
 }

@@ -175,8 +175,7 @@ void entry_force(Checker *ck, Entry *entry) {
     entry->state = ENTRY_DONE;
 }
 
-// ---- locals
-// ------------------------------------------------------------------------------
+// ---- locals ------------------------------------------------------------------------
 
 Locals *locals_new(Checker *ck) {
     Locals *locals = arena_new(ck->arena, Locals);
@@ -252,8 +251,7 @@ static bool find_local(Checker *ck, Space space, Sym name, Found *found_out) {
     return true;
 }
 
-// ---- qualified names
-// -----------------------------------------------------------------------
+// ---- qualified names ---------------------------------------------------------------
 
 static Sym part_of(const QualName *name, uint32_t index) {
     return index < name->quals.len ? name->quals.data[index].sym : name->name.sym;
@@ -308,8 +306,7 @@ Module *module_lookup(Checker *ck, const QualName *name) {
     return module == NULL || module->kind == MODULE_ERROR ? NULL : module;
 }
 
-// ---- unknown names
-// ---------------------------------------------------------------------------
+// ---- unknown names -----------------------------------------------------------------
 
 void near_try(const Checker *ck, Near *near, Sym candidate) {
     Str want = sym_str(&ck->cx->syms, near->wanted);
@@ -500,8 +497,15 @@ void report_unknown(Checker *ck, Space space, const QualName *name) {
         check_hint(ck, diag, "did you mean `%s`?", sym_show(ck, near.best));
 }
 
-// ---- frames and bindings
-// -----------------------------------------------------------------
+// ---- frames and bindings -----------------------------------------------------------
+
+Sym join_names(Checker *ck, Sym prefix, Sym name) {
+    StrBuf buf = strbuf(ck->arena);
+    strbuf_str(&buf, sym_str(&ck->cx->syms, prefix));
+    strbuf_char(&buf, '.');
+    strbuf_str(&buf, sym_str(&ck->cx->syms, name));
+    return sym_intern(&ck->cx->syms, strbuf_done(&buf));
+}
 
 Frame *frame_new(Checker *ck, Env env, Global *global) {
     Frame *frame = arena_new(ck->arena, Frame);

@@ -59,8 +59,7 @@ static Entry *find_impl(Checker *ck, const View *view, Space space, Sym name) {
     return view->impl == NULL ? NULL : module_find(ck, view->impl, space, name);
 }
 
-// ---- types
-// ---------------------------------------------------------------------------------
+// ---- types -------------------------------------------------------------------------
 
 // The type constructor at fresh rigid parameters, those of `like`.
 static Type *con_at(Checker *ck, const TypeCon *con, const TypeCon *like) {
@@ -76,14 +75,6 @@ static Type *con_at(Checker *ck, const TypeCon *con, const TypeCon *like) {
         else types[i] = type_of_var(ck, param->var);
     }
     return typecon_apply(ck, con, types, sizes);
-}
-
-static Sym join_names(Checker *ck, Sym prefix, Sym name) {
-    StrBuf buf = strbuf(ck->arena);
-    strbuf_str(&buf, sym_str(&ck->cx->syms, prefix));
-    strbuf_char(&buf, '.');
-    strbuf_str(&buf, sym_str(&ck->cx->syms, name));
-    return sym_intern(&ck->cx->syms, strbuf_done(&buf));
 }
 
 static TypeCon *make_abstract(Checker *ck, const TypeDef *def, const TypeCon *hidden,
@@ -140,8 +131,8 @@ static void check_same_type(Checker *ck, const View *view, const Entry *entry,
         ck->reveal_from = UINT32_MAX;
         if (same) return;
         diag = mismatch(ck, view, "the type `%s` is not what the signature says", name);
-        check_note(ck, diag, (Span){0, 0}, "expected %s, found %s", type_show(ck, want),
-                   type_show(ck, have));
+        check_note(ck, diag, (Span){0, 0}, "expected %s, found %s",
+                   type_show_whole(ck, want), type_show_whole(ck, have));
     }
     check_note(ck, diag, entry->span, "the signature asks for it here");
     check_note(ck, diag, impl->span, "the module defines it here");
@@ -184,8 +175,7 @@ static void force_view_type(Checker *ck, Entry *entry) {
         check_same_type(ck, view, entry, entry->type, impl);
 }
 
-// ---- values
-// --------------------------------------------------------------------------------------
+// ---- values ------------------------------------------------------------------------
 
 static Binding *spec_binding(Checker *ck, const Entry *entry) {
     const Spec *spec = entry->spec;
@@ -253,8 +243,7 @@ static void force_view_value(Checker *ck, Entry *entry) {
     check_value(ck, view, entry, entry->impl);
 }
 
-// ---- nested modules
-// -----------------------------------------------------------------------------
+// ---- nested modules ----------------------------------------------------------------
 
 static Module *make_view(Checker *ck, const SigExp *sig, Env env, const View *like);
 
@@ -287,8 +276,7 @@ static void force_view_module(Checker *ck, Entry *entry) {
     entry->module = make_view(ck, entry->spec->as.module.sig, entry->env, &view);
 }
 
-// ---- the walk over a signature
-// ---------------------------------------------------------------------
+// ---- the walk over a signature -----------------------------------------------------
 
 static void fill(Checker *ck, View *view, const SigExp *sig, Env env);
 

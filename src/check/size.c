@@ -43,8 +43,7 @@ Size *size_unknown(Checker *ck, Span origin) {
     return size;
 }
 
-// ---- expressions as sizes
-// --------------------------------------------------------------
+// ---- expressions as sizes ----------------------------------------------------------
 
 static bool is_expressible(const TExp *exp, int *budget) {
     if (--*budget < 0) return false;
@@ -165,8 +164,7 @@ Size *size_linear(Checker *ck, Size *a, int64_t factor, Size *b, int64_t offset,
     return sum.overflow ? size_unknown(ck, origin) : size_of_poly(ck, &sum, origin);
 }
 
-// ---- unification
-// -----------------------------------------------------------------------------
+// ---- unification -------------------------------------------------------------------
 
 static void solve(Checker *ck, Size *var, Size *size) {
     Subst subst = {.escape_from = (uint32_t)var->level, .level = (uint32_t)var->level};
@@ -363,8 +361,7 @@ void sizes_finish(Checker *ck, Frame *frame) {
     frame->exp_sizes.len = 0;
 }
 
-// ---- printing
-// ------------------------------------------------------------------------------
+// ---- printing ----------------------------------------------------------------------
 
 void size_print(const Cx *cx, const Size *size, StrBuf *out) {
     size = size_resolve((Size *)size);

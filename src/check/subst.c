@@ -79,8 +79,7 @@ Size *size_subst(Checker *ck, Subst *subst, Size *size) {
     return size;
 }
 
-// ---- expressions in sizes
-// ----------------------------------------------------------------
+// ---- expressions in sizes ----------------------------------------------------------
 
 static TExp *exp_of_size(Checker *ck, Size *size, TExp *old) {
     size = size_resolve(size);
@@ -232,8 +231,7 @@ TExp *texp_subst(Checker *ck, Subst *subst, TExp *exp) {
     return NULL;
 }
 
-// ---- types
-// ----------------------------------------------------------------------------------
+// ---- types -------------------------------------------------------------------------
 
 static void note_clash(Checker *ck, ClashKind kind, Type *a, Type *b) {
     if (ck->clash.kind == CLASH_NONE) ck->clash = (Clash){.kind = kind, .a = a, .b = b};

@@ -243,8 +243,7 @@ bool record_is_tuple(const Checker *ck, const FieldVec *fields) {
     return true;
 }
 
-// ---- questions
-// ------------------------------------------------------------------------
+// ---- questions ---------------------------------------------------------------------
 
 bool type_visit_sizes(Checker *ck, Type *type, SizeVisit visit, void *data) {
     type = type_resolve(type);
@@ -319,13 +318,13 @@ bool type_holds_function(Checker *ck, Type *type) {
     return false;
 }
 
-// ---- printing
-// ------------------------------------------------------------------------------
+// ---- printing ----------------------------------------------------------------------
 
 typedef struct Printer {
     const Cx *cx;
     StrBuf *out;
     uint32_t budget;
+    const Type *whole; // the abbreviation to be shown in full, or NULL
 } Printer;
 
 static void put_type(Printer *p, const Type *type, int level);
@@ -437,6 +436,10 @@ static void put_abs(Printer *p, const Type *type) {
 static void put_type(Printer *p, const Type *type, int level) {
     if (!put_budget(p) || stack_is_low(&p->cx->stack)) return;
     type = type_resolve((Type *)type);
+    if (type->written != 0 && type != p->whole) {
+        strbuf_str(p->out, sym_str(&p->cx->syms, type->written));
+        return;
+    }
     bool open = (type->kind == TYPE_FUN && level >= 1) ||
                 (type->kind == TYPE_SUM && level >= 2) ||
                 (type->kind == TYPE_ABS && level >= 3 &&
@@ -465,8 +468,16 @@ static void put_type(Printer *p, const Type *type, int level) {
 }
 
 void type_print(const Cx *cx, const Type *type, StrBuf *out) {
-    Printer p = {cx, out, 200};
+    Printer p = {cx, out, 200, NULL};
     put_type(&p, type, 0);
+}
+
+const char *type_show_whole(Checker *ck, Type *type) {
+    StrBuf buf = strbuf(ck->arena);
+    type = type_resolve(type);
+    Printer p = {ck->cx, &buf, 200, type};
+    put_type(&p, type, 0);
+    return str_terminated(ck->arena, strbuf_done(&buf));
 }
 
 const char *type_show(Checker *ck, Type *type) {

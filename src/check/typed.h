@@ -43,7 +43,7 @@ typedef struct {
     uint32_t len, cap;
 } TypeVarVec;
 
-// ---- sizes ------------------------------------------------------------------------
+// ---- sizes -------------------------------------------------------------------------
 
 typedef enum SizeKind {
     SIZE_CONST,   // a number
@@ -65,7 +65,7 @@ struct Size {
     int32_t level; // VAR
 };
 
-// ---- types ------------------------------------------------------------------------
+// ---- types -------------------------------------------------------------------------
 
 typedef enum TypeKind {
     TYPE_SCALAR,
@@ -118,6 +118,7 @@ struct Type {
     TypeKind kind;
     bool is_ground;  // no variables, no sizes but constants: substitution keeps it
     uint32_t weight; // nodes it has as a tree, at least; 0 if nobody counted
+    Sym written;     // the abbreviation that a user knows it by, or 0
     union {
         ScalarType scalar;
         struct {
@@ -156,7 +157,7 @@ Type *type_reveal(Type *type);
 // Appends the type as a user would write it.
 void type_print(const Cx *cx, const Type *type, StrBuf *out);
 
-// ---- bindings -----------------------------------------------------------------------
+// ---- bindings ----------------------------------------------------------------------
 
 typedef enum BindingKind {
     BIND_GLOBAL,   // a definition; body in global
@@ -182,7 +183,7 @@ struct Binding {
     void *check_data;       // the checker's own (lazy bodies, diets and the like)
 };
 
-// ---- patterns -----------------------------------------------------------------------
+// ---- patterns ----------------------------------------------------------------------
 
 typedef enum TPatKind {
     TPAT_NAME,
@@ -215,7 +216,7 @@ struct TPat {
     } as;
 };
 
-// ---- expressions --------------------------------------------------------------------
+// ---- expressions -------------------------------------------------------------------
 
 typedef enum TExpKind {
     TEXP_LIT,
@@ -360,7 +361,7 @@ struct TExp {
     } as;
 };
 
-// ---- program ------------------------------------------------------------------------
+// ---- program -----------------------------------------------------------------------
 
 typedef struct TEntry {
     Sym name;

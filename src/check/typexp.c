@@ -4,8 +4,7 @@
 // size parameter without a name, a result's is existential, a let's is found by use.
 #include "check/checker.h"
 
-// ---- sizes
-// --------------------------------------------------------------------------------
+// ---- sizes -------------------------------------------------------------------------
 
 static Size *anon_size(Checker *ck, Span span, TypeCx *tcx) {
     if (tcx->no_anon) {
@@ -56,8 +55,7 @@ static Size *size_check(Checker *ck, const SizeExp *exp, TypeCx *tcx) {
     return NULL;
 }
 
-// ---- names with arguments
-// -----------------------------------------------------------------
+// ---- names with arguments ----------------------------------------------------------
 
 static const char *count_show(Checker *ck, uint32_t count, const char *thing) {
     StrBuf buf = strbuf(ck->arena);
@@ -132,8 +130,7 @@ Type *typecon_apply(Checker *ck, const TypeCon *con, Type **types, Size **sizes)
     return type_subst(ck, &subst, con->body);
 }
 
-// ---- the other forms
-// -------------------------------------------------------------------------
+// ---- the other forms ---------------------------------------------------------------
 
 static void no_unique(Checker *ck, const TypeExp *exp) {
     Diag *diag = check_error(ck, CHECK_UNIQUE_PLACE, exp->span);
@@ -302,8 +299,7 @@ Type *typexp_check(Checker *ck, const TypeExp *exp, TypeCx *tcx) {
     return ck->error_type;
 }
 
-// ---- parameters and definitions
-// -------------------------------------------------------------
+// ---- parameters and definitions ----------------------------------------------------
 
 Binding *size_param_bind(Checker *ck, Name name) {
     Binding *binding = binding_new(ck, BIND_SIZE, name, type_scalar(ck, SCALAR_I64));
@@ -356,6 +352,15 @@ static bool find_name(Checker *ck, Size *size, void *data) {
     return size->kind != SIZE_EXP; // an expression may mention it: give up
 }
 
+// Messages call a record or sum by the name it was defined under.
+static void note_written(Checker *ck, const TypeCon *con) {
+    Type *body = con->body;
+    bool has_parts = (body->kind == TYPE_RECORD && body->as.record.len > 0) ||
+                     (body->kind == TYPE_SUM && body->as.sum.len > 0);
+    if (con->params.len > 0 || !has_parts || body->written != 0) return;
+    body->written = ck->prefix == 0 ? con->name : join_names(ck, ck->prefix, con->name);
+}
+
 TypeCon *typecon_apply_def(Checker *ck, Name name, const TypeParamVec *params,
                            const TypeExp *exp, Env env, uint8_t lifting) {
     Frame *outer = ck->frame;
@@ -380,6 +385,7 @@ TypeCon *typecon_apply_def(Checker *ck, Name name, const TypeParamVec *params,
     if (exp != NULL) {
         TypeCx tcx = {.anon = ANON_UNKNOWN, .no_anon = lifting == TP_TYPE};
         con->body = typexp_check(ck, exp, &tcx);
+        note_written(ck, con);
         if (lifting != TP_LIFTED && type_holds_function(ck, con->body)) {
             Diag *diag = check_error(ck, CHECK_UNLIFTED_FUNCTION, name.span,
                                      sym_show(ck, name.sym));

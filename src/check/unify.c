@@ -23,8 +23,7 @@ static bool clash_constraint(Checker *ck, ClashKind kind, Type *a,
     return false;
 }
 
-// ---- constraints
-// --------------------------------------------------------------------------
+// ---- constraints -------------------------------------------------------------------
 
 static bool has_equality(Checker *ck, Type *type, const Constraint *constraint) {
     type = type_resolve(type);
@@ -191,8 +190,7 @@ Type *constraint_default(Checker *ck, const Constraint *constraint) {
     return NULL;
 }
 
-// ---- variables
-// -----------------------------------------------------------------------------
+// ---- variables ---------------------------------------------------------------------
 
 static bool link_vars(Checker *ck, Type *a, Type *b) {
     TypeVar *keep = a->as.var, *drop = b->as.var;
@@ -244,8 +242,7 @@ bool type_require_data(Checker *ck, Type *type) {
     return ck->clash.kind == CLASH_NONE;
 }
 
-// ---- unification
-// -----------------------------------------------------------------------------
+// ---- unification -------------------------------------------------------------------
 
 static bool unify_records(Checker *ck, Type *a, Type *b) {
     const FieldVec *x = &a->as.record, *y = &b->as.record;
@@ -339,8 +336,7 @@ bool type_unify(Checker *ck, Type *a, Type *b) {
     return false;
 }
 
-// ---- the join of two branches
-// -------------------------------------------------------------
+// ---- the join of two branches ------------------------------------------------------
 
 static Size *join_sizes(Checker *ck, Size *a, Size *b, bool rows) {
     a = size_resolve(a);

@@ -1,31 +1,110 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Uniqueness, over the typed tree. Values hold references to regions: a parameter's
-// data, or what a definition made anew. Consuming an argument (a parameter is `*t`)
-// consumes all its regions; a later use of a name that may refer to one is an error,
-// and so is consuming what is not one's own. `a with [i] = v` makes a new array and
-// consumes nothing; when it can be done in place is decided elsewhere.
+// Uniqueness, over the typed tree of one definition. Only parameters declared `*t`
+// consume; consuming a value consumes all the data it may refer to. A later use of a
+// name that may refer to it is an error, and so is consuming what is bound outside a
+// function or a loop, which may run more than once. `a with [i] = v` makes a new array
+// and consumes nothing; that it has to copy, if `a` is used again, is advice.
 #include "check/unique.h"
 
-static const Refs *visit(Unique *u, TExp *exp);
+void unique_enter(Unique *u, BarrierKind kind) {
+    Barrier barrier = {kind, &unique_nothing, u->function};
+    vec_push(u->ck->arena, &u->barriers, barrier);
+    if (kind == BARRIER_FUNCTION) u->function = u->barriers.len;
+}
 
-// ---- expressions
-// --------------------------------------------------------------------------------
+void unique_leave(Unique *u) {
+    u->function = u->barriers.data[--u->barriers.len].outer_function;
+}
 
-static const Refs *visit_var(Unique *u, TExp *exp) {
-    Binding *binding = exp->as.var.binding;
-    if (binding->kind == BIND_GLOBAL) {
-        if (type_resolve(exp->type)->kind == TYPE_FUN) return &refs_nothing;
-        const Refs *refs = refs_of(u, binding);
-        if (refs == NULL) {
-            refs = refs_own(u, binding, binding->type, GLOBAL, NULL);
-            refs_set(u, binding, refs);
+// ---- names --------------------------------------------------------------------------
+
+static void set_refs(Unique *u, const Binding *binding, const Refs *refs) {
+    if (refs->count > 0 || refs->part_count > 0)
+        map_set(&u->refs, binding->id, (uint64_t)(uintptr_t)refs);
+}
+
+static const Refs *refs_of(Unique *u, Binding *binding) {
+    uint64_t value = 0;
+    if (map_get(&u->refs, binding->id, &value)) return (const Refs *)(uintptr_t)value;
+    if (binding->kind != BIND_GLOBAL || type_resolve(binding->type)->kind == TYPE_FUN)
+        return &unique_nothing;
+    const Refs *refs = unique_own(u, binding->type, binding, GLOBAL, NULL);
+    set_refs(u, binding, refs);
+    return refs;
+}
+
+static const Refs *part_of(Unique *u, const Refs *refs, uint32_t index, Type *type) {
+    return unique_holds_arrays(u, type) ? unique_part(refs, index) : &unique_nothing;
+}
+
+void unique_bind(Unique *u, const TPat *pat, const Refs *refs) {
+    switch (pat->kind) {
+    case TPAT_NAME:
+        set_refs(u, pat->as.name, unique_fill(u, refs, pat->type, pat->as.name));
+        break;
+    case TPAT_RECORD:
+        for (uint32_t i = 0; i < pat->as.record.len; i++) {
+            const TPat *part = pat->as.record.data[i];
+            unique_bind(u, part, part_of(u, refs, i, part->type));
         }
+        break;
+    case TPAT_CTOR:
+        for (uint32_t i = 0; i < pat->as.ctor.args.len; i++) {
+            const TPat *part = pat->as.ctor.args.data[i];
+            bool holds = unique_holds_arrays(u, part->type);
+            unique_bind(u, part, holds ? refs : &unique_nothing);
+        }
+        break;
+    case TPAT_WILD:
+    case TPAT_LIT: break;
+    }
+}
+
+const Refs *unique_bind_params(Unique *u, const TPat *pat, bool strict) {
+    Binding *name = pat->kind == TPAT_NAME ? pat->as.name : NULL;
+    const TPatVec *pats = pat->kind == TPAT_CTOR ? &pat->as.ctor.args : &pat->as.record;
+    if (pat->kind != TPAT_RECORD && pat->kind != TPAT_CTOR) {
+        const Diet *diet = name == NULL ? NULL : name->check_data;
+        const Refs *refs =
+            unique_own(u, pat->type, name, strict ? BORROWED : OWN, diet);
+        if (name != NULL) set_refs(u, name, refs);
         return refs;
     }
-    const Refs *refs = refs_of(u, binding);
-    if (refs == NULL) return &refs_nothing;
-    unique_use(u, refs, binding, exp->span);
+    const Refs **parts = arena_array(u->ck->arena, const Refs *, pats->len + 1);
+    for (uint32_t i = 0; i < pats->len; i++)
+        parts[i] = unique_bind_params(u, pats->data[i], strict);
+    return unique_record(u, parts, pat->kind == TPAT_RECORD ? pats->len : 0);
+}
+
+// What a name, or a field of what it stands for, refers to, before it counts as used.
+static const Refs *look(Unique *u, TExp *exp, const Binding **name_out) {
+    if (exp->kind == TEXP_VAR) {
+        *name_out = exp->as.var.binding;
+        return refs_of(u, exp->as.var.binding);
+    }
+    if (exp->kind != TEXP_FIELD) return unique_visit(u, exp);
+    const Refs *record = look(u, exp->as.field.exp, name_out);
+    return part_of(u, record, exp->as.field.index, exp->type);
+}
+
+// r.a may be used when only r.b was consumed.
+static const Refs *visit_path(Unique *u, TExp *exp) {
+    const Binding *name = NULL;
+    const Refs *refs = look(u, exp, &name);
+    if (name == NULL) return refs;
+    unique_use(u, refs, name, exp->span);
+    return unique_without_consumed(u, refs); // one mistake is said once
+}
+
+// ---- application --------------------------------------------------------------------
+
+static const Refs **visit_all(Unique *u, const TExpVec *items) {
+    const Refs **refs = arena_array(u->ck->arena, const Refs *, items->len + 1);
+    uint32_t mark = u->log.len;
+    for (uint32_t i = 0; i < items->len; i++) refs[i] = unique_visit(u, items->data[i]);
+    for (uint32_t i = 0; i < items->len && u->log.len > mark; i++)
+        unique_in_flight(u, refs[i], items->data[i]->span, (Span){0, 0});
     return refs;
 }
 
@@ -35,357 +114,281 @@ static const char *consumer(Unique *u, const TExp *fun, uint32_t index,
     if (fun->kind != TEXP_VAR || fun->as.var.binding->name == 0)
         strbuf_printf(&buf, "parameter %u of this function", index + 1);
     else if (count == 1)
-        strbuf_printf(&buf, "`%s`", unique_name(u, fun->as.var.binding));
+        strbuf_printf(&buf, "`%s`", sym_show(u->ck, fun->as.var.binding->name));
     else
         strbuf_printf(&buf, "parameter %u of `%s`", index + 1,
-                      unique_name(u, fun->as.var.binding));
+                      sym_show(u->ck, fun->as.var.binding->name));
     return str_terminated(u->ck->arena, strbuf_done(&buf));
 }
 
-// One argument is consumed: no other of the same call may share its data.
-static void check_shared(Unique *u, const TExp *exp, const Refs *const *args,
-                         uint32_t index, uint32_t mark, const char *by) {
-    Checker *ck = u->ck;
-    for (uint32_t i = 0; i < exp->as.apply.args.len; i++) {
-        if (i == index) continue;
-        for (uint32_t k = mark; k < u->consumed.len; k++) {
-            if (!refs_share(args[i], u->consumed.data[k])) continue;
-            Diag *diag =
-                check_error(ck, CHECK_CONSUMED_SHARED, exp->as.apply.args.data[i]->span,
-                            unique_name(u, u->consumed.data[k]->name));
-            check_note(ck, diag, exp->as.apply.args.data[index]->span,
-                       "this argument is consumed, by %s", by);
-            check_hint(ck, diag, "pass a `copy` in one of the two places");
-            break;
-        }
+static void consume_arg(Unique *u, const TExp *exp, const Refs *const *args,
+                        uint32_t index, const Diet *diet) {
+    const TExpVec *items = &exp->as.apply.args;
+    uint32_t mark = u->log.len;
+    unique_consume(u, args[index], diet, items->data[index]->span,
+                   consumer(u, exp->as.apply.fun, index, items->len));
+    for (uint32_t i = 0; i < items->len && u->log.len > mark; i++)
+        if (i != index)
+            unique_in_flight(u, args[i], items->data[i]->span,
+                             items->data[index]->span);
+}
+
+static void consume_once(Unique *u, const Refs *fun, Span span) {
+    for (uint32_t i = 0; i < fun->count; i++) {
+        if (!fun->regions[i]->is_once) continue;
+        static const Diet all = {.consumed = true};
+        const Refs *one = unique_of_region(u, fun->regions[i]);
+        unique_consume(u, one, &all, span, "this call: it holds consumed data");
     }
+}
+
+// What the result may share: the part of a consumed argument is its own.
+static const Refs *lent_part(Unique *u, const Refs *refs, const Diet *diet) {
+    if (diet == NULL) return refs;
+    if (diet->consumed || refs->part_count == 0) return &unique_nothing;
+    const Refs *left = &unique_nothing;
+    for (uint32_t i = 0; i < refs->part_count && i < diet->part_count; i++)
+        left = unique_union(
+            u, left, unique_flat(u, lent_part(u, refs->parts[i], diet->parts[i])));
+    return left;
 }
 
 static const Refs *visit_apply(Unique *u, TExp *exp) {
-    const Refs *fun = visit(u, exp->as.apply.fun);
-    uint32_t count = exp->as.apply.args.len;
-    const Refs **args = arena_array(u->ck->arena, const Refs *, count);
-    for (uint32_t i = 0; i < count; i++) args[i] = visit(u, exp->as.apply.args.data[i]);
+    const Refs *fun = unique_visit(u, exp->as.apply.fun);
+    const Refs **args = visit_all(u, &exp->as.apply.args);
     Type *type = type_resolve(exp->as.apply.fun->type);
-    bool fresh = false;
-    Refs *result = refs_new(u);
-    refs_add(u, &result->all, fun);
-    for (uint32_t i = 0; i < count && type->kind == TYPE_FUN; i++) {
+    const Refs *result = unique_flat(u, fun);
+    bool fresh = false, consumed = false;
+    consume_once(u, result, exp->as.apply.fun->span);
+    for (uint32_t i = 0; i < exp->as.apply.args.len && type->kind == TYPE_FUN; i++) {
         const Diet *diet = type->as.fun.param_unique ? type->as.fun.param_diet : NULL;
-        if (diet != NULL) {
-            const char *by = consumer(u, exp->as.apply.fun, i, count);
-            uint32_t mark = u->consumed.len;
-            unique_consume(u, args[i], diet, exp->as.apply.args.data[i]->span, by);
-            check_shared(u, exp, args, i, mark, by);
-        }
-        if (diet == NULL || !diet->consumed) refs_add(u, &result->all, args[i]);
+        if (diet != NULL) consume_arg(u, exp, args, i, diet);
+        consumed |= diet != NULL;
+        result = unique_union(u, result, unique_flat(u, lent_part(u, args[i], diet)));
         fresh = type->as.fun.result_unique;
         type = type_resolve(type->as.fun.result);
     }
-    if (fresh || !refs_matter(exp->type)) return &refs_nothing;
-    return result;
+    if (fresh || !unique_holds_arrays(u, exp->type)) return &unique_nothing;
+    result = unique_without_consumed(u, result);
+    if (!consumed || type->kind != TYPE_FUN) return result;
+    Region *once = unique_region(u, NULL, OWN);
+    once->is_once = true;
+    return unique_union(u, result, unique_of_region(u, once));
 }
 
-static const Refs *visit_record(Unique *u, TExp *exp) {
-    Refs *made = refs_new(u);
-    uint32_t count = exp->as.items.len;
-    Refs **parts = arena_array(u->ck->arena, Refs *, count + 1);
-    for (uint32_t i = 0; i < count; i++)
-        parts[i] = (Refs *)visit(u, exp->as.items.data[i]);
-    made->parts = parts;
-    made->part_count = count;
-    return made;
-}
+// ---- functions ----------------------------------------------------------------------
 
-static void visit_dims(Unique *u, const TIndexVec *dims) {
-    for (uint32_t i = 0; i < dims->len; i++) {
-        const TIndex *dim = &dims->data[i];
-        if (dim->index != NULL) visit(u, dim->index);
-        if (dim->from != NULL) visit(u, dim->from);
-        if (dim->to != NULL) visit(u, dim->to);
-        if (dim->step != NULL) visit(u, dim->step);
+static bool declares_unique(const TExp *lambda) {
+    Type *type = type_resolve(lambda->type);
+    bool is_unique = false;
+    for (uint32_t i = 0; i < lambda->as.lambda.params.len; i++) {
+        if (type->kind != TYPE_FUN) return false;
+        is_unique = type->as.fun.result_unique;
+        type = type_resolve(type->as.fun.result);
     }
+    // Which parts of a record are meant is not known here.
+    return is_unique && type_reveal(type)->kind != TYPE_RECORD;
 }
 
-// A function refers to what it mentions: its free variables' regions.
-static void free_refs(Unique *u, const TExp *exp, Refs *into);
-
+// A function refers to what it mentions from outside. A lambda's parameters are its
+// own: what it consumes is taken from whoever calls it.
 static const Refs *visit_lambda(Unique *u, TExp *exp, bool strict) {
-    vec_push(u->ck->arena, &u->barriers, BARRIER_FUNCTION);
+    static const Diet all = {.consumed = true};
+    unique_enter(u, BARRIER_FUNCTION);
     for (uint32_t i = 0; i < exp->as.lambda.params.len; i++)
-        refs_bind_param(u, exp->as.lambda.params.data[i], strict);
-    visit(u, exp->as.lambda.body);
-    u->barriers.len--;
-    Refs *made = refs_new(u);
-    free_refs(u, exp->as.lambda.body, made);
-    Refs *outer = refs_new(u);
-    for (uint32_t i = 0; i < made->all.len; i++)
-        if (made->all.data[i]->depth <= u->barriers.len &&
-            made->all.data[i]->owner != GLOBAL)
-            vec_push(u->ck->arena, &outer->all, made->all.data[i]);
-    return outer;
+        unique_bind_params(u, exp->as.lambda.params.data[i], strict);
+    const Refs *result = unique_visit(u, exp->as.lambda.body);
+    if (declares_unique(exp))
+        unique_promise(u, result, &all, u->barriers.len, exp->as.lambda.body->span);
+    const Refs *captured = u->barriers.data[u->barriers.len - 1].captured;
+    unique_leave(u);
+    if (u->function > 0) {
+        Barrier *outer = &u->barriers.data[u->function - 1];
+        outer->captured = unique_union(u, outer->captured,
+                                       unique_outside(u, captured, u->function - 1));
+    }
+    return captured;
 }
 
-static const Refs *visit_loop(Unique *u, TExp *exp) {
-    const Refs *init = visit(u, exp->as.loop.init);
-    if (exp->as.loop.form != TLOOP_WHILE) visit(u, exp->as.loop.bound);
-    vec_push(u->ck->arena, &u->barriers, BARRIER_LOOP);
-    refs_bind_param(u, exp->as.loop.pat, false);
-    if (exp->as.loop.form == TLOOP_WHILE) visit(u, exp->as.loop.bound);
-    if (exp->as.loop.elem != NULL) {
-        const Refs *array = refs_new(u);
-        refs_bind(u, exp->as.loop.elem, array);
-    }
-    const Refs *body = visit(u, exp->as.loop.body);
-    u->barriers.len--;
-    if (!refs_matter(exp->type)) return &refs_nothing;
-    Refs *all = refs_new(u), *outer = refs_new(u);
-    refs_add(u, &all->all, body);
-    bool keeps_state = false;
-    for (uint32_t i = 0; i < all->all.len; i++) {
-        if (all->all.data[i]->depth > u->barriers.len) keeps_state = true;
-        else vec_push(u->ck->arena, &outer->all, all->all.data[i]);
-    }
-    if (keeps_state) refs_add(u, &outer->all, init);
-    return outer;
+// ---- control ------------------------------------------------------------------------
+
+static const Refs *join(Unique *u, const Refs *result, const Events *undone,
+                        Type *type) {
+    unique_redo(u, undone);
+    if (!unique_holds_arrays(u, type)) return &unique_nothing;
+    return undone->len > 0 ? unique_without_consumed(u, result) : result;
 }
 
 static const Refs *visit_if(Unique *u, TExp *exp) {
-    visit(u, exp->as.if_exp.cond);
-    uint32_t mark = u->consumed.len;
-    Regions taken = {0};
-    const Refs *yes = visit(u, exp->as.if_exp.then_exp);
-    unique_take_back(u, mark, &taken);
-    const Refs *no = visit(u, exp->as.if_exp.else_exp);
-    unique_put_back(u, &taken);
-    return refs_union(u, yes, no, exp->type);
+    unique_visit(u, exp->as.if_exp.cond);
+    uint32_t mark = u->log.len;
+    Events undone = {0};
+    const Refs *yes = unique_visit(u, exp->as.if_exp.then_exp);
+    unique_undo(u, mark, &undone);
+    const Refs *no = unique_visit(u, exp->as.if_exp.else_exp);
+    return join(u, unique_union(u, yes, no), &undone, exp->type);
 }
 
 static const Refs *visit_match(Unique *u, TExp *exp) {
-    const Refs *value = visit(u, exp->as.match.exp), *result = &refs_nothing;
-    uint32_t mark = u->consumed.len;
-    Regions taken = {0};
+    const Refs *value = unique_visit(u, exp->as.match.exp), *result = &unique_nothing;
+    value = unique_fill(u, value, exp->as.match.exp->type, NULL);
+    uint32_t mark = u->log.len;
+    Events undone = {0};
     for (uint32_t i = 0; i < exp->as.match.cases.len; i++) {
-        refs_bind(u, exp->as.match.cases.data[i].pat, value);
-        const Refs *body = visit(u, exp->as.match.cases.data[i].body);
-        unique_take_back(u, mark, &taken);
-        result = i == 0 ? body : refs_union(u, result, body, exp->type);
+        unique_bind(u, exp->as.match.cases.data[i].pat, value);
+        const Refs *body = unique_visit(u, exp->as.match.cases.data[i].body);
+        unique_undo(u, mark, &undone);
+        result = unique_union(u, result, body);
     }
-    unique_put_back(u, &taken);
-    return refs_matter(exp->type) ? result : &refs_nothing;
-}
-
-static bool is_function(const TExp *exp) {
-    return exp->kind == TEXP_LAMBDA;
+    return join(u, result, &undone, exp->type);
 }
 
 static const Refs *visit_let(Unique *u, TExp *exp) {
     for (; exp->kind == TEXP_LET; exp = exp->as.let.body) {
-        const Refs *value = is_function(exp->as.let.exp)
-                                ? visit_lambda(u, exp->as.let.exp, true)
-                                : visit(u, exp->as.let.exp);
-        refs_bind(u, exp->as.let.pat, value);
+        TExp *value = exp->as.let.exp;
+        unique_bind(u, exp->as.let.pat,
+                    value->kind == TEXP_LAMBDA ? visit_lambda(u, value, true)
+                                               : unique_visit(u, value));
     }
-    return visit(u, exp);
+    return unique_visit(u, exp);
 }
 
+// ---- the other forms ----------------------------------------------------------------
+
+static void visit_dims(Unique *u, const TIndexVec *dims) {
+    for (uint32_t i = 0; i < dims->len; i++) {
+        const TIndex *dim = &dims->data[i];
+        TExp *const exps[] = {dim->index, dim->from, dim->to, dim->step};
+        for (int k = 0; k < 4; k++)
+            if (exps[k] != NULL) unique_visit(u, exps[k]);
+    }
+}
+
+static const Refs *visit_index(Unique *u, TExp *exp) {
+    const Refs *array = unique_visit(u, exp->as.index.exp);
+    uint32_t mark = u->log.len;
+    visit_dims(u, &exp->as.index.dims);
+    if (u->log.len > mark)
+        unique_in_flight(u, array, exp->as.index.exp->span, (Span){0, 0});
+    return unique_holds_arrays(u, exp->type) ? array : &unique_nothing;
+}
+
+static const Refs *visit_update(Unique *u, TExp *exp) {
+    const Refs *array = unique_visit(u, exp->as.update.exp);
+    uint32_t mark = u->log.len;
+    visit_dims(u, &exp->as.update.dims);
+    unique_visit(u, exp->as.update.value);
+    Span span = exp->as.update.exp->span;
+    if (u->log.len > mark) unique_in_flight(u, array, span, (Span){0, 0});
+    unique_update(u, array, span, false);
+    return &unique_nothing;
+}
+
+// The field that is replaced need not be there any more.
 static const Refs *visit_record_update(Unique *u, TExp *exp) {
-    const Refs *record = visit(u, exp->as.record_update.exp);
-    const Refs *value = visit(u, exp->as.record_update.value);
+    const Binding *name = NULL;
+    TExp *record = exp->as.record_update.exp;
+    const Refs *refs = look(u, record, &name);
     Type *type = type_reveal(exp->type);
-    if (exp->as.record_update.path.len != 1 || type->kind != TYPE_RECORD)
-        return refs_union(u, record, value, exp->type);
-    uint32_t count = type->as.record.len;
-    Refs *made = refs_new(u);
-    Refs **parts = arena_array(u->ck->arena, Refs *, count);
-    for (uint32_t i = 0; i < count; i++)
-        parts[i] = (Refs *)(i == exp->as.record_update.path.data[0]
-                                ? value
-                                : refs_part(record, i, type->as.record.data[i].type));
-    made->parts = parts;
-    made->part_count = count;
-    return made;
-}
-
-static const Refs *visit_field(Unique *u, TExp *exp) {
-    TExp *inner = exp->as.field.exp;
-    // r.a may be used when only r.b was consumed.
-    if (inner->kind == TEXP_VAR && inner->as.var.binding->kind == BIND_LOCAL) {
-        Binding *binding = inner->as.var.binding;
-        const Refs *refs = refs_of(u, binding);
-        if (refs == NULL) return &refs_nothing;
-        refs = refs_part(refs, exp->as.field.index, exp->type);
-        unique_use(u, refs, binding, exp->span);
-        return refs;
+    bool is_split = exp->as.record_update.path.len == 1 && type->kind == TYPE_RECORD &&
+                    refs->part_count == type->as.record.len;
+    if (!is_split && name != NULL) unique_use(u, refs, name, record->span);
+    const Refs *value = unique_visit(u, exp->as.record_update.value);
+    if (!unique_holds_arrays(u, exp->type)) return &unique_nothing;
+    if (!is_split) return unique_union(u, unique_flat(u, refs), unique_flat(u, value));
+    const Refs **parts = arena_array(u->ck->arena, const Refs *, refs->part_count);
+    for (uint32_t i = 0; i < refs->part_count; i++) {
+        parts[i] = refs->parts[i];
+        if (i == exp->as.record_update.path.data[0]) parts[i] = value;
+        else if (name != NULL) unique_use(u, parts[i], name, record->span);
     }
-    return refs_part(visit(u, inner), exp->as.field.index, exp->type);
+    return unique_record(u, parts, refs->part_count);
 }
 
-static const Refs *visit(Unique *u, TExp *exp) {
-    if (!deep_enough(u->ck, exp->span)) return &refs_nothing;
+static const Refs *visit_ctor(Unique *u, TExp *exp) {
+    const Refs **args = visit_all(u, &exp->as.ctor.args), *all = &unique_nothing;
+    for (uint32_t i = 0; i < exp->as.ctor.args.len; i++)
+        all = unique_union(u, all, unique_flat(u, args[i]));
+    return all;
+}
+
+static const Refs *visit_range(Unique *u, TExp *exp) {
+    unique_visit(u, exp->as.range.start);
+    if (exp->as.range.second != NULL) unique_visit(u, exp->as.range.second);
+    unique_visit(u, exp->as.range.end);
+    return &unique_nothing;
+}
+
+const Refs *unique_visit(Unique *u, TExp *exp) {
+    if (!deep_enough(u->ck, exp->span)) return &unique_nothing;
     switch (exp->kind) {
     case TEXP_LIT:
     case TEXP_STRING:
-    case TEXP_HOLE: return &refs_nothing;
-    case TEXP_VAR: return visit_var(u, exp);
-    case TEXP_RECORD: return visit_record(u, exp);
-    case TEXP_ARRAY:
-        for (uint32_t i = 0; i < exp->as.items.len; i++)
-            visit(u, exp->as.items.data[i]);
-        return &refs_nothing;
-    case TEXP_FIELD: return visit_field(u, exp);
-    case TEXP_INDEX: {
-        const Refs *array = visit(u, exp->as.index.exp);
-        visit_dims(u, &exp->as.index.dims);
-        return refs_matter(exp->type) ? array : &refs_nothing;
-    }
+    case TEXP_HOLE: return &unique_nothing;
+    case TEXP_VAR:
+    case TEXP_FIELD: return visit_path(u, exp);
+    case TEXP_RECORD:
+        return unique_record(u, visit_all(u, &exp->as.items), exp->as.items.len);
+    case TEXP_ARRAY: visit_all(u, &exp->as.items); return &unique_nothing;
+    case TEXP_INDEX: return visit_index(u, exp);
     case TEXP_APPLY: return visit_apply(u, exp);
     case TEXP_LAMBDA: return visit_lambda(u, exp, false);
     case TEXP_LET: return visit_let(u, exp);
     case TEXP_IF: return visit_if(u, exp);
     case TEXP_AND:
     case TEXP_OR:
-        visit(u, exp->as.logic.left);
-        visit(u, exp->as.logic.right);
-        return &refs_nothing;
-    case TEXP_LOOP: return visit_loop(u, exp);
-    case TEXP_RANGE:
-        visit(u, exp->as.range.start);
-        if (exp->as.range.second != NULL) visit(u, exp->as.range.second);
-        visit(u, exp->as.range.end);
-        return &refs_nothing;
-    case TEXP_UPDATE:
-        unique_advise(u, visit(u, exp->as.update.exp), exp->as.update.exp->span);
-        visit_dims(u, &exp->as.update.dims);
-        visit(u, exp->as.update.value);
-        return &refs_nothing;
+        unique_visit(u, exp->as.logic.left);
+        unique_visit(u, exp->as.logic.right);
+        return &unique_nothing;
+    case TEXP_LOOP: return unique_visit_loop(u, exp);
+    case TEXP_RANGE: return visit_range(u, exp);
+    case TEXP_UPDATE: return visit_update(u, exp);
     case TEXP_RECORD_UPDATE: return visit_record_update(u, exp);
-    case TEXP_COERCE: return visit(u, exp->as.inner);
+    case TEXP_COERCE: return unique_visit(u, exp->as.inner);
     case TEXP_ASSERT:
-        visit(u, exp->as.assert_exp.cond);
-        return visit(u, exp->as.assert_exp.body);
-    case TEXP_CTOR: {
-        Refs *made = refs_new(u);
-        for (uint32_t i = 0; i < exp->as.ctor.args.len; i++)
-            refs_add(u, &made->all, visit(u, exp->as.ctor.args.data[i]));
-        return made;
-    }
+        unique_visit(u, exp->as.assert_exp.cond);
+        return unique_visit(u, exp->as.assert_exp.body);
+    case TEXP_CTOR: return visit_ctor(u, exp);
     case TEXP_MATCH: return visit_match(u, exp);
-    case TEXP_ATTR: return visit(u, exp->as.attr.exp);
+    case TEXP_ATTR: return unique_visit(u, exp->as.attr.exp);
     }
-    return &refs_nothing;
+    return &unique_nothing;
 }
 
-// ---- free variables
-// ------------------------------------------------------------------------------
+// ---- a definition -------------------------------------------------------------------
 
-static void free_dims(Unique *u, const TIndexVec *dims, Refs *into) {
-    for (uint32_t i = 0; i < dims->len; i++) {
-        const TIndex *dim = &dims->data[i];
-        if (dim->index != NULL) free_refs(u, dim->index, into);
-        if (dim->from != NULL) free_refs(u, dim->from, into);
-        if (dim->to != NULL) free_refs(u, dim->to, into);
-        if (dim->step != NULL) free_refs(u, dim->step, into);
+static const Diet *result_diet(Checker *ck, const TypeExp *exp, Type *type) {
+    static const Diet all = {.consumed = true};
+    if (exp->kind == TYPE_EXP_PAREN) return result_diet(ck, exp->as.inner, type);
+    if (exp->kind == TYPE_EXP_UNIQUE) return &all;
+    if (exp->kind == TYPE_EXP_EXISTS) return result_diet(ck, exp->as.exists.type, type);
+    type = type_reveal(type);
+    bool is_tuple = exp->kind == TYPE_EXP_TUPLE;
+    if ((!is_tuple && exp->kind != TYPE_EXP_RECORD) || type->kind != TYPE_RECORD)
+        return NULL;
+    uint32_t count = type->as.record.len;
+    const Diet **parts = arena_array(ck->arena, const Diet *, count + 1);
+    uint32_t written = is_tuple ? exp->as.tuple.len : exp->as.record.len;
+    for (uint32_t i = 0; i < written; i++) {
+        Sym name = is_tuple ? field_sym(ck, i) : exp->as.record.data[i].name.sym;
+        int at = record_find(&type->as.record, name);
+        if (at >= 0)
+            parts[at] = result_diet(
+                ck, is_tuple ? exp->as.tuple.data[i] : exp->as.record.data[i].type,
+                type->as.record.data[at].type);
     }
+    Diet *diet = arena_new(ck->arena, Diet);
+    diet->part_count = count;
+    diet->parts = (Diet *const *)parts;
+    return diet;
 }
 
-static void free_refs(Unique *u, const TExp *exp, Refs *into) {
-    if (stack_is_low(&u->ck->cx->stack)) return;
-    switch (exp->kind) {
-    case TEXP_LIT:
-    case TEXP_STRING:
-    case TEXP_HOLE: break;
-    case TEXP_VAR: {
-        const Refs *refs = refs_of(u, exp->as.var.binding);
-        if (refs != NULL) refs_add(u, &into->all, refs);
-        break;
-    }
-    case TEXP_RECORD:
-    case TEXP_ARRAY:
-        for (uint32_t i = 0; i < exp->as.items.len; i++)
-            free_refs(u, exp->as.items.data[i], into);
-        break;
-    case TEXP_FIELD: free_refs(u, exp->as.field.exp, into); break;
-    case TEXP_INDEX:
-        free_refs(u, exp->as.index.exp, into);
-        free_dims(u, &exp->as.index.dims, into);
-        break;
-    case TEXP_APPLY:
-        free_refs(u, exp->as.apply.fun, into);
-        for (uint32_t i = 0; i < exp->as.apply.args.len; i++)
-            free_refs(u, exp->as.apply.args.data[i], into);
-        break;
-    case TEXP_LAMBDA: free_refs(u, exp->as.lambda.body, into); break;
-    case TEXP_LET:
-        for (; exp->kind == TEXP_LET; exp = exp->as.let.body)
-            free_refs(u, exp->as.let.exp, into);
-        free_refs(u, exp, into);
-        break;
-    case TEXP_IF:
-        free_refs(u, exp->as.if_exp.cond, into);
-        free_refs(u, exp->as.if_exp.then_exp, into);
-        free_refs(u, exp->as.if_exp.else_exp, into);
-        break;
-    case TEXP_AND:
-    case TEXP_OR:
-        free_refs(u, exp->as.logic.left, into);
-        free_refs(u, exp->as.logic.right, into);
-        break;
-    case TEXP_LOOP:
-        free_refs(u, exp->as.loop.init, into);
-        free_refs(u, exp->as.loop.bound, into);
-        free_refs(u, exp->as.loop.body, into);
-        break;
-    case TEXP_RANGE:
-        free_refs(u, exp->as.range.start, into);
-        if (exp->as.range.second != NULL) free_refs(u, exp->as.range.second, into);
-        free_refs(u, exp->as.range.end, into);
-        break;
-    case TEXP_UPDATE:
-        free_refs(u, exp->as.update.exp, into);
-        free_dims(u, &exp->as.update.dims, into);
-        free_refs(u, exp->as.update.value, into);
-        break;
-    case TEXP_RECORD_UPDATE:
-        free_refs(u, exp->as.record_update.exp, into);
-        free_refs(u, exp->as.record_update.value, into);
-        break;
-    case TEXP_COERCE: free_refs(u, exp->as.inner, into); break;
-    case TEXP_ASSERT:
-        free_refs(u, exp->as.assert_exp.cond, into);
-        free_refs(u, exp->as.assert_exp.body, into);
-        break;
-    case TEXP_CTOR:
-        for (uint32_t i = 0; i < exp->as.ctor.args.len; i++)
-            free_refs(u, exp->as.ctor.args.data[i], into);
-        break;
-    case TEXP_MATCH:
-        free_refs(u, exp->as.match.exp, into);
-        for (uint32_t i = 0; i < exp->as.match.cases.len; i++)
-            free_refs(u, exp->as.match.cases.data[i].body, into);
-        break;
-    case TEXP_ATTR: free_refs(u, exp->as.attr.exp, into); break;
-    }
-}
-
-// ---- a definition
-// ---------------------------------------------------------------------------------
-
-static void check_result(Unique *u, const Refs *result, Span span) {
-    Checker *ck = u->ck;
-    Regions all = {0};
-    refs_add(u, &all, result);
-    for (uint32_t i = 0; i < all.len; i++) {
-        if (all.data[i]->owner == OWN) continue;
-        Diag *diag = check_error(ck, CHECK_RESULT_SHARED, span,
-                                 unique_name(u, all.data[i]->name));
-        check_note(ck, diag, all.data[i]->name->span,
-                   all.data[i]->owner == BORROWED
-                       ? "this parameter is not declared with `*`"
-                       : "this is a definition at top level");
-        check_hint(ck, diag, "return a `copy` of it, or drop the `*` of the result");
-        return;
-    }
+static void check_promise(Unique *u, const Global *global, TExp *body,
+                          const Refs *refs) {
+    const TypeExp *declared = global->decl == NULL ? NULL : global->decl->as.val.result;
+    if (!global->head->result_unique || declared == NULL) return;
+    const Diet *diet = result_diet(u->ck, declared, body->type);
+    unique_promise(u, refs, diet, 0, body->span);
 }
 
 void unique_check(Checker *ck, Binding *global) {
@@ -395,11 +398,12 @@ void unique_check(Checker *ck, Binding *global) {
     if (ck->cx->diags.error_count > ck->frame->errors) return;
     Unique u = {.ck = ck};
     map_init(&u.refs, ck->arena);
+    map_init(&u.holds, ck->arena);
     TExp *body = global->body;
-    const TExp *lambda = body->kind == TEXP_LAMBDA ? body : NULL;
-    for (uint32_t i = 0; lambda != NULL && i < lambda->as.lambda.params.len; i++)
-        refs_bind_param(&u, lambda->as.lambda.params.data[i], true);
-    TExp *inner = lambda != NULL ? lambda->as.lambda.body : body;
-    const Refs *result = visit(&u, inner);
-    if (data->head->result_unique) check_result(&u, result, inner->span);
+    if (body->kind == TEXP_LAMBDA) {
+        for (uint32_t i = 0; i < body->as.lambda.params.len; i++)
+            unique_bind_params(&u, body->as.lambda.params.data[i], true);
+        body = body->as.lambda.body;
+    }
+    check_promise(&u, data, body, unique_visit(&u, body));
 }

@@ -9,11 +9,13 @@ enum { FEW = 8 };
 
 Frame *lower_frame_new(Lower *l, Frame *parent) {
     Frame *frame = arena_new(l->arena, Frame);
-    frame->parent = parent;
     if (parent != NULL) {
         frame->info = parent->info;
         frame->caller = parent->caller;
     }
+    // What is bound in the parent later on is not in scope here.
+    while (parent != NULL && parent->few.len == 0) parent = parent->parent;
+    frame->parent = parent;
     return frame;
 }
 

@@ -36,8 +36,7 @@ static void stop(Session *s) {
     CHECK(s->mem.used == 0);
 }
 
-// ---- types
-// ----------------------------------------------------------------------------
+// ---- types -------------------------------------------------------------------------
 
 typedef struct TypeTest {
     const char *program; // its entries reach what is asked for
@@ -158,8 +157,7 @@ static void test_types(void) {
     }
 }
 
-// ---- mistakes
-// ------------------------------------------------------------------------------
+// ---- mistakes ----------------------------------------------------------------------
 
 typedef struct ErrorTest {
     const char *program;
@@ -207,7 +205,7 @@ static const ErrorTest error_tests[] = {
      ""},
     {"def c (p: (*[]i32, []i32)) = p.0\ndef f (a: *[]i32) (b: *[]i32) = (c (a, b), a)",
      "use-after-consume"},
-    {"def f (xs: *[]i32) = let ys = xs with [0] = 1 in (xs, ys)", ""},
+    {"def f (xs: *[]i32) = let ys = xs with [0] = 1 in (xs, ys)", "copied"},
     {"def f (xs: []i32) : *[]i32 = map (+ 1) xs", ""},
     {"def f (xs: []i32) : *[]i32 = xs[1:]", "shared-result"},
     // exhaustiveness
@@ -243,8 +241,7 @@ static void test_errors(void) {
     }
 }
 
-// ---- hostile programs
-// --------------------------------------------------------------------
+// ---- hostile programs --------------------------------------------------------------
 
 typedef struct Text {
     char *data;
@@ -284,7 +281,6 @@ static void test_hostile(void) {
     check_chain("def f0 x = (x, x)\n", "def f%d x = f%d (f%d x)\n", 12, "",
                 "type-too-large");
     check_chain("type t0 = i32\n", "type t%d = (t%d, t%d)\n", 40, "", "type-too-large");
-    check_chain("entry main (x: i32) = ", "\\(y: i32) -> ", 9000, "x",
     check_chain("entry main (x: i32) = ", "loop a%d = x for _i < 3i32 do ", 200, "x",
                 "");
     check_chain("def f0 (x: i32) = x\n", "def f%d (x: i32) = f%d x\n", 3000,

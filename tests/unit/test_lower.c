@@ -296,6 +296,12 @@ static void test_sizes(void) {
     expect("entry main = let [n] (xs: [n]i64) = filter (> 2) (iota 9) in (n, xs)",
            "6 [3 4 5 6 7 8]");
     expect("entry main = loop (xs: []i64) = [1] for i < 3 do xs ++ xs", "[1 1 1 1 1 1 1 1]");
+    expect_with("entry main (i: i64) (j: i64) = (length (replicate i j), 1i64)", -3, 0,
+                false, "error: a size of -3 is negative");
+    expect_with("def f [n] (xs: [n]i64) (ys: [n]i64) = n\n"
+                "entry main (i: i64) (j: i64) = f (iota i) (iota j)",
+                1, 2, false, "1");
+    expect("def k = 3i64\nentry main = let xs: [k]i64 = iota 3 in xs", "[0 1 2]");
     // Equal sizes need no checks.
     CHECK(count_ops("entry main [n] (xs: [n]i64) (ys: [n]i64) = map2 (+) (map (+ 1) xs) xs",
                     OP_CHECK) == 1);
@@ -318,6 +324,9 @@ static void test_errors(void) {
                 "error: a hole was reached");
     expect_with("entry main (a: i64) (b: i64) = #[unsafe] assert (a > 0) b", 0, 9, false,
                 "9");
+    expect_with("#[noinline] def f [n] (xs: [n]i64) (i: i64) = xs[i]\n"
+                "entry main (a: i64) (b: i64) = f (iota a) b",
+                3, 3, true, "error: index 3 is outside [0, 3) @1:47 f");
     // A constant that fails does so only where it is used.
     expect_with("def bad : i64 = 1 / i64.sum (iota 1)\n"
                 "entry main (a: i64) (b: i64) = if a > 0 then bad else b",
