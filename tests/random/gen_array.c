@@ -30,6 +30,17 @@ static GNode *sized_by(Gen *g, GType type, int depth, uint64_t n, uint64_t m) {
     return resize(g, array, n, row);
 }
 
+// The same array with a size that the checker does not know.
+static GNode *hidden(Gen *g, GNode *array) {
+    GNode *node = gen_make(g, G_FILTER, array->type);
+    node->kids[0] = array;
+    gen_bind(g, node, 0, gen_element(array->type));
+    gen_unbind(g, 1);
+    node->kids[1] = gen_make(g, G_LIT, GEN_BOOL);
+    node->kids[1]->bits = 1;
+    return node;
+}
+
 GNode *gen_sized(Gen *g, GType type, int depth) {
     uint64_t n = gen_below(g, 4);
     return sized_by(g, type, depth, n, 2);
@@ -60,6 +71,7 @@ static GNode *make_map(Gen *g, GType type, int depth) {
         node = gen_make(g, g->risky && gen_below(g, 2) ? G_ZIPF : G_MAP2, type);
         node->bits = gen_below(g, 2);
         for (int i = 0; i < 2; i++) node->kids[i] = gen_exp(g, any_array(g, type), depth - 1);
+        if (node->kind == G_ZIPF) node->kids[1] = hidden(g, node->kids[1]);
         for (int i = 0; i < 2; i++) gen_bind(g, node, i, gen_element(node->kids[i]->type));
         gen_body(g, node, 2, elem, depth - 1);
         gen_unbind(g, 2);
@@ -143,7 +155,7 @@ static GNode *make_moved(Gen *g, GType type, int depth) {
     GType from = type;
     switch ((int)kind) {
     case G_SLICE2: fits = type.rank == 2; break;
-    case G_CONCAT: fits = type.rank == 1 || (g->risky && type.rank == 2); break;
+    case G_CONCAT: fits = type.rank == 1; break;
     case G_TRANSPOSE: fits = type.rank >= 2; break;
     case G_FLATTEN: fits = type.rank == 1, from.rank = 2; break;
     case G_UNFLATTEN: fits = type.rank == 2, from.rank = 1; break;
@@ -199,6 +211,7 @@ static GNode *make_update(Gen *g, GType type, int depth) {
         node->kids[0] = gen_exp(g, type, depth - 1);
         node->kids[1] = gen_exp(g, GEN_INDEX, depth - 2);
         node->kids[2] = gen_exp(g, gen_element(type), depth - 1);
+        if (type.rank == 2) node->kids[2] = hidden(g, node->kids[2]);
         return node;
     }
 }
@@ -251,6 +264,7 @@ static GNode *make_fresh(Gen *g, GType type, int depth) {
         for (int i = 0; i < 3; i++) {
             if (g->risky && type.rank == 2 && gen_below(g, 3) == 0) n = gen_below(g, 3);
             node->kids[i] = sized_by(g, gen_element(type), depth - 1, n, 2);
+            if (g->risky && type.rank == 2) node->kids[i] = hidden(g, node->kids[i]);
         }
     }
     return node;

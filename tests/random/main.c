@@ -8,6 +8,7 @@
 //   random_programs [-n COUNT] [-s FIRST_SEED] [-c] [-q]
 // -c prints the coverage; -q stops at the first difference, without shrinking.
 #include <setjmp.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -267,6 +268,14 @@ typedef struct Counts {
     uint64_t passed, failed;
 } Counts;
 
+// A program that runs for half a minute is a failure of its own: the process ends.
+static void give_up(int signal) {
+    static const char text[] = "a program does not end\n";
+    (void)signal;
+    (void)!write(STDOUT_FILENO, text, sizeof text - 1);
+    _exit(1);
+}
+
 // Returns false when memory runs out. The counts are the caller's, so that nothing here
 // changes after the jump is set.
 static bool run_seed(uint64_t seed, GCoverage *coverage, bool stops, Counts *counts) {
@@ -276,6 +285,7 @@ static bool run_seed(uint64_t seed, GCoverage *coverage, bool stops, Counts *cou
     mem = (Mem){.recover = &out_of_memory};
     arena_init(&arena, &mem);
     if (setjmp(out_of_memory) != 0) return false;
+    alarm(30);
     GProgram *program = gen_program(&arena, seed, coverage);
     Str why;
     Outcome outcome = try_program(&arena, program, &why);
@@ -298,6 +308,7 @@ int main(int argc, char **argv) {
     }
     static GCoverage coverage;
     Counts counts = {0};
+    signal(SIGALRM, give_up);
     for (uint64_t seed = first; seed < first + count; seed++) {
         if (!run_seed(seed, &coverage, stops, &counts)) return 1;
         if (stops && counts.failed > 0) break;
