@@ -123,7 +123,6 @@ struct Value {
 Value *lower_value_leaves(Lower *l, const Layout *layout, const CoreRef *refs);
 Value *lower_value_scalar(Lower *l, CoreRef ref);
 Value *lower_value_record(Lower *l, Value *const *items, uint32_t count);
-Value *lower_value_unit(Lower *l);
 Value *lower_value_ctor(Lower *l, LType type, uint32_t index, Value *const *args,
                         uint32_t count);
 Value *lower_value_fun(Lower *l, Fun fun);

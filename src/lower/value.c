@@ -31,10 +31,6 @@ Value *lower_value_record(Lower *l, Value *const *items, uint32_t count) {
     return value;
 }
 
-Value *lower_value_unit(Lower *l) {
-    return lower_value_record(l, NULL, 0);
-}
-
 Value *lower_value_ctor(Lower *l, LType type, uint32_t index, Value *const *args,
                         uint32_t count) {
     Value *value = new_value(l, VALUE_CTOR);

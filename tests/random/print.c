@@ -144,7 +144,7 @@ static const char *text_of(const GNode *node) {
         return bits == 1   ? "(reduce_comm $p $0)"
                : bits == 2 ? "($m.run $0)"
                            : "(reduce $p $0)";
-    case G_ANY: return bits ? "(all (\\$v -> $1) $0)" : "(any (\\$v -> $1) $0)";
+    case G_ANY: return bits ? "(all (\\$r -> $1) $0)" : "(any (\\$r -> $1) $0)";
     case G_IOTA: return "(map (\\i -> $t.i64 (i % 11)) (iota $n))";
     case G_RANGE: return range_texts[bits & 3];
     case G_MAP2:
@@ -179,6 +179,14 @@ static void put(StrBuf *out, const GNode *node, const char *text) {
             continue;
         }
         switch (*++c) {
+        case 'r': {  // the first variable as a parameter that is an element of kid 0
+            GType array = node->kids[0]->type;
+            if (array.rank > 1) strbuf_printf(out, "(v%u: ", node->var[0]);
+            else strbuf_printf(out, "v%u", node->var[0]);
+            if (array.rank > 1) put_type(out, (GType){array.elem, array.rank - 1});
+            if (array.rank > 1) strbuf_char(out, ')');
+            break;
+        }
         case 'v': strbuf_printf(out, "v%u", node->var[0]); break;
         case 'w': strbuf_printf(out, "v%u", node->var[1]); break;
         case 'u': strbuf_printf(out, "v%u", node->var[2]); break;

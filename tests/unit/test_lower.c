@@ -65,7 +65,7 @@ static void stop(Session *s) {
     CHECK(s->mem.used == 0);
 }
 
-// ---- showing ----------------------------------------------------------------------------
+// ---- showing --------------------------------------------------------------------
 
 static void show_scalar(StrBuf *out, ScalarType type, uint64_t bits) {
     uint64_t wide = bits;
@@ -88,7 +88,7 @@ static void show_array(StrBuf *out, const RtArray *a, uint32_t d, const char *at
         if (i > 0) strbuf_char(out, ' ');
         show_array(out, a, d + 1, at + i * a->strides[d] * scalar_info[a->elem].bytes);
     }
-    if (a->shape[d] == 0)  // what it would have held
+    if (a->shape[d] == 0) // what it would have held
         for (uint32_t e = d + 1; e < a->rank; e++)
             strbuf_printf(out, "x%lld", (long long)a->shape[e]);
     strbuf_char(out, ']');
@@ -119,7 +119,8 @@ static void run_entry(Session *s, const int64_t *args, bool with_place) {
     }
     for (uint32_t i = 0; i < fun->body->result_count; i++) {
         if (i > 0) strbuf_char(&s->out, ' ');
-        if (results[i].rank == 0) show_scalar(&s->out, results[i].elem, results[i].bits);
+        if (results[i].rank == 0)
+            show_scalar(&s->out, results[i].elem, results[i].bits);
         else show_array(&s->out, results[i].array, 0, results[i].array->data);
         rt_release_value(&s->heap, &results[i]);
     }
@@ -172,13 +173,12 @@ static uint32_t count_ops(const char *text, CoreOp op) {
     if (start(&s, text))
         for (uint32_t i = 0; i < s.program->funs.len; i++)
             core_walk(s.program->funs.data[i]->body, count_op, &count);
-    else
-        printf("%s\n%.*s\n", text, STR_ARG(strbuf_done(&s.out)));
+    else printf("%s\n%.*s\n", text, STR_ARG(strbuf_done(&s.out)));
     stop(&s);
     return count.found;
 }
 
-// ---- values -------------------------------------------------------------------------------
+// ---- values ---------------------------------------------------------------------
 
 static void test_functions(void) {
     expect("def twice 'a (f: a -> a) (x: a) = f (f x)\n"
@@ -187,14 +187,16 @@ static void test_functions(void) {
     expect("def compose 'a 'b 'c (f: b -> c) (g: a -> b) = \\x -> f (g x)\n"
            "entry main = compose (+ 1i64) (compose (* 2) (\\x -> x - 5)) 10",
            "11");
-    expect("entry main = let add x y = x + y let inc = add 1i64 in (inc 2, inc 3)", "3 4");
+    expect("entry main = let add x y = x + y let inc = add 1i64 in (inc 2, inc 3)",
+           "3 4");
     expect("entry main = let pair 'a (x: a) = (x, x) in (pair true, pair 7i64)",
            "true true 7 7");
     expect("type^ ops = {f: i64 -> i64, n: i64}\n"
            "def run (o: ops) = o.f o.n\n"
            "entry main = run {f = \\x -> x * x, n = 9}",
            "81");
-    expect("entry main = foldl (+) 0i64 (map (uncurry (*)) (zip (iota 4) (iota 4)))", "14");
+    expect("entry main = foldl (+) 0i64 (map (uncurry (*)) (zip (iota 4) (iota 4)))",
+           "14");
     expect("entry main = (|>) 5i64 (flip (-) 1)", "4");
 }
 
@@ -205,8 +207,10 @@ static void test_records(void) {
     expect("entry main = if length (iota 3) > 2 then (1i64, [true]) else (2, [false])",
            "1 [true]");
     expect("entry main = (map (\\_ -> ()) (iota 3)) |> length", "3");
-    expect("entry main = loop (a, b) = (0i64, 1i64) for _i < 10 do (b, a + b)", "55 89");
-    expect("entry main = unzip (map (\\i -> (i, i * i)) (iota 4))", "[0 1 2 3] [0 1 4 9]");
+    expect("entry main = loop (a, b) = (0i64, 1i64) for _i < 10 do (b, a + b)",
+           "55 89");
+    expect("entry main = unzip (map (\\i -> (i, i * i)) (iota 4))",
+           "[0 1 2 3] [0 1 4 9]");
     expect("entry main = ((1i64, [2i64]) == (1, [2]), [1i64, 3] != [1, 2])",
            "true true");
 }
@@ -221,21 +225,24 @@ static void test_sums(void) {
              shape);
     expect(text, "[6 0 12]");
     snprintf(text, sizeof text,
-             "%sentry main = map (\\i -> area (if i %% 2 == 0 then #circle i else #rect i 7))"
+             "%sentry main = map (\\i -> area (if i %% 2 == 0 then #circle i else "
+             "#rect i 7))"
              " (iota 4)",
              shape);
     expect(text, "[0 7 12 21]");
     expect("type t = #some i64 | #none\n"
            "entry main = (#some 1 : t) == #some 1 && (#some 1 : t) != #none",
            "true");
-    expect("entry main = match (3i64, true) case (3, false) -> 1i64 case (_, true) -> 2\n"
-           "  case _ -> 3",
-           "2");
-    expect("type row = #full [2]i64 | #empty\n"
-           "def total (r: row) = match r case #full xs -> i64.sum xs case #empty -> 0i64\n"
-           "entry main = map (\\i -> total (if i == 1 then #full [i, 4] else #empty))"
-           " (iota 3)",
-           "[0 5 0]");
+    expect(
+        "entry main = match (3i64, true) case (3, false) -> 1i64 case (_, true) -> 2\n"
+        "  case _ -> 3",
+        "2");
+    expect(
+        "type row = #full [2]i64 | #empty\n"
+        "def total (r: row) = match r case #full xs -> i64.sum xs case #empty -> 0i64\n"
+        "entry main = map (\\i -> total (if i == 1 then #full [i, 4] else #empty))"
+        " (iota 3)",
+        "[0 5 0]");
 }
 
 static void test_arrays(void) {
@@ -244,7 +251,8 @@ static void test_arrays(void) {
            "[x3]");
     expect("entry main = flatten (tabulate_2d 2 3 (\\i j -> 10 * i + j))",
            "[0 1 2 10 11 12]");
-    expect("entry main : [2][3]i64 = unflatten (iota 6 :> [2*3]i64)", "[[0 1 2] [3 4 5]]");
+    expect("entry main : [2][3]i64 = unflatten (iota 6 :> [2*3]i64)",
+           "[[0 1 2] [3 4 5]]");
     expect("entry main = (iota 5)[1:4] with [1] = 9", "[1 9 3]");
     expect("entry main = (tabulate_2d 3 3 (\\i j -> 3 * i + j))[1:, 1]", "[4 7]");
     expect("entry main = (iota 6)[::-2]", "[5 3 1]");
@@ -252,7 +260,8 @@ static void test_arrays(void) {
     expect("entry main = filter (\\x -> x % 3 == 0) (iota 10)", "[0 3 6 9]");
     expect("entry main = scatter (replicate 4 0i64) [1, 9, 3] [5, 6, 7]", "[0 5 0 7]");
     expect("entry main = hist (+) 0i64 3 [0, 2, 2, 5] [1, 2, 3, 4]", "[1 0 5]");
-    expect("entry main = reduce (\\(a, b) (c, d) -> (a + c, i64.max b d)) (0, i64.lowest)\n"
+    expect("entry main = reduce (\\(a, b) (c, d) -> (a + c, i64.max b d)) (0, "
+           "i64.lowest)\n"
            "  (zip (iota 5) [3, 1, 4, 1, 5])",
            "10 5");
     expect("entry main = scan (+) 0i64 (iota 5)", "[0 1 3 6 10]");
@@ -277,17 +286,18 @@ static void test_ranges(void) {
                 " elements");
 }
 
-// ---- sizes and errors -----------------------------------------------------------------------
+// ---- sizes and errors -----------------------------------------------------------
 
 static void test_sizes(void) {
     expect("def f [n] (xs: [n]i64) (ys: [n]i64) = n\n"
            "entry main = f (iota 3) (filter (> 5) (iota 9))",
            "3");
-    expect_with("def dot [n] (a: [n]i64) (b: [n]i64) = i64.sum (map2 (*) a b)\n"
-                "entry main (i: i64) (j: i64) = dot (iota i) (iota j)",
-                3, 4, true,
-                "error: size mismatch: argument `b` of `dot` has size 4 where `n` = 3 is"
-                " expected (n is the size of `a`) @2:32 main");
+    expect_with(
+        "def dot [n] (a: [n]i64) (b: [n]i64) = i64.sum (map2 (*) a b)\n"
+        "entry main (i: i64) (j: i64) = dot (iota i) (iota j)",
+        3, 4, true,
+        "error: size mismatch: argument `b` of `dot` has size 4 where `n` = 3 is"
+        " expected (n is the size of `a`) @2:32 main");
     expect_with("entry main (i: i64) (j: i64) = (iota i) :> [j]i64", 3, 4, false,
                 "error: size mismatch: `iota i` has size 3 where `j` = 4 is expected");
     expect_with("entry main (i: i64) (j: i64) = zip (iota i) (iota j)", 2, 3, false,
@@ -295,7 +305,8 @@ static void test_sizes(void) {
                 " expected (n is the size of argument 1)");
     expect("entry main = let [n] (xs: [n]i64) = filter (> 2) (iota 9) in (n, xs)",
            "6 [3 4 5 6 7 8]");
-    expect("entry main = loop (xs: []i64) = [1] for i < 3 do xs ++ xs", "[1 1 1 1 1 1 1 1]");
+    expect("entry main = loop (xs: []i64) = [1] for i < 3 do xs ++ xs",
+           "[1 1 1 1 1 1 1 1]");
     expect_with("entry main (i: i64) (j: i64) = (length (replicate i j), 1i64)", -3, 0,
                 false, "error: a size of -3 is negative");
     expect_with("def f [n] (xs: [n]i64) (ys: [n]i64) = n\n"
@@ -303,10 +314,11 @@ static void test_sizes(void) {
                 1, 2, false, "1");
     expect("def k = 3i64\nentry main = let xs: [k]i64 = iota 3 in xs", "[0 1 2]");
     // Equal sizes need no checks.
-    CHECK(count_ops("entry main [n] (xs: [n]i64) (ys: [n]i64) = map2 (+) (map (+ 1) xs) xs",
-                    OP_CHECK) == 1);
-    CHECK(count_ops("entry main (n: i64) = map2 (+) (iota n) (replicate n 1)", OP_CHECK) ==
-          1);  // that n is no negative size
+    CHECK(count_ops(
+              "entry main [n] (xs: [n]i64) (ys: [n]i64) = map2 (+) (map (+ 1) xs) xs",
+              OP_CHECK) == 1);
+    CHECK(count_ops("entry main (n: i64) = map2 (+) (iota n) (replicate n 1)",
+                    OP_CHECK) == 1); // that n is no negative size
 }
 
 static void test_errors(void) {
@@ -319,11 +331,12 @@ static void test_errors(void) {
                 "error: slice 2:9 is outside [0, 5)");
     expect_with("entry main (a: i64) (b: i64) = (iota 5)[::a]", 0, 9, false,
                 "error: slice 0:5:0 has a step of 0");
-    expect_with("entry main (a: i64) (b: i64) = a > 0 && b / a > 1", 0, 9, false, "false");
+    expect_with("entry main (a: i64) (b: i64) = a > 0 && b / a > 1", 0, 9, false,
+                "false");
     expect_with("entry main (a: i64) (b: i64) = if a > 0 then ??? else b", 1, 9, false,
                 "error: a hole was reached");
-    expect_with("entry main (a: i64) (b: i64) = #[unsafe] assert (a > 0) b", 0, 9, false,
-                "9");
+    expect_with("entry main (a: i64) (b: i64) = #[unsafe] assert (a > 0) b", 0, 9,
+                false, "9");
     expect_with("#[noinline] def f [n] (xs: [n]i64) (i: i64) = xs[i]\n"
                 "entry main (a: i64) (b: i64) = f (iota a) b",
                 3, 3, true, "error: index 3 is outside [0, 3) @1:47 f");
@@ -333,10 +346,11 @@ static void test_errors(void) {
                 0, 9, false, "9");
 }
 
-// ---- the size of core -------------------------------------------------------------------------
+// ---- the size of core -----------------------------------------------------------
 
 static void test_shape_of_core(void) {
-    CHECK(count_ops("entry main [n] (xs: [n]i64) (ys: [n]i64) = zip3 xs ys xs", OP_MAP) == 0);
+    CHECK(count_ops("entry main [n] (xs: [n]i64) (ys: [n]i64) = zip3 xs ys xs",
+                    OP_MAP) == 0);
     CHECK(count_ops("entry main (xs: []bool) = reduce (&&) true xs", OP_IF) == 0);
     CHECK(count_ops("#[noinline] def f (x: i64) = x * x + 1\n"
                     "entry main (x: i64) = f (f (f x))",
