@@ -15,6 +15,7 @@
 #include "check/check.h"
 #include "core/core.h"
 #include "data/data.h"
+#include "interp/interp.h"
 #include "rt/array.h"
 #include "weft.h"
 
@@ -114,7 +115,7 @@ WeftStatus api_fault_value(WeftContext *context, const char *file, uint32_t line
                            uint32_t column, Str message, Str note);
 // Records where a program stopped.
 WeftStatus api_fault_run(WeftContext *context, const WeftProgram *program,
-                         WeftStatus status, CoreLoc loc, Str message);
+                         const InterpError *error);
 // The headline of the diagnostics, for weft_message.
 const char *api_headline(WeftContext *context, const Cx *cx);
 

@@ -120,8 +120,7 @@ static WeftStatus run_entry(WeftContext *context, void *data) {
         context->loan_count = 0;
         if (status == STATUS_CANCELLED) return WEFT_STATUS_CANCELLED;
         if (error.message.len == 0) error.message = STR("out of memory");
-        return api_fault_run(context, program, (WeftStatus)status, error.loc,
-                             error.message);
+        return api_fault_run(context, program, &error);
     }
     for (uint32_t i = 0; i < entry->result_count; i++) {
         for (uint32_t k = 0; k < entry->results[i].count; k++)

@@ -83,37 +83,50 @@ static void put_call(StrBuf *out, const Cx *cx, const CorePlace *place,
     strbuf_char(out, '\n');
 }
 
+// The places from the failing one outwards: its callers, then, where functions were
+// kept out of line, the places that called those.
+typedef struct Chain {
+    const CorePlace **data;
+    uint32_t len, cap;
+} Chain;
+
+static void add_callers(Arena *arena, Chain *chain, const CoreProgram *core, CoreLoc loc) {
+    for (const CorePlace *at = place_at(core, loc); at != NULL;
+         at = place_at(core, at->caller))
+        vec_push(arena, chain, at);
+}
+
 enum { FIRST_CALLS = 8, LAST_CALLS = 4 }; // of a long chain, those that are shown
 
-static void put_chain(StrBuf *out, const CoreProgram *core, CoreLoc loc) {
-    uint32_t count = 0;
-    for (CoreLoc at = loc; place_at(core, at) != NULL; at = place_at(core, at)->caller)
-        count++;
-    uint32_t i = 0;
-    for (CoreLoc at = loc; place_at(core, at) != NULL; i++) {
-        const CorePlace *place = place_at(core, at);
-        at = place->caller;
+static void put_chain(StrBuf *out, const Cx *cx, const Chain *chain, uint32_t from) {
+    uint32_t count = chain->len - from;
+    for (uint32_t i = 0; i < count; i++) {
         if (count > FIRST_CALLS + LAST_CALLS + 1) {
             if (i == FIRST_CALLS)
                 strbuf_printf(out, "... %u calls between\n",
                               count - FIRST_CALLS - LAST_CALLS);
             if (i >= FIRST_CALLS && i < count - LAST_CALLS) continue;
         }
-        put_call(out, core->cx, place, "called from");
+        put_call(out, cx, chain->data[from + i], "called from");
     }
 }
 
 WeftStatus api_fault_run(WeftContext *context, const WeftProgram *program,
-                         WeftStatus status, CoreLoc loc, Str message) {
+                         const InterpError *error) {
     const CoreProgram *core = program->core;
     const Cx *cx = core->cx;
+    Str message = error->message;
     ApiFault fault = {
         .is_set = true, .code = "run-time", .message = terminated(context, message)};
+    Chain chain = {0};
+    add_callers(&context->report, &chain, core, error->loc);
+    for (uint32_t i = 0; i < error->call_count; i++)
+        add_callers(&context->report, &chain, core, error->calls[i]);
     // The innermost place in the user's own files, if there is one.
-    const CorePlace *inner = place_at(core, loc), *user = inner;
-    while (user != NULL && is_in_library(&cx->sources, user->span))
-        user = place_at(core, user->caller);
-    const CorePlace *shown = user != NULL ? user : inner;
+    uint32_t user = 0;
+    while (user < chain.len && is_in_library(&cx->sources, chain.data[user]->span)) user++;
+    if (user == chain.len) user = 0;
+    const CorePlace *shown = chain.len != 0 ? chain.data[user] : NULL;
     Str where = STR("");
     if (shown != NULL) {
         where = sources_show(&cx->sources, &context->report, shown->span);
@@ -132,13 +145,13 @@ WeftStatus api_fault_run(WeftContext *context, const WeftProgram *program,
         put_headline(&text, where, message, colour != 0);
         if (shown != NULL) {
             diag_quote(&cx->sources, shown->span, STR(""), colour != 0, &text);
-            if (shown != inner) put_call(&text, cx, inner, "raised at");
-            put_chain(&text, core, shown->caller);
+            if (user != 0) put_call(&text, cx, chain.data[0], "raised at");
+            put_chain(&text, cx, &chain, user + 1);
         }
         fault.text[colour] = finish(&text);
     }
     context->fault = fault;
-    return api_fail(context, status, "%.*s%s%.*s", STR_ARG(where),
+    return api_fail(context, (WeftStatus)error->status, "%.*s%s%.*s", STR_ARG(where),
                     where.len != 0 ? ": " : "", STR_ARG(message));
 }
 

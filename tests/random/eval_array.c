@@ -131,7 +131,10 @@ static GValue eval_map(Run *r, const GNode *node) {
     }
     if (two) b = eval_kid(r, node, 1);
     if (node->kind == G_MAP2 && b.shape[0] < n) n = b.shape[0];
-    if (node->kind == G_ZIPF && b.shape[0] != n) eval_fail(r);
+    if (node->kind == G_ZIPF && b.shape[0] != n) {
+        r->strict = false;  // where the second array is not used, nor is its size
+        eval_fail(r);
+    }
     GValue *rows = arena_array(r->arena, GValue, (size_t)n + 1);
     for (int64_t i = 0; i < n && !r->failed && !r->inexact; i++) {
         r->vars[node->var[0]] = node->kind == G_TABULATE

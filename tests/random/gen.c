@@ -43,8 +43,13 @@ GNode *gen_make(Gen *g, GKind kind, GType type) {
 }
 
 void gen_bind(Gen *g, GNode *node, int which, GType type) {
-    g->scope[g->scope_len++] = (GVar){g->next_var, type};
+    g->scope[g->scope_len++] = (GVar){g->next_var, type, false};
     node->var[which] = g->next_var++;
+}
+
+void gen_bind_state(Gen *g, GNode *node, int which, GType type) {
+    gen_bind(g, node, which, type);
+    g->scope[g->scope_len - 1].is_state = true;
 }
 
 void gen_unbind(Gen *g, uint32_t count) {
@@ -100,7 +105,11 @@ static GNode *variable(Gen *g, GType type) {
         if (!is_visible(g, i, type) || pick-- != 0) continue;
         GNode *node = gen_make(g, G_VAR, type);
         node->var[0] = g->scope[i].id;
-        return node;
+        if (type.rank == 0 || !g->scope[i].is_state) return node;
+        // a slice of unknown size: the state's own would be fixed by what it meets
+        GNode *slice = gen_make(g, G_SLICE, type);
+        slice->kids[0] = node;
+        return slice;
     }
     return NULL;
 }
@@ -266,8 +275,8 @@ GProgram *gen_program(Arena *arena, uint64_t seed, GCoverage *coverage) {
     program->wild = g.wild;
     for (uint32_t i = 0; i < GEN_INPUTS; i++) {
         GType type = {gen_any_scalar(&g), i % 3};
-        program->inputs[i] = (GVar){g.next_var, type};
-        g.scope[g.scope_len++] = (GVar){g.next_var++, type};
+        program->inputs[i] = (GVar){g.next_var, type, false};
+        g.scope[g.scope_len++] = (GVar){g.next_var++, type, false};
     }
     GType result = {gen_any_scalar(&g), gen_below(&g, 4)};
     if (g.large != 0 && result.rank > 1) result.rank = 1;

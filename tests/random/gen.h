@@ -48,6 +48,7 @@ typedef struct GNode {
 typedef struct GVar {
     uint32_t id;
     GType type;
+    bool is_state;  // of a loop
 } GVar;
 
 typedef struct GProgram {
