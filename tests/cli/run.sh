@@ -76,6 +76,11 @@ expect 1 "$weft" run chain.weft 5
 err_has 'chain.weft:1:'
 err_has 'called from chain.weft:2:'
 err_has 'called from chain.weft:3:'
+printf '#[noinline]\ndef f (xs: []i32) (i: i64) = xs[i]\ndef g (xs: []i32) (i: i64) = f xs (i + 1)\nentry main (xs: []i32) = g xs 5\n' >far.weft
+expect 1 "$weft" run far.weft '[1, 2, 3]'
+err_has 'far.weft:2:30: error: index 6 is outside [0, 3)'
+err_has 'called from far.weft:3:30 in g'
+err_has 'called from far.weft:4:26 in main'
 {
     echo 'def f0 [n] (xs: [n]i32) (i: i64) = xs[i]'
     for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do

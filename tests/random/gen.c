@@ -42,14 +42,20 @@ GNode *gen_make(Gen *g, GKind kind, GType type) {
     return node;
 }
 
-void gen_bind(Gen *g, GNode *node, int which, GType type) {
-    g->scope[g->scope_len++] = (GVar){g->next_var, type, false};
-    node->var[which] = g->next_var++;
+// Whether the checker may still choose the size of what is bound: then meeting another
+// size would fix it, and the program might be rejected or stop for that.
+static bool is_open(GKind kind, int which) {
+    switch ((int)kind) {
+    case G_MAP: case G_MAP2: case G_ZIPF: case G_SUMMAP: case G_FILTER: case G_PARTITION:
+    case G_ANY: case G_LOOP: case G_LOOP2: case G_WHILE: case G_FORIN: case G_UPLOOP:
+        return true;
+    default: return kind == G_UNZIP && which == 0;
+    }
 }
 
-void gen_bind_state(Gen *g, GNode *node, int which, GType type) {
-    gen_bind(g, node, which, type);
-    g->scope[g->scope_len - 1].is_state = true;
+void gen_bind(Gen *g, GNode *node, int which, GType type) {
+    g->scope[g->scope_len++] = (GVar){g->next_var, type, is_open(node->kind, which)};
+    node->var[which] = g->next_var++;
 }
 
 void gen_unbind(Gen *g, uint32_t count) {
@@ -105,8 +111,8 @@ static GNode *variable(Gen *g, GType type) {
         if (!is_visible(g, i, type) || pick-- != 0) continue;
         GNode *node = gen_make(g, G_VAR, type);
         node->var[0] = g->scope[i].id;
-        if (type.rank == 0 || !g->scope[i].is_state) return node;
-        // a slice of unknown size: the state's own would be fixed by what it meets
+        if (type.rank == 0 || !g->scope[i].is_open_size) return node;
+        // a slice of it has a size of its own
         GNode *slice = gen_make(g, G_SLICE, type);
         slice->kids[0] = node;
         return slice;

@@ -48,7 +48,7 @@ typedef struct GNode {
 typedef struct GVar {
     uint32_t id;
     GType type;
-    bool is_state;  // of a loop
+    bool is_open_size;  // the checker may still choose its size
 } GVar;
 
 typedef struct GProgram {

@@ -20,7 +20,7 @@ static GNode *make_loop(Gen *g, GType type, int depth) {
         node = gen_make(g, G_LOOP, type);
         node->bits = gen_below(g, 4);
         node->kids[0] = gen_exp(g, type, depth - 1);
-        gen_bind_state(g, node, 0, type);
+        gen_bind(g, node, 0, type);
         gen_bind(g, node, 1, GEN_INDEX);
         loop_body(g, node, 1, type, depth - 1);
         gen_unbind(g, 2);
@@ -29,7 +29,7 @@ static GNode *make_loop(Gen *g, GType type, int depth) {
         node = gen_make(g, G_WHILE, type);
         node->bits = gen_below(g, 4);
         node->kids[0] = gen_exp(g, type, depth - 1);
-        gen_bind_state(g, node, 0, type);
+        gen_bind(g, node, 0, type);
         loop_body(g, node, 1, GEN_BOOL, depth - 2);
         loop_body(g, node, 2, type, depth - 1);
         gen_unbind(g, 1);
@@ -41,7 +41,7 @@ static GNode *make_loop(Gen *g, GType type, int depth) {
         node->kids[1] = gen_exp(g, (GType){gen_any_scalar(g), 1 + gen_below(g, 2)},
                                 depth - 2);
         g->loops--;
-        gen_bind_state(g, node, 0, type);
+        gen_bind(g, node, 0, type);
         gen_bind(g, node, 1, gen_element(node->kids[1]->type));
         loop_body(g, node, 2, type, depth - 1);
         gen_unbind(g, 2);
@@ -52,8 +52,8 @@ static GNode *make_loop(Gen *g, GType type, int depth) {
         GType other = gen_below(g, 2) ? type : any_bound(g, type);
         node->kids[0] = gen_exp(g, type, depth - 1);
         node->kids[1] = gen_exp(g, other, depth - 1);
-        gen_bind_state(g, node, 0, type);
-        gen_bind_state(g, node, 1, other);
+        gen_bind(g, node, 0, type);
+        gen_bind(g, node, 1, other);
         gen_bind(g, node, 2, GEN_INDEX);
         loop_body(g, node, 2, type, depth - 1);
         loop_body(g, node, 3, other, depth - 2);

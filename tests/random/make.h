@@ -43,7 +43,6 @@ GNode *gen_exp(Gen *g, GType type, int depth);
 GOp gen_associative(Gen *g, ScalarType t);
 // Binds a variable of the node; the caller takes it out of scope by gen_unbind.
 void gen_bind(Gen *g, GNode *node, int which, GType type);
-void gen_bind_state(Gen *g, GNode *node, int which, GType type);
 void gen_unbind(Gen *g, uint32_t count);
 // What may stand where every value must have one size: of rows, resized.
 GNode *gen_sized(Gen *g, GType type, int depth);
