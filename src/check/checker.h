@@ -274,6 +274,7 @@ typedef struct Clash {
 typedef enum SizeMode {
     SIZES_STRICT, // constants and parameters of one definition must agree
     SIZES_LOOSE,  // anything goes; variables are solved all the same
+    SIZES_JOIN,   // the same, save the open sizes of loops
     SIZES_FORCED  // the same, and n * m = a * b is taken apart factor by factor
 } SizeMode;
 

@@ -59,6 +59,7 @@ static Type *open_sizes(Checker *ck, Type *type, LoopSizes *sizes) {
     case TYPE_ARRAY: {
         LoopSize size = {.initial = size_resolve(type->as.array.size)};
         size.var = size_fresh(ck, size.initial->origin);
+        size.var->is_open = true;
         vec_push(ck->arena, sizes, size);
         return type_array(ck, size.var, open_sizes(ck, type->as.array.elem, sizes));
     }
@@ -159,7 +160,9 @@ static bool settle(Checker *ck, LoopSizes *sizes, const BindingVec *own, Span in
             }
         } else {
             if (now->level > size->var->level) now->level = size->var->level;
-            now->link = size->initial == now ? NULL : size->initial;
+            Size *first = size_resolve(size->initial);
+            now->link = first == now ? NULL : first;
+            now->is_open = false;
         }
     }
     for (bool changed = true; changed;) {

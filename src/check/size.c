@@ -291,6 +291,7 @@ bool size_unify(Checker *ck, Size *a, Size *b) {
     if (a->kind == SIZE_VAR && b->kind == SIZE_VAR) {
         if (a->level < b->level) b->link = a;
         else a->link = b;
+        a->is_open = b->is_open = a->is_open || b->is_open;
         return true;
     }
     if (a->kind == SIZE_UNKNOWN && b->kind == SIZE_UNKNOWN) return true;
@@ -300,6 +301,7 @@ bool size_unify(Checker *ck, Size *a, Size *b) {
     bool known = poly_of_size(ck, a, &p) && poly_of_size(ck, b, &q);
     if (a->kind == SIZE_VAR || b->kind == SIZE_VAR) {
         Size *var = a->kind == SIZE_VAR ? a : b, *other = a->kind == SIZE_VAR ? b : a;
+        if (ck->size_mode == SIZES_JOIN && var->is_open) return true;
         if (!known || !mentions(var == a ? &q : &p, var, UINT32_MAX))
             solve(ck, var, other);
         return true;

@@ -413,7 +413,7 @@ static Type *join(Checker *ck, Type *a, Type *b, bool rows) {
 
 bool type_join(Checker *ck, Type *a, Type *b, bool rows, Type **join_out) {
     SizeMode mode = ck->size_mode;
-    ck->size_mode = SIZES_LOOSE;
+    ck->size_mode = SIZES_JOIN;
     ck->clash = (Clash){0};
     bool ok = type_unify(ck, a, b);
     ck->size_mode = mode;
