@@ -209,7 +209,7 @@ static void sum_dims(Lower *l, Frame *frame, Type *type, const CoreRefs *outer,
             dims_of(l, frame, types->data[i], &none, &payload);
         uint32_t next = 0;
         for (uint32_t i = 0; i < sum->parts[c]->leaf_count; i++) {
-            own[sum->slots[c][i]] = payload.data + next;
+            own[sum->slots[c][i]] = payload.len == 0 ? NULL : payload.data + next;
             next += sum->parts[c]->leaves[i].rank;
         }
     }

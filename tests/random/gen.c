@@ -123,7 +123,7 @@ static GNode *variable(Gen *g, GType type) {
 static uint64_t count_for(Gen *g) {
     static const uint32_t lengths[] = {8192, 8193, 8200, 9000, 16384, 16385, 20000};
     bool may = g->large != 0 && g->nesting == g->large - 1 && g->loops == 0;
-    if (may && gen_below(g, 3) == 0) return lengths[gen_below(g, g->large == 1 ? 7 : 4)];
+    if (may && gen_below(g, 3) != 0) return lengths[gen_below(g, g->large == 1 ? 7 : 4)];
     return gen_below(g, 7);
 }
 
@@ -157,27 +157,59 @@ GOp gen_associative(Gen *g, ScalarType t) {
                    GOP_LAST}[gen_below(g, 9)];
 }
 
+static GNode *literal(Gen *g, GType type, uint64_t bits) {
+    GNode *node = gen_make(g, G_LIT, type);
+    node->bits = bits;
+    return node;
+}
+
+static GNode *binary_of(Gen *g, GOp op, GNode *x, GNode *y) {
+    GNode *node = gen_make(g, G_BIN, x->type);
+    node->op = op;
+    node->bits = 1;
+    node->kids[0] = x;
+    node->kids[1] = y;
+    return node;
+}
+
+static GOp any_op(Gen *g, ScalarType t) {
+    if (!scalar_is_float(t)) return (GOp)gen_below(g, GOP_POW + 1);
+    return (GOp[]){GOP_ADD, GOP_SUB, GOP_MUL, GOP_DIV, GOP_MIN, GOP_MAX}
+        [gen_below(g, g->wild ? 6 : 3)];
+}
+
 static GNode *make_binary(Gen *g, GType type, int depth) {
-    GNode *node;
-    if (type.elem == SCALAR_BOOL) {
-        node = gen_make(g, gen_below(g, 2) ? G_AND : G_OR, type);
-    } else if (scalar_is_float(type.elem)) {
-        node = gen_make(g, G_BIN, type);
-        node->op = (GOp[]){GOP_ADD, GOP_SUB, GOP_MUL, GOP_DIV, GOP_MIN, GOP_MAX}
-            [gen_below(g, g->wild ? 6 : 3)];
-    } else {
-        node = gen_make(g, G_BIN, type);
-        node->op = (GOp)gen_below(g, GOP_POW + 1);
-        node->bits = g->risky ? gen_below(g, 2) : 1;  // guarded?
+    ScalarType t = type.elem;
+    if (t == SCALAR_BOOL) {
+        GNode *node = gen_make(g, gen_below(g, 2) ? G_AND : G_OR, type);
+        for (int i = 0; i < 2; i++) node->kids[i] = gen_exp(g, type, depth - 1);
+        return node;
     }
-    node->kids[0] = gen_exp(g, type, depth - 1);
-    node->kids[1] = gen_exp(g, type, depth - 1);
+    GOp op = any_op(g, t);
+    GNode *x = gen_exp(g, type, depth - 1), *y;
+    if (gen_below(g, 6) == 0) {  // the same operands in another order
+        y = gen_leaf(g, type);
+        return binary_of(g, any_op(g, t), binary_of(g, op, x, y), binary_of(g, op, y, x));
+    }
+    bool shifts = op == GOP_SHL || op == GOP_SHR || op == GOP_LSHR;
+    if (shifts && gen_below(g, 2))  // about the width
+        y = literal(g, type, 8u * scalar_info[t].bytes - 1 + gen_below(g, 3));
+    else if (gen_below(g, 4) == 0)
+        y = literal(g, type, gen_below(g, 2) ? 0 : literal_bits(g, t));
+    else
+        y = gen_below(g, 8) ? gen_exp(g, type, depth - 1) : x;
+    GNode *node = binary_of(g, op, x, y);
+    node->bits = g->risky ? gen_below(g, 2) : 1;  // guarded?
     return node;
 }
 
 static GNode *make_reduction(Gen *g, GType type, int depth) {
     GNode *node;
     uint32_t pick = gen_below(g, 8);
+    if (g->large == 1 && g->nesting == 0) {  // mostly straight over long arrays
+        pick = (uint32_t[]){1, 1, 2, 7}[gen_below(g, 4)];
+        depth = gen_below(g, 3) ? 1 : depth;
+    }
     if (pick == 0 && type.elem == SCALAR_I64) {
         node = gen_make(g, G_ARGMAX, type);
         node->kids[0] = gen_exp(g, (GType){gen_any_int(g), 1}, depth - 1);
@@ -197,6 +229,17 @@ static GNode *make_reduction(Gen *g, GType type, int depth) {
                                 depth - 1);
         gen_bind(g, node, 0, gen_element(node->kids[0]->type));
         gen_body(g, node, 1, GEN_BOOL, depth - 1);
+        gen_unbind(g, 1);
+    } else if (pick == 3 && scalar_is_float(type.elem)) {  // of products
+        node = gen_make(g, G_REDUCE, type);
+        node->op = GOP_ADD;
+        GNode *map = node->kids[0] = gen_make(g, G_MAP, gen_array_of(type));
+        map->kids[0] = gen_exp(g, gen_array_of(type), depth - 1);
+        gen_bind(g, map, 0, type);
+        g->nesting++;
+        GNode *x = gen_exp(g, type, depth - 1);
+        map->kids[1] = binary_of(g, GOP_MUL, x, gen_exp(g, type, depth - 1));
+        g->nesting--;
         gen_unbind(g, 1);
     } else {
         node = gen_make(g, G_REDUCE, type);
@@ -230,12 +273,23 @@ static GNode *make_scalar(Gen *g, GType type, int depth) {
         return node;
     case 6:
         if (is_bool) return make_kids(g, G_NOT, type, type, depth);
-        return make_kids(g, (GKind[]){G_NEG, G_ABS, G_UNARY}[gen_below(g, 3)], type, type,
+        node = make_kids(g, (GKind[]){G_NEG, G_ABS, G_UNARY}[gen_below(g, 3)], type, type,
                          depth);
+        if (gen_below(g, 2) == 0) return node;
+        GNode *outer = gen_make(g, gen_below(g, 2) ? G_NEG : G_UNARY, type);
+        outer->bits = gen_below(g, 2);
+        outer->kids[0] = node;
+        return outer;
     case 7:
         node = gen_make(g, G_CONV, type);
         node->kids[0] = gen_exp(g, (GType){gen_any_scalar(g), 0}, depth - 1);
-        return node;
+        if (is_bool || gen_below(g, 2)) return node;
+        // and by way of another type
+        GNode *first = gen_make(g, G_CONV, (GType){gen_any_scalar(g), 0});
+        first->kids[0] = node->kids[0];
+        GNode *second = gen_make(g, G_CONV, type);
+        second->kids[0] = first;
+        return binary_of(g, GOP_SUB, node, second);
     case 8:
         if (type.elem != SCALAR_I64) return make_binary(g, type, depth);
         node = gen_make(g, G_LENGTH, type);
@@ -274,7 +328,8 @@ GProgram *gen_program(Arena *arena, uint64_t seed, GCoverage *coverage) {
     g.wild = gen_below(&g, 3) == 0;
     g.risky = gen_below(&g, 5) == 0;
     g.deep = gen_below(&g, 3) == 0;
-    if (gen_below(&g, 32) == 0) g.large = 1 + gen_below(&g, 2);
+    if (gen_below(&g, 16) == 0) g.large = 1 + gen_below(&g, 2);
+    if (g.large == 1 && gen_below(&g, 2)) g.no_floats = g.wild = false;
     g.budget = 10 + gen_below(&g, g.deep ? 120 : 70);
     GProgram *program = arena_new(arena, GProgram);
     program->seed = seed;
@@ -286,7 +341,10 @@ GProgram *gen_program(Arena *arena, uint64_t seed, GCoverage *coverage) {
     }
     GType result = {gen_any_scalar(&g), gen_below(&g, 4)};
     if (g.large != 0 && result.rank > 1) result.rank = 1;
-    program->body = gen_exp(&g, result, (g.deep ? 5 : 3) + (int)gen_below(&g, 5));
+    int depth = (g.deep ? 5 : 3) + (int)gen_below(&g, 5);
+    if (g.large != 1) program->body = gen_exp(&g, result, depth);
+    else if (result.rank == 1) program->body = gen_fold(&g, result, depth);
+    else program->body = make_reduction(&g, result, depth);
     return program;
 }
 

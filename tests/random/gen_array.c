@@ -243,9 +243,14 @@ static GNode *make_scattered(Gen *g, GType type, int depth) {
     node->op = gen_associative(g, type.elem);
     if (node->op == GOP_LAST) node->op = GOP_ADD;  // must commute
     node->kids[0] = gen_exp(g, type, depth - 1);
+    if (g->large == 1 && g->nesting == 0 && gen_below(g, 2)) depth = 1;
     for (uint32_t i = 1; i <= type.rank; i++) node->kids[i] = make_indices(g, depth - 1);
     node->kids[type.rank + 1] = gen_exp(g, (GType){type.elem, 1}, depth - 1);
     return node;
+}
+
+GNode *gen_fold(Gen *g, GType type, int depth) {
+    return gen_below(g, 2) ? make_scan(g, type, depth) : make_scattered(g, type, depth);
 }
 
 static GNode *make_fresh(Gen *g, GType type, int depth) {

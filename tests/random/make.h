@@ -50,6 +50,8 @@ GNode *gen_sized(Gen *g, GType type, int depth);
 void gen_body(Gen *g, GNode *node, int kid, GType type, int depth);
 
 GNode *gen_array(Gen *g, GType type, int depth);
+// A scan, a histogram or a scatter.
+GNode *gen_fold(Gen *g, GType type, int depth);
 GNode *gen_control(Gen *g, GType type, int depth);
 
 #endif

@@ -130,8 +130,8 @@ static const char *const uprows_texts[] = {
     "(let a = $0 let n = length a in if n == 0 then a else a with [$1 % n] = a[$2 % n])",
     "(let a = $0 let n = length a let h = $1 % (n + 1) in a with [0:h] = a[n - h:])",
     "(let a = $0 in a with [::2] = reverse a[::2])",
-    "(let a = $0 let n = length a in if n == 0 then a else let m = length a[0] in "
-    "if m == 0 then a else let i = $1 in a with [:, $2 % m] = map (\\r -> r[i % m]) a)"};
+    ("(let a = $0 let n = length a in if n == 0 then a else let m = length a[0] in "
+     "if m == 0 then a else let i = $1 in a with [:, $2 % m] = map (\\r -> r[i % m]) a)")};
 
 static const char *text_of(const GNode *node) {
     uint64_t bits = node->bits;
@@ -241,8 +241,8 @@ static void put_modules(StrBuf *out, const Used *used) {
             if (!used->fold[op][t]) continue;
             GType type = {(ScalarType)t, 0};
             const char *name = scalar_info[t].name;
-            strbuf_printf(out, "module fold_%d_%s = fold {type t = %s def op: %s -> %s -> %s = ",
-                          op, name, name, name, name, name);
+            strbuf_printf(out, "module fold_%d_%s = fold {type t = %s ", op, name, name);
+            strbuf_printf(out, "def op: %s -> %s -> %s = ", name, name, name);
             put_function(out, (GOp)op, type);
             strbuf_printf(out, " def ne: %s = ", name);
             put_neutral(out, (GOp)op, type);
