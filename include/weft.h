@@ -158,6 +158,12 @@ const char *weft_entry_result_type(const WeftProgram *program, size_t entry,
 WeftStatus weft_call(WeftProgram *program, size_t entry, WeftValue *const *args,
                      size_t arg_count, WeftValue **results, size_t result_count);
 
+/* Lays a program out anew: the same words and comments, other blanks and line ends. The
+ * text, ended by a zero, lives until the next call that runs something. Syntax errors:
+ * WEFT_STATUS_PROGRAM. */
+WeftStatus weft_format(WeftContext *context, const char *name, const char *text,
+                       size_t length, const char **text_out, size_t *length_out);
+
 /* ---- values --------------------------------------------------------------------- */
 
 typedef enum WeftScalar {

@@ -64,6 +64,18 @@ static Scope *check_main(Checker *ck, const Ast *ast, Str path) {
 
 // ---- entry points ------------------------------------------------------------------
 
+// What a mistake inside left open is no second mistake.
+static bool has_mistake(const Checker *ck, const Decl *decl) {
+    const Diags *diags = &ck->cx->diags;
+    for (uint32_t i = 0; i < diags->len; i++) {
+        const Diag *diag = diags->data[i];
+        if (diag->severity == SEVERITY_ERROR && diag->span.start >= decl->span.start &&
+            diag->span.end <= decl->span.end)
+            return true;
+    }
+    return false;
+}
+
 static bool check_entry_type(Checker *ck, const Binding *binding) {
     const char *name = sym_show(ck, binding->name);
     if (binding->type_params.len > 0) {
@@ -93,7 +105,7 @@ static void add_entry(Checker *ck, const Decl *decl, Scope *scope) {
         if (scope->entries.data[i]->decl == decl)
             binding = scope->entries.data[i]->value;
     if (binding == NULL || type_is_error(ck, binding->type)) return;
-    if (!check_entry_type(ck, binding)) return;
+    if (has_mistake(ck, decl) || !check_entry_type(ck, binding)) return;
     TEntry entry = {name, binding, binding->span, decl->doc};
     vec_push(ck->arena, &ck->program->entries, entry);
 }

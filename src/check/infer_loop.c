@@ -266,7 +266,7 @@ TExp *infer_loop(Checker *ck, const Exp *exp) {
     for (uint32_t i = 0; i < sizes.len; i++)
         if (sizes.data[i].var->link == NULL) sizes.data[i].var->kind = SIZE_UNKNOWN;
     SizeMode mode = ck->size_mode;
-    ck->size_mode = SIZES_LOOSE;
+    ck->size_mode = SIZES_JOIN;
     bool fits = expect(ck, body->span, state, body->type, "the loop's next state");
     ck->size_mode = mode;
     uint32_t next = 0;

@@ -41,7 +41,7 @@ static void copy_row(Matrix *to, const Matrix *from, uint32_t row, const TPatVec
                      uint32_t width) {
     const TPat **cell = &to->cells[(uint64_t)to->rows * to->columns];
     for (uint32_t i = 0; i < width; i++)
-        *cell++ = parts == NULL ? NULL : simple(parts->data[i]);
+        *cell++ = parts == NULL || i >= parts->len ? NULL : simple(parts->data[i]);
     for (uint32_t i = 1; i < from->columns; i++)
         *cell++ = from->cells[(uint64_t)row * from->columns + i];
     to->rows++;

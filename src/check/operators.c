@@ -11,6 +11,7 @@ enum {
            1 << SCALAR_U8 | 1 << SCALAR_U16 | 1 << SCALAR_U32 | 1 << SCALAR_U64,
     NUMBERS = INTS | 1 << SCALAR_F16 | 1 << SCALAR_F32 | 1 << SCALAR_F64,
     BITS = INTS | BOOLS,
+    ORDERED = NUMBERS | BOOLS,
     ANY = 0
 };
 

@@ -311,7 +311,7 @@ Module *module_lookup(Checker *ck, const QualName *name) {
 void near_try(const Checker *ck, Near *near, Sym candidate) {
     Str want = sym_str(&ck->cx->syms, near->wanted);
     Str have = sym_str(&ck->cx->syms, candidate);
-    unsigned limit = want.len <= 2 ? 1 : want.len <= 5 ? 2 : 3;
+    unsigned limit = want.len <= 4 ? 1 : want.len <= 7 ? 2 : 3;
     if (want.len == 1 && have.len == 1) return;
     if (near->best != 0 && near->distance <= limit) limit = near->distance - 1;
     unsigned distance = str_distance(want, have, limit);
@@ -446,6 +446,28 @@ static bool note_later(Checker *ck, Diag *diag, Space space, Sym sym) {
     return false;
 }
 
+// Names that other languages give to functions. A numeric function is in the modules
+// of the types only.
+static bool hint_value(Checker *ck, Diag *diag, Sym sym) {
+    static const char *const others[][2] = {{"not", "!"},        {"len", "length"},
+                                            {"size", "length"},  {"fold", "reduce"},
+                                            {"zipWith", "map2"}, {"range", "iota"}};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        if (!str_eq(sym_str(&ck->cx->syms, sym), str_of(others[i][0]))) continue;
+        check_hint(ck, diag, "did you mean `%s`?", others[i][1]);
+        return true;
+    }
+    if (ck->prelude_module == NULL) return false;
+    Entry *f64 =
+        module_find(ck, ck->prelude_module, SPACE_MODULE, sym_cstr(&ck->cx->syms, "f64"));
+    if (f64 == NULL) return false;
+    entry_force(ck, f64);
+    if (module_find(ck, f64->module, SPACE_VALUE, sym) == NULL) return false;
+    check_hint(ck, diag, "it is in the modules of the scalar types, such as `f64.%s`",
+               sym_show(ck, sym));
+    return true;
+}
+
 // Names that other languages give to types.
 static bool hint_type(Checker *ck, Diag *diag, Str name) {
     static const char *const others[][2] = {
@@ -491,6 +513,7 @@ void report_unknown(Checker *ck, Space space, const QualName *name) {
     }
     if (note_later(ck, diag, space, sym)) return;
     if (space == SPACE_TYPE && hint_type(ck, diag, sym_str(&ck->cx->syms, sym))) return;
+    if (space == SPACE_VALUE && hint_value(ck, diag, sym)) return;
     Near near = {.wanted = sym};
     near_names(ck, &near, space);
     if (near.best != 0)

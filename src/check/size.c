@@ -104,6 +104,13 @@ static Size *size_of_poly(Checker *ck, const Poly *poly, Span origin) {
     return size;
 }
 
+// A product of constants stays one until the end, so that `n * m` can be taken apart
+// against `2 * 3`.
+static bool is_product(const Checker *ck, const TExp *exp) {
+    return exp->kind == TEXP_APPLY && exp->as.apply.fun->kind == TEXP_VAR &&
+           exp->as.apply.fun->as.var.binding == ck->mul_op;
+}
+
 Size *size_of_exp(Checker *ck, TExp *exp) {
     int budget = 40;
     if (exp->kind == TEXP_VAR && !type_is_error(ck, exp->type)) {
@@ -115,7 +122,7 @@ Size *size_of_exp(Checker *ck, TExp *exp) {
     if (type_is_error(ck, exp->type) || !is_expressible(exp, &budget))
         return size_unknown(ck, exp->span);
     Poly poly;
-    if (poly_of_exp(ck, exp, &poly) && poly.count <= 1 &&
+    if (!is_product(ck, exp) && poly_of_exp(ck, exp, &poly) && poly.count <= 1 &&
         (poly.count == 0 || poly.terms[0].degree <= 1)) {
         Size *size = size_of_poly(ck, &poly, exp->span);
         if (size->kind != SIZE_EXP) return size;

@@ -205,7 +205,9 @@ static bool link_vars(Checker *ck, Type *a, Type *b) {
     if (drop->lifting < keep->lifting) keep->lifting = drop->lifting;
     const Constraint *constraint = drop->constraint;
     drop->link = a;
-    return constraint == NULL || merge(ck, a, constraint);
+    if (constraint == NULL || merge(ck, a, constraint)) return true;
+    drop->link = NULL; // the message shows the two apart
+    return false;
 }
 
 static bool link_var(Checker *ck, Type *type, Type *to) {

@@ -17,5 +17,8 @@ Exp *syntax_parse_exp(Cx *cx, const Source *source);
 void syntax_print(const Cx *cx, const Ast *ast, StrBuf *out);
 void syntax_print_exp(const Cx *cx, const Exp *exp, StrBuf *out);
 void syntax_print_type(const Cx *cx, const TypeExp *type, StrBuf *out);
+// Appends the program with its blanks and line ends in order and its comments kept.
+// Returns false, with the reasons in cx->diags, if there are syntax errors.
+bool syntax_format(Cx *cx, const Source *source, StrBuf *out);
 
 #endif

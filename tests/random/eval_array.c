@@ -22,7 +22,8 @@ static GValue stretch(Run *r, GValue a, int64_t start, int64_t end, int64_t stri
 
 static GValue transposed(Run *r, GValue a) {
     if (a.shape[0] == 0) r->inexact = true;  // rows of nothing have any size
-    GValue out = eval_new_array(r, a.type, (int64_t[3]){a.shape[1], a.shape[0], a.shape[2]});
+    int64_t shape[3] = {a.shape[1], a.shape[0], a.shape[2]};
+    GValue out = eval_new_array(r, a.type, shape);
     int64_t n = a.shape[0], m = a.shape[1], size = a.type.rank == 3 ? a.shape[2] : 1;
     for (int64_t i = 0; i < n; i++)
         for (int64_t j = 0; j < m; j++)

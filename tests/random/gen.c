@@ -341,6 +341,8 @@ GProgram *gen_program(Arena *arena, uint64_t seed, GCoverage *coverage) {
     }
     GType result = {gen_any_scalar(&g), gen_below(&g, 4)};
     if (g.large != 0 && result.rank > 1) result.rank = 1;
+    if (g.large == 1 && !g.no_floats && gen_below(&g, 2))
+        result.elem = SCALAR_F32 + gen_below(&g, 2);
     int depth = (g.deep ? 5 : 3) + (int)gen_below(&g, 5);
     if (g.large != 1) program->body = gen_exp(&g, result, depth);
     else if (result.rank == 1) program->body = gen_fold(&g, result, depth);

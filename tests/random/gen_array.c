@@ -243,7 +243,14 @@ static GNode *make_scattered(Gen *g, GType type, int depth) {
     node->op = gen_associative(g, type.elem);
     if (node->op == GOP_LAST) node->op = GOP_ADD;  // must commute
     node->kids[0] = gen_exp(g, type, depth - 1);
-    if (g->large == 1 && g->nesting == 0 && gen_below(g, 2)) depth = 1;
+    if (g->large == 1 && type.rank == 1 && type.elem != SCALAR_BOOL && g->nesting == 0 &&
+        g->loops == 0 && gen_below(g, 4)) {  // long enough for several parts
+        for (uint32_t i = 0; i <= 2; i++) {
+            node->kids[i] = gen_make(g, G_IOTA, i == 1 ? (GType){SCALAR_I64, 1} : type);
+            node->kids[i]->bits = i == 0 ? 3 + gen_below(g, 20) : 16384 + gen_below(g, 12000);
+        }
+        return node;
+    }
     for (uint32_t i = 1; i <= type.rank; i++) node->kids[i] = make_indices(g, depth - 1);
     node->kids[type.rank + 1] = gen_exp(g, (GType){type.elem, 1}, depth - 1);
     return node;
