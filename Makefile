@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # The front door. `make` builds build/weft; everything else is listed by `make help`.
 JOBS ?= $(shell nproc)
-.PHONY: all help demo test test-full fuzz bench format check-deps clean \
+.PHONY: all help demo test test-full fuzz math bench format check-deps clean \
         setup setup-test gcc clang gcc-asan clang-asan fuzzers
 
 all: setup ## build the command at build/weft
@@ -31,6 +31,10 @@ test-full: setup-test gcc clang gcc-asan clang-asan ## the whole matrix
 
 fuzz: fuzzers gcc ## fuzz for FUZZ_SECONDS (60) each
 	@tests/run fuzz
+
+math: gcc ## every f32 and 10^9 points of each function of two arguments (days)
+	@build/mpfr_check --type f32 --every-f32
+	@build/mpfr_check -n 1000000000 --only pow,hypot,atan2,atan2pi
 
 bench: all ## time checking and start-up
 	@bench/run
