@@ -164,8 +164,10 @@ static Entry *add_module(Checker *ck, Scope *scope, Name name, Module *module) {
     return entry;
 }
 
-// Checks a parametric module's body once against its parameters' signatures.
-static void check_functor(Checker *ck, const Module *functor) {
+// Checks a parametric module's body once against its parameters' signatures. With a
+// mistake in it, no application says it again.
+static Module *checked_functor(Checker *ck, Module *functor) {
+    uint32_t errors = ck->cx->diags.error_count;
     bool was_phantom = ck->is_phantom;
     ck->is_phantom = true;
     Scope *scope = scope_new(ck, functor->env);
@@ -181,6 +183,9 @@ static void check_functor(Checker *ck, const Module *functor) {
         module_ascribe(ck, body, functor->result, env_now(scope), true,
                        functor->body->span, true);
     ck->is_phantom = was_phantom;
+    return ck->cx->diags.error_count > errors
+               ? module_new(ck, MODULE_ERROR, functor->span)
+               : functor;
 }
 
 static Module *ascribed_body(Checker *ck, const ModExp *body, const SigExp *sig,
@@ -200,7 +205,7 @@ static void define_module(Checker *ck, Entry *entry) {
     entry->module =
         make_functor(ck, decl->as.module.params.data, decl->as.module.params.len,
                      decl->as.module.sig, decl->as.module.body, entry->env);
-    if (!entry->env.scope->is_lazy) check_functor(ck, entry->module);
+    if (!entry->env.scope->is_lazy) entry->module = checked_functor(ck, entry->module);
 }
 
 static void force_module(Checker *ck, Entry *entry) {

@@ -27,8 +27,8 @@ const char help_fmt[] =
     "Example:\n"
     "  weft fmt dot.weft stats.weft\n"
     "\n"
-    "Exit status: 0; 1 for an error in a program, or if --check found files that would\n"
-    "change; 2 for wrong usage.\n";
+    "Exit status: 0; 1 for an error in a program, or if --check found files that\n"
+    "would change; 2 for wrong usage.\n";
 
 static bool complain(const char *what, const char *path) {
     fprintf(stderr, "weft fmt: cannot %s `%s`: %s\n", what, path, strerror(errno));

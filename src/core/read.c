@@ -36,7 +36,7 @@ static const DiagKind kinds[DIAG_COUNT] = {
 #undef DIAG
 };
 
-enum { MOST_BODIES = 8, LARGEST_STUB = 1 << 20 };
+enum { MOST_BODIES = 8, LARGEST_BLANK = 1 << 20 };
 
 typedef struct Binder {
     Sym word;
@@ -508,13 +508,13 @@ static const Source *find_source(const Reader *r, Str name) {
 }
 
 // A file nobody has loaded gets a blank text, long enough for the places in it.
-static const Source *add_stub(Reader *r, const PlaceRows *rows, Str name) {
+static const Source *add_blank(Reader *r, const PlaceRows *rows, Str name) {
     uint32_t len = 0;
     for (uint32_t i = 0; i < rows->len; i++)
         if (rows->data[i].has_span && str_eq(rows->data[i].file, name) &&
             rows->data[i].end > len)
             len = rows->data[i].end;
-    if (len > LARGEST_STUB) return NULL;
+    if (len > LARGEST_BLANK) return NULL;
     char *blank = arena_alloc(r->arena, len);
     memset(blank, ' ', len);
     return sources_add(&r->cx->sources, str_copy(r->arena, name), (Str){blank, len},
@@ -526,7 +526,7 @@ static void resolve_places(Reader *r, const PlaceRows *rows) {
         PlaceRow row = rows->data[i];
         if (!row.has_span) continue;
         const Source *source = find_source(r, row.file);
-        if (source == NULL) source = add_stub(r, rows, row.file);
+        if (source == NULL) source = add_blank(r, rows, row.file);
         if (source == NULL || row.end > source->text.len) {
             fail_limit(r, "a place lies beyond the end of its file");
             return;

@@ -11,7 +11,7 @@ int64_t interp_check_index(Run *run, const Step *step, const RtArray *a, uint32_
         interp_fail(run, step, "index %lld is outside [0, %lld)", (long long)index,
                     (long long)a->shape[d]);
     interp_fail(run, step, "index %lld is outside [0, %lld) in dimension %u",
-                (long long)index, (long long)a->shape[d], d);
+                (long long)index, (long long)a->shape[d], d + 1);
 }
 
 static void check_size(Run *run, const Step *step, int64_t size) {

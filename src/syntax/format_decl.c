@@ -408,9 +408,10 @@ static void format_module(Format *f, const Decl *decl) {
 }
 
 void format_decl(Format *f, const Decl *decl) {
-    const Decl *local = decl->as.local;
-    if (decl->kind == DECL_LOCAL) format_attrs(f, local->attrs, decl->span, local->span);
-    else format_attrs(f, decl->attrs, decl->span, (Span){UINT32_MAX, 0});
+    const Decl *local = decl->kind == DECL_LOCAL ? decl->as.local : NULL;
+    Span none = {UINT32_MAX, 0};
+    if (local != NULL) format_attrs(f, local->attrs, decl->span, local->span);
+    else format_attrs(f, decl->attrs, decl->span, none);
     switch (decl->kind) {
     case DECL_VAL: format_val(f, decl); break;
     case DECL_TYPE: type_def(f, &decl->as.type); break;

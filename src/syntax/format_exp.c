@@ -357,7 +357,10 @@ static void format_loop(Format *f, const Exp *exp) {
     format_mark(f, STEP_TOKEN);  // do
     format_mark(f, STEP_OUTDENT);
     format_mark(f, STEP_CLOSE);
-    format_value(f, BREAK_USER, exp->as.loop.body);
+    format_indent(f, 2);
+    format_break(f, BREAK_USER);
+    exp_step(f, exp->as.loop.body);
+    format_mark(f, STEP_OUTDENT);
     format_mark(f, STEP_CLOSE);
     format_mark(f, STEP_OUTDENT);
 }

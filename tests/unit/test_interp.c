@@ -329,9 +329,9 @@ static void test_second_order(void) {
 static void test_errors(void) {
     expect(GIVES("i64", "index (a, 7i64)"), "error: index 7 is outside [0, 5)");
     expect(GIVES("i64", "index (m, 1i64, -1i64)"),
-           "error: index -1 is outside [0, 3) in dimension 1");
+           "error: index -1 is outside [0, 3) in dimension 2");
     expect(GIVES("[]i64", "index (m, 2i64)"),
-           "error: index 2 is outside [0, 2) in dimension 0");
+           "error: index 2 is outside [0, 2) in dimension 1");
     expect(GIVES("[]i64", "slice[0] (a, 2i64, 4i64, 1i64)"),
            "error: index 5 is outside [0, 5)");
     expect(GIVES("[]i64", "slice[0] (a, 2i64, 4i64, -1i64)"),
