@@ -64,8 +64,11 @@ static Scope *check_main(Checker *ck, const Ast *ast, Str path) {
 
 // ---- entry points ------------------------------------------------------------------
 
-// What a mistake inside left open is no second mistake.
-static bool has_mistake(const Checker *ck, const Decl *decl) {
+// What a mistake left open, inside or in what is called, is no second mistake.
+static bool has_mistake(Checker *ck, const Decl *decl, const Binding *binding) {
+    Type *result = type_resolve(binding->type);
+    while (result->kind == TYPE_FUN) result = type_resolve(result->as.fun.result);
+    if (type_is_error(ck, result)) return true;
     const Diags *diags = &ck->cx->diags;
     for (uint32_t i = 0; i < diags->len; i++) {
         const Diag *diag = diags->data[i];
@@ -105,7 +108,7 @@ static void add_entry(Checker *ck, const Decl *decl, Scope *scope) {
         if (scope->entries.data[i]->decl == decl)
             binding = scope->entries.data[i]->value;
     if (binding == NULL || type_is_error(ck, binding->type)) return;
-    if (has_mistake(ck, decl) || !check_entry_type(ck, binding)) return;
+    if (has_mistake(ck, decl, binding) || !check_entry_type(ck, binding)) return;
     TEntry entry = {name, binding, binding->span, decl->doc};
     vec_push(ck->arena, &ck->program->entries, entry);
 }

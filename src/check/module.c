@@ -330,8 +330,7 @@ static Module *eval(Checker *ck, const ModExp *exp, Env env) {
     case MOD_LAMBDA: {
         Module *functor = make_functor(ck, &exp->as.lambda.param, 1, exp->as.lambda.sig,
                                        exp->as.lambda.body, env);
-        if (!env.scope->is_lazy) check_functor(ck, functor);
-        return functor;
+        return env.scope->is_lazy ? functor : checked_functor(ck, functor);
     }
     case MOD_PAREN: return eval(ck, exp->as.inner, env);
     }
