@@ -185,7 +185,7 @@ static uint64_t unary(Run *r, const GNode *node, uint64_t bits) {
     case 0: return (uint64_t)((x > 0) - (x < 0)) & eval_mask(t);
     case 1: return ~bits & eval_mask(t);
     case 2:
-        for (unsigned i = 0; i < width; i++) n += bits >> i & 1;
+        for (unsigned i = 0; i < width; i++) n += (unsigned)(bits >> i & 1);
         return n;
     case 3:
         while (n < width && !(bits >> (width - 1 - n) & 1)) n++;
