@@ -22,6 +22,10 @@ void parse_next(Parser *p) {
     if (p->tok.kind == TOK_BRACE_OPEN) p->braces++;
     if (p->tok.kind == TOK_BRACE_CLOSE && p->braces > 0) p->braces--;
     p->prev_end = p->tok.end;
+    if (++p->tokens == PARSE_MOST_TOKENS) {
+        parse_fail(p, SYNTAX_TOO_LARGE, token_span(&p->tok), "");
+        return;
+    }
     if (p->ahead_len == 0) {
         lex_next(&p->lexer, &p->tok);
         return;

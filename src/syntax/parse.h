@@ -25,6 +25,8 @@ typedef struct Pending {
     uint8_t level;
 } Pending;
 
+enum { PARSE_MOST_TOKENS = 4000000 };
+
 typedef struct Parser {
     Cx *cx;
     Lexer lexer;
@@ -32,6 +34,7 @@ typedef struct Parser {
     Token ahead[AHEAD];  // those behind it, as far as anyone peeked
     uint32_t ahead_len;
     uint32_t prev_end;   // where the last token taken ends
+    uint32_t tokens;     // taken so far, to keep any input within seconds
     uint32_t depth;      // of nesting
     uint32_t braces;     // open ones
     uint32_t first_diag; // of this file

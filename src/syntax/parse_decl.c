@@ -230,8 +230,10 @@ static bool recover(Parser *p, const Token *failed, bool in_body, uint32_t brace
 }
 
 static bool has_too_many(Parser *p) {
-    if (p->cx->diags.error_count - p->first_diag < SYNTAX_MOST_ERRORS) return false;
-    if (!parse_at(p, TOK_END))
+    bool is_large = p->tokens >= PARSE_MOST_TOKENS;
+    if (!is_large && p->cx->diags.error_count - p->first_diag < SYNTAX_MOST_ERRORS)
+        return false;
+    if (!is_large && !parse_at(p, TOK_END))
         diag_error(&p->cx->diags, token_span(&p->tok), &syntax_diags[SYNTAX_TOO_MANY]);
     p->tok.kind = TOK_END;
     p->ahead_len = 0;

@@ -39,6 +39,10 @@ fails "$weft" check large2.weft
 { printf 'entry main : i32 = 1 '; repeat ' ' 10000000; printf '+ true\n'; } >line.weft
 fails "$weft" check line.weft
 if [ "$(wc -c <stderr)" -lt 2000 ]; then good; else bad 'the whole line is quoted'; fi
+# 50 MB without a comment.
+{ printf 'entry main : i32 = '; repeat '1 + ' 12500000; printf '1\n'; } >terms.weft
+expect 1 "$weft" check terms.weft
+err_has 'program-too-large'
 { printf 'entry main : i32 = '; repeat x 10000000; } >name.weft
 fails "$weft" check name.weft
 { printf 'entry main : []u8 = "'; repeat x 10000000; } >string.weft
