@@ -398,6 +398,7 @@ void size_print(const Cx *cx, const Size *size, StrBuf *out);
 void texp_print_size(const Cx *cx, const TExp *exp, StrBuf *out);
 // Unifies again what had to wait.
 void sizes_retry(Checker *ck, Frame *frame);
+void sizes_leave(Checker *ck, uint32_t mark); // before names made since go
 // Makes variables that nothing solved unknown, and solves expressions for good.
 void sizes_finish(Checker *ck, Frame *frame);
 

@@ -345,16 +345,47 @@ static TExp *infer_record_update(Checker *ck, const Exp *exp) {
     return update;
 }
 
-static TExp *infer_ascript(Checker *ck, const Exp *exp) {
-    TExp *value = infer(ck, exp->as.ascript.exp);
-    TypeCx tcx = {.anon = ANON_VAR, .allow_unique = true};
-    Type *type = typexp_check(ck, exp->as.ascript.type, &tcx);
+typedef struct Pinned {
+    uint32_t before;
+    SizeVec sizes;
+} Pinned;
+
+static bool pin(Checker *ck, Size *size, void *data) {
+    Pinned *pinned = data;
+    size = size_resolve(size);
+    if (size->kind != SIZE_VAR || size->id > pinned->before) return true;
+    size->kind = SIZE_UNKNOWN;
+    vec_push(ck->arena, &pinned->sizes, size);
+    return true;
+}
+
+// `e :> t` checks when the program runs, so it says nothing of sizes made before it:
+// those of a parameter without a type stay the caller's choice.
+static bool fits_coerced(Checker *ck, const TExp *value, Type *type, uint32_t before) {
+    Pinned pinned = {.before = before};
     SizeMode mode = ck->size_mode;
-    if (exp->kind == EXP_COERCE) ck->size_mode = SIZES_LOOSE;
+    type_visit_sizes(ck, value->type, pin, &pinned);
+    type_visit_sizes(ck, type, pin, &pinned);
+    ck->size_mode = SIZES_LOOSE;
     bool fits =
         expect(ck, value->span, type, value->type, "what is ascribed this type");
     ck->size_mode = mode;
-    if (!fits) {
+    for (uint32_t i = 0; i < pinned.sizes.len; i++)
+        pinned.sizes.data[i]->kind = SIZE_VAR;
+    return fits;
+}
+
+static TExp *infer_ascript(Checker *ck, const Exp *exp) {
+    uint32_t before = ck->counter;
+    TExp *value = infer(ck, exp->as.ascript.exp);
+    TypeCx tcx = {.anon = ANON_VAR, .allow_unique = true};
+    Type *type = typexp_check(ck, exp->as.ascript.type, &tcx);
+    bool fits = exp->kind == EXP_COERCE ? fits_coerced(ck, value, type, before)
+                                        : expect(ck, value->span, type, value->type,
+                                                 "what is ascribed this type");
+    // A size of `:>` that is still a variable is none to leave out: it was kept apart.
+    bool keep = exp->kind == EXP_COERCE && !type_is_error(ck, value->type);
+    if (!fits || keep) {
         TExp *made = texp_new(ck, TEXP_COERCE, exp->span, type);
         made->as.inner = value;
         return made;

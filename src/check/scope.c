@@ -458,8 +458,8 @@ static bool hint_value(Checker *ck, Diag *diag, Sym sym) {
         return true;
     }
     if (ck->prelude_module == NULL) return false;
-    Entry *f64 =
-        module_find(ck, ck->prelude_module, SPACE_MODULE, sym_cstr(&ck->cx->syms, "f64"));
+    Entry *f64 = module_find(ck, ck->prelude_module, SPACE_MODULE,
+                             sym_cstr(&ck->cx->syms, "f64"));
     if (f64 == NULL) return false;
     entry_force(ck, f64);
     if (module_find(ck, f64->module, SPACE_VALUE, sym) == NULL) return false;

@@ -104,11 +104,13 @@ static Size *size_of_poly(Checker *ck, const Poly *poly, Span origin) {
     return size;
 }
 
-// A product of constants stays one until the end, so that `n * m` can be taken apart
-// against `2 * 3`.
-static bool is_product(const Checker *ck, const TExp *exp) {
-    return exp->kind == TEXP_APPLY && exp->as.apply.fun->kind == TEXP_VAR &&
-           exp->as.apply.fun->as.var.binding == ck->mul_op;
+// Products, and sums of more than constants, stay what they are, so that `n * m` can be
+// taken apart against `2 * 3` and `n + m` against `k + (l - k)`.
+static bool has_parts(const Checker *ck, const TExp *exp, const Poly *poly) {
+    if (exp->kind != TEXP_APPLY || exp->as.apply.fun->kind != TEXP_VAR) return false;
+    const Binding *op = exp->as.apply.fun->as.var.binding;
+    return op == ck->mul_op ||
+           (op == ck->add_op && poly->count > 0 && poly->terms[0].degree > 0);
 }
 
 Size *size_of_exp(Checker *ck, TExp *exp) {
@@ -122,8 +124,8 @@ Size *size_of_exp(Checker *ck, TExp *exp) {
     if (type_is_error(ck, exp->type) || !is_expressible(exp, &budget))
         return size_unknown(ck, exp->span);
     Poly poly;
-    if (!is_product(ck, exp) && poly_of_exp(ck, exp, &poly) && poly.count <= 1 &&
-        (poly.count == 0 || poly.terms[0].degree <= 1)) {
+    if (poly_of_exp(ck, exp, &poly) && poly.count <= 1 &&
+        (poly.count == 0 || poly.terms[0].degree <= 1) && !has_parts(ck, exp, &poly)) {
         Size *size = size_of_poly(ck, &poly, exp->span);
         if (size->kind != SIZE_EXP) return size;
     }
@@ -253,6 +255,19 @@ static bool has_var(const Poly *poly) {
     return false;
 }
 
+// More than one: solving for either says nothing of both, where taking apart does.
+static bool has_vars(const Poly *poly) {
+    const Size *first = NULL;
+    for (uint32_t i = 0; i < poly->count; i++)
+        for (uint32_t k = 0; k < poly->terms[i].degree; k++) {
+            const Size *size = poly->terms[i].atoms[k].size;
+            if (size == NULL || size->kind != SIZE_VAR || size == first) continue;
+            if (first != NULL) return true;
+            first = size;
+        }
+    return false;
+}
+
 // Unifies the operands of equal operators: n * m and 3 * 4. No failure is reported.
 static bool take_apart(Checker *ck, const TExp *a, const TExp *b) {
     if (a->kind != TEXP_APPLY || b->kind != TEXP_APPLY) return false;
@@ -317,10 +332,11 @@ bool size_unify(Checker *ck, Size *a, Size *b) {
     poly_add(ck, &p, &q, -1);
     if (p.overflow || p.count == 0) return true;
     if (has_var(&p)) {
-        if (solve_linear(ck, &p, a->origin)) return true;
-        if (ck->size_mode == SIZES_FORCED && a->kind == SIZE_EXP &&
-            b->kind == SIZE_EXP && take_apart(ck, a->exp, b->exp))
-            return true;
+        bool apart = a->kind == SIZE_EXP && b->kind == SIZE_EXP;
+        bool forced = ck->size_mode == SIZES_FORCED, wait = apart && has_vars(&p);
+        if (!wait && solve_linear(ck, &p, a->origin)) return true;
+        if (forced && apart && take_apart(ck, a->exp, b->exp)) return true;
+        if (forced && wait && solve_linear(ck, &p, a->origin)) return true;
         if (ck->frame != NULL) {
             vec_push(ck->arena, &ck->frame->deferred, a);
             vec_push(ck->arena, &ck->frame->deferred, b);
@@ -341,6 +357,32 @@ void sizes_retry(Checker *ck, Frame *frame) {
         frame->deferred = (SizeVec){0};
         for (uint32_t i = 0; i + 1 < pairs.len; i += 2)
             size_unify(ck, pairs.data[i], pairs.data[i + 1]);
+    }
+    ck->size_mode = mode;
+}
+
+static bool goes_out(Checker *ck, Size *size, uint32_t mark) {
+    Subst subst = {.escape_from = mark};
+    ck->visits = 0;
+    return size_subst(ck, &subst, size) != size_resolve(size);
+}
+
+// What waits but mentions a name that goes out of scope is settled now: later, no
+// variable outside could stand for that name.
+void sizes_leave(Checker *ck, uint32_t mark) {
+    if (ck->frame == NULL || ck->frame->deferred.len == 0) return;
+    SizeMode mode = ck->size_mode;
+    ck->size_mode = SIZES_FORCED;
+    SizeVec pairs = ck->frame->deferred;
+    ck->frame->deferred = (SizeVec){0};
+    for (uint32_t i = 0; i + 1 < pairs.len; i += 2) {
+        Size *a = pairs.data[i], *b = pairs.data[i + 1];
+        if (goes_out(ck, a, mark) || goes_out(ck, b, mark)) {
+            size_unify(ck, a, b);
+        } else {
+            vec_push(ck->arena, &ck->frame->deferred, a);
+            vec_push(ck->arena, &ck->frame->deferred, b);
+        }
     }
     ck->size_mode = mode;
 }

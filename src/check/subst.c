@@ -380,6 +380,7 @@ Type *type_subst(Checker *ck, Subst *subst, Type *type) {
 }
 
 Type *type_escape(Checker *ck, Type *type, uint32_t mark) {
+    sizes_leave(ck, mark);
     Subst subst = {.escape_from = mark, .level = mark};
     ck->visits = 0;
     return type_subst(ck, &subst, type);
