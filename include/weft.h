@@ -184,6 +184,11 @@ WeftStatus weft_values_read(WeftProgram *program, size_t entry, const char *name
                             const void *bytes, size_t length, WeftValue **values,
                             size_t value_count);
 
+/* The same for one argument alone, by its number from 0. */
+WeftStatus weft_value_read(WeftProgram *program, size_t entry, size_t parameter,
+                           const char *name, const void *bytes, size_t length,
+                           WeftValue **value_out);
+
 /* An array with that shape whose elements, in row-major order, are copied from `data`:
  * one byte per bool, f16 as its 16 bits. rank 0 makes a scalar and ignores shape. */
 WeftStatus weft_value_new(WeftContext *context, WeftScalar element, size_t rank,
@@ -211,6 +216,44 @@ WeftStatus weft_value_print(const WeftValue *value, WeftFormat format,
                             WeftWriter writer, void *data);
 /* Prints a value as text, which lives until the next call on the context. */
 WeftStatus weft_value_text(const WeftValue *value, const char **text_out);
+
+/* ---- files ---------------------------------------------------------------------- */
+
+/* The ending of a path says what is in a file:
+ *   .in .out .val   a value as text (reading: or in Futhark's binary format)
+ *   .bin            a value in Futhark's binary format
+ *   .npy            a NumPy array of any scalar type
+ *   .npz            an archive of them: FILE.npz is its first array, FILE.npz:NAME one
+ *                   by name; reading only
+ *   .png            an image: [h][w]u8 (grey), [h][w][3]u8 (colour), [h][w][4]u8 (with
+ *                   opacity); writing: floats too, 0 to 1 standing for 0 to 255
+ *   .csv            a table of numbers, with or without a line of headings: reading
+ *                   [rows][columns]f64; writing any array of one or two dimensions
+ *   .txt            the bytes themselves, []u8
+ * Nothing that a file contains does harm: a malformed one is WEFT_STATUS_VALUE, with a
+ * message that names the file. */
+
+/* Whether the path has one of these endings. */
+int weft_path_is_file(const char *path);
+
+/* Reads one value. A text whose numbers have no type suffix holds i32, or f64 where the
+ * first has a point. Tuples, records and sums need weft_argument_from_file. */
+WeftStatus weft_value_from_file(WeftContext *context, const char *path,
+                                WeftValue **value_out);
+/* Reads an argument of an entry: text takes the type of that parameter, and any other
+ * file must have it. */
+WeftStatus weft_argument_from_file(WeftProgram *program, size_t entry, size_t parameter,
+                                   const char *path, WeftValue **value_out);
+/* Writes a value. A file appears only once it is complete: until then it has another
+ * name in the same folder. What is no regular file (/dev/stdout under a link, a pipe)
+ * is written to directly. WEFT_STATUS_USAGE: such a file cannot hold the value. */
+WeftStatus weft_value_to_file(const WeftValue *value, const char *path);
+
+/* Makes an array of random elements, whose type is written with sizes: "[1000][3]f32".
+ * Integers are of any value, floats lie from 0 to below 1. The same seed gives the same
+ * elements, on every machine. */
+WeftStatus weft_value_random(WeftContext *context, const char *type, uint64_t seed,
+                             WeftValue **value_out);
 
 #ifdef __cplusplus
 }

@@ -146,6 +146,7 @@ WeftStatus api_compile(WeftContext *context, const ApiCompile *call);
 WeftStatus api_compile_file(WeftContext *context, const ApiCompile *call);
 // Reads a file into the arena; false: *why_out says why not.
 bool api_read_file(Arena *arena, const char *path, Str *text_out, const char **why_out);
+const char *api_describe_errno(Arena *arena, int code);
 
 // ---- shape.c ------------------------------------------------------------------------
 
@@ -158,6 +159,7 @@ typedef struct ApiRead {
     WeftProgram *program;
     const ApiPort *ports;
     size_t count;
+    size_t first;     // the number of the first port, from 0
     const char *name; // of the input
     const char *what; // "parameter" or "result"
     const char *entry;
@@ -167,6 +169,8 @@ typedef struct ApiRead {
 
 // Reads one value per port; a body for api_guard.
 WeftStatus api_read_values(WeftContext *context, void *call);
+// "for the parameter `xs: []i32` of `main`"
+Str api_describe_port(Arena *arena, const ApiRead *call, size_t i);
 // A value with the type of a port, its leaves still to be filled in.
 WeftValue *api_value_for(WeftContext *context, WeftProgram *program,
                          const ApiPort *port);

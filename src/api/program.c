@@ -23,7 +23,7 @@ enum { VERIFY = true };
 
 // ---- files --------------------------------------------------------------------------
 
-static const char *describe_errno(Arena *arena, int code) {
+const char *api_describe_errno(Arena *arena, int code) {
     char text[128];
     if (strerror_r(code, text, sizeof text) != 0) strcpy(text, "unknown error");
     return str_terminated(arena, str_of(text));
@@ -55,7 +55,7 @@ bool api_read_file(Arena *arena, const char *path, Str *text_out,
     // Memory first: nothing may unwind past an open file.
     int file = open(path, O_RDONLY | O_CLOEXEC);
     if (file < 0) {
-        *why_out = describe_errno(arena, errno);
+        *why_out = api_describe_errno(arena, errno);
         return false;
     }
     struct stat info;
@@ -72,7 +72,7 @@ bool api_read_file(Arena *arena, const char *path, Str *text_out,
     if (code == 0) code = read_all(arena, file, guess, text_out);
     arena->mem->recover = outer;
     close(file);
-    if (code != 0) *why_out = describe_errno(arena, code);
+    if (code != 0) *why_out = api_describe_errno(arena, code);
     return code == 0;
 }
 

@@ -155,20 +155,19 @@ WeftStatus weft_value_copy(const WeftValue *value, void *buffer, size_t size) {
 
 // ---- reading ------------------------------------------------------------------------
 
-// "for the parameter xs: []i32 of main"
-static Str describe_port(Arena *arena, const ApiRead *call, size_t i) {
+Str api_describe_port(Arena *arena, const ApiRead *call, size_t i) {
     StrBuf text = strbuf(arena);
     const ApiPort *port = &call->ports[i];
     strbuf_printf(&text, "for the %s ", call->what);
     if (port->name[0] != '\0') strbuf_printf(&text, "`%s: ", port->name);
-    else strbuf_printf(&text, "%zu, `", i + 1);
+    else strbuf_printf(&text, "%zu, `", call->first + i + 1);
     strbuf_printf(&text, "%s` of `%s`", port->type, call->entry);
     return strbuf_done(&text);
 }
 
 static WeftStatus fail_read(WeftContext *context, const ApiRead *call,
                             const DataReader *reader, size_t i) {
-    Str note = i < call->count ? describe_port(&context->scratch, call, i) : STR("");
+    Str note = i < call->count ? api_describe_port(&context->scratch, call, i) : STR("");
     Str message = reader->error;
     if (reader->error_line == 0) {
         StrBuf text = strbuf(&context->scratch);
@@ -230,6 +229,26 @@ WeftStatus weft_values_read(WeftProgram *program, size_t entry, const char *name
                     .bytes = {bytes == NULL ? "" : bytes, length},
                     .out = values};
     return api_guard(context, API_STARTS, api_read_values, &call);
+}
+
+WeftStatus weft_value_read(WeftProgram *program, size_t entry, size_t parameter,
+                           const char *name, const void *bytes, size_t length,
+                           WeftValue **value_out) {
+    if (program == NULL || value_out == NULL || (bytes == NULL && length > 0))
+        return WEFT_STATUS_USAGE;
+    if (parameter >= weft_entry_parameter_count(program, entry))
+        return api_guard(program->context, API_STARTS, wrong_count, NULL);
+    const ApiEntry *e = &program->entries[entry];
+    ApiRead call = {.program = program,
+                    .ports = &e->params[parameter],
+                    .count = 1,
+                    .first = parameter,
+                    .name = name == NULL ? "input" : name,
+                    .what = "parameter",
+                    .entry = e->name,
+                    .bytes = {bytes == NULL ? "" : bytes, length},
+                    .out = value_out};
+    return api_guard(program->context, API_STARTS, api_read_values, &call);
 }
 
 WeftStatus api_read_results(WeftProgram *program, size_t entry, const char *name,

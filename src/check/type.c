@@ -7,8 +7,14 @@
 #include "check/checker.h"
 
 Type *type_resolve(Type *type) {
-    while (type->kind == TYPE_VAR && type->as.var != NULL && type->as.var->link != NULL)
-        type = type->as.var->link;
+    // Halving the path on the way keeps long chains of variables cheap (Tarjan, 1975).
+    while (type->kind == TYPE_VAR && type->as.var != NULL && type->as.var->link != NULL) {
+        TypeVar *var = type->as.var;
+        Type *next = var->link;
+        if (next->kind == TYPE_VAR && next->as.var != NULL && next->as.var->link != NULL)
+            var->link = next->as.var->link;
+        type = var->link;
+    }
     return type;
 }
 

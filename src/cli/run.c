@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// weft run: compile, read the arguments, call, print the results.
+// weft run: compile, read the arguments, call, print the results or write them to
+// files.
 #define _POSIX_C_SOURCE 200809L
 #include <errno.h>
 #include <stdio.h>
@@ -17,9 +18,13 @@ const char help_run[] =
     "entry if it names one; otherwise the entry is `main`, or the only one there is.\n"
     "Values are given as words, or, if there are none, on standard input, where\n"
     "Futhark's binary format is understood too. Results are printed one per line.\n"
+    "A word that ends in .npy, .npz, .png, .csv, .txt, .bin, .in, .out or .val is a\n"
+    "file that holds one value; the other words beside it are one value each.\n"
     "\n"
     "Options:\n"
     "  -b, --binary       print results in Futhark's binary format\n"
+    "  -o, --output FILE  write the first result to FILE, in the form that its ending\n"
+    "                     names, the second one to the second -o FILE, and so on\n"
     "  -m, --memory SIZE  hold at most SIZE bytes, such as 500M or 2GiB\n"
     "  -h, --help         print this\n"
     "  --                 all words that follow are values\n"
@@ -27,6 +32,7 @@ const char help_run[] =
     "Examples:\n"
     "  weft run dot.weft '[1, 2, 3]' '[4, 5, 6]'\n"
     "  weft run stats.weft mean < numbers.txt\n"
+    "  weft run blur.weft photo.png 3i64 -o blurred.png\n"
     "\n"
     "Exit status: 0; 1 for an error in the program or its input; 2 for wrong usage.\n";
 
@@ -35,7 +41,10 @@ typedef struct Words {
     const char *file;
     char **rest; // what follows the file
     int count;
-    int may_name; // how many of them stand before a "--"
+    int may_name;         // how many of them stand before a "--"
+    char **block;         // what `rest` lies in
+    const char **outputs; // of -o
+    size_t output_count;
     bool is_binary;
     size_t memory;
 } Words;
@@ -47,31 +56,54 @@ static bool is_negative_value(const char *word) {
            strncmp(word, "-f32.", 5) == 0 || strncmp(word, "-f64.", 5) == 0;
 }
 
+enum { HIDDEN = '\1' }; // begins a word that is no option although it begins with "-"
+
+// A copy of the words, all in one block, in which negative values are hidden from
+// getopt, so that options may follow them.
+static char **hide_negatives(int argc, char **argv) {
+    size_t size = ((size_t)argc + 1) * sizeof *argv, at = size;
+    for (int i = 0; i < argc; i++) size += strlen(argv[i]) + 2;
+    char **copy = cli_alloc(size), *text = (char *)copy;
+    for (int i = 0; i < argc; i++) {
+        copy[i] = text + at;
+        if (is_negative_value(argv[i])) text[at++] = HIDDEN;
+        strcpy(text + at, argv[i]);
+        at += strlen(argv[i]) + 1;
+    }
+    copy[argc] = NULL;
+    return copy;
+}
+
 static int parse_words(int argc, char **argv, Words *out) {
     static const struct option names[] = {{"binary", no_argument, NULL, 'b'},
+                                          {"output", required_argument, NULL, 'o'},
                                           {"memory", required_argument, NULL, 'm'},
                                           {"help", no_argument, NULL, 'h'},
                                           {0}};
-    // Options end at "--" and at the first negative number.
-    int end = 1;
-    while (end < argc && strcmp(argv[end], "--") != 0 && !is_negative_value(argv[end]))
-        end++;
-    bool is_marked = end < argc && strcmp(argv[end], "--") == 0;
-    for (int option; (option = cli_option("run", end, argv, ":bm:h", names)) != -1;) {
+    int end = 1; // options end at "--"
+    while (end < argc && strcmp(argv[end], "--") != 0) end++;
+    bool is_marked = end < argc;
+    out->block = hide_negatives(argc, argv);
+    argv = out->block;
+    for (int option; (option = cli_option("run", end, argv, ":bo:m:h", names)) != -1;) {
+        if (optarg != NULL) optarg += optarg[0] == HIDDEN;
         if (option == 'b') out->is_binary = true;
+        if (option == 'o') {
+            if (!weft_path_is_file(optarg))
+                return cli_usage(
+                    "run", "what `%s` is to be cannot be told from its ending", optarg);
+            out->outputs[out->output_count++] = optarg;
+        }
         if (option == 'm' && !cli_parse_size(optarg, &out->memory))
             return cli_usage("run", "`%s` is not a size such as 500M or 2GiB", optarg);
     }
     int before = end - optind, after = argc - end - is_marked;
-    char **words = cli_alloc((size_t)(before + after + 1) * sizeof *words);
-    memcpy(words, argv + optind, (size_t)before * sizeof *words);
-    memcpy(words + before, argv + end + is_marked, (size_t)after * sizeof *words);
-    if (before + after == 0) {
-        free(words);
-        return cli_usage("run", "name a program to run");
-    }
-    out->file = words[0];
-    out->rest = words + 1;
+    if (before + after == 0) return cli_usage("run", "name a program to run");
+    // The words before and after the "--", which goes; then the negatives are shown.
+    memmove(argv + end, argv + end + is_marked, (size_t)after * sizeof *argv);
+    for (int i = optind; i < end + after; i++) argv[i] += argv[i][0] == HIDDEN;
+    out->file = argv[optind];
+    out->rest = argv + optind + 1;
     out->count = before + after - 1;
     out->may_name = before - 1;
     return EXIT_FINE;
@@ -142,8 +174,40 @@ static char *join_words(const Words *words, size_t *len_out) {
     return text;
 }
 
+static bool has_files(const Words *words) {
+    for (int i = 0; i < words->count; i++)
+        if (weft_path_is_file(words->rest[i])) return true;
+    return false;
+}
+
+// Each word is one value or the file of one.
+static int read_words(WeftProgram *program, size_t entry, const Words *words,
+                      WeftValue **values, size_t count) {
+    if ((size_t)words->count != count) {
+        fprintf(stderr,
+                "weft run: `%s` takes %zu value%s, found %d word%s\n"
+                "hint: beside files, each value is one word\n",
+                weft_entry_name(program, entry), count, count == 1 ? "" : "s",
+                words->count, words->count == 1 ? "" : "s");
+        return EXIT_USAGE;
+    }
+    for (size_t i = 0; i < count; i++) {
+        const char *word = words->rest[i];
+        char name[64];
+        snprintf(name, sizeof name, "command line, value %zu", i + 1);
+        WeftStatus status =
+            weft_path_is_file(word)
+                ? weft_argument_from_file(program, entry, i, word, &values[i])
+                : weft_value_read(program, entry, i, name, word, strlen(word),
+                                  &values[i]);
+        if (status != WEFT_STATUS_OK) return EXIT_ERROR;
+    }
+    return EXIT_FINE;
+}
+
 static int read_values(WeftProgram *program, size_t entry, const Words *words,
                        WeftValue **values, size_t count) {
+    if (has_files(words)) return read_words(program, entry, words, values, count);
     size_t len = 0;
     char *text = NULL;
     const char *name = "command line";
@@ -164,17 +228,23 @@ static int read_values(WeftProgram *program, size_t entry, const Words *words,
     return status == WEFT_STATUS_OK ? EXIT_FINE : EXIT_ERROR;
 }
 
-static int print_results(WeftContext *context, WeftValue *const *results, size_t count,
-                         bool is_binary) {
-    for (size_t i = 0; i < count; i++) {
-        WeftFormat format = is_binary ? WEFT_FORMAT_BINARY : WEFT_FORMAT_TEXT;
+static int report_result(WeftContext *context) {
+    cli_report(context);
+    return cli_finish(EXIT_ERROR);
+}
+
+// Results beyond the files named are printed.
+static int put_results(WeftContext *context, WeftValue *const *results, size_t count,
+                       const Words *words) {
+    for (size_t i = 0; i < words->output_count; i++)
+        if (weft_value_to_file(results[i], words->outputs[i]) != WEFT_STATUS_OK)
+            return report_result(context);
+    for (size_t i = words->output_count; i < count; i++) {
+        WeftFormat format = words->is_binary ? WEFT_FORMAT_BINARY : WEFT_FORMAT_TEXT;
         WeftStatus status = weft_value_print(results[i], format, cli_write, NULL);
         if (status == WEFT_STATUS_IO) break; // cli_finish says why
-        if (status != WEFT_STATUS_OK) {
-            cli_report(context);
-            return cli_finish(EXIT_ERROR);
-        }
-        if (!is_binary) putchar('\n');
+        if (status != WEFT_STATUS_OK) return report_result(context);
+        if (!words->is_binary) putchar('\n');
     }
     return cli_finish(EXIT_FINE);
 }
@@ -190,6 +260,11 @@ static int run(WeftContext *context, Words *words) {
     if (status != EXIT_FINE) return status;
     size_t arg_count = weft_entry_parameter_count(program, entry);
     size_t result_count = weft_entry_result_count(program, entry);
+    if (words->output_count > result_count)
+        return cli_usage("run",
+                         "there are %zu files to write, but `%s` has %zu result%s",
+                         words->output_count, weft_entry_name(program, entry),
+                         result_count, result_count == 1 ? "" : "s");
     WeftValue **values = cli_alloc((arg_count + result_count) * sizeof *values);
     WeftValue **results = values + arg_count;
     status = read_values(program, entry, words, values, arg_count);
@@ -197,7 +272,7 @@ static int run(WeftContext *context, Words *words) {
         WeftStatus called =
             weft_call(program, entry, values, arg_count, results, result_count);
         status = called == WEFT_STATUS_OK
-                     ? print_results(context, results, result_count, words->is_binary)
+                     ? put_results(context, results, result_count, words)
                      : EXIT_ERROR;
         if (called != WEFT_STATUS_OK) cli_report(context);
     } else {
@@ -214,13 +289,15 @@ static void print_trace(void *data, const char *text) {
 
 int verb_run(int argc, char **argv) {
     Words words = {0};
+    words.outputs = cli_alloc((size_t)argc * sizeof *words.outputs);
     int status = parse_words(argc, argv, &words);
-    if (status != EXIT_FINE) return status;
-    char **list = words.rest - 1;
-    WeftContext *context = cli_context(
-        (WeftOptions){.memory_ceiling = words.memory, .trace = print_trace});
-    status = run(context, &words);
-    weft_context_free(context);
-    free(list);
+    if (status == EXIT_FINE) {
+        WeftContext *context = cli_context(
+            (WeftOptions){.memory_ceiling = words.memory, .trace = print_trace});
+        status = run(context, &words);
+        weft_context_free(context);
+    }
+    free(words.block);
+    free(words.outputs);
     return status;
 }

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One array out of NumPy's .npz, a zip archive of .npy files, stored or deflated.
+// Source: PKWARE's APPNOTE 6.3. The directory at the end says where everything is;
+// zip64 and encryption are refused. No more is unpacked than the directory says and
+// deflate can make of the bytes there are.
+#include <string.h>
+#include <zlib.h>
+
+#include "data/file.h"
+
+enum {
+    END_SIZE = 22,   // the end record, without its comment
+    ENTRY_SIZE = 46, // a directory entry, without its name
+    LOCAL_SIZE = 30, // what stands before the data, without its name
+    MOST_COMMENT = 65535,
+    DEFLATE_RATIO = 1032 // see png.c
+};
+
+typedef struct Member {
+    Str name; // without .npy
+    uint32_t flags, method, crc;
+    size_t packed, size, at;
+} Member;
+
+static uint32_t load16(const char *at) {
+    const unsigned char *p = (const unsigned char *)at;
+    return (uint32_t)p[0] | (uint32_t)p[1] << 8;
+}
+
+static uint32_t load32(const char *at) {
+    return load16(at) | load16(at + 2) << 16;
+}
+
+static Status fail_zip(FileIn *in) {
+    return file_fail(in, "the archive is damaged or cut short");
+}
+
+// ---- the directory ------------------------------------------------------------------
+
+static bool find_end(Str bytes, size_t *at_out) {
+    if (bytes.len < END_SIZE) return false;
+    for (size_t comment = 0; comment <= MOST_COMMENT; comment++) {
+        if (bytes.len < END_SIZE + comment) return false;
+        size_t at = bytes.len - END_SIZE - comment;
+        const char *p = bytes.ptr + at;
+        if (memcmp(p, "PK\5\6", 4) != 0 || load16(p + 20) != comment) continue;
+        *at_out = at;
+        return true;
+    }
+    return false;
+}
+
+// The entry at *at, which moves to the next; false: the directory is damaged.
+static bool take_entry(Str directory, size_t *at, Member *out) {
+    if (directory.len - *at < ENTRY_SIZE) return false;
+    const char *p = directory.ptr + *at;
+    if (memcmp(p, "PK\1\2", 4) != 0) return false;
+    size_t name = load16(p + 28), more = load16(p + 30) + (size_t)load16(p + 32);
+    if (directory.len - *at - ENTRY_SIZE < name + more) return false;
+    *out = (Member){.name = {p + ENTRY_SIZE, name},
+                    .flags = load16(p + 8),
+                    .method = load16(p + 10),
+                    .crc = load32(p + 16),
+                    .packed = load32(p + 20),
+                    .size = load32(p + 24),
+                    .at = load32(p + 42)};
+    *at += ENTRY_SIZE + name + more;
+    return true;
+}
+
+static bool take_npy_ending(Str *name) {
+    Str ending = STR(".npy");
+    if (name->len < ending.len) return false;
+    size_t len = name->len - ending.len;
+    if (memcmp(name->ptr + len, ending.ptr, ending.len) != 0) return false;
+    name->len = len;
+    return true;
+}
+
+static void add_name(StrBuf *names, Str name) {
+    enum { ENOUGH = 200 };
+    if (names->len > ENOUGH) return;
+    strbuf_cstr(names, names->len > 0 ? ", `" : "`");
+    for (size_t i = 0; i < name.len && i < ENOUGH; i++)
+        strbuf_char(names, name.ptr[i] < ' ' || name.ptr[i] > '~' ? '?' : name.ptr[i]);
+    strbuf_char(names, '`');
+}
+
+static Status find_member(FileIn *in, Member *out) {
+    size_t end, at = 0;
+    if (!find_end(in->bytes, &end))
+        return file_fail(in, "this is no .npz file: it does not end as a zip archive");
+    const char *p = in->bytes.ptr + end;
+    uint32_t count = load16(p + 10);
+    size_t size = load32(p + 12), start = load32(p + 16);
+    if (start > end || size > end - start) {
+        if (start == UINT32_MAX || size == UINT32_MAX)
+            return file_fail(in, "archives of 4 GiB and more cannot be read");
+        return fail_zip(in);
+    }
+    Str directory = {in->bytes.ptr + start, size};
+    StrBuf names = strbuf(in->arena);
+    for (uint32_t i = 0; i < count; i++) {
+        if (!take_entry(directory, &at, out)) return fail_zip(in);
+        if (!take_npy_ending(&out->name)) continue;
+        if (in->member.len == 0 || str_eq(in->member, out->name)) return STATUS_OK;
+        add_name(&names, out->name);
+    }
+    if (in->member.len == 0 || names.len == 0)
+        return file_fail(in, "the archive holds no array");
+    return file_fail(in, "the archive has no array `%.*s`; it has %.*s",
+                     STR_ARG(in->member), STR_ARG(strbuf_done(&names)));
+}
+
+// ---- unpacking ----------------------------------------------------------------------
+
+static void *allocate(void *heap, unsigned count, unsigned size) {
+    return file_heap_alloc(heap, (size_t)count * size);
+}
+
+static void release(void *heap, void *block) {
+    file_heap_free(heap, block);
+}
+
+// Whether the packed bytes are exactly `size` unpacked ones. Both have 32 bits.
+static bool unpack(FileHeap *heap, Str packed, char *to, size_t size) {
+    z_stream z = {.zalloc = allocate, .zfree = release, .opaque = heap};
+    if (inflateInit2(&z, -MAX_WBITS) != Z_OK) return false;
+    z.next_in = (z_const Bytef *)(uintptr_t)packed.ptr;
+    z.avail_in = (uInt)packed.len;
+    z.next_out = (Bytef *)to;
+    z.avail_out = (uInt)size;
+    int code = inflate(&z, Z_FINISH);
+    bool is_whole = code == Z_STREAM_END && z.avail_out == 0 && z.avail_in == 0;
+    inflateEnd(&z);
+    return is_whole;
+}
+
+static Status unpack_member(FileIn *in, const Member *m, Str packed, Str *out) {
+    if (m->size / DEFLATE_RATIO > m->packed)
+        return file_fail(in,
+                         "the archive promises %zu bytes for `%.*s`, which its %zu "
+                         "packed bytes cannot hold",
+                         m->size, STR_ARG(m->name), m->packed);
+    char *data = arena_alloc(in->arena, m->size + 1);
+    FileHeap heap = {.mem = in->heap->mem};
+    bool is_whole = unpack(&heap, packed, data, m->size);
+    if (heap.has_failed) mem_fail(heap.mem);
+    if (!is_whole) return fail_zip(in);
+    *out = (Str){data, m->size};
+    return STATUS_OK;
+}
+
+static Status load_member(FileIn *in, const Member *m, Str *out) {
+    Str all = in->bytes;
+    if ((m->flags & 1) != 0) return file_fail(in, "the archive is encrypted");
+    if (m->at == UINT32_MAX || m->size == UINT32_MAX || m->packed == UINT32_MAX)
+        return file_fail(in, "arrays of 4 GiB and more in an archive cannot be read");
+    if (all.len < LOCAL_SIZE || m->at > all.len - LOCAL_SIZE) return fail_zip(in);
+    const char *local = all.ptr + m->at;
+    if (memcmp(local, "PK\3\4", 4) != 0) return fail_zip(in);
+    size_t skip = LOCAL_SIZE + load16(local + 26) + (size_t)load16(local + 28);
+    size_t left = all.len - m->at;
+    if (skip > left || m->packed > left - skip) return fail_zip(in);
+    Str packed = {local + skip, m->packed};
+    if (m->method == 8) return unpack_member(in, m, packed, out);
+    if (m->method != 0)
+        return file_fail(in, "the archive is packed in a way (%u) that is not known",
+                         m->method);
+    if (m->packed != m->size) return fail_zip(in);
+    *out = packed;
+    return STATUS_OK;
+}
+
+Status file_read_npz(FileIn *in, RtValue *value_out) {
+    Member member = {.at = 0};
+    Status status = find_member(in, &member);
+    if (status != STATUS_OK) return status;
+    FileIn npy = *in;
+    status = load_member(in, &member, &npy.bytes);
+    if (status != STATUS_OK) return status;
+    uLong crc = crc32_z(0, (const Bytef *)npy.bytes.ptr, npy.bytes.len);
+    if (crc != member.crc)
+        return file_fail(in, "`%.*s` is damaged: its checksum is wrong",
+                         STR_ARG(member.name));
+    status = file_read_npy(&npy, value_out);
+    if (status != STATUS_OK)
+        return file_fail(in, "in `%.*s`: %.*s", STR_ARG(member.name),
+                         STR_ARG(npy.error));
+    return STATUS_OK;
+}
