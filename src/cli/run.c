@@ -193,12 +193,10 @@ static int read_words(WeftProgram *program, size_t entry, const Words *words,
     }
     for (size_t i = 0; i < count; i++) {
         const char *word = words->rest[i];
-        char name[64];
-        snprintf(name, sizeof name, "command line, value %zu", i + 1);
         WeftStatus status =
             weft_path_is_file(word)
                 ? weft_argument_from_file(program, entry, i, word, &values[i])
-                : weft_value_read(program, entry, i, name, word, strlen(word),
+                : weft_value_read(program, entry, i, "command line", word, strlen(word),
                                   &values[i]);
         if (status != WEFT_STATUS_OK) return EXIT_ERROR;
     }

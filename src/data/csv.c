@@ -150,10 +150,13 @@ static bool is_header(const Table *t, Str line) {
     return has_text;
 }
 
-static char find_separator(Str line) {
+static char find_separator(const Table *table, Str line) {
     static const char separators[] = {',', ';', '\t'};
-    for (size_t i = 0; i < sizeof separators; i++)
-        if (memchr(line.ptr, separators[i], line.len) != NULL) return separators[i];
+    for (size_t i = 0; i < sizeof separators; i++) {
+        Table t = *table;
+        t.separator = separators[i];
+        if (count_cells(&t, line) > 1) return separators[i];
+    }
     return ',';
 }
 
@@ -211,7 +214,7 @@ Status file_read_csv(FileIn *in, RtValue *value_out) {
     Table body = t;
     Str line;
     if (!next_line(&body, &line)) return file_fail(in, "the table is empty");
-    body.separator = t.separator = find_separator(line);
+    body.separator = t.separator = find_separator(&t, line);
     int64_t shape[2] = {0, -1};
     if (is_header(&t, line)) {
         t = body;

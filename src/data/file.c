@@ -141,19 +141,22 @@ static bool type_of_word(Str text, ScalarType *out) {
     return true;
 }
 
-// Takes "[" or, of an empty array's type, "[3]".
-static void count_brackets(Str *text, uint32_t *rank) {
-    while (text->len > 0 && text->ptr[0] == '[') {
-        size_t skip = 1;
-        while (skip < text->len && text->ptr[skip] >= '0' && text->ptr[skip] <= '9')
-            skip++;
-        if (skip == 1 || skip == text->len || text->ptr[skip] != ']') skip = 0;
-        text->ptr += skip + 1;
-        text->len -= skip + 1;
-        ++*rank;
-        while (skip == 0 && text->len > 0 && strchr(" \t\r\n", text->ptr[0]) != NULL)
+static void skip_blanks(Str *text) {
+    while (text->len > 0 && memchr(" \t\r\n", text->ptr[0], 4) != NULL)
+        text->ptr++, text->len--;
+}
+
+// Takes "[[", or of a type "[3][0]".
+static uint32_t count_brackets(Str *text, bool is_type) {
+    uint32_t rank = 0;
+    for (; text->len > 0 && text->ptr[0] == '['; rank++) {
+        text->ptr++, text->len--;
+        while (is_type && text->len > 0 && text->ptr[0] != '[' &&
+               !(text->ptr[0] >= 'a' && text->ptr[0] <= 'z'))
             text->ptr++, text->len--;
+        skip_blanks(text);
     }
+    return rank;
 }
 
 static bool sniff_text(Str text, RtValue *out) {
@@ -161,11 +164,11 @@ static bool sniff_text(Str text, RtValue *out) {
     *out = (RtValue){.elem = SCALAR_U8, .rank = 0};
     if (text.len > empty.len && memcmp(text.ptr, empty.ptr, empty.len) == 0) {
         text.ptr += empty.len, text.len -= empty.len;
-        while (text.len > 0 && text.ptr[0] == ' ') text.ptr++, text.len--;
-        count_brackets(&text, &out->rank);
+        skip_blanks(&text);
+        out->rank = count_brackets(&text, true);
         return names_scalar(text, &out->elem) && out->rank <= DATA_MOST_RANK;
     }
-    count_brackets(&text, &out->rank);
+    out->rank = count_brackets(&text, false);
     if (out->rank > DATA_MOST_RANK) return false;
     if (text.len > 0 && text.ptr[0] == '"') return ++out->rank <= DATA_MOST_RANK;
     return type_of_word(text, &out->elem);

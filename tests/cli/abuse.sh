@@ -21,7 +21,10 @@ status=$?
 command='check sum.weft'
 if [ $status -le 1 ]; then good; else bad "status $status"; fi
 { printf 'entry main = '; repeat 'if true then 1 else ' 50000; printf 1; } >ifs.weft
-fails "$weft" check ifs.weft
+"$weft" check ifs.weft >/dev/null 2>&1
+status=$?
+command='check ifs.weft'
+if [ $status -le 1 ]; then good; else bad "status $status"; fi
 { printf 'entry main = '; repeat 'let x = 1 in ' 50000; printf 1; } >lets.weft
 "$weft" check lets.weft >/dev/null 2>&1
 status=$?
