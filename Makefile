@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 # The front door. `make` builds build/weft; everything else is listed by `make help`.
 JOBS ?= $(shell nproc)
+PREFIX ?= /usr/local
+BUILD ?= build
+export DESTDIR
 .PHONY: all help demo test test-full fuzz math bench format check-deps clean \
-        setup setup-test gcc clang gcc-asan clang-asan fuzzers
+        product install uninstall setup setup-test gcc clang gcc-asan clang-asan fuzzers
 
 all: setup ## build the command at build/weft
 	@tools/build gcc $(JOBS) weft
@@ -20,7 +23,7 @@ gcc clang gcc-asan clang-asan: setup-test
 fuzzers: setup-test
 	@tools/build fuzz $(JOBS)
 
-demo: all ## run three programs on real numbers
+demo: all ## filter a photograph and let the planets move
 	@tools/demo
 
 test: setup-test gcc clang gcc-asan ## every test with gcc; a part with clang and sanitizers
@@ -35,6 +38,17 @@ fuzz: fuzzers gcc ## fuzz for FUZZ_SECONDS (60) each
 math: gcc ## every f32 and 10^9 points of each function of two arguments (days)
 	@build/mpfr_check --type f32 --every-f32
 	@build/mpfr_check -n 1000000000 --only pow,hypot,atan2,atan2pi
+
+product: setup
+	@tools/build gcc $(JOBS) product
+
+install: product ## install below PREFIX (/usr/local), or below DESTDIR/PREFIX
+	@cmake --install "$(BUILD)" --prefix "$(PREFIX)" >/dev/null
+	@[ -n "$(DESTDIR)" ] || ldconfig 2>/dev/null || true
+	@echo "installed below $(DESTDIR)$(PREFIX)"
+
+uninstall: product ## remove what `make install` puts there
+	@tools/uninstall "$(BUILD)" "$(DESTDIR)$(PREFIX)"
 
 bench: all ## time checking and start-up
 	@bench/run

@@ -37,6 +37,9 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#ifdef __GNUC__
+#pragma GCC visibility push(default) /* these alone leave the shared library */
+#endif
 
 typedef struct WeftContext WeftContext;
 typedef struct WeftProgram WeftProgram;
@@ -61,6 +64,29 @@ const char *weft_status_text(WeftStatus status);
 
 /* ---- contexts ------------------------------------------------------------------- */
 
+typedef enum WeftSeverity {
+    WEFT_SEVERITY_ERROR,
+    WEFT_SEVERITY_WARNING,
+    WEFT_SEVERITY_NOTE
+} WeftSeverity;
+
+/* How far a call is. The texts live until the callback returns. */
+typedef struct WeftProgress {
+    const char *activity; /* "compiling" or "running" */
+    const char *file;     /* where in the program; NULL if that is not known */
+    uint32_t line;        /* from 1; 0 if it is not known */
+    double fraction;      /* done of the loop there, 0 to 1; negative if not known */
+    double seconds;       /* since the call began */
+} WeftProgress;
+
+/* What runs programs. All give the same results, bit for bit. */
+typedef enum WeftEngine {
+    WEFT_ENGINE_AUTO,   /* the one the library thinks best */
+    WEFT_ENGINE_INTERP, /* the reference interpreter */
+    WEFT_ENGINE_NATIVE  /* C, built by the system's compiler; a program that it cannot
+                         * run does not compile */
+} WeftEngine;
+
 /* Zero in any field means the default. Later versions add fields at the end. */
 typedef struct WeftOptions {
     size_t struct_size;     /* sizeof(WeftOptions); required */
@@ -70,6 +96,24 @@ typedef struct WeftOptions {
      * (no line end). Default: traces are dropped. */
     void (*trace)(void *data, const char *text);
     void *data;             /* handed to the callbacks */
+    /* Called with a line (no line end) on what the library did: a note for each
+     * program compiled and each entry called, with the seconds it took; a warning where
+     * it could only do less than asked. Failures are statuses, and not told here. */
+    void (*log)(void *data, WeftSeverity level, const char *text);
+    /* Called about ten times a second by a call that compiles or runs, from the thread
+     * of that call; never by one that takes less than a tenth of a second. */
+    void (*progress)(void *data, const WeftProgress *progress);
+    /* Gives the text of what a program imports. The path is that of the import, seen
+     * from the folder in the importing text's name and without ending: "lib/geo".
+     * Returns nonzero and sets the text (which need not be terminated) and its length,
+     * or returns 0 if it has none; then, for a program from a file, files are looked
+     * for. The library that comes with Weft is found before. */
+    int (*import)(void *data, const char *path, const char **text, size_t *length);
+    /* Called once for each text given by import when it is no longer needed; NULL: it
+     * stays valid until weft_program_from_... returns. */
+    void (*import_release)(void *data, const char *text, size_t length);
+    WeftEngine engine;      /* what runs programs; default: WEFT_ENGINE_AUTO */
+    unsigned threads;       /* of the native engine; default: one for each core */
 } WeftOptions;
 
 /* Makes a context. NULL for options means all defaults. */
@@ -81,7 +125,13 @@ void weft_context_free(WeftContext *context);
  * runs, end soon with WEFT_STATUS_CANCELLED. Safe from any thread or signal handler. */
 void weft_cancel(WeftContext *context);
 
-/* Bytes the context holds now, and the most it ever held. */
+/* Keeps other threads out of a context (their calls wait) until this thread unlocks it
+ * as often as it has locked it, so that a call and the questions about how it ended stay
+ * together. Not needed where only one thread uses the context. */
+void weft_context_lock(WeftContext *context);
+void weft_context_unlock(WeftContext *context);
+
+/* Bytes the context holds now, and the most it ever held. These never wait. */
 size_t weft_memory_used(const WeftContext *context);
 size_t weft_memory_peak(const WeftContext *context);
 
@@ -90,8 +140,6 @@ size_t weft_memory_peak(const WeftContext *context);
 /* One line on why the last call on this context failed; "" after success. Asking for
  * diagnostics does not count as a call. Lives until the next call on the context. */
 const char *weft_message(const WeftContext *context);
-
-typedef enum WeftSeverity { WEFT_SEVERITY_ERROR, WEFT_SEVERITY_WARNING } WeftSeverity;
 
 /* A mistake in a program or a value, or where a program stopped. */
 typedef struct WeftDiagnostic {
@@ -164,6 +212,48 @@ WeftStatus weft_call(WeftProgram *program, size_t entry, WeftValue *const *args,
 WeftStatus weft_format(WeftContext *context, const char *name, const char *text,
                        size_t length, const char **text_out, size_t *length_out);
 
+/* ---- sessions ------------------------------------------------------------------- */
+
+/* A session takes one text after another, as a prompt or a notebook does: definitions,
+ * which it remembers, or an expression, which it evaluates; `it` is then its value. A
+ * definition hides earlier ones of its name; what already used those still does. A
+ * definition without parameters is evaluated once, when it is made. A call that fails
+ * leaves the session as it was. Texts may import files; each is read once. Messages
+ * call a text `name`; its imports are relative to the folder in that name. */
+typedef struct WeftSession WeftSession;
+
+WeftStatus weft_session_new(WeftContext *context, WeftSession **session_out);
+void weft_session_free(WeftSession *session);
+/* Takes a text. *value_out becomes the value of an expression, yours to free, or NULL
+ * for definitions, for functions, and for a text without words. *types_out becomes the
+ * type of an expression, or a line such as "f: i32 -> i32" for each name defined. Here
+ * and below, texts live until the next call that runs something. */
+WeftStatus weft_session_eval(WeftSession *session, const char *name, const char *text,
+                             size_t length, WeftValue **value_out,
+                             const char **types_out);
+/* Starts the session anew with the definitions of a file. */
+WeftStatus weft_session_load(WeftSession *session, const char *path,
+                             const char **types_out);
+/* Defines a name as a value, which stays yours. */
+WeftStatus weft_session_define(WeftSession *session, const char *name,
+                               const WeftValue *value);
+/* The type of an expression, which is not evaluated. */
+WeftStatus weft_session_type(WeftSession *session, const char *name, const char *text,
+                             size_t length, const char **type_out);
+/* An expression in the compiler's core language. */
+WeftStatus weft_session_core(WeftSession *session, const char *name, const char *text,
+                             size_t length, const char **core_out);
+/* The names in scope that begin with `prefix`, a line each; after "m.", those in m. */
+WeftStatus weft_session_complete(WeftSession *session, const char *prefix,
+                                 const char **names_out);
+/* A line for each name defined, as types_out above. */
+WeftStatus weft_session_names(WeftSession *session, const char **types_out);
+/* The definitions as a program. */
+WeftStatus weft_session_source(WeftSession *session, const char **source_out);
+/* Whether a text is the beginning of a longer one: it ends in mid-expression, or has
+ * several lines and ends in a `case`, so that more of them might follow. */
+int weft_text_wants_more(WeftContext *context, const char *text, size_t length);
+
 /* ---- values --------------------------------------------------------------------- */
 
 typedef enum WeftScalar {
@@ -196,6 +286,20 @@ WeftStatus weft_value_new(WeftContext *context, WeftScalar element, size_t rank,
                           WeftValue **value_out);
 void weft_value_free(WeftValue *value);
 
+/* The same without a copy: the value uses the memory at `data` itself, until `release`
+ * (unless NULL) is called with `release_data`. That happens exactly once, when the last
+ * value that uses the memory is freed, results that share it included: during a call on
+ * the context, in the thread of that call, or in weft_context_free. Until then the
+ * memory must not change. If the call fails nothing was taken and release is not called.
+ *
+ * strides are in elements, one for each dimension, may be 0 or negative, and lead from
+ * the element at `data`, whose indices are 0; NULL means row-major. Elements must be
+ * aligned to their size, and bools be 0 or 1 (WEFT_STATUS_VALUE). rank is at least 1. */
+WeftStatus weft_value_borrow(WeftContext *context, WeftScalar element, size_t rank,
+                             const int64_t *shape, const int64_t *strides,
+                             const void *data, void (*release)(void *release_data),
+                             void *release_data, WeftValue **value_out);
+
 /* The type without sizes, such as "[][]f32". */
 const char *weft_value_type(const WeftValue *value);
 /* 1 for a scalar or an array of scalars, to which alone the next four apply; 0 for
@@ -206,6 +310,39 @@ size_t weft_value_rank(const WeftValue *value);
 const int64_t *weft_value_shape(const WeftValue *value); /* NULL for a scalar */
 /* Copies the elements in row-major order; size must be exactly the bytes they take. */
 WeftStatus weft_value_copy(const WeftValue *value, void *buffer, size_t size);
+/* The elements in row-major order, for reading; they live as long as the value. They
+ * are copied within the context only if the value holds them in another order. */
+WeftStatus weft_value_data(WeftValue *value, const void **data_out);
+
+/* DLPack, by which NumPy, PyTorch, JAX, CuPy and others hand arrays to each other
+ * without a copy; include their dlpack.h for the structs. The versioned struct (DLPack
+ * 1.0) can say that an array is read-only, the other cannot.
+ *
+ * from: on success the value owns the tensor and calls its deleter once, when the last
+ * value that uses the memory is freed; on failure it stays yours. The tensor must be in
+ * the memory of the CPU, and of one of Weft's scalar types (WEFT_STATUS_VALUE); rank 0
+ * makes a scalar, for which the deleter is called at once.
+ * to: the tensor shares the value's elements, which must not be written to. It lives
+ * until its deleter is called, from any thread and also after the value, and even the
+ * context, has been freed. */
+struct DLManagedTensor;
+struct DLManagedTensorVersioned;
+WeftStatus weft_value_from_dlpack(WeftContext *context, struct DLManagedTensor *tensor,
+                                  WeftValue **value_out);
+WeftStatus weft_value_from_dlpack_versioned(WeftContext *context,
+                                            struct DLManagedTensorVersioned *tensor,
+                                            WeftValue **value_out);
+WeftStatus weft_value_to_dlpack(WeftValue *value, struct DLManagedTensor **tensor_out);
+WeftStatus weft_value_to_dlpack_versioned(
+    WeftValue *value, struct DLManagedTensorVersioned **tensor_out);
+
+/* Sets *equal_out to whether two values are equal as test blocks have it: integers,
+ * bools and sizes exactly; floats within `tolerance` times the largest magnitude in
+ * `expected`, and if tolerance is not 0 within a millionth at least; NaN equals NaN;
+ * values that hold a sum as they print. Values of different types are not equal. Both
+ * must be of one context. */
+WeftStatus weft_value_equal(const WeftValue *found, const WeftValue *expected,
+                            double tolerance, int *equal_out);
 
 /* Takes bytes that are printed; returns 0, or anything else to stop. */
 typedef int (*WeftWriter)(void *data, const char *bytes, size_t length);
@@ -237,7 +374,7 @@ WeftStatus weft_value_text(const WeftValue *value, const char **text_out);
 int weft_path_is_file(const char *path);
 
 /* Reads one value. A text whose numbers have no type suffix holds i32, or f64 where the
- * first has a point. Tuples, records and sums need weft_argument_from_file. */
+ * first has a point or an exponent. Tuples, records and sums need weft_argument_from_file. */
 WeftStatus weft_value_from_file(WeftContext *context, const char *path,
                                 WeftValue **value_out);
 /* Reads an argument of an entry: text takes the type of that parameter, and any other
@@ -255,6 +392,75 @@ WeftStatus weft_value_to_file(const WeftValue *value, const char *path);
 WeftStatus weft_value_random(WeftContext *context, const char *type, uint64_t seed,
                              WeftValue **value_out);
 
+/* ---- test blocks ---------------------------------------------------------------- */
+
+/* A program's comments may hold tests (docs/testing.md): inputs of entries, and what
+ * they must give. `weft test` and `weft bench` stand on these. */
+typedef struct WeftTests WeftTests;
+
+typedef enum WeftTestKind {
+    WEFT_TEST_COMPILES, /* the program must compile */
+    WEFT_TEST_REJECTED, /* it must not, with a message that `error` matches */
+    WEFT_TEST_CALL      /* an entry is called with an input */
+} WeftTestKind;
+
+typedef struct WeftTest {
+    size_t struct_size; /* sizeof(WeftTest); set it before asking */
+    WeftTestKind kind;
+    uint32_t line;      /* in the program */
+    /* NULL if the test has none: */
+    const char *entry;  /* to be called */
+    const char *label;
+    const char *input;  /* as it is written, or "@ FILE" */
+    const char *error;  /* the call must fail with a message that this POSIX extended
+                         * regular expression matches; "" matches all */
+    int has_output;     /* the results must be those of weft_test_results */
+    int only_bench;     /* `notest`: for measuring alone */
+    int only_test;      /* `nobench`: for testing alone */
+} WeftTest;
+
+/* Reads the test blocks of a file; it need not compile. One without any has no tests.
+ * A malformed block is WEFT_STATUS_VALUE. */
+WeftStatus weft_tests_from_file(WeftContext *context, const char *path,
+                                WeftTests **tests_out);
+void weft_tests_free(WeftTests *tests);
+/* Tests are numbered from 0 in the order of the source: one for each input and entry,
+ * or one for a block without inputs. */
+size_t weft_test_count(const WeftTests *tests);
+/* The texts live as long as the tests. */
+WeftStatus weft_test_info(const WeftTests *tests, size_t test, WeftTest *test_out);
+/* Makes the arguments for the test's entry of a program compiled from the same file:
+ * read, made at random or computed by a script. The count must be that of the entry's
+ * parameters. On success they are yours to free. */
+WeftStatus weft_test_arguments(const WeftTests *tests, size_t test,
+                               WeftProgram *program, WeftValue **values,
+                               size_t value_count);
+/* Reads the results expected; the count must be that of the entry's results. */
+WeftStatus weft_test_results(const WeftTests *tests, size_t test, WeftProgram *program,
+                             WeftValue **values, size_t value_count);
+
+/* ---- devices -------------------------------------------------------------------- */
+
+typedef enum WeftDeviceKind { WEFT_DEVICE_CPU } WeftDeviceKind;
+
+typedef struct WeftDevice {
+    size_t struct_size;  /* sizeof(WeftDevice); set it before asking */
+    WeftDeviceKind kind;
+    const char *address; /* how options name it, such as "cpu" */
+    const char *name;    /* what its maker calls it */
+    uint32_t cores;      /* that this process may use at once */
+    uint64_t memory;     /* bytes; 0 if it is not known */
+} WeftDevice;
+
+/* What programs can run on; the first is always the CPU. */
+size_t weft_device_count(WeftContext *context);
+/* The texts live until the next call on the context. */
+WeftStatus weft_device_info(WeftContext *context, size_t index,
+                            WeftDevice *device_out);
+
+#ifdef __GNUC__
+#pragma GCC visibility pop
+#endif
 #ifdef __cplusplus
 }
 #endif

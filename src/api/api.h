@@ -10,6 +10,7 @@
 #define WEFT_API_API_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 #include "base/status.h"
 #include "check/check.h"
@@ -18,6 +19,9 @@
 #include "interp/interp.h"
 #include "rt/array.h"
 #include "weft.h"
+
+typedef struct ApiEngine ApiEngine;   // engine.h
+typedef struct ApiWorkers ApiWorkers; // engine.h
 
 // A parameter or result of an entry: how its leaves lie in core and what they mean.
 typedef struct ApiPort {
@@ -28,6 +32,14 @@ typedef struct ApiPort {
     CoreType *leaves;
 } ApiPort;
 
+// What the user gives up. It is destroyed at once, or when the call ends during which
+// a callback gave it up.
+typedef struct ApiDrop {
+    struct ApiDrop *next;
+    void (*destroy)(void *what);
+    void *what;
+} ApiDrop;
+
 typedef struct ApiEntry {
     const char *name, *doc;
     const CoreFun *fun;
@@ -37,6 +49,7 @@ typedef struct ApiEntry {
 
 struct WeftProgram {
     WeftContext *context;
+    ApiDrop drop;
     WeftProgram *next, *prev; // in context->programs
     uint32_t refs;            // the user and every value made by it
     Arena arena;              // core, names, sources, diagnostics, entries
@@ -45,16 +58,19 @@ struct WeftProgram {
     CoreProgram *core;
     ApiEntry *entries;
     uint32_t entry_count;
+    ApiEngine *engine; // NULL: it is interpreted
 };
 
 struct WeftValue {
     WeftContext *context;
+    ApiDrop drop;
     WeftValue *next, *prev; // in context->values
     WeftProgram *program;   // that `type` lies in; NULL: type is &leaf_type
     const DataType *type;
     DataType leaf_type;
     const char *type_text; // of a program's value
     char leaf_text[2 * DATA_MOST_RANK + 8];
+    uint64_t scalar; // the bytes of a scalar, for weft_value_data
     uint32_t leaf_count;
     RtValue leaves[];
 };
@@ -70,18 +86,26 @@ typedef struct ApiFault {
 
 struct WeftContext {
     Mem mem;
-    pthread_mutex_t lock;
+    pthread_mutex_t lock; // recursive
+    bool is_busy;         // a call, or a destruction, is going on
+    uint32_t holders;     // the user, until weft_context_free, and each DLPack tensor
+    ApiDrop drop;
+    ApiDrop *dropped; // to be destroyed when it is no longer busy
     WeftOptions options;
+    double began, told; // seconds: when the call began, and last told of its progress
     RtHeap heap;
     WeftProgram *programs; // newest first
     WeftValue *values;     // newest first
+    WeftTests *tests;      // newest first
+    WeftSession *sessions; // newest first
     WeftProgram *failed;   // the last one that did not compile, for its diagnostics
     const Cx *diagnosed;   // whose diagnostics are shown; NULL: none
     ApiFault fault;
     const char *message; // "" or in report, or static
     Arena report;        // texts that live until the next call that runs something
     Arena scratch;       // texts that live until the next call
-    volatile bool cancel;
+    atomic_bool cancel;
+    ApiWorkers *workers; // NULL before the first kernel
     // References that a call in progress has lent: put back when memory runs out.
     struct ApiLoan {
         RtArray *array;
@@ -99,6 +123,8 @@ typedef enum ApiScope {
 } ApiScope;
 
 WeftStatus api_guard(WeftContext *context, ApiScope scope, ApiBody body, void *call);
+// Destroys something of the context under its lock.
+void api_drop(WeftContext *context, ApiDrop *drop);
 // Sets the message and returns the status.
 WeftStatus api_fail(WeftContext *context, WeftStatus status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
@@ -108,6 +134,20 @@ void api_program_destroy(WeftProgram *program);
 WeftValue *api_value_new(WeftContext *context, WeftProgram *program, uint32_t leaves);
 void api_value_destroy(WeftValue *value);
 
+// ---- progress.c ---------------------------------------------------------------------
+
+// Whether it is time to tell the user how far the call is; if so, api_progress does,
+// and fills in the seconds.
+bool api_is_progress_due(const WeftContext *context);
+void api_progress(WeftContext *context, const WeftProgress *progress);
+// Logs a note or a warning.
+void api_warn(WeftContext *context, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+void api_note(WeftContext *context, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+// Since the call began.
+double api_seconds(const WeftContext *context);
+
 // ---- diagnose.c ---------------------------------------------------------------------
 
 // Records a failure at a place in a value's text; at line 0 there is no place.
@@ -116,6 +156,9 @@ WeftStatus api_fault_value(WeftContext *context, const char *file, uint32_t line
 // Records where a program stopped.
 WeftStatus api_fault_run(WeftContext *context, const WeftProgram *program,
                          const InterpError *error);
+// The place to name for a spot in the program: the innermost one in the user's own
+// files; NULL: none is known.
+const CorePlace *api_place(const CoreProgram *core, CoreLoc loc);
 // The headline of the diagnostics, for weft_message.
 const char *api_headline(WeftContext *context, const Cx *cx);
 
@@ -138,20 +181,62 @@ typedef struct ApiCompile {
     int after;        // the pass after which API_STAGE_CORE stops
     StrBuf *dump;
     WeftProgram **out;
+    // NULL, or what parses and checks in its own way (a session); then an entry has one
+    // result, be it a tuple or not.
+    const TProgram *(*front)(WeftProgram *program, const Source *source, void *data);
+    void *front_data;
 } ApiCompile;
+
+// Where imports come from: the user's callback, and then files.
+typedef struct ApiImports {
+    WeftContext *context;
+    bool has_files;
+} ApiImports;
 
 // Compiles; on errors the program becomes context->failed. To be run by api_guard.
 WeftStatus api_compile(WeftContext *context, const ApiCompile *call);
 // The same with name and text from the file `path`.
 WeftStatus api_compile_file(WeftContext *context, const ApiCompile *call);
+// A CheckImporter's `read`; data is an ApiImports.
+bool api_import(void *data, Cx *cx, Str path, Str *name_out, Str *text_out);
+// The path without .weft or .fut.
+Str api_strip_ending(Str path);
+// Compiles texts, one after the other, as though they were the file `path`.
+WeftStatus api_program_from_parts(WeftContext *context, const char *path,
+                                  const Str *parts, size_t count,
+                                  WeftProgram **program_out);
 // Reads a file into the arena; false: *why_out says why not.
 bool api_read_file(Arena *arena, const char *path, Str *text_out, const char **why_out);
 const char *api_describe_errno(Arena *arena, int code);
 
 // ---- shape.c ------------------------------------------------------------------------
 
-// Describes the entries of program->core. typed may be NULL (a .core file).
-void api_describe(WeftProgram *program, const TProgram *typed);
+// Describes the entries of program->core. typed may be NULL (a .core file). is_split:
+// a result that is a tuple counts as its components.
+void api_describe(WeftProgram *program, const TProgram *typed, bool is_split);
+
+// ---- call.c -------------------------------------------------------------------------
+
+typedef struct ApiCall {
+    WeftProgram *program;
+    size_t entry;
+    WeftValue *const *args;
+    size_t arg_count;
+    WeftValue **results;
+    size_t result_count;
+} ApiCall;
+
+// Calls an entry; a body for api_guard.
+WeftStatus api_call(WeftContext *context, void *call);
+
+// ---- engine.c, workers.c ------------------------------------------------------------
+
+void api_engine_free(ApiEngine *engine);
+void api_workers_free(WeftContext *context);
+
+// ---- session.c ----------------------------------------------------------------------
+
+void api_session_destroy(WeftSession *session);
 
 // ---- value.c ------------------------------------------------------------------------
 
@@ -169,6 +254,15 @@ typedef struct ApiRead {
 
 // Reads one value per port; a body for api_guard.
 WeftStatus api_read_values(WeftContext *context, void *call);
+
+typedef struct ApiFromFile {
+    const char *path;
+    WeftProgram *program; // NULL: any type will do
+    size_t entry, parameter;
+    WeftValue **out;
+} ApiFromFile;
+// Reads the value of a file as its ending says; a body for api_guard.
+WeftStatus api_value_from_file(WeftContext *context, void *call);
 // "for the parameter `xs: []i32` of `main`"
 Str api_describe_port(Arena *arena, const ApiRead *call, size_t i);
 // A value with the type of a port, its leaves still to be filled in.
@@ -176,19 +270,15 @@ WeftValue *api_value_for(WeftContext *context, WeftProgram *program,
                          const ApiPort *port);
 void api_value_describe(WeftValue *value, ScalarType elem, uint32_t rank);
 
-// ---- for weft test and weft dump ----------------------------------------------------
+// ---- tests.c, random.c --------------------------------------------------------------
 
-// Reads the expected results of an entry.
-WeftStatus api_read_results(WeftProgram *program, size_t entry, const char *name,
-                            const void *bytes, size_t length, WeftValue **values);
-// Compiles a text as though it were the file `path`.
-WeftStatus api_program_from_text(WeftContext *context, const char *path,
-                                 const char *text, size_t length,
-                                 WeftProgram **program_out);
-// Whether two values of one type are equal: floats within `tolerance` relative to the
-// largest magnitude expected, NaN equal to NaN, all else exactly.
-bool api_values_equal(const WeftValue *found, const WeftValue *expected,
-                      double tolerance);
+void api_tests_destroy(WeftTests *tests);
+// What `random input { [10]f32 3i64 }` stands for, in the scratch arena: values in the
+// binary format, the same each time; what is no type must be a value.
+WeftStatus api_random_bytes(WeftContext *context, const char *types, Str *bytes_out);
+
+// ---- for weft dump ------------------------------------------------------------------
+
 // Prints a program at a stage ("ast", "typed", "core"), the last after the pass `after`
 // (NULL: all of them; "lower": none).
 WeftStatus api_dump(WeftContext *context, const char *path, const char *stage,

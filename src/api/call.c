@@ -2,19 +2,10 @@
 //
 // Calling an entry. The arguments' arrays are lent to the engine, which consumes the
 // references it is given; since the caller keeps its own, none is updated in place.
-#include "api/api.h"
+#include "api/engine.h"
 #include "interp/interp.h"
 
-typedef struct EntryCall {
-    WeftProgram *program;
-    size_t entry;
-    WeftValue *const *args;
-    size_t arg_count;
-    WeftValue **results;
-    size_t result_count;
-} EntryCall;
-
-static WeftStatus check_args(WeftContext *context, const EntryCall *call,
+static WeftStatus check_args(WeftContext *context, const ApiCall *call,
                              const ApiEntry *entry) {
     if (call->arg_count != entry->param_count ||
         call->result_count != entry->result_count)
@@ -47,7 +38,7 @@ static bool collect(void *data, const char *bytes, size_t len) {
 
 // One line for a traced value: where and what.
 static void show_trace(void *data, CoreLoc loc, const RtValue *value) {
-    const EntryCall *call = data;
+    const ApiCall *call = data;
     WeftContext *context = call->program->context;
     const CoreProgram *core = call->program->core;
     StrBuf text = strbuf(&context->scratch);
@@ -64,9 +55,24 @@ static void show_trace(void *data, CoreLoc loc, const RtValue *value) {
     context->options.trace(context->options.data, strbuf_done(&text).ptr);
 }
 
+static void show_progress(void *data, CoreLoc loc, double fraction) {
+    const ApiCall *call = data;
+    const CoreProgram *core = call->program->core;
+    if (!api_is_progress_due(call->program->context)) return;
+    WeftProgress progress = {.activity = "running", .fraction = fraction};
+    const CorePlace *at = api_place(core, loc);
+    Place place = {0};
+    if (at != NULL) place = sources_place(&core->cx->sources, at->span.start);
+    if (place.source != NULL) {
+        progress.file = place.source->name.ptr;
+        progress.line = place.line;
+    }
+    api_progress(call->program->context, &progress);
+}
+
 // Gives the engine references of its own to the arguments, and notes how many there
 // were.
-static void lend(WeftContext *context, const EntryCall *call, const ApiEntry *entry,
+static void lend(WeftContext *context, const ApiCall *call, const ApiEntry *entry,
                  RtValue *args) {
     uint32_t total = 0, count = 0;
     for (uint32_t i = 0; i < entry->param_count; i++) total += entry->params[i].count;
@@ -90,15 +96,15 @@ static void lend(WeftContext *context, const EntryCall *call, const ApiEntry *en
         if (args[i].rank > 0) rt_retain(args[i].array);
 }
 
-static WeftStatus run_entry(WeftContext *context, void *data) {
-    const EntryCall *call = data;
+WeftStatus api_call(WeftContext *context, void *data) {
+    const ApiCall *call = data;
     WeftProgram *program = call->program;
     if (call->entry >= program->entry_count)
         return api_fail(context, WEFT_STATUS_USAGE, "there is no such entry");
     const ApiEntry *entry = &program->entries[call->entry];
     WeftStatus checked = check_args(context, call, entry);
     if (checked != WEFT_STATUS_OK) return checked;
-    if (context->cancel) return WEFT_STATUS_CANCELLED;
+    if (atomic_load(&context->cancel)) return WEFT_STATUS_CANCELLED;
 
     const CoreBody *body = entry->fun->body;
     RtValue *args = arena_array(&context->scratch, RtValue, body->param_count + 1);
@@ -112,6 +118,16 @@ static WeftStatus run_entry(WeftContext *context, void *data) {
                              .trace =
                                  context->options.trace != NULL ? show_trace : NULL,
                              .trace_data = data};
+    if (context->options.progress != NULL) {
+        options.progress = show_progress;
+        options.progress_data = data;
+    }
+    if (program->engine != NULL) {
+        WeftStatus ready = api_engine_wait(program->engine);
+        if (ready != WEFT_STATUS_OK) return ready;
+        options.run_kernel = api_engine_run;
+        options.kernel_data = program->engine;
+    }
     stack_measure(&program->cx.stack);
     lend(context, call, entry, args);
     InterpError error = {0};
@@ -127,6 +143,7 @@ static WeftStatus run_entry(WeftContext *context, void *data) {
             made[i]->leaves[k] = flat[entry->results[i].first + k];
         call->results[i] = made[i];
     }
+    api_note(context, "called %s in %.3f s", entry->name, api_seconds(context));
     return WEFT_STATUS_OK;
 }
 
@@ -135,6 +152,6 @@ WeftStatus weft_call(WeftProgram *program, size_t entry, WeftValue *const *args,
     if (program == NULL || (args == NULL && arg_count > 0) ||
         (results == NULL && result_count > 0))
         return WEFT_STATUS_USAGE;
-    EntryCall call = {program, entry, args, arg_count, results, result_count};
-    return api_guard(program->context, API_STARTS, run_entry, &call);
+    ApiCall call = {program, entry, args, arg_count, results, result_count};
+    return api_guard(program->context, API_STARTS, api_call, &call);
 }

@@ -97,49 +97,54 @@ static bool is_structured(const DataType *type) {
     return false;
 }
 
-typedef struct Text {
-    char *data;
-    size_t len, cap;
-    Mem *mem;
-} Text;
-
 static bool append(void *data, const char *bytes, size_t len) {
-    Text *text = data;
-    if (len > text->cap - text->len) {
-        size_t cap = (text->cap + len) * 2;
-        char *grown = mem_try_resize(text->mem, text->data, text->cap, cap);
-        if (grown == NULL) return false;
-        text->data = grown;
-        text->cap = cap;
-    }
-    memcpy(text->data + text->len, bytes, len);
-    text->len += len;
+    strbuf_bytes(data, bytes, len);
     return true;
 }
 
 // Sums are compared as they print.
-static bool same_text(const WeftValue *found, const WeftValue *expected) {
-    Text texts[2] = {{.mem = &found->context->mem}, {.mem = &found->context->mem}};
+static bool same_text(Arena *arena, const WeftValue *found, const WeftValue *expected) {
     const WeftValue *values[2] = {found, expected};
-    bool is_same = true;
+    Str texts[2];
     for (int i = 0; i < 2; i++) {
-        DataSink sink = {.write = append, .data = &texts[i]};
+        StrBuf text = strbuf(arena);
+        DataSink sink = {.write = append, .data = &text};
         data_print(&sink, values[i]->type, values[i]->leaves);
         data_flush(&sink);
-        is_same = is_same && !sink.has_failed;
+        texts[i] = strbuf_done(&text);
     }
-    is_same = is_same && texts[0].len == texts[1].len &&
-              memcmp(texts[0].data, texts[1].data, texts[0].len) == 0;
-    for (int i = 0; i < 2; i++) mem_free(texts[i].mem, texts[i].data, texts[i].cap);
-    return is_same;
+    return str_eq(texts[0], texts[1]);
 }
 
-bool api_values_equal(const WeftValue *found, const WeftValue *expected,
-                      double tolerance) {
-    if (found->leaf_count != expected->leaf_count) return false;
-    if (is_structured(found->type)) return same_text(found, expected);
-    for (uint32_t i = 0; i < found->leaf_count; i++)
-        if (!same_leaf(&found->leaves[i], &expected->leaves[i], tolerance))
-            return false;
-    return true;
+typedef struct EqualCall {
+    const WeftValue *found, *expected;
+    double tolerance;
+    bool is_equal;
+} EqualCall;
+
+static WeftStatus compare(WeftContext *context, void *data) {
+    EqualCall *call = data;
+    const WeftValue *found = call->found, *expected = call->expected;
+    if (is_structured(found->type)) {
+        call->is_equal = same_text(&context->scratch, found, expected);
+        return WEFT_STATUS_OK;
+    }
+    call->is_equal = true;
+    for (uint32_t i = 0; call->is_equal && i < found->leaf_count; i++)
+        call->is_equal =
+            same_leaf(&found->leaves[i], &expected->leaves[i], call->tolerance);
+    return WEFT_STATUS_OK;
+}
+
+WeftStatus weft_value_equal(const WeftValue *found, const WeftValue *expected,
+                            double tolerance, int *equal_out) {
+    if (found == NULL || expected == NULL || equal_out == NULL ||
+        found->context != expected->context)
+        return WEFT_STATUS_USAGE;
+    EqualCall call = {.found = found, .expected = expected, .tolerance = tolerance};
+    WeftStatus status = WEFT_STATUS_OK;
+    if (found->leaf_count == expected->leaf_count)
+        status = api_guard(found->context, API_KEEPS, compare, &call);
+    if (status == WEFT_STATUS_OK) *equal_out = call.is_equal;
+    return status;
 }

@@ -2,11 +2,13 @@
 //
 // Contexts: the lock, the recovery from out of memory, and who owns what. The context
 // itself lies in memory of its own Mem, which is moved out to free it.
+#define _POSIX_C_SOURCE 200809L
 #include <assert.h>
 #include <string.h>
 
 #include "api/api.h"
 #include "api/testing.h"
+#include "base/clock.h"
 
 #ifndef WEFT_VERSION
 #define WEFT_VERSION "unknown" // the build says which
@@ -42,6 +44,15 @@ const char *weft_status_text(WeftStatus status) {
 
 // ---- contexts -----------------------------------------------------------------------
 
+static bool init_lock(pthread_mutex_t *lock) {
+    pthread_mutexattr_t kind;
+    if (pthread_mutexattr_init(&kind) != 0) return false;
+    bool is_made = pthread_mutexattr_settype(&kind, PTHREAD_MUTEX_RECURSIVE) == 0 &&
+                   pthread_mutex_init(lock, &kind) == 0;
+    pthread_mutexattr_destroy(&kind);
+    return is_made;
+}
+
 WeftStatus weft_context_new(const WeftOptions *options, WeftContext **context_out) {
     if (context_out == NULL) return WEFT_STATUS_USAGE;
     if (options != NULL && options->struct_size == 0) return WEFT_STATUS_USAGE;
@@ -54,12 +65,13 @@ WeftStatus weft_context_new(const WeftOptions *options, WeftContext **context_ou
         if (size > sizeof *options) size = sizeof *options;
         memcpy(&context->options, options, size);
     }
-    if (pthread_mutex_init(&context->lock, NULL) != 0) {
+    if (!init_lock(&context->lock)) {
         mem_free(&mem, context, sizeof *context);
         return WEFT_STATUS_MEMORY;
     }
     context->mem = mem;
     context->mem.limit = context->options.memory_ceiling;
+    context->holders = 1;
     context->message = "";
     rt_heap_init(&context->heap, &context->mem);
     arena_init(&context->report, &context->mem);
@@ -68,17 +80,65 @@ WeftStatus weft_context_new(const WeftOptions *options, WeftContext **context_ou
     return WEFT_STATUS_OK;
 }
 
-size_t weft_testing_context_free(WeftContext *context) {
-    if (context == NULL) return 0;
-    while (context->values != NULL) api_value_destroy(context->values);
-    while (context->programs != NULL) api_program_destroy(context->programs);
+// Destroys what was dropped; that may call the user, who may drop more.
+static void destroy_dropped(WeftContext *context) {
+    while (context->dropped != NULL) {
+        ApiDrop *drop = context->dropped;
+        context->dropped = drop->next;
+        drop->destroy(drop->what);
+    }
+}
+
+static void sweep(WeftContext *context) {
+    context->is_busy = true;
+    destroy_dropped(context);
+    context->is_busy = false;
+}
+
+// Unlocks the context, and frees it if nobody holds it any more: then the result is how
+// many bytes it still held after giving back all it knew of (0 unless some leaked).
+static size_t unlock(WeftContext *context) {
+    bool is_held = context->holders > 0 || context->is_busy;
+    pthread_mutex_unlock(&context->lock);
+    if (is_held) return 0;
     rt_heap_free(&context->heap);
-    arena_free(&context->report);
-    arena_free(&context->scratch);
     pthread_mutex_destroy(&context->lock);
     Mem mem = context->mem;
     mem_free(&mem, context, sizeof *context);
     return mem.used;
+}
+
+static size_t drop_under_lock(WeftContext *context, ApiDrop *drop) {
+    pthread_mutex_lock(&context->lock);
+    drop->next = context->dropped;
+    context->dropped = drop;
+    if (!context->is_busy) sweep(context);
+    return unlock(context);
+}
+
+void api_drop(WeftContext *context, ApiDrop *drop) {
+    size_t left = drop_under_lock(context, drop);
+    assert(left == 0);
+    (void)left;
+}
+
+static void close_context(void *what) {
+    WeftContext *context = what;
+    destroy_dropped(context); // while there is something to take it out of
+    while (context->tests != NULL) api_tests_destroy(context->tests);
+    while (context->sessions != NULL) api_session_destroy(context->sessions);
+    while (context->values != NULL) api_value_destroy(context->values);
+    while (context->programs != NULL) api_program_destroy(context->programs);
+    api_workers_free(context);
+    arena_free(&context->report);
+    arena_free(&context->scratch);
+    context->holders--;
+}
+
+size_t weft_testing_context_free(WeftContext *context) {
+    if (context == NULL) return 0;
+    context->drop = (ApiDrop){.destroy = close_context, .what = context};
+    return drop_under_lock(context, &context->drop);
 }
 
 void weft_context_free(WeftContext *context) {
@@ -87,16 +147,24 @@ void weft_context_free(WeftContext *context) {
     (void)left;
 }
 
+void weft_context_lock(WeftContext *context) {
+    if (context != NULL) pthread_mutex_lock(&context->lock);
+}
+
+void weft_context_unlock(WeftContext *context) {
+    if (context != NULL) pthread_mutex_unlock(&context->lock);
+}
+
 void weft_cancel(WeftContext *context) {
-    if (context != NULL) context->cancel = true;
+    if (context != NULL) atomic_store(&context->cancel, true);
 }
 
 size_t weft_memory_used(const WeftContext *context) {
-    return context == NULL ? 0 : context->mem.used;
+    return context == NULL ? 0 : atomic_load(&context->mem.used);
 }
 
 size_t weft_memory_peak(const WeftContext *context) {
-    return context == NULL ? 0 : context->mem.peak;
+    return context == NULL ? 0 : atomic_load(&context->mem.peak);
 }
 
 void weft_testing_fail_allocation(WeftContext *context, uint64_t k) {
@@ -112,6 +180,7 @@ uint64_t weft_testing_allocations(const WeftContext *context) {
 static void begin(WeftContext *context, ApiScope scope) {
     arena_free(&context->scratch);
     context->message = "";
+    context->began = context->told = clock_seconds();
     if (scope == API_KEEPS) return;
     context->fault.is_set = false;
     context->diagnosed = NULL;
@@ -148,24 +217,32 @@ static WeftStatus run_body(WeftContext *context, ApiBody body, void *call) {
 
 WeftStatus api_guard(WeftContext *context, ApiScope scope, ApiBody body, void *call) {
     pthread_mutex_lock(&context->lock);
+    if (context->is_busy) { // a callback calls back
+        pthread_mutex_unlock(&context->lock);
+        return WEFT_STATUS_USAGE;
+    }
+    context->is_busy = true;
     begin(context, scope);
     const RtArray *arrays = context->heap.live;
     const WeftProgram *programs = context->programs;
     const WeftValue *values = context->values;
+    const WeftTests *tests = context->tests;
     WeftStatus status = run_body(context, body, call);
     context->mem.recover = NULL;
     context->loan_count = 0;
     context->loans = NULL;
     if (status != WEFT_STATUS_OK) {
+        while (context->tests != tests) api_tests_destroy(context->tests);
         while (context->values != values) api_value_destroy(context->values);
         while (context->programs != programs && context->programs != context->failed)
             api_program_destroy(context->programs);
         undo_arrays(context, arrays);
         if (status == WEFT_STATUS_MEMORY) arena_free(&context->scratch);
-        if (status == WEFT_STATUS_CANCELLED) context->cancel = false;
+        if (status == WEFT_STATUS_CANCELLED) atomic_store(&context->cancel, false);
         if (context->message[0] == '\0') context->message = weft_status_text(status);
     }
-    pthread_mutex_unlock(&context->lock);
+    sweep(context);
+    unlock(context);
     return status;
 }
 
@@ -181,14 +258,25 @@ WeftStatus api_fail(WeftContext *context, WeftStatus status, const char *format,
 }
 
 const char *weft_message(const WeftContext *context) {
-    return context == NULL ? "there is no context" : context->message;
+    if (context == NULL) return "there is no context";
+    WeftContext *locked = (WeftContext *)context;
+    pthread_mutex_lock(&locked->lock);
+    const char *message = context->message;
+    pthread_mutex_unlock(&locked->lock);
+    return message;
 }
 
 // ---- programs and values ------------------------------------------------------------
 
+static void drop_program(void *what) {
+    WeftProgram *program = what;
+    if (--program->refs == 0) api_program_destroy(program);
+}
+
 WeftProgram *api_program_new(WeftContext *context) {
     WeftProgram *program = mem_alloc(&context->mem, sizeof *program);
     *program = (WeftProgram){.context = context, .refs = 1};
+    program->drop = (ApiDrop){.destroy = drop_program, .what = program};
     arena_init(&program->arena, &context->mem);
     arena_init(&program->trees, &context->mem);
     program->next = context->programs;
@@ -204,6 +292,7 @@ void api_program_destroy(WeftProgram *program) {
     if (program->next != NULL) program->next->prev = program->prev;
     if (context->failed == program) context->failed = NULL;
     if (context->diagnosed == &program->cx) context->diagnosed = NULL;
+    api_engine_free(program->engine);
     arena_free(&program->trees);
     arena_free(&program->arena);
     mem_free(&context->mem, program, sizeof *program);
@@ -213,10 +302,15 @@ static size_t value_size(uint32_t leaves) {
     return sizeof(WeftValue) + leaves * sizeof(RtValue);
 }
 
+static void destroy_value(void *what) {
+    api_value_destroy(what);
+}
+
 WeftValue *api_value_new(WeftContext *context, WeftProgram *program, uint32_t leaves) {
     WeftValue *value = mem_alloc(&context->mem, value_size(leaves));
     memset(value, 0, value_size(leaves));
     value->context = context;
+    value->drop = (ApiDrop){.destroy = destroy_value, .what = value};
     value->program = program;
     value->leaf_count = leaves;
     if (program != NULL) program->refs++;
@@ -239,17 +333,9 @@ void api_value_destroy(WeftValue *value) {
 }
 
 void weft_program_free(WeftProgram *program) {
-    if (program == NULL) return;
-    pthread_mutex_t *lock = &program->context->lock;
-    pthread_mutex_lock(lock);
-    if (--program->refs == 0) api_program_destroy(program);
-    pthread_mutex_unlock(lock);
+    if (program != NULL) api_drop(program->context, &program->drop);
 }
 
 void weft_value_free(WeftValue *value) {
-    if (value == NULL) return;
-    pthread_mutex_t *lock = &value->context->lock;
-    pthread_mutex_lock(lock);
-    api_value_destroy(value);
-    pthread_mutex_unlock(lock);
+    if (value != NULL) api_drop(value->context, &value->drop);
 }

@@ -74,6 +74,13 @@ static bool is_in_library(const Sources *sources, Span span) {
     return source != NULL && source->is_lib;
 }
 
+const CorePlace *api_place(const CoreProgram *core, CoreLoc loc) {
+    const CorePlace *innermost = place_at(core, loc), *place = innermost;
+    while (place != NULL && is_in_library(&core->cx->sources, place->span))
+        place = place_at(core, place->caller);
+    return place != NULL ? place : innermost;
+}
+
 static void put_call(StrBuf *out, const Cx *cx, const CorePlace *place,
                      const char *verb) {
     Str shown = sources_show(&cx->sources, out->arena, place->span);
@@ -174,8 +181,12 @@ const char *api_headline(WeftContext *context, const Cx *cx) {
 
 size_t weft_diagnostic_count(const WeftContext *context) {
     if (context == NULL) return 0;
+    WeftContext *locked = (WeftContext *)context;
+    pthread_mutex_lock(&locked->lock);
     size_t count = context->diagnosed != NULL ? context->diagnosed->diags.len : 0;
-    return count + context->fault.is_set;
+    count += context->fault.is_set;
+    pthread_mutex_unlock(&locked->lock);
+    return count;
 }
 
 static void describe(WeftContext *context, const Diag *diag, WeftDiagnostic *out) {
@@ -267,8 +278,9 @@ static WeftStatus render(WeftContext *context, void *data) {
 const char *weft_render(WeftContext *context, int colour) {
     if (context == NULL) return "error: there is no context\n";
     RenderCall call = {.colour = colour != 0, .message = context->message};
-    if (api_guard(context, API_KEEPS, render, &call) != WEFT_STATUS_OK)
-        return "error: out of memory\n";
+    WeftStatus status = api_guard(context, API_KEEPS, render, &call);
+    if (status == WEFT_STATUS_USAGE) return "error: a callback calls back\n";
+    if (status != WEFT_STATUS_OK) return "error: out of memory\n";
     context->message = call.message; // asking is no call of its own
     return call.text;
 }

@@ -29,14 +29,7 @@ static WeftStatus fail_ending(WeftContext *context, const char *path) {
 
 // ---- reading ------------------------------------------------------------------------
 
-typedef struct FromCall {
-    const char *path;
-    WeftProgram *program; // NULL: any type will do
-    size_t entry, parameter;
-    WeftValue **out;
-} FromCall;
-
-static WeftStatus fail_type(WeftContext *context, const FromCall *call,
+static WeftStatus fail_type(WeftContext *context, const ApiFromFile *call,
                             const WeftValue *found, const ApiRead *port) {
     StrBuf text = strbuf(&context->scratch);
     strbuf_printf(&text, "expected %s, found a file of %s", port->ports[0].type,
@@ -46,8 +39,8 @@ static WeftStatus fail_type(WeftContext *context, const FromCall *call,
 }
 
 // A file that says its own type.
-static WeftStatus read_typed(WeftContext *context, const FromCall *call, FileKind kind,
-                             Str bytes, const ApiRead *port) {
+static WeftStatus read_typed(WeftContext *context, const ApiFromFile *call,
+                             FileKind kind, Str bytes, const ApiRead *port) {
     size_t path_len;
     file_kind(call->path, &path_len);
     FileIn in = {.bytes = bytes,
@@ -72,8 +65,8 @@ static WeftStatus read_typed(WeftContext *context, const FromCall *call, FileKin
     return WEFT_STATUS_OK;
 }
 
-static WeftStatus read_file(WeftContext *context, void *data) {
-    const FromCall *call = data;
+WeftStatus api_value_from_file(WeftContext *context, void *data) {
+    const ApiFromFile *call = data;
     size_t path_len;
     FileKind kind = file_kind(call->path, &path_len);
     if (kind == FILE_UNKNOWN) return fail_ending(context, call->path);
@@ -102,8 +95,8 @@ static WeftStatus read_file(WeftContext *context, void *data) {
 WeftStatus weft_value_from_file(WeftContext *context, const char *path,
                                 WeftValue **value_out) {
     if (context == NULL || path == NULL || value_out == NULL) return WEFT_STATUS_USAGE;
-    FromCall call = {.path = path, .out = value_out};
-    return api_guard(context, API_STARTS, read_file, &call);
+    ApiFromFile call = {.path = path, .out = value_out};
+    return api_guard(context, API_STARTS, api_value_from_file, &call);
 }
 
 static WeftStatus no_parameter(WeftContext *context, void *data) {
@@ -116,8 +109,8 @@ WeftStatus weft_argument_from_file(WeftProgram *program, size_t entry, size_t pa
     if (program == NULL || path == NULL || value_out == NULL) return WEFT_STATUS_USAGE;
     if (parameter >= weft_entry_parameter_count(program, entry))
         return api_guard(program->context, API_STARTS, no_parameter, NULL);
-    FromCall call = {path, program, entry, parameter, value_out};
-    return api_guard(program->context, API_STARTS, read_file, &call);
+    ApiFromFile call = {path, program, entry, parameter, value_out};
+    return api_guard(program->context, API_STARTS, api_value_from_file, &call);
 }
 
 // ---- writing ------------------------------------------------------------------------
@@ -134,6 +127,8 @@ typedef struct ToCall {
 static bool write_file(void *data, const char *bytes, size_t len) {
     ToCall *call = data;
     while (len > 0) {
+        if (call->value->context->cancel) call->code = ECANCELED;
+        if (call->code != 0) return false;
         ssize_t put = write(call->file, bytes, len);
         if (put < 0 && errno == EINTR) continue;
         if (put < 0) {
@@ -146,12 +141,37 @@ static bool write_file(void *data, const char *bytes, size_t len) {
     return true;
 }
 
+// Where links lead to in the end, be there a file or not; NULL if they go in circles.
+static const char *follow_links(const char *path, Arena *arena) {
+    enum { MOST_LINKS = 40 };
+    for (int i = 0; i < MOST_LINKS; i++) {
+        char *link = arena_alloc(arena, PATH_MAX);
+        ssize_t len = readlink(path, link, PATH_MAX - 1);
+        if (len < 0) return path;
+        link[len] = '\0';
+        const char *slash = strrchr(path, '/');
+        size_t folder =
+            link[0] == '/' || slash == NULL ? 0 : (size_t)(slash - path) + 1;
+        char *joined = arena_alloc(arena, folder + (size_t)len + 1);
+        memcpy(joined, path, folder);
+        memcpy(joined + folder, link, (size_t)len + 1);
+        path = joined;
+    }
+    return NULL;
+}
+
+enum { DRAFT_NAME = 64 };
+
 // Opens a new file beside the target, with the mode of what it will replace.
-static void open_draft(ToCall *call, const struct stat *old) {
+static void open_draft(ToCall *call, const struct stat *old, Arena *arena) {
     enum { TRIES = 100 };
-    size_t len = strlen(call->target);
+    const char *slash = strrchr(call->target, '/');
+    size_t folder = slash == NULL ? 0 : (size_t)(slash - call->target) + 1;
+    call->draft = arena_alloc(arena, folder + DRAFT_NAME);
+    memcpy(call->draft, call->target, folder);
     for (int i = 0; i < TRIES; i++) {
-        snprintf(call->draft + len, 32, ".%ld-%d.part", (long)getpid(), i);
+        snprintf(call->draft + folder, DRAFT_NAME, ".weft-%ld-%d.part", (long)getpid(),
+                 i);
         call->file = open(call->draft, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
         if (call->file >= 0 || errno != EEXIST) break;
     }
@@ -163,20 +183,17 @@ static void open_draft(ToCall *call, const struct stat *old) {
 static void open_target(ToCall *call, Arena *arena) {
     struct stat old;
     bool is_old = stat(call->path, &old) == 0;
-    char *resolved = arena_alloc(arena, PATH_MAX);
-    call->target =
-        is_old && realpath(call->path, resolved) != NULL ? resolved : call->path;
-    char *draft = arena_alloc(arena, strlen(call->target) + 32);
-    strcpy(draft, call->target);
+    call->target = follow_links(call->path, arena);
     call->file = -1;
     if (is_old && !S_ISREG(old.st_mode)) {
         call->file = open(call->path, O_WRONLY | O_CLOEXEC);
         if (call->file < 0) call->code = errno;
     } else if (is_old && access(call->path, W_OK) != 0) {
         call->code = errno;
+    } else if (call->target == NULL) {
+        call->code = ELOOP;
     } else {
-        call->draft = draft;
-        open_draft(call, is_old ? &old : NULL);
+        open_draft(call, is_old ? &old : NULL, arena);
     }
 }
 
@@ -205,6 +222,7 @@ static void write_value(WeftContext *context, ToCall *call, FileKind kind) {
     sink->data = call;
     file_write(sink, kind, call->value->type, call->value->leaves, &context->scratch);
     mem->recover = outer;
+    if (sink->has_failed && call->code == 0) call->code = EIO;
     finish_target(call);
 }
 
@@ -223,6 +241,7 @@ static WeftStatus to_file(WeftContext *context, void *data) {
     if (call->code == 0) write_value(context, call, kind);
     else finish_target(call);
     if (call->code == 0) return WEFT_STATUS_OK;
+    if (call->code == ECANCELED) return WEFT_STATUS_CANCELLED;
     return api_fail(context, WEFT_STATUS_IO, "cannot write `%s`: %s", call->path,
                     api_describe_errno(&context->scratch, call->code));
 }

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "api/api.h"
+#include "api/engine.h"
 #include "lower/lower.h"
 #include "opt/opt.h"
 #include "syntax/syntax.h"
@@ -80,16 +81,47 @@ static bool ends_with(Str s, Str end) {
     return s.len >= end.len && memcmp(s.ptr + s.len - end.len, end.ptr, end.len) == 0;
 }
 
-// The path without .weft or .fut.
-static Str strip_ending(Str path) {
+Str api_strip_ending(Str path) {
     if (ends_with(path, STR(".weft"))) path.len -= strlen(".weft");
     else if (ends_with(path, STR(".fut"))) path.len -= strlen(".fut");
     return path;
 }
 
-static bool import_file(void *data, Cx *cx, Str path, Str *name_out, Str *text_out) {
+// From the user's callback; false: it has none.
+static bool import_given(WeftContext *context, Cx *cx, Str path, Str *name_out,
+                         Str *text_out) {
+    const WeftOptions *options = &context->options;
+    const char *text = NULL;
+    size_t length = 0;
+    StrBuf name = strbuf(cx->arena);
+    strbuf_str(&name, path);
+    strbuf_cstr(&name, ".weft");
+    *name_out = strbuf_done(&name);
+    if (!options->import(options->data, str_terminated(cx->arena, path), &text,
+                         &length))
+        return false;
+    // Nothing may unwind past a text that is to be released.
+    jmp_buf *outer = cx->mem->recover, recover;
+    cx->mem->recover = &recover;
+    volatile bool is_copied = false;
+    if (setjmp(recover) == 0) {
+        *text_out = str_copy(cx->arena, (Str){text == NULL ? "" : text, length});
+        is_copied = true;
+    }
+    cx->mem->recover = outer;
+    if (options->import_release != NULL)
+        options->import_release(options->data, text, length);
+    if (!is_copied) mem_fail(cx->mem);
+    return true;
+}
+
+bool api_import(void *data, Cx *cx, Str path, Str *name_out, Str *text_out) {
     static const char *const endings[] = {".weft", ".fut"};
-    (void)data;
+    const ApiImports *from = data;
+    if (from->context->options.import != NULL &&
+        import_given(from->context, cx, path, name_out, text_out))
+        return true;
+    if (!from->has_files) return false;
     for (int i = 0; i < 2; i++) {
         StrBuf full = strbuf(cx->arena);
         strbuf_str(&full, path);
@@ -101,11 +133,6 @@ static bool import_file(void *data, Cx *cx, Str path, Str *name_out, Str *text_o
         *name_out = (Str){strbuf_done(&full).ptr, name.len};
         return true;
     }
-    return false;
-}
-
-static bool import_nothing(void *data, Cx *cx, Str path, Str *name_out, Str *text_out) {
-    (void)data, (void)cx, (void)path, (void)name_out, (void)text_out;
     return false;
 }
 
@@ -132,6 +159,19 @@ static void rebind_entries(WeftProgram *program) {
     }
 }
 
+static void tell_compiling(WeftProgram *program) {
+    WeftContext *context = program->context;
+    WeftProgress progress = {.activity = "compiling",
+                             .file = program->cx.sources.data[0]->name.ptr,
+                             .fraction = -1};
+    if (api_is_progress_due(context)) api_progress(context, &progress);
+}
+
+static void tell_pass(void *data, const OptPassInfo *pass, CoreProgram *core) {
+    (void)pass, (void)core;
+    tell_compiling(data);
+}
+
 // Runs the passes; false: a fault of ours, which has been reported.
 static bool optimise(WeftProgram *program, const ApiCompile *call) {
     StrBuf report = strbuf(&program->arena);
@@ -141,7 +181,10 @@ static bool optimise(WeftProgram *program, const ApiCompile *call) {
         return false;
     }
     if (call->after == API_AFTER_LOWER) return true;
-    OptOptions options = {.verify = VERIFY, .stop_after = call->after};
+    OptOptions options = {.verify = VERIFY,
+                          .stop_after = call->after,
+                          .after = tell_pass,
+                          .data = program};
     if (opt_run(program->core, &options, &report)) {
         rebind_entries(program);
         return true;
@@ -153,10 +196,24 @@ static bool optimise(WeftProgram *program, const ApiCompile *call) {
 
 static const TProgram *check(WeftProgram *program, const ApiCompile *call,
                              const Ast *ast) {
-    CheckImporter importer = {.read =
-                                  call->path != NULL ? import_file : import_nothing};
+    ApiImports from = {.context = program->context, .has_files = call->path != NULL};
+    CheckImporter importer = {.read = api_import, .data = &from};
     Str path = call->path != NULL ? str_of(call->path) : call->name;
-    return check_program(&program->cx, ast, strip_ending(path), &importer);
+    return check_program(&program->cx, ast, api_strip_ending(path), &importer);
+}
+
+// Parses and checks. NULL at an error, when cancelled, or when that was all.
+static const TProgram *make_typed(WeftProgram *program, const ApiCompile *call,
+                                  const Source *source) {
+    Cx *cx = &program->cx;
+    if (call->front != NULL) return call->front(program, source, call->front_data);
+    const Ast *ast = syntax_parse(cx, source);
+    if (cx->diags.error_count > 0 || atomic_load(&program->context->cancel))
+        return NULL;
+    tell_compiling(program);
+    if (call->stage != API_STAGE_AST) return check(program, call, ast);
+    syntax_print(cx, ast, call->dump);
+    return NULL;
 }
 
 // Parses, checks and lowers. Stops early, with program->core NULL, at an error, when
@@ -164,20 +221,17 @@ static const TProgram *check(WeftProgram *program, const ApiCompile *call,
 static void make_core(WeftContext *context, WeftProgram *program,
                       const ApiCompile *call, const Source *source) {
     Cx *cx = &program->cx;
-    const Ast *ast = syntax_parse(cx, source);
-    if (cx->diags.error_count > 0 || context->cancel) return;
-    if (call->stage == API_STAGE_AST) {
-        syntax_print(cx, ast, call->dump);
+    const TProgram *typed = make_typed(program, call, source);
+    if (typed == NULL || cx->diags.error_count > 0 || atomic_load(&context->cancel))
         return;
-    }
-    const TProgram *typed = check(program, call, ast);
-    if (typed == NULL || cx->diags.error_count > 0 || context->cancel) return;
+    tell_compiling(program);
     if (call->stage == API_STAGE_TYPED) {
         check_print(cx, typed, call->dump);
         return;
     }
     program->core = lower_program(cx, &program->arena, typed);
-    if (program->core != NULL) api_describe(program, typed);
+    if (program->core != NULL) api_describe(program, typed, call->front == NULL);
+    tell_compiling(program);
 }
 
 WeftStatus api_compile(WeftContext *context, const ApiCompile *call) {
@@ -189,21 +243,29 @@ WeftStatus api_compile(WeftContext *context, const ApiCompile *call) {
     if (source == NULL)
         return api_fail(context, WEFT_STATUS_PROGRAM,
                         "%.*s: a program has at most 4 GiB", STR_ARG(call->name));
-    if (ends_with(call->name, STR(".core"))) {
+    if (call->front == NULL && ends_with(call->name, STR(".core"))) {
         program->core = core_read(cx, &program->arena, source);
-        if (program->core != NULL) api_describe(program, NULL);
+        if (program->core != NULL) api_describe(program, NULL, true);
     } else {
         cx->arena = &program->trees;
         make_core(context, program, call, source);
         cx->arena = &program->arena;
     }
     if (cx->diags.error_count > 0) return give_up(context, program);
-    if (context->cancel) return WEFT_STATUS_CANCELLED;
-    if (call->stage >= API_STAGE_CORE && !optimise(program, call))
+    if (atomic_load(&context->cancel)) return WEFT_STATUS_CANCELLED;
+    bool is_over = call->front != NULL && program->core == NULL;
+    if (call->stage >= API_STAGE_CORE && !is_over && !optimise(program, call))
         return give_up(context, program);
     if (call->stage == API_STAGE_CORE) core_print(program->core, call->dump);
     arena_free(&program->trees);
+    WeftEngine wanted = context->options.engine;
+    if (call->stage == API_STAGE_RUN && call->front == NULL && wanted == WEFT_ENGINE_NATIVE) {
+        WeftStatus status = api_engine_new(program, true, &program->engine);
+        if (status != WEFT_STATUS_OK) return status;
+    }
     context->diagnosed = cx;
+    api_note(context, "compiled %.*s in %.3f s", STR_ARG(call->name),
+             api_seconds(context));
     *call->out = program;
     return WEFT_STATUS_OK;
 }
@@ -250,16 +312,31 @@ WeftStatus weft_program_from_file(WeftContext *context, const char *path,
     return api_guard(context, API_STARTS, compile_file, &call);
 }
 
-WeftStatus api_program_from_text(WeftContext *context, const char *path,
-                                 const char *text, size_t length,
-                                 WeftProgram **program_out) {
-    ApiCompile call = {.name = str_of(path),
-                       .text = {text, length},
-                       .path = path,
-                       .stage = API_STAGE_RUN,
-                       .after = API_AFTER_ALL,
-                       .out = program_out};
-    return api_guard(context, API_STARTS, compile_text, &call);
+typedef struct PartsCall {
+    ApiCompile compile;
+    const Str *parts;
+    size_t count;
+} PartsCall;
+
+static WeftStatus compile_parts(WeftContext *context, void *data) {
+    PartsCall *call = data;
+    StrBuf text = strbuf(&context->scratch);
+    for (size_t i = 0; i < call->count; i++) strbuf_str(&text, call->parts[i]);
+    call->compile.text = strbuf_done(&text);
+    return api_compile(context, &call->compile);
+}
+
+WeftStatus api_program_from_parts(WeftContext *context, const char *path,
+                                  const Str *parts, size_t count,
+                                  WeftProgram **program_out) {
+    PartsCall call = {.compile = {.name = str_of(path),
+                                  .path = path,
+                                  .stage = API_STAGE_RUN,
+                                  .after = API_AFTER_ALL,
+                                  .out = program_out},
+                      .parts = parts,
+                      .count = count};
+    return api_guard(context, API_STARTS, compile_parts, &call);
 }
 
 // ---- entries ------------------------------------------------------------------------

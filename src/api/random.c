@@ -7,12 +7,6 @@
 #include "abi/half.h"
 #include "api/api.h"
 
-typedef struct RandomCall {
-    const char *type;
-    uint64_t seed;
-    WeftValue **out;
-} RandomCall;
-
 static uint64_t next_random(uint64_t *state) {
     uint64_t z = *state += 0x9e3779b97f4a7c15u;
     z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
@@ -36,8 +30,9 @@ static uint64_t random_bits(ScalarType elem, uint64_t *state) {
 }
 
 // "[10][3]f32"; false if it is no such type.
-static bool parse_type(const char *text, ScalarType *elem, uint32_t *rank,
+static bool parse_type(const char *text, size_t len, ScalarType *elem, uint32_t *rank,
                        int64_t *shape) {
+    const char *end = text + len; // where a zero or a blank stands
     for (*rank = 0; *text == '['; ++*rank) {
         int64_t size = 0;
         const char *start = ++text;
@@ -49,15 +44,66 @@ static bool parse_type(const char *text, ScalarType *elem, uint32_t *rank,
         if (text == start || *text++ != ']') return false;
         shape[*rank] = size;
     }
-    return scalar_by_name(text, strlen(text), elem);
+    return scalar_by_name(text, (size_t)(end - text), elem);
 }
+
+// ---- in a test block ----------------------------------------------------------------
+
+// Appends one random value in the binary format.
+static void put_random(StrBuf *out, ScalarType elem, uint32_t rank,
+                       const int64_t *shape, uint64_t *state) {
+    size_t bytes = 0, width = scalar_info[elem].bytes;
+    if (!rt_byte_count(elem, rank, shape, &bytes)) mem_fail(out->arena->mem);
+    strbuf_bytes(out, (char[]){'b', 2, (char)rank}, 3);
+    strbuf_bytes(out, scalar_info[elem].binary_name, 4);
+    strbuf_bytes(out, (const char *)shape, rank * sizeof *shape);
+    for (size_t i = 0; i < bytes; i += width) {
+        char element[8];
+        rt_store(elem, element, random_bits(elem, state));
+        strbuf_bytes(out, element, width);
+    }
+}
+
+WeftStatus api_random_bytes(WeftContext *context, const char *types, Str *bytes_out) {
+    static const char blanks[] = " \t\r\n";
+    StrBuf out = strbuf(&context->scratch);
+    uint64_t state = 1;
+    for (const char *at = types; *(at += strspn(at, blanks)) != '\0';) {
+        size_t len = strcspn(at, blanks);
+        int64_t shape[DATA_MOST_RANK];
+        ScalarType elem;
+        uint32_t rank;
+        if (parse_type(at, len, &elem, &rank, shape)) {
+            put_random(&out, elem, rank, shape, &state);
+        } else if (strchr("0123456789-tf", *at) != NULL) { // else it is a value
+            strbuf_char(&out, ' ');
+            strbuf_bytes(&out, at, len);
+            strbuf_char(&out, '\n');
+        } else {
+            StrBuf why = strbuf(&context->scratch);
+            strbuf_printf(&why, "`%.*s` is not a type for random input", (int)len, at);
+            return api_fault_value(context, "input", 0, 0, strbuf_done(&why), STR(""));
+        }
+        at += len;
+    }
+    *bytes_out = strbuf_done(&out);
+    return WEFT_STATUS_OK;
+}
+
+// ---- by itself ----------------------------------------------------------------------
+
+typedef struct RandomCall {
+    const char *type;
+    uint64_t seed;
+    WeftValue **out;
+} RandomCall;
 
 static WeftStatus make_random(WeftContext *context, void *data) {
     RandomCall *call = data;
     int64_t shape[DATA_MOST_RANK];
     RtValue leaf = {.rank = 0};
     uint64_t state = call->seed;
-    if (!parse_type(call->type, &leaf.elem, &leaf.rank, shape))
+    if (!parse_type(call->type, strlen(call->type), &leaf.elem, &leaf.rank, shape))
         return api_fail(context, WEFT_STATUS_USAGE,
                         "`%s` is no type with sizes such as [1000]f32", call->type);
     WeftValue *value = api_value_new(context, NULL, 1);

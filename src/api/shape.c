@@ -78,9 +78,12 @@ static void renumber(DataType *type, const uint32_t *slots) {
         return;
     case DATA_SUM:
         type->leaf = slots[type->leaf];
-        for (uint32_t c = 0; c < type->count; c++)
-            for (uint32_t i = 0; i < type->ctors[c].count; i++)
-                renumber((DataType *)type->ctors[c].payload[i], slots);
+        for (uint32_t c = 0; c < type->count; c++) {
+            DataCtor *ctor = (DataCtor *)&type->ctors[c];
+            if (ctor->count == 0) ctor->leaf = slots[ctor->leaf];
+            for (uint32_t i = 0; i < ctor->count; i++)
+                renumber((DataType *)ctor->payload[i], slots);
+        }
         return;
     }
 }
@@ -115,6 +118,7 @@ static void shape_ctor(Shape *s, uint32_t first, const Ctor *ctor, DataCtor *out
     out->name = sym_str(&s->program->cx.syms, ctor->name);
     out->payload = (const DataType *const *)payload;
     out->count = ctor->payload.len;
+    if (out->count == 0) out->leaf = slots[0];
 }
 
 // What no entry carries, and what is nested too deeply: no shape that core agrees with.
@@ -251,19 +255,26 @@ static void describe_params(WeftProgram *program, ApiEntry *entry, Type *type) {
     }
 }
 
-// A result that is a tuple counts as its components.
-static void describe_results(WeftProgram *program, ApiEntry *entry, Type *type) {
+// is_split: a result that is a tuple counts as its components.
+static void describe_results(WeftProgram *program, ApiEntry *entry, Type *type,
+                             bool is_split) {
     const CoreFun *fun = entry->fun;
     const CoreType *leaves = fun->result_types;
-    for (uint32_t i = 0; type != NULL && i < fun->params.len; i++) {
-        type = type_reveal(type);
-        type = type->kind == TYPE_FUN ? type->as.fun.result : NULL;
-    }
     if (type != NULL) type = type_reveal(type);
-    bool is_split = type != NULL && type->kind == TYPE_RECORD &&
-                    type->as.record.len > 1 && is_tuple(&program->cx, &type->as.record);
+    while (type != NULL && type->kind == TYPE_FUN)
+        type = type_reveal(type->as.fun.result);
+    bool is_tuple_type = type != NULL && type->kind == TYPE_RECORD &&
+                         type->as.record.len > 1 &&
+                         is_tuple(&program->cx, &type->as.record);
     uint32_t total = fun->body->result_count;
-    if (is_split) { // the components' own leaf counts tell where each begins
+    if (type != NULL && !is_split) {
+        entry->result_count = 1;
+        entry->results = arena_new(&program->arena, ApiPort);
+        entry->results[0] = make_port(program, type, STR(""), type_text(program, type),
+                                      leaves, 0, total);
+        return;
+    }
+    if (is_tuple_type) { // the components' own leaf counts tell where each begins
         const FieldVec *fields = &type->as.record;
         entry->results = arena_array(&program->arena, ApiPort, fields->len);
         uint32_t first = 0;
@@ -303,7 +314,7 @@ static const TEntry *find_typed(const TProgram *typed, Sym name) {
 }
 
 static void describe_entry(WeftProgram *program, const CoreFun *fun,
-                           const TEntry *typed) {
+                           const TEntry *typed, bool is_split) {
     ApiEntry *entry = &program->entries[program->entry_count++];
     Type *type = typed != NULL ? typed->binding->type : NULL;
     entry->fun = fun;
@@ -311,10 +322,10 @@ static void describe_entry(WeftProgram *program, const CoreFun *fun,
         str_terminated(&program->arena, sym_str(&program->cx.syms, fun->name));
     entry->doc = typed != NULL ? str_terminated(&program->arena, typed->doc) : "";
     describe_params(program, entry, type);
-    describe_results(program, entry, type);
+    describe_results(program, entry, type, is_split);
 }
 
-void api_describe(WeftProgram *program, const TProgram *typed) {
+void api_describe(WeftProgram *program, const TProgram *typed, bool is_split) {
     const CoreProgram *core = program->core;
     program->entries = arena_array(&program->arena, ApiEntry, core->funs.len);
     // In the order of the source; then those that the checker does not know.
@@ -322,12 +333,12 @@ void api_describe(WeftProgram *program, const TProgram *typed) {
         for (uint32_t i = 0; i < core->funs.len; i++) {
             const CoreFun *fun = core->funs.data[i];
             if (!fun->is_entry || fun->name != typed->entries.data[e].name) continue;
-            describe_entry(program, fun, &typed->entries.data[e]);
+            describe_entry(program, fun, &typed->entries.data[e], is_split);
             break;
         }
     for (uint32_t i = 0; i < core->funs.len; i++) {
         const CoreFun *fun = core->funs.data[i];
         if (fun->is_entry && find_typed(typed, fun->name) == NULL)
-            describe_entry(program, fun, NULL);
+            describe_entry(program, fun, NULL, is_split);
     }
 }

@@ -153,6 +153,34 @@ WeftStatus weft_value_copy(const WeftValue *value, void *buffer, size_t size) {
     return api_guard(value->context, API_KEEPS, copy_value, &call);
 }
 
+typedef struct DataCall {
+    WeftValue *value;
+    const void **out;
+} DataCall;
+
+static WeftStatus find_data(WeftContext *context, void *data) {
+    const DataCall *call = data;
+    WeftValue *value = call->value;
+    RtValue *leaf = &value->leaves[0];
+    if (!weft_value_is_array(value))
+        return api_fail(context, WEFT_STATUS_USAGE, "a %s is no array of scalars",
+                        weft_value_type(value));
+    if (leaf->rank == 0) {
+        rt_store(leaf->elem, (char *)&value->scalar, leaf->bits);
+        *call->out = &value->scalar;
+        return WEFT_STATUS_OK;
+    }
+    if (!rt_make_contiguous(&context->heap, leaf->array)) mem_fail(&context->mem);
+    *call->out = leaf->array->data;
+    return WEFT_STATUS_OK;
+}
+
+WeftStatus weft_value_data(WeftValue *value, const void **data_out) {
+    if (value == NULL || data_out == NULL) return WEFT_STATUS_USAGE;
+    DataCall call = {value, data_out};
+    return api_guard(value->context, API_KEEPS, find_data, &call);
+}
+
 // ---- reading ------------------------------------------------------------------------
 
 Str api_describe_port(Arena *arena, const ApiRead *call, size_t i) {
@@ -248,20 +276,6 @@ WeftStatus weft_value_read(WeftProgram *program, size_t entry, size_t parameter,
                     .entry = e->name,
                     .bytes = {bytes == NULL ? "" : bytes, length},
                     .out = value_out};
-    return api_guard(program->context, API_STARTS, api_read_values, &call);
-}
-
-WeftStatus api_read_results(WeftProgram *program, size_t entry, const char *name,
-                            const void *bytes, size_t length, WeftValue **values) {
-    const ApiEntry *e = &program->entries[entry];
-    ApiRead call = {.program = program,
-                    .ports = e->results,
-                    .count = e->result_count,
-                    .name = name,
-                    .what = "result",
-                    .entry = e->name,
-                    .bytes = {bytes, length},
-                    .out = values};
     return api_guard(program->context, API_STARTS, api_read_values, &call);
 }
 

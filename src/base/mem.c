@@ -14,19 +14,29 @@ static size_t round_up(size_t size) {
     return (size + (size == 0) + (ALIGNMENT - 1)) & ~(size_t)(ALIGNMENT - 1);
 }
 
+static size_t get(const _Atomic size_t *count) {
+    return atomic_load_explicit(count, memory_order_relaxed);
+}
+
+static void set(_Atomic size_t *count, size_t value) {
+    atomic_store_explicit(count, value, memory_order_relaxed);
+}
+
 static bool admits(Mem *mem, size_t size) {
     mem->calls++;
     if (mem->calls == mem->fail_at) return false;
     if (size > PTRDIFF_MAX - ALIGNMENT) return false;
-    return mem->limit == 0 || (size <= mem->limit && mem->used <= mem->limit - size);
+    return mem->limit == 0 ||
+           (size <= mem->limit && get(&mem->used) <= mem->limit - size);
 }
 
 void *mem_try_alloc(Mem *mem, size_t size) {
     if (!admits(mem, size)) return NULL;
     void *block = aligned_alloc(ALIGNMENT, round_up(size));
     if (block == NULL) return NULL;
-    mem->used += size;
-    if (mem->used > mem->peak) mem->peak = mem->used;
+    size_t used = get(&mem->used) + size; // nobody else writes
+    set(&mem->used, used);
+    if (used > get(&mem->peak)) set(&mem->peak, used);
     return block;
 }
 
@@ -52,8 +62,8 @@ void *mem_resize(Mem *mem, void *block, size_t old_size, size_t new_size) {
 
 void mem_free(Mem *mem, void *block, size_t size) {
     if (block == NULL) return;
-    assert(mem->used >= size);
-    mem->used -= size;
+    assert(get(&mem->used) >= size);
+    set(&mem->used, get(&mem->used) - size);
     free(block);
 }
 

@@ -4,18 +4,20 @@
 // which counts it, enforces a ceiling and lets tests make the k-th call fail.
 // Frees are sized, so that no block needs a header.
 //
-// Threads: a Mem belongs to one context and is used by one thread at a time.
+// Threads: a Mem belongs to one context and is used by one thread at a time; `used` and
+// `peak` may be read by any.
 #ifndef WEFT_BASE_MEM_H
 #define WEFT_BASE_MEM_H
 
 #include <setjmp.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 typedef struct Mem {
-    size_t used;       // bytes held now
-    size_t peak;       // the most bytes ever held
+    _Atomic size_t used;  // bytes held now
+    _Atomic size_t peak;  // the most bytes ever held
     size_t limit;      // ceiling in bytes; 0 means none
     uint64_t calls;    // allocations asked for so far, those inside arenas included
     uint64_t fail_at;  // fail the call with this number; 0 means never

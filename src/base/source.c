@@ -12,7 +12,7 @@ void sources_init(Sources *sources, Arena *arena) {
 Source *sources_add(Sources *sources, Str name, Str text, bool is_lib) {
     if (text.len >= UINT32_MAX - sources->next_base) return NULL;
     Source *source = arena_new(sources->arena, Source);
-    source->name = str_copy(sources->arena, name);
+    source->name = (Str){str_terminated(sources->arena, name), name.len};
     source->text = is_lib ? text : str_copy(sources->arena, text);
     source->base = sources->next_base;
     source->is_lib = is_lib;

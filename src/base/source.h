@@ -13,7 +13,7 @@ typedef struct Span {
 } Span;
 
 typedef struct Source {
-    Str name;       // as messages show it
+    Str name;       // as messages show it; a zero follows
     Str text;       // owned by the arena of the Sources
     uint32_t base;  // the number of the first byte
     bool is_lib;    // part of the library that comes with Weft

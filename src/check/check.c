@@ -42,20 +42,25 @@ static void load_prelude(Checker *ck) {
     }
 }
 
+Scope *check_base_scope(Checker *ck) {
+    Scope *scope = scope_new(ck, env_now(ck->root));
+    if (ck->prelude_module != NULL) {
+        Open open = {
+            .module = ck->prelude_module, .is_hidden = true, .seq = scope->next_seq++};
+        vec_push(ck->arena, &scope->opens, open);
+    }
+    return scope;
+}
+
 static Scope *check_main(Checker *ck, const Ast *ast, Str path) {
     File *file = arena_new(ck->arena, File);
     file->path = path;
     file->source = ast->source;
     file->busy = true;
     vec_push(ck->arena, &ck->files, file);
-    Scope *scope = scope_new(ck, env_now(ck->root));
+    Scope *scope = check_base_scope(ck);
     scope->file = file;
     scope->decls = &ast->decls;
-    if (ck->prelude_module != NULL) {
-        Open open = {
-            .module = ck->prelude_module, .is_hidden = true, .seq = scope->next_seq++};
-        vec_push(ck->arena, &scope->opens, open);
-    }
     for (uint32_t i = 0; i < ast->decls.len; i++)
         declare(ck, scope, ast->decls.data[i], false);
     file->busy = false;
@@ -134,7 +139,16 @@ typedef struct Step {
     uint32_t next;
 } Step;
 
-static void gather(Checker *ck, Binding *root) {
+static void add_global(Checker *ck, Binding *binding) {
+    const BindingVec *deps = &((const Global *)binding->check_data)->deps;
+    binding->uses_held = binding->held != 0;
+    for (uint32_t i = 0; i < deps->len; i++)
+        binding->uses_held |= deps->data[i]->uses_held;
+    if (binding->held != 0) vec_push(ck->arena, &ck->program->held, binding);
+    vec_push(ck->arena, &ck->program->globals, binding);
+}
+
+void check_gather(Checker *ck, Binding *root) {
     struct {
         Step *data;
         uint32_t len, cap;
@@ -159,22 +173,27 @@ static void gather(Checker *ck, Binding *root) {
                 vec_push(ck->arena, &stack, (Step){dep, 0});
             continue;
         }
-        vec_push(ck->arena, &ck->program->globals, binding);
+        add_global(ck, binding);
         stack.len--;
     }
 }
 
-TProgram *check_program(Cx *cx, const Ast *ast, Str path,
-                        const CheckImporter *importer) {
+Checker *check_start(Cx *cx, const CheckImporter *importer) {
     Checker *ck = arena_new(cx->arena, Checker);
     set_up(ck, cx, importer);
     ck->program = arena_new(ck->arena, TProgram);
     ck->is_broken = cx->diags.error_count > 0;
     load_prelude(ck);
+    return ck;
+}
+
+TProgram *check_program(Cx *cx, const Ast *ast, Str path,
+                        const CheckImporter *importer) {
+    Checker *ck = check_start(cx, importer);
     Scope *scope = check_main(ck, ast, path);
     find_entries(ck, ast, scope);
     if (cx->diags.error_count > 0) return NULL;
     for (uint32_t i = 0; i < ck->program->entries.len; i++)
-        gather(ck, ck->program->entries.data[i].binding);
+        check_gather(ck, ck->program->entries.data[i].binding);
     return cx->diags.error_count > 0 ? NULL : ck->program;
 }

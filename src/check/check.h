@@ -22,6 +22,31 @@ typedef struct CheckImporter {
 TProgram *check_program(Cx *cx, const Ast *ast, Str path,
                         const CheckImporter *importer);
 
+// A session is a list of cells, texts that were typed one after another: each sees the
+// definitions of those before it, and may hide them by its own.
+typedef struct CheckHeld {
+    Sym name;
+    uint32_t number; // from 1
+} CheckHeld;
+
+typedef struct CheckCell {
+    const Ast *ast;
+    Str path;              // as in check_program
+    const CheckHeld *held; // definitions whose values are known
+    uint32_t held_count;
+    bool is_closed; // sees no cell before it
+    bool is_used;   // out: what a later cell says leans on it
+} CheckCell;
+
+// Checks the last cell; the others have passed before. The only entry point is the
+// definition `wanted` of it, if it can be computed. NULL when there were errors.
+TProgram *check_session(Cx *cx, CheckCell *cells, uint32_t count,
+                        const CheckImporter *importer, Sym wanted);
+// Appends the names in scope behind the cells that begin with `prefix`, one on a line;
+// after a dot, the members of a module.
+void check_names(Cx *cx, CheckCell *cells, uint32_t count,
+                 const CheckImporter *importer, Str prefix, StrBuf *out);
+
 // Appends the typed program as text (weft dump --stage=typed).
 void check_print(const Cx *cx, const TProgram *program, StrBuf *out);
 

@@ -74,6 +74,7 @@ struct Entry {
     uint32_t seq;
     bool is_hidden; // local: not seen from outside
     bool used;
+    uint32_t held; // a session's value: its number
     EntryState state;
     Entry *older;  // of the same name and space in this scope
     Entry *target; // an alias stands for this one
@@ -113,6 +114,7 @@ struct Scope {
     File *file;
     const DeclVec *decls; // what is or will be declared, for messages
     bool is_lazy;         // elaborate on demand: library code, checked functor bodies
+    bool is_cell;         // a session's text: may hold entries
 };
 
 typedef enum ModuleKind {
@@ -600,6 +602,15 @@ void signature_check(Checker *ck, const SigExp *sig, Env env);
 void global_check_body(Checker *ck, Binding *binding);
 // Reports names that were never used (advice).
 void warn_unused(Checker *ck, const Local *local);
+
+// ---- check.c -----------------------------------------------------------------------
+
+// Makes the state, with the prelude read.
+Checker *check_start(Cx *cx, const CheckImporter *importer);
+// A scope that sees the prelude.
+Scope *check_base_scope(Checker *ck);
+// Adds what a definition reaches, and itself, to the program's globals.
+void check_gather(Checker *ck, Binding *root);
 
 // ---- operators.c -------------------------------------------------------------------
 

@@ -197,14 +197,14 @@ static Type *result_type(Checker *ck, Type *pattern, const BindingVec *own) {
 
 static void check_form(Checker *ck, const Exp *exp, TExp *loop, Type **elem_out) {
     const Exp *bound = exp->as.loop.bound;
-    if (exp->as.loop.form == LOOP_FOR_LESS) {
+    if (exp->as.loop.form == FORM_FOR_LESS) {
         loop->as.loop.form = TLOOP_FOR;
         ScalarSet ints = 0;
         for (int t = 0; t < SCALAR_COUNT; t++)
             if (scalar_is_int((ScalarType)t)) ints |= SCALARS(t);
         Type *type = type_fresh_scalar(ck, bound->span, ints, 0);
         loop->as.loop.bound = infer_as(ck, bound, type, "the bound of the loop");
-    } else if (exp->as.loop.form == LOOP_FOR_IN) {
+    } else if (exp->as.loop.form == FORM_FOR_IN) {
         loop->as.loop.form = TLOOP_IN;
         Type *elem = type_fresh_data(ck, bound->span);
         Type *array = type_array(ck, size_fresh(ck, bound->span), elem);
@@ -216,11 +216,11 @@ static void check_form(Checker *ck, const Exp *exp, TExp *loop, Type **elem_out)
 }
 
 static void check_inside(Checker *ck, const Exp *exp, TExp *loop, Type *elem) {
-    if (exp->as.loop.form == LOOP_FOR_LESS) {
+    if (exp->as.loop.form == FORM_FOR_LESS) {
         loop->as.loop.index =
             binding_new(ck, BIND_LOCAL, exp->as.loop.index, loop->as.loop.bound->type);
         local_value(ck, exp->as.loop.index, loop->as.loop.index);
-    } else if (exp->as.loop.form == LOOP_FOR_IN) {
+    } else if (exp->as.loop.form == FORM_FOR_IN) {
         PatCx pcx = {.types = {.anon = ANON_VAR}};
         loop->as.loop.elem = pat_check(ck, exp->as.loop.elem, elem, &pcx);
         Pending pending = {.kind = PENDING_LET_PAT, .pat = loop->as.loop.elem};

@@ -74,6 +74,7 @@ static void force_value(Checker *ck, Entry *entry) {
     global->is_lib = global->frame->is_lib;
     binding->check_data = global;
     binding->no_inline = find_attr(ck, &decl->attrs, "noinline") != NULL;
+    binding->held = entry->held;
     ck->frame = global->frame;
     vec_push(ck->arena, &ck->frame->defining, name.sym);
     if (!global->is_lib) warn_attrs(ck, &decl->attrs);
@@ -111,7 +112,7 @@ static void force_value(Checker *ck, Entry *entry) {
 static void check_duplicate(Checker *ck, const Entry *entry);
 
 static bool is_top_level(const Checker *ck, const Scope *scope) {
-    return scope->parent.scope == ck->root;
+    return scope->parent.scope == ck->root || scope->is_cell;
 }
 
 static void declare_value(Checker *ck, Scope *scope, const Decl *decl, bool is_hidden) {
@@ -257,6 +258,7 @@ void declare(Checker *ck, Scope *scope, const Decl *decl, bool is_hidden) {
         break;
     case DECL_MODULE_TYPE:
         entry = scope_add(ck, scope, SPACE_SIG, decl->as.module_type.name, is_hidden);
+        entry->decl = decl;
         entry->sig = arena_new(ck->arena, Sig);
         *entry->sig = (Sig){decl->as.module_type.sig, entry->env};
         entry->force = force_nothing;
@@ -432,14 +434,14 @@ static File *known_file(Checker *ck, Str path, bool is_lib) {
     return NULL;
 }
 
-static void read_file(Checker *ck, File *file) {
+static void read_file(Checker *ck, File *file, bool is_lazy) {
     uint32_t errors = ck->cx->diags.error_count;
     Ast *ast = syntax_parse(ck->cx, file->source);
     if (ck->cx->diags.error_count > errors) ck->is_broken = true;
     Module *module = module_new(ck, MODULE_STRUCT, (Span){0, 0});
     Scope *scope = scope_new(ck, env_now(ck->root));
     scope->file = file;
-    scope->is_lazy = file->is_lib;
+    scope->is_lazy = file->is_lib || is_lazy;
     scope->decls = &ast->decls;
     module->scope = scope;
     if (ck->prelude_module != NULL) {
@@ -464,9 +466,8 @@ File *file_load(Checker *ck, Str path, Span span, bool is_lib) {
         check_error(ck, CHECK_NO_FILE, span, str_terminated(ck->arena, path));
         return NULL;
     }
-    const File *from = ck->frame != NULL && ck->frame->env.scope != NULL
-                           ? ck->frame->env.scope->file
-                           : NULL;
+    const Scope *from_scope = ck->frame != NULL ? ck->frame->env.scope : NULL;
+    const File *from = from_scope != NULL ? from_scope->file : NULL;
     if (lib == NULL) path = join_path(ck, from == NULL ? STR("") : from->path, path);
     File *file = known_file(ck, path, lib != NULL);
     if (file != NULL && file->busy) {
@@ -496,6 +497,6 @@ File *file_load(Checker *ck, Str path, Span span, bool is_lib) {
     file->source = sources_add(&ck->cx->sources, name, text, file->is_lib);
     if (file->source == NULL) return NULL;
     vec_push(ck->arena, &ck->files, file);
-    read_file(ck, file);
+    read_file(ck, file, from_scope != NULL && from_scope->is_lazy);
     return file;
 }

@@ -177,6 +177,8 @@ struct Binding {
     Sym intrinsic;          // INTRINSIC: which one
     TExp *body;             // GLOBAL: NULL until it is checked
     bool no_inline;         // #[noinline]
+    bool uses_held;         // GLOBAL: reaches a held one
+    uint32_t held;          // GLOBAL: its value is given from outside under this number
     bool is_unique;         // may be consumed
     uint32_t id;            // distinct in the program
     uint32_t owner;         // SIZE: which definition's parameter it is
@@ -371,6 +373,13 @@ typedef struct TEntry {
     Str doc;
 } TEntry;
 
+// What the newest cell of a session declares.
+typedef struct TDefined {
+    const struct Decl *decl;
+    Binding *binding; // of a value
+    bool is_entry;    // a value that can be computed: no function, not polymorphic
+} TDefined;
+
 typedef struct TProgram {
     BindingVec globals; // those reachable from entries (lazily checked library bodies
                         // that nothing reaches are absent), callees before callers
@@ -378,6 +387,11 @@ typedef struct TProgram {
         TEntry *data;
         uint32_t len, cap;
     } entries;
+    BindingVec held; // of the globals: every entry takes their values, in this order
+    struct {
+        TDefined *data;
+        uint32_t len, cap;
+    } defined; // by a session's newest cell
 } TProgram;
 
 #endif

@@ -36,7 +36,7 @@ static bool check_file(const char *path, bool advice, size_t *errors,
         else (*warnings)++;
     }
     *errors += found == 0 && status != WEFT_STATUS_OK ? 1 : found;
-    weft_context_free(context);
+    cli_close(context);
     return status == WEFT_STATUS_OK;
 }
 

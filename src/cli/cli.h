@@ -8,6 +8,7 @@
 #include <getopt.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 
 #include "weft.h"
 
@@ -44,16 +45,47 @@ bool cli_parse_size(const char *text, size_t *size_out);
 bool cli_colour(void);
 // Prints what the context has to say about its last call to stderr.
 void cli_report(WeftContext *context);
-// Opens a context; exits with a message when there is no memory even for that.
-WeftContext *cli_context(WeftOptions options);
 
+// While work goes on (watch.c). An interrupt is Ctrl-C, SIGTERM or SIGHUP: it ends the
+// process with a message, or, while a context is open, cancels what that does. A second
+// one half a second later kills.
+void cli_catch_interrupts(void);
+bool cli_interrupted(void);
+// Says that the work was interrupted, if it was and nobody has said so yet.
+void cli_tell_interrupt(void);
+// Opens the one context at a time, which interrupts cancel; exits with a message when
+// there is no memory even for that. To be freed by cli_close.
+WeftContext *cli_context(WeftOptions options);
+void cli_close(WeftContext *context);
+// Shows a line on the terminal in place of the last one, if there is a terminal and the
+// work has gone on for two seconds. What a context does is shown by itself; it must be
+// cleared before anything else is printed.
+void cli_progress(double seconds, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+void cli_clear_progress(void);
+void cli_no_progress(void); // from now on
+// Seconds on a clock that only goes forward.
+double cli_clock(void);
+
+// Whether a file can be written there, as far as that can be told beforehand; if not,
+// errno says why.
+bool cli_can_write(const char *path);
+// Makes the file hold the text: written aside and renamed, so that it is replaced whole
+// or not at all. False: errno says why.
+bool cli_replace_file(const char *path, const char *text, size_t length);
+
+// Exits with a message.
+_Noreturn void cli_no_memory(void);
 // Memory that cannot run out: exits with a message.
 void *cli_alloc(size_t size);
 void *cli_resize(void *block, size_t size);
 // Reads all of a stream; the bytes are followed by a zero and allocated with cli_alloc.
+// NULL: errno says why. An interrupt ends the process, here as in cli_write.
 char *cli_read_all(int file, size_t *len_out);
 // A WeftWriter for stdout.
 int cli_write(void *data, const char *bytes, size_t length);
+// Prints a text as a JSON string, with bytes that are no UTF-8 replaced.
+void cli_json_text(FILE *out, const char *text);
 // Flushes stdout; returns the status, or EXIT_ERROR with a message if output was lost.
 int cli_finish(int status);
 

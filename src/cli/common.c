@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What the verbs share; see cli.h.
-#define _POSIX_C_SOURCE 200809L
+#define _XOPEN_SOURCE 700
 #include "cli/cli.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 // ---- messages -----------------------------------------------------------------------
@@ -66,7 +69,9 @@ bool cli_colour(void) {
 }
 
 void cli_report(WeftContext *context) {
-    fputs(weft_render(context, cli_colour()), stderr);
+    cli_clear_progress();
+    if (cli_interrupted()) cli_tell_interrupt();
+    else fputs(weft_render(context, cli_colour()), stderr);
 }
 
 // ---- options ------------------------------------------------------------------------
@@ -134,22 +139,24 @@ bool cli_parse_size(const char *text, size_t *size_out) {
 
 // ---- memory, input and output -------------------------------------------------------
 
-void *cli_resize(void *block, size_t size) {
-    void *resized = realloc(block, size == 0 ? 1 : size);
-    if (resized != NULL) return resized;
+void cli_no_memory(void) {
     fputs("weft: out of memory\n", stderr);
     exit(EXIT_ERROR);
+}
+
+void *cli_resize(void *block, size_t size) {
+    void *resized = realloc(block, size == 0 ? 1 : size);
+    if (resized == NULL) cli_no_memory();
+    return resized;
 }
 
 void *cli_alloc(size_t size) {
     return cli_resize(NULL, size);
 }
 
-WeftContext *cli_context(WeftOptions options) {
-    WeftContext *context;
-    options.struct_size = sizeof options;
-    if (weft_context_new(&options, &context) == WEFT_STATUS_OK) return context;
-    fputs("weft: out of memory\n", stderr);
+static void end_if_interrupted(void) {
+    if (!cli_interrupted()) return;
+    cli_tell_interrupt();
     exit(EXIT_ERROR);
 }
 
@@ -159,6 +166,7 @@ char *cli_read_all(int file, size_t *len_out) {
     for (;;) {
         if (len + 1 == cap) bytes = cli_resize(bytes, cap *= 2);
         ssize_t got = read(file, bytes + len, cap - len - 1);
+        end_if_interrupted();
         if (got < 0 && errno == EINTR) continue;
         if (got < 0) {
             free(bytes);
@@ -172,15 +180,126 @@ char *cli_read_all(int file, size_t *len_out) {
     return bytes;
 }
 
+static int lost; // the errno of the first write to stdout that failed
+
 int cli_write(void *data, const char *bytes, size_t length) {
     (void)data;
-    return fwrite(bytes, 1, length, stdout) != length;
+    cli_clear_progress();
+    bool is_lost = fwrite(bytes, 1, length, stdout) != length;
+    if (is_lost && lost == 0) lost = errno;
+    end_if_interrupted();
+    return is_lost;
+}
+
+// How many bytes the UTF-8 character at text takes, or 0 if it is none. (Surrogates and
+// over-long forms pass: no reader of JSON minds.)
+static size_t character(const char *text) {
+    unsigned char first = (unsigned char)text[0];
+    size_t len = first < 0x80   ? 1
+                 : first < 0xc2 ? 0
+                 : first < 0xe0 ? 2
+                 : first < 0xf0 ? 3
+                 : first < 0xf5 ? 4
+                                : 0;
+    for (size_t i = 1; i < len; i++)
+        if (((unsigned char)text[i] & 0xc0) != 0x80) return 0;
+    return len;
+}
+
+void cli_json_text(FILE *out, const char *text) {
+    fputc('"', out);
+    while (*text != '\0') {
+        unsigned char c = (unsigned char)*text;
+        size_t len = character(text);
+        if (len == 0) fputs("\\ufffd", out);
+        else if (c == '"' || c == '\\') fprintf(out, "\\%c", c);
+        else if (c < 0x20) fprintf(out, "\\u%04x", c);
+        else fwrite(text, 1, len, out);
+        text += len == 0 ? 1 : len;
+    }
+    fputc('"', out);
 }
 
 int cli_finish(int status) {
     errno = 0;
     if (fflush(stdout) == 0 && !ferror(stdout)) return status;
+    end_if_interrupted();
+    int code = lost != 0 ? lost : errno;
     fprintf(stderr, "weft: the output could not be written: %s\n",
-            errno != 0 ? strerror(errno) : "write error");
+            code != 0 ? strerror(code) : "write error");
     return EXIT_ERROR;
+}
+
+// ---- files --------------------------------------------------------------------------
+
+bool cli_can_write(const char *path) {
+    struct stat info;
+    bool exists = stat(path, &info) == 0;
+    if (exists && S_ISDIR(info.st_mode)) errno = EISDIR;
+    if (exists ? S_ISDIR(info.st_mode) || access(path, W_OK) != 0 : errno != ENOENT)
+        return false;
+    if (exists && !S_ISREG(info.st_mode)) return true;
+    char *target = exists ? realpath(path, NULL) : strdup(path);
+    if (target == NULL) return false;
+    bool can = access(dirname(target), W_OK | X_OK) == 0;
+    int code = errno;
+    free(target);
+    errno = code;
+    return can;
+}
+
+static bool write_all(int file, const char *text, size_t length) {
+    while (length > 0) {
+        ssize_t put = write(file, text, length);
+        if (put < 0 && errno == EINTR) continue;
+        if (put < 0) return false;
+        text += put;
+        length -= (size_t)put;
+    }
+    return true;
+}
+
+// Writes to a new file with that mode; if that fails it is not there afterwards.
+static bool write_aside(char *aside, mode_t mode, const char *text, size_t length) {
+    int file = mkstemp(aside);
+    if (file < 0) return false;
+    bool is_good =
+        write_all(file, text, length) && fchmod(file, mode) == 0 && fsync(file) == 0;
+    int code = errno;
+    if (close(file) != 0 && is_good) {
+        is_good = false;
+        code = errno;
+    }
+    if (!is_good) unlink(aside);
+    errno = code;
+    return is_good;
+}
+
+bool cli_replace_file(const char *path, const char *text, size_t length) {
+    struct stat info;
+    bool exists = stat(path, &info) == 0;
+    if (exists && !S_ISREG(info.st_mode)) { // a device, a pipe
+        int file = open(path, O_WRONLY | O_CLOEXEC);
+        bool is_good = file >= 0 && write_all(file, text, length);
+        if (file >= 0) close(file);
+        return is_good;
+    }
+    char *real = exists ? realpath(path, NULL) : strdup(path);
+    if (real == NULL) return false;
+    mode_t mask = umask(0);
+    umask(mask);
+    size_t size = strlen(real) + sizeof ".XXXXXX";
+    char *aside = cli_alloc(size);
+    snprintf(aside, size, "%s.XXXXXX", real);
+    bool is_good =
+        write_aside(aside, exists ? info.st_mode & 07777 : 0666 & ~mask, text, length);
+    if (is_good && rename(aside, real) != 0) {
+        int code = errno;
+        unlink(aside);
+        errno = code;
+        is_good = false;
+    }
+    free(aside);
+    free(real);
+    return is_good;
 }

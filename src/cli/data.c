@@ -38,28 +38,30 @@ const char help_data[] =
 
 // ---- show ---------------------------------------------------------------------------
 
-// The elements of a value, copied out.
+// The elements of a value, in row-major order.
 typedef struct Elements {
     WeftContext *context;
     WeftScalar type;
     size_t width, count;
-    char *data;
+    const char *data;
 } Elements;
 
 static const size_t widths[] = {1, 1, 2, 4, 8, 1, 2, 4, 8, 2, 4, 8}; // by WeftScalar
 
-static Elements copy_elements(WeftContext *context, const WeftValue *value) {
-    Elements e = {.context = context, .type = weft_value_element(value), .count = 1};
+static WeftStatus find_elements(WeftContext *context, WeftValue *value, Elements *out) {
+    const void *data;
+    WeftStatus status = weft_value_data(value, &data);
+    if (status != WEFT_STATUS_OK) return status;
+    *out = (Elements){.context = context, .type = weft_value_element(value)};
+    out->width = widths[out->type];
+    out->data = data;
     const int64_t *shape = weft_value_shape(value);
+    out->count = 1;
     for (size_t d = 0; d < weft_value_rank(value); d++)
-        if (shape[d] == 0) e.count = 0;
-    for (size_t d = 0; e.count > 0 && d < weft_value_rank(value); d++)
-        e.count *= (size_t)shape[d];
-    e.width = widths[e.type];
-    e.data = cli_alloc(e.count * e.width);
-    if (weft_value_copy(value, e.data, e.count * e.width) != WEFT_STATUS_OK)
-        e.count = 0;
-    return e;
+        if (shape[d] == 0) out->count = 0;
+    for (size_t d = 0; out->count > 0 && d < weft_value_rank(value); d++)
+        out->count *= (size_t)shape[d];
+    return WEFT_STATUS_OK;
 }
 
 // An unsigned number that orders the elements of a type; false for NaN.
@@ -123,44 +125,45 @@ static void print_first(const Elements *e) {
     printf("%s\n", e->count > FIRST ? ", ..." : "");
 }
 
+static bool show_file(WeftContext *context, const char *path) {
+    WeftValue *value;
+    if (weft_value_from_file(context, path, &value) != WEFT_STATUS_OK) return false;
+    Elements elements;
+    if (find_elements(context, value, &elements) != WEFT_STATUS_OK) return false;
+    printf("%s\n  type   %s\n", path, weft_value_type(value));
+    const int64_t *shape = weft_value_shape(value);
+    if (shape != NULL) printf("  shape  ");
+    for (size_t d = 0; d < weft_value_rank(value); d++)
+        printf("%s%lld", d > 0 ? " x " : "", (long long)shape[d]);
+    if (shape != NULL) putchar('\n');
+    print_range(&elements);
+    print_first(&elements);
+    weft_value_free(value);
+    return true;
+}
+
 static int show(WeftContext *context, int count, char **paths) {
     int status = EXIT_FINE;
     for (int i = 0; i < count; i++) {
-        WeftValue *value;
-        if (weft_value_from_file(context, paths[i], &value) != WEFT_STATUS_OK) {
-            cli_report(context);
-            status = EXIT_ERROR;
-            continue;
-        }
-        printf("%s\n  type   %s\n", paths[i], weft_value_type(value));
-        const int64_t *shape = weft_value_shape(value);
-        if (shape != NULL) printf("  shape  ");
-        for (size_t d = 0; d < weft_value_rank(value); d++)
-            printf("%s%lld", d > 0 ? " x " : "", (long long)shape[d]);
-        if (shape != NULL) putchar('\n');
-        Elements elements = copy_elements(context, value);
-        print_range(&elements);
-        print_first(&elements);
-        free(elements.data);
-        weft_value_free(value);
+        if (show_file(context, paths[i])) continue;
+        cli_report(context);
+        status = EXIT_ERROR;
     }
     return cli_finish(status);
 }
 
 // ---- convert, random ----------------------------------------------------------------
 
-// Writes the value, or prints it if there is no file, and frees it.
-static int put_value(WeftContext *context, WeftValue *value, const char *path) {
-    WeftStatus status =
-        path != NULL ? weft_value_to_file(value, path)
-                     : weft_value_print(value, WEFT_FORMAT_TEXT, cli_write, NULL);
-    weft_value_free(value);
+// Writes the value, or prints it if there is no file.
+static int put_value(WeftContext *context, const WeftValue *value, const char *path) {
     if (path == NULL) {
+        weft_value_print(value, WEFT_FORMAT_TEXT, cli_write, NULL);
         putchar('\n');
-        return cli_finish(EXIT_FINE);
+        return cli_finish(EXIT_FINE); // which says if output was lost
     }
-    if (status != WEFT_STATUS_OK) cli_report(context);
-    return status == WEFT_STATUS_OK ? EXIT_FINE : EXIT_ERROR;
+    if (weft_value_to_file(value, path) == WEFT_STATUS_OK) return EXIT_FINE;
+    cli_report(context);
+    return EXIT_ERROR;
 }
 
 static int convert(WeftContext *context, const char *from, const char *to) {
@@ -257,6 +260,6 @@ int verb_data(int argc, char **argv) {
     if (status != EXIT_FINE) return status;
     WeftContext *context = cli_context((WeftOptions){0});
     status = act(context, &words);
-    weft_context_free(context);
+    cli_close(context);
     return status;
 }

@@ -46,6 +46,6 @@ int verb_dump(int argc, char **argv) {
     } else {
         cli_report(context);
     }
-    weft_context_free(context);
+    cli_close(context);
     return result;
 }

@@ -2,13 +2,12 @@
 //
 // weft fmt: lay programs out. A file changes by being replaced whole, and only if its
 // text does.
-#define _XOPEN_SOURCE 700
+#define _POSIX_C_SOURCE 200809L
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cli/cli.h"
@@ -33,47 +32,6 @@ const char help_fmt[] =
 static bool complain(const char *what, const char *path) {
     fprintf(stderr, "weft fmt: cannot %s `%s`: %s\n", what, path, strerror(errno));
     return false;
-}
-
-static bool write_all(int file, const char *text, size_t length) {
-    while (length > 0) {
-        ssize_t put = write(file, text, length);
-        if (put < 0 && errno == EINTR) continue;
-        if (put < 0) return false;
-        text += put;
-        length -= (size_t)put;
-    }
-    return true;
-}
-
-// Writes the text beside the file and renames it.
-static bool replace(const char *path, const char *text, size_t length) {
-    char *real = realpath(path, NULL);
-    struct stat info;
-    if (real == NULL || stat(real, &info) != 0) {
-        free(real);
-        return complain("write", path);
-    }
-    size_t size = strlen(real) + sizeof ".XXXXXX";
-    char *aside = cli_alloc(size);
-    snprintf(aside, size, "%s.XXXXXX", real);
-    int file = mkstemp(aside);
-    bool is_good = file >= 0;
-    if (is_good) {
-        is_good = write_all(file, text, length) &&
-                  fchmod(file, info.st_mode & 07777) == 0 && fsync(file) == 0;
-        int code = errno;
-        is_good &= close(file) == 0;
-        if (!is_good && code != 0) errno = code;
-        is_good = is_good && rename(aside, real) == 0;
-        code = errno;
-        if (!is_good) unlink(aside);
-        errno = code;
-    }
-    if (!is_good) complain("write", path);
-    free(aside);
-    free(real);
-    return is_good;
 }
 
 // Reads the file, or standard input if it is NULL; NULL if that fails.
@@ -104,9 +62,10 @@ static bool format_one(const char *path, bool only_check) {
     } else if (path == NULL && is_good && !only_check) {
         fwrite(new_text, 1, new_length, stdout);
     } else if (changes) {
-        is_good = replace(path, new_text, new_length);
+        is_good =
+            cli_replace_file(path, new_text, new_length) || complain("write", path);
     }
-    weft_context_free(context);
+    cli_close(context);
     free(text);
     return is_good;
 }

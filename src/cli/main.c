@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The weft command: finds the verb and hands over. Each verb is a file of its own.
+#define _XOPEN_SOURCE 700
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -21,7 +22,9 @@ const Verb *cli_find_verb(const char *name) {
 }
 
 int main(int argc, char **argv) {
-    signal(SIGPIPE, SIG_IGN); // a closed pipe is an error of write, not our end
+    signal(SIGPIPE, SIG_IGN); // a closed pipe is an error of write, not our end,
+    signal(SIGXFSZ, SIG_IGN); // and so is a file over the limit
+    cli_catch_interrupts();
     const char *name = argc < 2 ? "" : argv[1];
     if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0) name = "help";
     if (strcmp(name, "--version") == 0) name = "version";

@@ -24,8 +24,10 @@ const char help_run[] =
     "Options:\n"
     "  -b, --binary       print results in Futhark's binary format\n"
     "  -o, --output FILE  write the first result to FILE, in the form that its ending\n"
-    "                     names, the second one to the second -o FILE, and so on\n"
+    "                     names, the second one to the second -o FILE, and so on;\n"
+    "                     results beyond these are printed\n"
     "  -m, --memory SIZE  hold at most SIZE bytes, such as 500M or 2GiB\n"
+    "  -t, --time         say on standard error how long each step took\n"
     "  -h, --help         print this\n"
     "  --                 all words that follow are values\n"
     "\n"
@@ -45,7 +47,7 @@ typedef struct Words {
     char **block;         // what `rest` lies in
     const char **outputs; // of -o
     size_t output_count;
-    bool is_binary;
+    bool is_binary, is_timed;
     size_t memory;
 } Words;
 
@@ -78,6 +80,7 @@ static int parse_words(int argc, char **argv, Words *out) {
     static const struct option names[] = {{"binary", no_argument, NULL, 'b'},
                                           {"output", required_argument, NULL, 'o'},
                                           {"memory", required_argument, NULL, 'm'},
+                                          {"time", no_argument, NULL, 't'},
                                           {"help", no_argument, NULL, 'h'},
                                           {0}};
     int end = 1; // options end at "--"
@@ -85,9 +88,11 @@ static int parse_words(int argc, char **argv, Words *out) {
     bool is_marked = end < argc;
     out->block = hide_negatives(argc, argv);
     argv = out->block;
-    for (int option; (option = cli_option("run", end, argv, ":bo:m:h", names)) != -1;) {
+    for (int option;
+         (option = cli_option("run", end, argv, ":bo:m:th", names)) != -1;) {
         if (optarg != NULL) optarg += optarg[0] == HIDDEN;
         if (option == 'b') out->is_binary = true;
+        if (option == 't') out->is_timed = true;
         if (option == 'o') {
             if (!weft_path_is_file(optarg))
                 return cli_usage(
@@ -226,8 +231,30 @@ static int read_values(WeftProgram *program, size_t entry, const Words *words,
     return status == WEFT_STATUS_OK ? EXIT_FINE : EXIT_ERROR;
 }
 
-static int report_result(WeftContext *context) {
+static int check_outputs(const Words *words, const char *entry, size_t result_count) {
+    if (words->output_count > result_count)
+        return cli_usage(
+            "run", "there are %zu files to write, but `%s` has %zu result%s",
+            words->output_count, entry, result_count, result_count == 1 ? "" : "s");
+    for (size_t i = 0; i < words->output_count; i++) {
+        for (size_t j = 0; j < i; j++)
+            if (strcmp(words->outputs[i], words->outputs[j]) == 0)
+                return cli_usage("run", "two results are to be written to `%s`",
+                                 words->outputs[i]);
+        if (cli_can_write(words->outputs[i])) continue;
+        fprintf(stderr, "weft run: cannot write `%s`: %s\n", words->outputs[i],
+                strerror(errno));
+        return EXIT_ERROR;
+    }
+    return EXIT_FINE;
+}
+
+static int report_result(WeftContext *context, const Words *words, size_t written) {
     cli_report(context);
+    if (written > 0) fputs("note: written before that:", stderr);
+    for (size_t i = 0; i < written; i++)
+        fprintf(stderr, "%s `%s`", i > 0 ? "," : "", words->outputs[i]);
+    if (written > 0) fputc('\n', stderr);
     return cli_finish(EXIT_ERROR);
 }
 
@@ -236,39 +263,43 @@ static int put_results(WeftContext *context, WeftValue *const *results, size_t c
                        const Words *words) {
     for (size_t i = 0; i < words->output_count; i++)
         if (weft_value_to_file(results[i], words->outputs[i]) != WEFT_STATUS_OK)
-            return report_result(context);
+            return report_result(context, words, i);
     for (size_t i = words->output_count; i < count; i++) {
         WeftFormat format = words->is_binary ? WEFT_FORMAT_BINARY : WEFT_FORMAT_TEXT;
         WeftStatus status = weft_value_print(results[i], format, cli_write, NULL);
         if (status == WEFT_STATUS_IO) break; // cli_finish says why
-        if (status != WEFT_STATUS_OK) return report_result(context);
+        if (status != WEFT_STATUS_OK)
+            return report_result(context, words, words->output_count);
         if (!words->is_binary) putchar('\n');
     }
     return cli_finish(EXIT_FINE);
 }
 
-static int run(WeftContext *context, Words *words) {
-    WeftProgram *program;
-    if (weft_program_from_file(context, words->file, &program) != WEFT_STATUS_OK) {
-        cli_report(context);
-        return EXIT_ERROR;
-    }
-    size_t entry;
-    int status = pick_entry(program, words, &entry);
-    if (status != EXIT_FINE) return status;
+// The times at which the steps ended; seconds.
+typedef struct Times {
+    double start, compiled, read, called;
+} Times;
+
+// In a form that `weft bench --against` understands: the call is what counts.
+static void print_times(const Times *times) {
+    fprintf(stderr,
+            "seconds: %.6f running, %.6f compiling, %.6f reading, %.6f writing\n",
+            times->called - times->read, times->compiled - times->start,
+            times->read - times->compiled, cli_clock() - times->called);
+}
+
+static int call_entry(WeftContext *context, WeftProgram *program, size_t entry,
+                      const Words *words, Times *times) {
     size_t arg_count = weft_entry_parameter_count(program, entry);
     size_t result_count = weft_entry_result_count(program, entry);
-    if (words->output_count > result_count)
-        return cli_usage("run",
-                         "there are %zu files to write, but `%s` has %zu result%s",
-                         words->output_count, weft_entry_name(program, entry),
-                         result_count, result_count == 1 ? "" : "s");
     WeftValue **values = cli_alloc((arg_count + result_count) * sizeof *values);
     WeftValue **results = values + arg_count;
-    status = read_values(program, entry, words, values, arg_count);
+    int status = read_values(program, entry, words, values, arg_count);
+    times->read = cli_clock();
     if (status == EXIT_FINE) {
         WeftStatus called =
             weft_call(program, entry, values, arg_count, results, result_count);
+        times->called = cli_clock();
         status = called == WEFT_STATUS_OK
                      ? put_results(context, results, result_count, words)
                      : EXIT_ERROR;
@@ -280,8 +311,28 @@ static int run(WeftContext *context, Words *words) {
     return status;
 }
 
+static int run(WeftContext *context, Words *words) {
+    Times times = {.start = cli_clock()};
+    WeftProgram *program;
+    if (weft_program_from_file(context, words->file, &program) != WEFT_STATUS_OK) {
+        cli_report(context);
+        return EXIT_ERROR;
+    }
+    times.compiled = cli_clock();
+    size_t entry;
+    int status = pick_entry(program, words, &entry);
+    if (status != EXIT_FINE) return status;
+    status = check_outputs(words, weft_entry_name(program, entry),
+                           weft_entry_result_count(program, entry));
+    if (status != EXIT_FINE) return status;
+    status = call_entry(context, program, entry, words, &times);
+    if (status == EXIT_FINE && words->is_timed) print_times(&times);
+    return status;
+}
+
 static void print_trace(void *data, const char *text) {
     (void)data;
+    cli_clear_progress();
     fprintf(stderr, "%s\n", text);
 }
 
@@ -293,7 +344,7 @@ int verb_run(int argc, char **argv) {
         WeftContext *context = cli_context(
             (WeftOptions){.memory_ceiling = words.memory, .trace = print_trace});
         status = run(context, &words);
-        weft_context_free(context);
+        cli_close(context);
     }
     free(words.block);
     free(words.outputs);

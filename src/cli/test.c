@@ -7,12 +7,12 @@
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -134,24 +134,8 @@ static void send_result(void *data, const char *text) {
 }
 
 static void run_child(const struct Path *path, int out, const Options *options) {
-    TestReport report = {send_result, &out, options->tolerance};
-    size_t len = 0;
-    int file = open(path->path, O_RDONLY | O_CLOEXEC);
-    char *text = file < 0 ? NULL : cli_read_all(file, &len);
-    char *message = NULL;
-    if (text == NULL) {
-        if (asprintf(&message, "FAIL %s\n  cannot read it: %s\n", path->path,
-                     strerror(errno)) >= 0)
-            send_result(&out, message);
-    } else {
-        TestBlocks blocks = testblock_parse(text, len);
-        if (blocks.len > 0 || blocks.fault != NULL)
-            testrun_file(path->path, &blocks, text, len, &report);
-        else if (path->is_named &&
-                 asprintf(&message, "FAIL %s\n  it has no test blocks\n", path->path) >=
-                     0)
-            send_result(&out, message);
-    }
+    TestReport report = {send_result, &out, options->tolerance, path->is_named};
+    testrun_file(path->path, &report);
     write_all(out, "e", 1);
     _exit(EXIT_FINE); // the parent's buffers are not ours to flush
 }
@@ -172,6 +156,7 @@ static bool start_job(Job *job, const struct Path *path, const Options *options)
     pid_t child = fork();
     if (child == 0) {
         close(ends[0]);
+        prctl(PR_SET_PDEATHSIG, SIGKILL); // none outlives us
         run_child(path, ends[1], options);
     }
     close(ends[1]);

@@ -4,16 +4,16 @@
 #ifndef WEFT_CLI_TESTRUN_H
 #define WEFT_CLI_TESTRUN_H
 
-#include "cli/testblock.h"
+#include <stdbool.h>
 
 // Receives what came of each test: text is NULL for one that passed.
 typedef struct TestReport {
     void (*result)(void *data, const char *text);
     void *data;
     double tolerance;
+    bool must_have_tests; // a program without any is a failure
 } TestReport;
 
-void testrun_file(const char *path, const TestBlocks *blocks, const char *text,
-                  size_t len, const TestReport *report);
+void testrun_file(const char *path, const TestReport *report);
 
 #endif

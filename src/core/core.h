@@ -117,10 +117,20 @@ typedef struct CorePort {
     bool is_unique;
 } CorePort;
 
+// Functions that outlining made of what an engine may run as one piece (opt/outline.c).
+typedef enum CoreKernel {
+    CORE_NO_KERNEL,
+    CORE_PARALLEL_KERNEL,   // its own second-order statement is to run in parallel
+    CORE_SEQUENTIAL_KERNEL  // everything inside runs in one thread
+} CoreKernel;
+
 typedef struct CoreFun {
     Sym name;
     bool is_entry;
     bool no_inline;
+    uint8_t kernel;     // CoreKernel
+    uint32_t otherwise; // of a kernel: 1 + the index of the function that means the same
+                        // and is interpreted in its place; 0: itself
     CoreType *result_types;  // body->result_count of them
     CoreBody *body;          // its params are the function's
     struct { CorePort *data; uint32_t len, cap; } params, results;  // entries only

@@ -305,12 +305,25 @@ static void print_port(Printer *pr, const char *word, const CorePort *port) {
     strbuf_printf(pr->out, " [%u, %u]", port->first, port->count);
 }
 
+static void print_attribute(Printer *pr, const CoreFun *fun) {
+    if (fun->kernel == CORE_NO_KERNEL) {
+        if (fun->no_inline) strbuf_cstr(pr->out, "#[noinline]\n");
+        return;
+    }
+    strbuf_cstr(pr->out, fun->kernel == CORE_PARALLEL_KERNEL ? "#[parallel" : "#[sequential");
+    if (fun->otherwise != 0) {
+        strbuf_char(pr->out, ' ');
+        print_fun_name(pr, fun->otherwise - 1);
+    }
+    strbuf_cstr(pr->out, "]\n");
+}
+
 static void print_fun(Printer *pr, const CoreFun *fun, uint32_t index) {
     map_init(&pr->labels, pr->arena);
     map_init(&pr->counts, pr->arena);
     label_body(pr, fun->body);
     pr->callees = index;
-    if (fun->no_inline) strbuf_cstr(pr->out, "#[noinline]\n");
+    print_attribute(pr, fun);
     strbuf_cstr(pr->out, fun->is_entry ? "entry " : "def ");
     if (index < pr->program->funs.len) print_fun_name(pr, index);
     else strbuf_str(pr->out, spell_name(pr, fun->name));

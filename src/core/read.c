@@ -6,7 +6,8 @@
 //
 //   program:   ["stage0"] place... function...
 //   place:     "place" 1 ["file"[start, end]] ["in" "function"] ["from" 2]
-//   function:  ["#[noinline]"] ("def" | "entry") name(x: type, ...) -> (type, ...)
+//   function:  ["#[" ("noinline" | ("parallel" | "sequential") [function]) "]"]
+//              ("def" | "entry") name(x: type, ...) -> (type, ...)
 //              port... { statement... -> x, ... }
 //   port:      ("param" | "result") "name": ["unique"] "type" [first, count]
 //   statement: x: type, ... = ["unsafe"] op[.stamp] [[attr, ...]] [(arg, ...)]
@@ -336,20 +337,27 @@ static void read_op(Reader *r, CoreStm *stm) {
     advance(r);
 }
 
+// The name of a function that came before: 1 + its index; 0 if there is none.
+static uint32_t read_callee(Reader *r) {
+    uint64_t number;
+    if (!map_get(&r->funs, sym_intern(&r->cx->syms, r->token.text), &number)) {
+        fail_text(r, DIAG_CORE_FUN, r->token.text);
+        return 0;
+    }
+    advance(r);
+    return (uint32_t)number;
+}
+
 static void read_attrs(Reader *r, CoreStm *stm) {
     struct {
         int32_t *data;
         uint32_t len, cap;
     } attrs = {0};
     do {
-        uint64_t index;
         if (r->token.kind == CORE_TOKEN_WORD) {
-            if (!map_get(&r->funs, sym_intern(&r->cx->syms, r->token.text), &index)) {
-                fail_text(r, DIAG_CORE_FUN, r->token.text);
-                return;
-            }
-            vec_push(r->arena, &attrs, (int32_t)(index - 1));
-            advance(r);
+            uint32_t number = read_callee(r);
+            if (number == 0) return;
+            vec_push(r->arena, &attrs, (int32_t)(number - 1));
         } else {
             vec_push(r->arena, &attrs, (int32_t)expect_number(r, INT32_MIN, INT32_MAX));
         }
@@ -570,15 +578,24 @@ static void read_signature(Reader *r, CoreFun *fun, uint32_t *result_count) {
     *result_count = types.len;
 }
 
+static void read_attribute(Reader *r, CoreFun *fun) {
+    expect(r, '[', "[");
+    if (accept_word(r, "parallel"))
+        fun->kernel = CORE_PARALLEL_KERNEL;
+    else if (accept_word(r, "sequential"))
+        fun->kernel = CORE_SEQUENTIAL_KERNEL;
+    else if (!accept_word(r, "noinline"))
+        fail_expected(r, "noinline, parallel or sequential");
+    if (fun->kernel != CORE_NO_KERNEL && !at_mark(r, ']'))
+        fun->otherwise = read_callee(r);
+    expect(r, ']', "]");
+    fun->no_inline = true;
+}
+
 static void read_fun(Reader *r) {
     CoreFun *fun = arena_new(r->arena, CoreFun);
     fun->body = arena_new(r->arena, CoreBody);
-    if (accept(r, '#')) {
-        expect(r, '[', "[");
-        if (!accept_word(r, "noinline")) fail_expected(r, "noinline");
-        expect(r, ']', "]");
-        fun->no_inline = true;
-    }
+    if (accept(r, '#')) read_attribute(r, fun);
     fun->is_entry = at_word(r, "entry");
     if (!fun->is_entry && !at_word(r, "def")) fail_expected(r, "entry or def");
     advance(r);

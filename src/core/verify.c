@@ -118,6 +118,32 @@ static void check_ports(Verifier *v, const CorePort *ports, uint32_t port_count,
          next, value_count);
 }
 
+static bool same_types(const CoreProgram *p, const CoreRef *a, const CoreRef *b,
+                       uint32_t count) {
+    for (uint32_t i = 0; i < count; i++) {
+        CoreType x = core_type(p, a[i]), y = core_type(p, b[i]);
+        if (x.elem != y.elem || x.rank != y.rank) return false;
+    }
+    return true;
+}
+
+// What is interpreted in a kernel's place must look like it from outside.
+static void check_kernel(Verifier *v, const CoreFun *fun) {
+    want(v, fun->kernel == CORE_NO_KERNEL || !fun->is_entry, "an entry is no kernel");
+    if (fun->otherwise == 0) return;
+    if (!want(v, fun->kernel != CORE_NO_KERNEL && fun->otherwise <= v->fun_index,
+              "what stands for a kernel must be a function before it"))
+        return;
+    const CoreBody *body = fun->body;
+    const CoreBody *other = v->program->funs.data[fun->otherwise - 1]->body;
+    want(v,
+         body->param_count == other->param_count &&
+             body->result_count == other->result_count &&
+             same_types(v->program, body->params, other->params, body->param_count) &&
+             same_types(v->program, body->results, other->results, body->result_count),
+         "what stands for a kernel has another type");
+}
+
 static void check_fun(Verifier *v, const CoreFun *fun) {
     const CoreProgram *p = v->program;
     const CoreBody *body = fun->body;
@@ -132,6 +158,7 @@ static void check_fun(Verifier *v, const CoreFun *fun) {
     }
     check_ports(v, fun->params.data, fun->params.len, body->param_count);
     check_ports(v, fun->results.data, fun->results.len, body->result_count);
+    check_kernel(v, fun);
     want(v, fun->is_entry || fun->params.len + fun->results.len == 0,
          "a function that is no entry has ports");
     v->fun = NULL;

@@ -115,20 +115,19 @@ static void put_elements(DataSink *sink, const RtArray *a, uint32_t depth,
     }
 }
 
+void data_put_elements(DataSink *sink, const RtValue *leaf) {
+    const RtArray *a = leaf->array;
+    if (leaf->rank == 0) put_element(sink, leaf->elem, leaf->bits);
+    else if (rt_count(a) > 0) put_elements(sink, a, 0, a->data);
+}
+
 static void write_leaf(DataSink *sink, const RtValue *leaf) {
     char header[3] = {'b', 2, (char)leaf->rank};
     data_put(sink, header, 3);
     data_put(sink, scalar_info[leaf->elem].binary_name, 4);
-    if (leaf->rank == 0) {
-        put_element(sink, leaf->elem, leaf->bits);
-        return;
-    }
-    const RtArray *a = leaf->array;
-    for (uint32_t d = 0; d < a->rank; d++)
-        data_put(sink, (const char *)&a->shape[d], sizeof a->shape[d]);
-    bool is_empty = false;
-    for (uint32_t d = 0; d < a->rank; d++) is_empty |= a->shape[d] == 0;
-    if (!is_empty) put_elements(sink, a, 0, a->data);
+    for (uint32_t d = 0; d < leaf->rank; d++)
+        data_put(sink, (const char *)&leaf->array->shape[d], sizeof(int64_t));
+    data_put_elements(sink, leaf);
 }
 
 static bool has_binary_form(const DataType *type) {

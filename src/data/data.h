@@ -33,6 +33,7 @@ typedef struct DataCtor {
     Str name;
     const DataType *const *payload;
     uint32_t count;
+    uint32_t leaf; // without payload: the bool in its place
 } DataCtor;
 
 // Leaves are numbered within the whole value. Under DATA_ARRAY a leaf's array has the

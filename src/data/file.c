@@ -102,83 +102,89 @@ static void write_bytes(DataSink *sink, const RtValue *value) {
 
 // ---- text and binary of a type yet to be found --------------------------------------
 
-// The scalar type that a text names at its start.
-static bool names_scalar(Str text, ScalarType *out) {
-    size_t len = 0;
-    while (len < text.len && data_is_word(text.ptr[len]) && text.ptr[len] != '.') len++;
-    return scalar_by_name(text.ptr, len, out);
+// The word at the reader's position, with the sign of an exponent in it.
+static Str look_at_word(const DataReader *r) {
+    Str word = {r->bytes.ptr + r->at, 0};
+    size_t left = r->bytes.len - r->at;
+    for (; word.len < left; word.len++) {
+        char c = word.ptr[word.len];
+        char before = word.len > 0 ? lower(word.ptr[word.len - 1]) : '\0';
+        bool is_sign = (c == '-' || c == '+') && (before == 'e' || before == 'p');
+        if (!data_is_word(c) && !is_sign) break;
+    }
+    return word;
 }
 
-// The scalar type of the first word of an array's elements, and whether it has one at
-// all. A number without a suffix is an i32, or an f64 if it has a point or an exponent.
-static bool type_of_word(Str text, ScalarType *out) {
-    size_t len = 0;
-    if (text.len > 0 && (*text.ptr == '-' || *text.ptr == '+')) text.ptr++, text.len--;
-    while (len < text.len && data_is_word(text.ptr[len])) {
-        bool is_exponent = (text.ptr[len] == 'e' || text.ptr[len] == 'E') &&
-                           len + 1 < text.len &&
-                           (text.ptr[len + 1] == '-' || text.ptr[len + 1] == '+');
-        len += is_exponent ? 2 : 1;
+static bool has_letter(Str word, char letter) {
+    for (size_t i = 0; i < word.len; i++)
+        if (lower(word.ptr[i]) == letter) return true;
+    return false;
+}
+
+// The type of a number: that of its suffix, or else i32, or f64 if it has a point or an
+// exponent.
+static ScalarType type_of_number(Str word) {
+    bool is_hex = word.len > 1 && lower(word.ptr[1]) == 'x';
+    bool is_float = has_letter(word, '.') || has_letter(word, is_hex ? 'p' : 'e');
+    for (int t = 0; t < SCALAR_COUNT; t++) {
+        Str name = str_of(scalar_info[t].name);
+        if (is_hex && !is_float && name.ptr[0] == 'f') continue; // 0xf16 is a number
+        if (word.len > name.len &&
+            memcmp(word.ptr + word.len - name.len, name.ptr, name.len) == 0)
+            return (ScalarType)t;
     }
-    Str word = {text.ptr, len};
-    if (len == 0) return false;
+    return is_float ? SCALAR_F64 : SCALAR_I32;
+}
+
+// The type of the first scalar; false: there is none.
+static bool sniff_scalar(DataReader *r, ScalarType *out) {
+    if (data_at_end(r)) return false;
+    if (r->bytes.ptr[r->at] == '-') r->at++;
+    Str word = look_at_word(r);
+    if (word.len == 0) return false;
     *out = SCALAR_BOOL;
     if (str_eq(word, STR("true")) || str_eq(word, STR("false"))) return true;
-    if (names_scalar(word, out)) return true; // f64.nan
+    const char *point = memchr(word.ptr, '.', word.len); // f64.nan
+    size_t name = point == NULL ? word.len : (size_t)(point - word.ptr);
+    if (scalar_by_name(word.ptr, name, out)) return true;
     if (word.ptr[0] < '0' || word.ptr[0] > '9') return false;
-    bool is_hex = len > 1 && word.ptr[0] == '0' && lower(word.ptr[1]) == 'x';
-    for (int t = 0; t < SCALAR_COUNT; t++) {
-        const char *name = scalar_info[t].name;
-        size_t tail = strlen(name);
-        if (len <= tail || memcmp(word.ptr + len - tail, name, tail) != 0) continue;
-        if (is_hex && name[0] == 'f') continue; // 0xf16 is a number
-        *out = (ScalarType)t;
-        return true;
-    }
-    bool is_float = memchr(word.ptr, '.', len) != NULL ||
-                    (!is_hex && memchr(word.ptr, 'e', len) != NULL);
-    *out = is_float ? SCALAR_F64 : SCALAR_I32;
+    *out = type_of_number(word);
     return true;
 }
 
-static void skip_blanks(Str *text) {
-    while (text->len > 0 && memchr(" \t\r\n", text->ptr[0], 4) != NULL)
-        text->ptr++, text->len--;
+static bool take(DataReader *r, char c) {
+    if (data_at_end(r) || r->bytes.ptr[r->at] != c) return false;
+    r->at++;
+    return true;
 }
 
-// Takes "[[", or of a type "[3][0]".
-static uint32_t count_brackets(Str *text, bool is_type) {
-    uint32_t rank = 0;
-    for (; text->len > 0 && text->ptr[0] == '['; rank++) {
-        text->ptr++, text->len--;
-        while (is_type && text->len > 0 && text->ptr[0] != '[' &&
-               !(text->ptr[0] >= 'a' && text->ptr[0] <= 'z'))
-            text->ptr++, text->len--;
-        skip_blanks(text);
-    }
-    return rank;
-}
-
-static bool sniff_text(Str text, RtValue *out) {
-    Str empty = STR("empty(");
+// The type of a value in a text by its brackets and its first scalar, enough for it to
+// be read, or else for a message on why not.
+static bool sniff_text(DataReader r, RtValue *out) {
     *out = (RtValue){.elem = SCALAR_U8, .rank = 0};
-    if (text.len > empty.len && memcmp(text.ptr, empty.ptr, empty.len) == 0) {
-        text.ptr += empty.len, text.len -= empty.len;
-        skip_blanks(&text);
-        out->rank = count_brackets(&text, true);
-        return names_scalar(text, &out->elem) && out->rank <= DATA_MOST_RANK;
+    bool is_empty = str_eq(look_at_word(&r), STR("empty"));
+    if (is_empty) {
+        r.at += strlen("empty");
+        take(&r, '(');
     }
-    out->rank = count_brackets(&text, false);
-    if (out->rank > DATA_MOST_RANK) return false;
-    if (text.len > 0 && text.ptr[0] == '"') return ++out->rank <= DATA_MOST_RANK;
-    return type_of_word(text, &out->elem);
+    for (; take(&r, '['); out->rank++) {
+        if (out->rank == DATA_MOST_RANK) return false;
+        if (!is_empty) continue;
+        data_at_end(&r);
+        r.at += look_at_word(&r).len;
+        take(&r, ']');
+    }
+    if (take(&r, '"')) return ++out->rank <= DATA_MOST_RANK;
+    return sniff_scalar(&r, &out->elem);
 }
 
-static bool sniff_binary(Str bytes, RtValue *out) {
-    if (bytes.len < 7 || (unsigned char)bytes.ptr[2] > DATA_MOST_RANK) return false;
-    *out = (RtValue){.rank = (unsigned char)bytes.ptr[2]};
+static bool sniff_binary(const DataReader *r, RtValue *out) {
+    const char *header = r->bytes.ptr + r->at;
+    if (r->bytes.len - r->at < 7) return false;
+    *out = (RtValue){.rank = (unsigned char)header[2]};
+    if (out->rank > DATA_MOST_RANK) return false;
     for (int t = 0; t < SCALAR_COUNT; t++) {
-        if (memcmp(bytes.ptr + 3, scalar_info[t].binary_name, 4) != 0) continue;
+        if (memcmp(header + 3, scalar_info[t].binary_name, 4) != 0) continue;
         out->elem = (ScalarType)t;
         return true;
     }
@@ -198,9 +204,8 @@ static Status read_text(FileIn *in, FileKind kind, RtValue *out) {
     bool is_binary = data_is_binary(&r);
     if (kind == FILE_BINARY && !is_binary)
         return file_fail(in, "this is no value in the binary format");
-    Str rest = {in->bytes.ptr + r.at, in->bytes.len - r.at};
     RtValue leaf;
-    if (!(is_binary ? sniff_binary(rest, &leaf) : sniff_text(rest, &leaf))) {
+    if (!(is_binary ? sniff_binary(&r, &leaf) : sniff_text(r, &leaf))) {
         if (is_binary)
             return file_fail(in, "the header of the binary value is garbled");
         Str found = data_excerpt(&r, r.at);

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "data/file.h"
-#include "data/float.h"
+#include "data/number.h"
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
                "elements are copied as they stand");
@@ -163,7 +163,8 @@ static Status take_header(Npy *n) {
         if (!take_char(n, ',') && next_char(n) != '}')
             return fail_header(n, "a comma or the end of the dictionary");
     }
-    if (next_char(n) != '\0') return fail_header(n, "the end of the header");
+    next_char(n);
+    if (n->at < n->end) return fail_header(n, "the end of the header");
     if (!n->has_descr || !n->has_order || !n->has_shape)
         return file_fail(n->in, "the .npy header lacks `%s`",
                          !n->has_descr   ? "descr"
@@ -249,22 +250,6 @@ Status file_read_npy(FileIn *in, RtValue *value_out) {
 
 // ---- writing ------------------------------------------------------------------------
 
-static void put_element(DataSink *sink, ScalarType elem, uint64_t bits) {
-    if (scalar_is_float(elem) && float_is_nan(elem, bits)) bits = float_nan(elem);
-    data_put(sink, (const char *)&bits, scalar_info[elem].bytes);
-}
-
-static void put_elements(DataSink *sink, const RtArray *a, uint32_t depth,
-                         const char *data) {
-    if (depth == a->rank) {
-        put_element(sink, a->elem, rt_load(a->elem, data));
-        return;
-    }
-    int64_t step = a->strides[depth] * (int64_t)scalar_info[a->elem].bytes;
-    for (int64_t i = 0; i < a->shape[depth] && !sink->has_failed; i++)
-        put_elements(sink, a, depth + 1, data + i * step);
-}
-
 // The dictionary; shape is (), (3,) or (3, 4).
 static size_t print_header(const RtValue *value, char *text, size_t size) {
     static const char kinds[] = {'b', 'i', 'u', 'f'}; // by ScalarClass
@@ -290,7 +275,5 @@ void file_write_npy(DataSink *sink, const RtValue *value) {
         '\x93', 'N', 'U', 'M', 'P', 'Y', 1, 0, (char)(len & 255), (char)(len >> 8)};
     data_put(sink, start, sizeof start);
     data_put(sink, header, len);
-    if (value->rank == 0) put_element(sink, value->elem, value->bits);
-    else if (rt_count(value->array) > 0)
-        put_elements(sink, value->array, 0, value->array->data);
+    data_put_elements(sink, value);
 }

@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // One array out of NumPy's .npz, a zip archive of .npy files, stored or deflated.
-// Source: PKWARE's APPNOTE 6.3. The directory at the end says where everything is;
-// zip64 and encryption are refused. No more is unpacked than the directory says and
-// deflate can make of the bytes there are.
+// Source: PKWARE's APPNOTE 6.3, zip64 included. The directory at the end says where
+// everything is. No more is unpacked than it says and deflate can make of the bytes
+// there are; the checksum must be right.
+#include <limits.h>
 #include <string.h>
 #include <zlib.h>
 
 #include "data/file.h"
 
 enum {
-    END_SIZE = 22,   // the end record, without its comment
+    END_SIZE = 22,     // the end record, without its comment
+    LOCATOR_SIZE = 20, // before it, in large archives: where the larger end record is
+    END64_SIZE = 56,
     ENTRY_SIZE = 46, // a directory entry, without its name
     LOCAL_SIZE = 30, // what stands before the data, without its name
     MOST_COMMENT = 65535,
@@ -20,7 +23,7 @@ enum {
 typedef struct Member {
     Str name; // without .npy
     uint32_t flags, method, crc;
-    size_t packed, size, at;
+    uint64_t packed, size, at;
 } Member;
 
 static uint32_t load16(const char *at) {
@@ -30,6 +33,10 @@ static uint32_t load16(const char *at) {
 
 static uint32_t load32(const char *at) {
     return load16(at) | load16(at + 2) << 16;
+}
+
+static uint64_t load64(const char *at) {
+    return load32(at) | (uint64_t)load32(at + 4) << 32;
 }
 
 static Status fail_zip(FileIn *in) {
@@ -51,13 +58,52 @@ static bool find_end(Str bytes, size_t *at_out) {
     return false;
 }
 
-// The entry at *at, which moves to the next; false: the directory is damaged.
-static bool take_entry(Str directory, size_t *at, Member *out) {
-    if (directory.len - *at < ENTRY_SIZE) return false;
-    const char *p = directory.ptr + *at;
+// The directory, by what the end of the archive says; false: there is none.
+static bool find_directory(Str bytes, size_t end, uint64_t *count_out, Str *out) {
+    const char *p = bytes.ptr + end;
+    uint64_t size = load32(p + 12), start = load32(p + 16);
+    *count_out = load16(p + 10);
+    if (end >= LOCATOR_SIZE && memcmp(p - LOCATOR_SIZE, "PK\6\7", 4) == 0) {
+        uint64_t larger = load64(p - LOCATOR_SIZE + 8);
+        if (end < END64_SIZE || larger > end - END64_SIZE) return false;
+        p = bytes.ptr + larger;
+        if (memcmp(p, "PK\6\6", 4) != 0) return false;
+        *count_out = load64(p + 32);
+        size = load64(p + 40);
+        start = load64(p + 48);
+    }
+    if (start > end || size > end - start) return false;
+    *out = (Str){bytes.ptr + start, (size_t)size};
+    return true;
+}
+
+// What has no place in 32 bits stands in a field of its own among the extra ones.
+static bool take_larger(Str extra, Member *m) {
+    uint64_t *const parts[] = {&m->size, &m->packed, &m->at};
+    while (extra.len >= 4) {
+        size_t len = load16(extra.ptr + 2);
+        bool is_larger = load16(extra.ptr) == 1;
+        extra.ptr += 4, extra.len -= 4;
+        if (len > extra.len) return false;
+        for (int i = 0; is_larger && i < 3; i++) {
+            if (*parts[i] != UINT32_MAX) continue;
+            if (len < 8) return false;
+            *parts[i] = load64(extra.ptr);
+            extra.ptr += 8, extra.len -= 8, len -= 8;
+        }
+        extra.ptr += len, extra.len -= len;
+    }
+    return true;
+}
+
+// The entry at the beginning of the directory, taken off it; false: it is damaged.
+static bool take_entry(Str *directory, Member *out) {
+    if (directory->len < ENTRY_SIZE) return false;
+    const char *p = directory->ptr;
     if (memcmp(p, "PK\1\2", 4) != 0) return false;
-    size_t name = load16(p + 28), more = load16(p + 30) + (size_t)load16(p + 32);
-    if (directory.len - *at - ENTRY_SIZE < name + more) return false;
+    size_t name = load16(p + 28), extra = load16(p + 30), comment = load16(p + 32);
+    size_t whole = ENTRY_SIZE + name + extra + comment;
+    if (directory->len < whole) return false;
     *out = (Member){.name = {p + ENTRY_SIZE, name},
                     .flags = load16(p + 8),
                     .method = load16(p + 10),
@@ -65,8 +111,8 @@ static bool take_entry(Str directory, size_t *at, Member *out) {
                     .packed = load32(p + 20),
                     .size = load32(p + 24),
                     .at = load32(p + 42)};
-    *at += ENTRY_SIZE + name + more;
-    return true;
+    directory->ptr += whole, directory->len -= whole;
+    return take_larger((Str){p + ENTRY_SIZE + name, extra}, out);
 }
 
 static bool take_npy_ending(Str *name) {
@@ -88,21 +134,15 @@ static void add_name(StrBuf *names, Str name) {
 }
 
 static Status find_member(FileIn *in, Member *out) {
-    size_t end, at = 0;
+    size_t end;
+    uint64_t count;
+    Str directory;
     if (!find_end(in->bytes, &end))
         return file_fail(in, "this is no .npz file: it does not end as a zip archive");
-    const char *p = in->bytes.ptr + end;
-    uint32_t count = load16(p + 10);
-    size_t size = load32(p + 12), start = load32(p + 16);
-    if (start > end || size > end - start) {
-        if (start == UINT32_MAX || size == UINT32_MAX)
-            return file_fail(in, "archives of 4 GiB and more cannot be read");
-        return fail_zip(in);
-    }
-    Str directory = {in->bytes.ptr + start, size};
+    if (!find_directory(in->bytes, end, &count, &directory)) return fail_zip(in);
     StrBuf names = strbuf(in->arena);
-    for (uint32_t i = 0; i < count; i++) {
-        if (!take_entry(directory, &at, out)) return fail_zip(in);
+    for (uint64_t i = 0; i < count; i++) {
+        if (!take_entry(&directory, out)) return fail_zip(in);
         if (!take_npy_ending(&out->name)) continue;
         if (in->member.len == 0 || str_eq(in->member, out->name)) return STATUS_OK;
         add_name(&names, out->name);
@@ -123,16 +163,28 @@ static void release(void *heap, void *block) {
     file_heap_free(heap, block);
 }
 
-// Whether the packed bytes are exactly `size` unpacked ones. Both have 32 bits.
+// As much of *left as zlib takes at once, taken off it.
+static uInt take_piece(size_t *left) {
+    uInt piece = *left > UINT_MAX ? UINT_MAX : (uInt)*left;
+    *left -= piece;
+    return piece;
+}
+
+// Whether the packed bytes are exactly `size` unpacked ones.
 static bool unpack(FileHeap *heap, Str packed, char *to, size_t size) {
     z_stream z = {.zalloc = allocate, .zfree = release, .opaque = heap};
     if (inflateInit2(&z, -MAX_WBITS) != Z_OK) return false;
     z.next_in = (z_const Bytef *)(uintptr_t)packed.ptr;
-    z.avail_in = (uInt)packed.len;
     z.next_out = (Bytef *)to;
-    z.avail_out = (uInt)size;
-    int code = inflate(&z, Z_FINISH);
-    bool is_whole = code == Z_STREAM_END && z.avail_out == 0 && z.avail_in == 0;
+    size_t in_left = packed.len, out_left = size;
+    int code = Z_OK;
+    while (code == Z_OK) {
+        if (z.avail_in == 0) z.avail_in = take_piece(&in_left);
+        if (z.avail_out == 0) z.avail_out = take_piece(&out_left);
+        code = inflate(&z, Z_NO_FLUSH);
+    }
+    bool is_whole = code == Z_STREAM_END && z.avail_in == 0 && z.avail_out == 0 &&
+                    in_left == 0 && out_left == 0;
     inflateEnd(&z);
     return is_whole;
 }
@@ -140,30 +192,29 @@ static bool unpack(FileHeap *heap, Str packed, char *to, size_t size) {
 static Status unpack_member(FileIn *in, const Member *m, Str packed, Str *out) {
     if (m->size / DEFLATE_RATIO > m->packed)
         return file_fail(in,
-                         "the archive promises %zu bytes for `%.*s`, which its %zu "
+                         "the archive promises %llu bytes for `%.*s`, which its %zu "
                          "packed bytes cannot hold",
-                         m->size, STR_ARG(m->name), m->packed);
-    char *data = arena_alloc(in->arena, m->size + 1);
+                         (unsigned long long)m->size, STR_ARG(m->name), packed.len);
+    size_t size = (size_t)m->size; // at most DEFLATE_RATIO times what is there
+    char *data = arena_alloc(in->arena, size + 1);
     FileHeap heap = {.mem = in->heap->mem};
-    bool is_whole = unpack(&heap, packed, data, m->size);
+    bool is_whole = unpack(&heap, packed, data, size);
     if (heap.has_failed) mem_fail(heap.mem);
     if (!is_whole) return fail_zip(in);
-    *out = (Str){data, m->size};
+    *out = (Str){data, size};
     return STATUS_OK;
 }
 
 static Status load_member(FileIn *in, const Member *m, Str *out) {
     Str all = in->bytes;
     if ((m->flags & 1) != 0) return file_fail(in, "the archive is encrypted");
-    if (m->at == UINT32_MAX || m->size == UINT32_MAX || m->packed == UINT32_MAX)
-        return file_fail(in, "arrays of 4 GiB and more in an archive cannot be read");
     if (all.len < LOCAL_SIZE || m->at > all.len - LOCAL_SIZE) return fail_zip(in);
     const char *local = all.ptr + m->at;
     if (memcmp(local, "PK\3\4", 4) != 0) return fail_zip(in);
     size_t skip = LOCAL_SIZE + load16(local + 26) + (size_t)load16(local + 28);
-    size_t left = all.len - m->at;
+    size_t left = all.len - (size_t)m->at;
     if (skip > left || m->packed > left - skip) return fail_zip(in);
-    Str packed = {local + skip, m->packed};
+    Str packed = {local + skip, (size_t)m->packed};
     if (m->method == 8) return unpack_member(in, m, packed, out);
     if (m->method != 0)
         return file_fail(in, "the archive is packed in a way (%u) that is not known",

@@ -33,7 +33,7 @@ static bool is_digit(char c) {
 
 bool data_is_word(char c) {
     return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-           c == '_' || c == '.' || (unsigned char)c >= 0x80;
+           c == '_' || c == '\'' || c == '.' || (unsigned char)c >= 0x80;
 }
 
 static int digit_value(char c) {

@@ -12,6 +12,9 @@ Status data_read_scalar(DataReader *reader, ScalarType type, uint64_t *bits_out)
 // type wanted; it gets bits or an array.
 bool data_is_binary(const DataReader *reader);
 Status data_read_binary(DataReader *reader, RtValue *value);
+// Writes the elements of a leaf in row-major order, little-endian, NaN in its canonical
+// form.
+void data_put_elements(DataSink *sink, const RtValue *leaf);
 // What stands at an offset, for a message: `foo`, or "the end of the input".
 Str data_excerpt(const DataReader *reader, size_t at);
 // [][]i32, for messages.

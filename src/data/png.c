@@ -2,8 +2,9 @@
 //
 // Images as PNG, through libpng. In: every PNG becomes 8 bits a channel, as [h][w]u8
 // (grey), [h][w][3]u8 (colour) or [h][w][4]u8 (whatever has transparency); palettes are
-// looked up, 16 bits rounded to 8, interlaced images put in order, colour profiles
-// ignored. Out: those types, and floats from 0 to 1.
+// looked up, 16 bits rounded to 8, interlaced images put in order; all but the pixels
+// (colour profiles, gamma, texts, the frames of an animation) is skipped unread. Out:
+// those types, and floats from 0 to 1.
 //
 // libpng reports errors by longjmp to its caller. Each function that calls it has all
 // its state in a record behind a pointer, and nothing else unwinds through it.
@@ -146,9 +147,8 @@ Status file_read_png(FileIn *in, RtValue *value_out) {
 const char *file_png_refuses(const RtValue *value) {
     bool is_shade = value->elem == SCALAR_U8 || scalar_is_float(value->elem);
     if (!is_shade || value->rank < 2 || value->rank > 3)
-        return "an image is [h][w]u8, [h][w][3]u8 or [h][w][4]u8, or floats from 0 to "
-               "1 "
-               "in place of u8";
+        return "an image is [h][w]u8, [h][w][3]u8 or [h][w][4]u8, or floats from 0 "
+               "to 1 in place of u8";
     const int64_t *shape = value->array->shape;
     if (value->rank == 3 && shape[2] != 3 && shape[2] != 4)
         return "a pixel has 3 channels (red, green, blue) or 4 (and opacity)";
@@ -194,13 +194,13 @@ static void fill_row(Png *p, const RtArray *a, size_t y) {
         }
 }
 
-static void write_image(Png *p, const RtArray *array) {
-    if (setjmp(p->escape) != 0) return;
+static bool write_image(Png *p, const RtArray *array) {
+    if (setjmp(p->escape) != 0) return false;
     p->png = png_create_write_struct_2(PNG_LIBPNG_VER_STRING, p, handle_error,
                                        ignore_warning, &p->heap, allocate, release);
-    if (p->png == NULL) return;
+    if (p->png == NULL) return false;
     p->info = png_create_info_struct(p->png);
-    if (p->info == NULL) return;
+    if (p->info == NULL) return false;
     png_set_write_fn(p->png, p, put_bytes, flush_nothing);
     png_set_user_limits(p->png, PNG_UINT_31_MAX, PNG_UINT_31_MAX);
     int type = p->channels == 1   ? PNG_COLOR_TYPE_GRAY
@@ -215,6 +215,7 @@ static void write_image(Png *p, const RtArray *array) {
         png_write_row(p->png, p->row);
     }
     png_write_end(p->png, NULL);
+    return true;
 }
 
 void file_write_png(DataSink *sink, const RtValue *value, Arena *arena) {
@@ -226,7 +227,7 @@ void file_write_png(DataSink *sink, const RtValue *value, Arena *arena) {
     p->width = (size_t)array->shape[1];
     p->channels = array->rank == 3 ? (size_t)array->shape[2] : 1;
     p->row = arena_alloc(arena, p->width * p->channels);
-    write_image(p, array);
+    if (!write_image(p, array)) sink->has_failed = true;
     png_destroy_write_struct(&p->png, &p->info);
     if (p->heap.has_failed) mem_fail(p->heap.mem);
 }

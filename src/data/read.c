@@ -2,8 +2,9 @@
 //
 // Values from text and from Futhark's binary format. A text is read in one walk over
 // the type: every leaf collects its elements in a growing array and learns each of its
-// dimensions when the first list at that depth closes; later lists must agree. Binary
-// values are binary.c's.
+// dimensions when the first list at that depth closes; later lists must agree. In an
+// array of sums, leaves of the constructors not chosen leave gaps, filled with zeros as
+// soon as their size is known. Binary values are binary.c's.
 #include <assert.h>
 #include <stdarg.h>
 #include <string.h>
@@ -131,27 +132,97 @@ static bool is_next_word(DataReader *r, Str word) {
 
 // ---- leaves -------------------------------------------------------------------------
 
+// Makes room for that many elements.
+static void reserve(Walk *w, Leaf *leaf, int64_t count) {
+    if (count <= leaf->capacity) return;
+    RtHeap *heap = w->r->heap;
+    int64_t larger = leaf->capacity == 0 ? 16 : leaf->capacity * 2;
+    if (larger < count) larger = count;
+    RtArray *grown = rt_new(heap, leaf->elem, 1, &larger);
+    if (grown == NULL) mem_fail(heap->mem);
+    if (leaf->count != 0)
+        memcpy(grown->data, leaf->buffer->data,
+               (size_t)leaf->count * scalar_info[leaf->elem].bytes);
+    rt_release(heap, leaf->buffer);
+    leaf->buffer = grown;
+    leaf->capacity = larger;
+}
+
 static void push(Walk *w, Leaf *leaf, uint64_t bits) {
     if (leaf->rank == 0) {
         leaf->bits = bits;
-        leaf->count = 1;
         return;
     }
-    RtHeap *heap = w->r->heap;
-    int64_t width = scalar_info[leaf->elem].bytes;
-    if (leaf->count == leaf->capacity) {
-        int64_t larger = leaf->capacity == 0 ? 16 : leaf->capacity * 2;
-        RtArray *grown = rt_new(heap, leaf->elem, 1, &larger);
-        if (grown == NULL) mem_fail(heap->mem);
-        if (leaf->count != 0)
-            memcpy(grown->data, leaf->buffer->data, (size_t)(leaf->count * width));
-        rt_release(heap, leaf->buffer);
-        leaf->buffer = grown;
-        leaf->capacity = larger;
-    }
-    rt_store(leaf->elem, leaf->buffer->data + leaf->count * width, bits);
-    leaf->count++;
+    reserve(w, leaf, leaf->count + 1);
+    int64_t at = leaf->count++ * (int64_t)scalar_info[leaf->elem].bytes;
+    rt_store(leaf->elem, leaf->buffer->data + at, bits);
 }
+
+// ---- gaps ---------------------------------------------------------------------------
+
+// a * b + c, none of which is negative; unwinds if memory cannot have that many.
+static int64_t times_plus(const Walk *w, int64_t a, int64_t b, int64_t c) {
+    int64_t product, sum;
+    if (__builtin_mul_overflow(a, b, &product) ||
+        __builtin_add_overflow(product, c, &sum))
+        mem_fail(w->r->heap->mem);
+    return sum;
+}
+
+// The scalars in what an index of `depth` numbers selects; UNKNOWN if no such value has
+// been read.
+static int64_t count_inside(const Walk *w, const Leaf *leaf, uint32_t depth) {
+    int64_t count = 1;
+    for (uint32_t d = depth; d < leaf->rank; d++) {
+        if (leaf->shape[d] == UNKNOWN) return UNKNOWN;
+        count = times_plus(w, count, leaf->shape[d], 0);
+    }
+    return count;
+}
+
+// How many of these come before where the walk is. A list that is the first to close at
+// its depth has nothing before it yet: when it does, insert_gap makes up for that.
+static int64_t count_before(const Walk *w, const Leaf *leaf, uint32_t depth) {
+    int64_t before = 0, size = 1;
+    for (uint32_t d = depth; d-- > 0;) {
+        before = times_plus(w, w->index[d], size, before);
+        if (leaf->shape[d] == UNKNOWN) break;
+        size = times_plus(w, size, leaf->shape[d], 0);
+    }
+    return before;
+}
+
+static void fill_up(Walk *w, Leaf *leaf, int64_t count) {
+    if (count <= leaf->count) return;
+    reserve(w, leaf, count);
+    size_t width = scalar_info[leaf->elem].bytes;
+    memset(leaf->buffer->data + (size_t)leaf->count * width, 0,
+           (size_t)(count - leaf->count) * width);
+    leaf->count = count;
+}
+
+// Fills what was left out before the value that is about to be read at this depth.
+static void fill_gap(Walk *w, Leaf *leaf, uint32_t depth) {
+    int64_t size = depth == 0 ? UNKNOWN : count_inside(w, leaf, depth);
+    if (size == UNKNOWN) return;
+    fill_up(w, leaf, times_plus(w, count_before(w, leaf, depth), size, 0));
+}
+
+// Fills what was left out before and in the first list that closed at this depth.
+static void insert_gap(Walk *w, Leaf *leaf, uint32_t depth) {
+    if (leaf->count == 0) return;
+    int64_t size = count_inside(w, leaf, depth);
+    fill_up(w, leaf, size);
+    int64_t total = times_plus(w, count_before(w, leaf, depth), size, size);
+    if (total == size) return;
+    fill_up(w, leaf, total);
+    size_t width = scalar_info[leaf->elem].bytes, bytes = (size_t)size * width;
+    size_t gap = (size_t)total * width - bytes;
+    memmove(leaf->buffer->data + gap, leaf->buffer->data, bytes);
+    memset(leaf->buffer->data, 0, gap);
+}
+
+// ---- sizes --------------------------------------------------------------------------
 
 // "row 2", or "row [2, 0]" of deeper nesting: the list that has just closed.
 static Str show_row(Walk *w, uint32_t depth) {
@@ -165,7 +236,10 @@ static Str show_row(Walk *w, uint32_t depth) {
 
 // A list at this depth had `size` elements.
 static Status set_dim(Walk *w, Leaf *leaf, uint32_t depth, int64_t size, size_t at) {
-    if (leaf->shape[depth] == UNKNOWN) leaf->shape[depth] = size;
+    if (leaf->shape[depth] == UNKNOWN) {
+        leaf->shape[depth] = size;
+        insert_gap(w, leaf, depth);
+    }
     if (leaf->shape[depth] == size) return STATUS_OK;
     Str row = show_row(w, depth);
     const char *first = depth == 1 ? "row 0" : "the first row";
@@ -189,9 +263,13 @@ static Status set_dims(Walk *w, const DataType *type, uint32_t depth, int64_t si
         return STATUS_OK;
     case DATA_SUM: {
         Status status = set_dim(w, &w->leaves[type->leaf], depth, size, at);
-        for (uint32_t c = 0; c < type->count; c++)
-            for (uint32_t i = 0; i < type->ctors[c].count && status == STATUS_OK; i++)
-                status = set_dims(w, type->ctors[c].payload[i], depth, size, at);
+        for (uint32_t c = 0; c < type->count && status == STATUS_OK; c++) {
+            const DataCtor *ctor = &type->ctors[c];
+            if (ctor->count == 0)
+                status = set_dim(w, &w->leaves[ctor->leaf], depth, size, at);
+            for (uint32_t i = 0; i < ctor->count && status == STATUS_OK; i++)
+                status = set_dims(w, ctor->payload[i], depth, size, at);
+        }
         return status;
     }
     }
@@ -377,7 +455,6 @@ static Status read_array(Walk *w, const DataType *type, uint32_t depth, uint32_t
 static Status read_tuple(Walk *w, const DataType *type, uint32_t depth) {
     DataReader *r = w->r;
     r->at++;
-    if (type->count == 0) push(w, &w->leaves[type->leaf], 0);
     for (uint32_t i = 0; i < type->count; i++) {
         if (i > 0 && !take(r, ',')) return fail_found(r, "`,` in this tuple");
         Status status = read_value(w, type->fields[i].type, depth);
@@ -386,59 +463,42 @@ static Status read_tuple(Walk *w, const DataType *type, uint32_t depth) {
     return take(r, ')') ? STATUS_OK : fail_found(r, "`)` at the end of this tuple");
 }
 
-// {x = 1, y = 2}, the fields in the order of the type.
+// The field whose name stands here and is not marked in `seen`.
+static Status take_field(Walk *w, const DataType *type, bool *seen, uint32_t *out) {
+    DataReader *r = w->r;
+    uint32_t i = 0, missing = 0;
+    while (seen[missing]) missing++;
+    while (i < type->count && !is_next_word(r, type->fields[i].name)) i++;
+    if (i == type->count) {
+        Str found = data_excerpt(r, r->at), name = type->fields[missing].name;
+        data_fail(r, r->at, "expected the field `%.*s`, found %.*s", STR_ARG(name),
+                  STR_ARG(found));
+        return STATUS_VALUE;
+    }
+    if (seen[i]) {
+        data_fail(r, r->at, "the field `%.*s` is given twice",
+                  STR_ARG(type->fields[i].name));
+        return STATUS_VALUE;
+    }
+    seen[i] = true;
+    r->at += type->fields[i].name.len;
+    *out = i;
+    return take(r, '=') ? STATUS_OK : fail_found(r, "`=`");
+}
+
+// {y = 2, x = 1}
 static Status read_record(Walk *w, const DataType *type, uint32_t depth) {
     DataReader *r = w->r;
     r->at++;
-    if (type->count == 0) push(w, &w->leaves[type->leaf], 0);
-    for (uint32_t i = 0; i < type->count; i++) {
+    bool *seen = arena_zeroed(r->arena, type->count, sizeof *seen);
+    for (uint32_t i = 0, field; i < type->count; i++) {
         if (i > 0 && !take(r, ',')) return fail_found(r, "`,` in this record");
-        Str name = type->fields[i].name;
-        StrBuf expected = strbuf(r->arena);
-        strbuf_printf(&expected, "the field `%.*s`", STR_ARG(name));
-        strbuf_char(&expected, '\0');
-        if (!is_next_word(r, name)) return fail_found(r, strbuf_done(&expected).ptr);
-        r->at += name.len;
-        if (!take(r, '=')) return fail_found(r, "`=`");
-        Status status = read_value(w, type->fields[i].type, depth);
+        Status status = take_field(w, type, seen, &field);
+        if (status != STATUS_OK) return status;
+        status = read_value(w, type->fields[field].type, depth);
         if (status != STATUS_OK) return status;
     }
     return take(r, '}') ? STATUS_OK : fail_found(r, "`}` at the end of this record");
-}
-
-// Gives every leaf of a type that was not chosen in a sum a zero. Fails for arrays
-// inside an array of sums: their sizes are nowhere to be known from.
-static Status read_absent(Walk *w, const DataType *type, uint32_t depth, int64_t upto) {
-    switch (type->kind) {
-    case DATA_LEAF: {
-        Leaf *leaf = &w->leaves[type->leaf];
-        if (leaf->rank == depth && leaf->count < upto) push(w, leaf, 0);
-        if (leaf->rank == depth || depth == 0) return STATUS_OK; // sizes become 0
-        break;
-    }
-    case DATA_RECORD: {
-        Status status = STATUS_OK;
-        if (type->count == 0 && w->leaves[type->leaf].count < upto)
-            push(w, &w->leaves[type->leaf], 0);
-        for (uint32_t i = 0; i < type->count && status == STATUS_OK; i++)
-            status = read_absent(w, type->fields[i].type, depth, upto);
-        return status;
-    }
-    case DATA_ARRAY:
-        if (depth == 0) return STATUS_OK;
-        break;
-    case DATA_SUM: {
-        Leaf *tag = &w->leaves[type->leaf];
-        if (tag->count < upto) push(w, tag, 0);
-        Status status = STATUS_OK;
-        for (uint32_t c = 0; c < type->count; c++)
-            for (uint32_t i = 0; i < type->ctors[c].count && status == STATUS_OK; i++)
-                status = read_absent(w, type->ctors[c].payload[i], depth, upto);
-        return status;
-    }
-    }
-    data_fail(w->r, w->r->at, "arrays inside an array of sums cannot be read");
-    return STATUS_VALUE;
 }
 
 static Status read_sum(Walk *w, const DataType *type, uint32_t depth) {
@@ -456,26 +516,21 @@ static Status read_sum(Walk *w, const DataType *type, uint32_t depth) {
     const DataCtor *ctor = &type->ctors[which];
     r->at += ctor->name.len;
     Leaf *tag = &w->leaves[type->leaf];
+    fill_gap(w, tag, depth);
     push(w, tag, which);
     for (uint32_t i = 0; i < ctor->count; i++) {
         Status status = read_value(w, ctor->payload[i], depth);
         if (status != STATUS_OK) return status;
     }
     if (is_wrapped && !take(r, ')')) return fail_found(r, "`)`");
-    for (uint32_t c = 0; c < type->count; c++) {
-        if (c == which) continue;
-        for (uint32_t i = 0; i < type->ctors[c].count; i++) {
-            Status status =
-                read_absent(w, type->ctors[c].payload[i], depth, tag->count);
-            if (status != STATUS_OK) return status;
-        }
-    }
     return STATUS_OK;
 }
 
 static Status read_value(Walk *w, const DataType *type, uint32_t depth) {
     switch (type->kind) {
-    case DATA_LEAF: return read_leaf(w, &w->leaves[type->leaf], depth);
+    case DATA_LEAF:
+        fill_gap(w, &w->leaves[type->leaf], depth);
+        return read_leaf(w, &w->leaves[type->leaf], depth);
     case DATA_ARRAY: return read_array(w, type, depth, type->rank);
     case DATA_SUM: return read_sum(w, type, depth);
     case DATA_RECORD: break;
@@ -497,9 +552,10 @@ static Status finish_leaf(DataReader *r, Leaf *leaf, RtValue *out) {
         if (leaf->shape[d] == UNKNOWN) leaf->shape[d] = 0;
     RtArray *array = rt_new(r->heap, leaf->elem, leaf->rank, leaf->shape);
     if (array == NULL) mem_fail(r->heap->mem);
-    size_t size = (size_t)leaf->count * scalar_info[leaf->elem].bytes;
-    assert(rt_count(array) == leaf->count);
+    size_t width = scalar_info[leaf->elem].bytes, size = (size_t)leaf->count * width;
+    assert(rt_count(array) >= leaf->count);
     if (size != 0) memcpy(array->data, leaf->buffer->data, size);
+    memset(array->data + size, 0, (size_t)rt_count(array) * width - size);
     rt_release(r->heap, leaf->buffer);
     leaf->buffer = NULL;
     out->array = array;

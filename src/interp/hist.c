@@ -112,7 +112,7 @@ static int64_t bin_of(const Hist *h, int64_t i) {
 
 static void fold_values(const Hist *h, uint32_t group, int64_t from, int64_t to) {
     for (int64_t i = from; i < to; i++) {
-        interp_poll(h->run, h->step);
+        interp_turn(h->run, h->step, i);
         int64_t b = bin_of(h, i);
         if (b < 0) continue;
         load_bin(h, group, b, h->op->param);
@@ -207,9 +207,12 @@ void interp_hist(Run *run, const Step *step) {
         own_dest(h, c);
     }
     for (uint32_t d = 0; d < h->depth && has_bins; d++) h->bins *= h->sizes[d];
+    Loop loop;
+    interp_enter(run, &loop, step, h->n);
     if (has_bins && step->stm->stamp == STAMP_PARTS)
         fold_parts(h);
     else if (has_bins)
         fold_values(h, step->out, 0, h->n);
+    interp_leave(run);
     interp_close_feeds(run, step, h->depth + h->width);
 }

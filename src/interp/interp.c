@@ -8,6 +8,7 @@
 #include <fenv.h>
 #include <stdio.h>
 
+#include "base/clock.h"
 #include "interp/run.h"
 
 // ---- failures -----------------------------------------------------------------------
@@ -58,6 +59,13 @@ _Noreturn void interp_fail_cancelled(Run *run, const Step *step) {
     leave(run, STATUS_CANCELLED);
 }
 
+_Noreturn void interp_fail_as(Run *run, const InterpError *error) {
+    run->error.loc = error->loc;
+    run->error.message = error->message;
+    note_calls(run);
+    leave(run, error->status);
+}
+
 _Noreturn void interp_fault(Run *run, const Step *step, CoreFault fault,
                             const uint64_t *args) {
     if (fault == FAULT_DIVISION_BY_ZERO) interp_fail(run, step, "division by zero");
@@ -71,6 +79,36 @@ const char *interp_shape_text(Run *run, uint32_t rank, const int64_t *shape) {
     for (uint32_t d = 0; d < rank; d++)
         strbuf_printf(&text, "[%lld]", (long long)shape[d]);
     return str_terminated(run->arena, strbuf_done(&text));
+}
+
+// ---- progress -----------------------------------------------------------------------
+
+// How far the outermost loop is: its turns, the share done of the present one taken
+// from the loop within, and so on inwards; a loop of unknown length adds nothing.
+static double fraction_done(const Run *run) {
+    double done = 0;
+    bool is_known = false;
+    for (const Loop *loop = run->loop; loop != NULL; loop = loop->outer) {
+        is_known = loop->total > 0;
+        done = is_known ? ((double)loop->at + done) / (double)loop->total : 0;
+    }
+    return is_known ? done : -1;
+}
+
+void interp_tell_progress(Run *run) {
+    enum { MOST = 1 << 14 };
+    const double often = 0.01, seldom = 0.04;
+    if (run->options->progress == NULL) return; // until 2^32 polls from now
+    double now = clock_seconds(), gone = now - run->told;
+    if (gone < often && run->interval < MOST) run->interval *= 2;
+    if (gone > seldom) run->interval = run->interval / 4 + 1;
+    run->polls = run->interval;
+    if (gone < often) return;
+    run->told = now;
+    const Loop *loop = run->loop;
+    while (loop->outer != NULL) loop = loop->outer;
+    run->options->progress(run->options->progress_data, loop->step->stm->loc,
+                           fraction_done(run));
 }
 
 // ---- a run --------------------------------------------------------------------------
@@ -119,7 +157,8 @@ Status interp_run(const CoreProgram *program, const CoreFun *fun,
                   const InterpOptions *options, RtValue *args, RtValue *results,
                   InterpError *error_out) {
     Run run = {.program = program, .options = options, .heap = options->heap,
-               .arena = options->arena};
+               .arena = options->arena, .polls = 1, .interval = 1,
+               .told = clock_seconds()};
     Mem *mem = options->arena->mem;
     jmp_buf *recover = mem->recover;
     mem->recover = &run.exit;

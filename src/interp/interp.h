@@ -5,6 +5,8 @@
 #ifndef WEFT_INTERP_INTERP_H
 #define WEFT_INTERP_INTERP_H
 
+#include <stdatomic.h>
+
 #include "base/status.h"
 #include "core/core.h"
 #include "rt/array.h"
@@ -20,12 +22,29 @@ typedef struct InterpError {
     uint32_t call_count;
 } InterpError;
 
+// The call of a kernel (opt/outline.c), which an engine may run instead.
+typedef struct InterpOffer {
+    const CoreFun *kernel;
+    const RtValue *args;    // lent
+    const bool *may_take;   // by arg: nobody needs the array afterwards; an engine may
+                            // retain it and return it as a result, overwritten
+    RtValue *results;       // to be filled in on STATUS_OK
+} InterpOffer;
+
 typedef struct InterpOptions {
     RtHeap *heap;
     Arena *arena;            // for messages and scratch; never NULL
-    const volatile bool *cancel;  // stop soon when it becomes true; may be NULL
+    const atomic_bool *cancel;  // stop soon when it becomes true; may be NULL
     void (*trace)(void *data, CoreLoc loc, const RtValue *value);  // #[trace]; or NULL
     void *trace_data;
+    // Called a few dozen times a second while loops run: the outermost one, and how far
+    // it is, from 0 to 1 (negative: unknown). May be NULL.
+    void (*progress)(void *data, CoreLoc loc, double fraction);
+    void *progress_data;
+    // Offered every call of a kernel: returns false to have it interpreted, else runs it
+    // and says in *error_out how it ended. May be NULL.
+    bool (*run_kernel)(void *data, const InterpOffer *offer, InterpError *error_out);
+    void *kernel_data;
 } InterpOptions;
 
 // Runs function `fun` of a program past stage 0. Consumes the references in args;

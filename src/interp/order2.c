@@ -157,12 +157,15 @@ void interp_map(Run *run, const Step *step) {
     const Code *body = step->bodies[0];
     int64_t n = interp_open_feeds(run, step, 0, arrays);
     open_sinks(run, step, 1, &n, arrays);
+    Loop loop;
+    interp_enter(run, &loop, step, n);
     for (int64_t i = 0; i < n; i++) {
-        interp_poll(run, step);
+        interp_turn(run, step, i);
         interp_feed(run, step, 0, arrays, i, body->param);
         interp_code(run, body);
         sink_results(run, step, i);
     }
+    interp_leave(run);
     interp_close_feeds(run, step, arrays);
     close_sinks(run, step);
 }
@@ -177,8 +180,10 @@ void interp_generate(Run *run, const Step *step) {
     }
     int64_t n = interp_points(run, step, (ScalarType)step->to, rank, space);
     open_sinks(run, step, rank, space, rank);
+    Loop loop;
+    interp_enter(run, &loop, step, n);
     for (int64_t i = 0; i < n; i++) {
-        interp_poll(run, step);
+        interp_turn(run, step, i);
         interp_code(run, body);
         sink_results(run, step, i);
         for (uint32_t d = rank; d-- > 0;) {
@@ -187,5 +192,6 @@ void interp_generate(Run *run, const Step *step) {
             *index = 0;
         }
     }
+    interp_leave(run);
     close_sinks(run, step);
 }

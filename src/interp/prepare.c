@@ -165,9 +165,12 @@ static StepForm form_of(const CoreProgram *program, const CoreStm *stm) {
     return FORM_OTHER;
 }
 
+// Of a kernel, what is interpreted when no engine takes it.
 static Code *prepare_fun(Preparer *p, uint32_t index) {
+    CoreFun *const *funs = p->run->program->funs.data;
+    if (funs[index]->otherwise != 0) index = funs[index]->otherwise - 1;
     Code **code = &p->run->funs[index];
-    if (*code == NULL) *code = prepare_body(p, p->run->program->funs.data[index]->body);
+    if (*code == NULL) *code = prepare_body(p, funs[index]->body);
     return *code;
 }
 
@@ -183,6 +186,9 @@ static void prepare_step(Preparer *p, const CoreStm *stm, Step *step) {
     if (stm->op == OP_CALL) {
         step->bodies = arena_array(run->arena, Code *, 1);
         step->bodies[0] = prepare_fun(p, (uint32_t)stm->attrs[0]);
+        if (run->program->funs.data[stm->attrs[0]]->kernel != CORE_NO_KERNEL)
+            step->offer =
+                arena_array(run->arena, RtValue, stm->arg_count + stm->out_count);
     } else {
         step->bodies = arena_array(run->arena, Code *, stm->body_count);
         for (uint32_t i = 0; i < stm->body_count; i++)

@@ -84,7 +84,7 @@ void interp_tree_total(const Fold *f, const Tree *tree, uint32_t group) {
 static void fold_serially(const Fold *f, int64_t from, int64_t to, uint32_t group) {
     interp_fold_first(f, from, group);
     for (int64_t i = from + 1; i < to; i++) {
-        interp_poll(f->run, f->step);
+        interp_turn(f->run, f->step, i);
         interp_fold_later(f, i, group);
     }
 }
@@ -119,7 +119,7 @@ static void fold_into_lanes(const Fold *f, int64_t from, int64_t to, uint32_t la
     Slot *slots = f->run->slots.data;
     uint32_t first = interp_group(f, GROUP_NEXT), later = interp_group(f, GROUP_SUM);
     for (int64_t j = 0; j < to - from; j++) {
-        interp_poll(f->run, f->step);
+        interp_turn(f->run, f->step, from + j);
         bool any_first = false, any_later = false;
         for (uint32_t c = 0; c < f->width; c++) {
             uint32_t lane = (uint32_t)(j % lanes_of(f, c)), count = lanes_of(f, c);
@@ -186,6 +186,8 @@ void interp_reduce(Run *run, const Step *step) {
             interp_lend(run, step->out + c, step->args[f->arrays + c], 1);
         return;
     }
+    Loop loop;
+    interp_enter(run, &loop, step, n);
     if (interp_is_serial((CoreStamp)step->stm->stamp, n)) {
         fold_serially(f, 0, n, total);
     } else {
@@ -198,6 +200,7 @@ void interp_reduce(Run *run, const Step *step) {
         interp_tree_total(f, &tree, total);
         interp_drop_all(run, tree.groups, TREE_LEVELS * f->width);
     }
+    interp_leave(run);
     interp_close_feeds(run, step, f->arrays);
     interp_give(run, step->out, total, f->width);
 }

@@ -75,7 +75,15 @@ struct Step {
     Feed *feeds;
     Sink *sinks;
     int64_t *index_space;  // GENERATE
+    RtValue *offer;        // CALL of a kernel: args, then results
 };
+
+// A loop or second-order operator that is running.
+typedef struct Loop {
+    const Step *step;
+    struct Loop *outer;
+    int64_t at, total;  // turns done and turns to do; total -1: unknown
+} Loop;
 
 typedef struct Call {
     const Step *step;
@@ -92,6 +100,11 @@ struct Run {
     Code **funs;  // by function index; NULL: not prepared
     Code *entry;
     Call *call;   // innermost call of a function kept out of line
+    Loop *loop;   // innermost loop
+    // Polls until progress is next told, and from one telling to the next: as many as
+    // take about 20 ms, found out on the way.
+    uint32_t polls, interval;
+    double told;  // when
     jmp_buf exit;
     Status status;
     InterpError error;
@@ -109,6 +122,8 @@ _Noreturn void interp_fail(Run *run, const Step *step, const char *format, ...)
 _Noreturn void interp_fail_memory(Run *run, const Step *step, size_t bytes);
 _Noreturn void interp_fail_deep(Run *run, const Step *step);  // the stack is low
 _Noreturn void interp_fail_cancelled(Run *run, const Step *step);
+// As an engine failed.
+_Noreturn void interp_fail_as(Run *run, const InterpError *error);
 // Calls interp_fail unless core_eval succeeded with these operands.
 _Noreturn void interp_fault(Run *run, const Step *step, CoreFault fault,
                             const uint64_t *args);
@@ -197,9 +212,25 @@ void interp_take(Run *run, const Code *code, uint32_t to);
 // The index in a slot, which must be in [0, size of dimension d).
 int64_t interp_check_index(Run *run, const Step *step, const RtArray *a, uint32_t d,
                            int64_t index);
+// A loop that is entered is the innermost one until it is left.
+static inline void interp_enter(Run *run, Loop *loop, const Step *step, int64_t total) {
+    *loop = (Loop){.step = step, .outer = run->loop, .total = total};
+    run->loop = loop;
+}
+static inline void interp_leave(Run *run) {
+    run->loop = run->loop->outer;
+}
+void interp_tell_progress(Run *run);
 static inline void interp_poll(Run *run, const Step *step) {
-    const volatile bool *cancel = run->options->cancel;
-    if (cancel != NULL && *cancel) interp_fail_cancelled(run, step);
+    const atomic_bool *cancel = run->options->cancel;
+    if (cancel != NULL && atomic_load_explicit(cancel, memory_order_relaxed))
+        interp_fail_cancelled(run, step);
+    if (--run->polls == 0) interp_tell_progress(run);
+}
+// The same at the start of turn `at` of the innermost loop, from 0.
+static inline void interp_turn(Run *run, const Step *step, int64_t at) {
+    run->loop->at = at;
+    interp_poll(run, step);
 }
 
 // ---- feeds and sinks (order2.c) -----------------------------------------------------

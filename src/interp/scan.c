@@ -13,7 +13,7 @@ static void sink_group(const Fold *f, int64_t i, uint32_t group) {
 static void scan_serially(const Fold *f, int64_t n) {
     uint32_t total = interp_group(f, GROUP_TOTAL);
     for (int64_t i = 0; i < n; i++) {
-        interp_poll(f->run, f->step);
+        interp_turn(f->run, f->step, i);
         if (i == 0)
             interp_fold_first(f, i, total);
         else
@@ -44,7 +44,7 @@ static void scan_blocks(const Fold *f, int64_t n) {
     for (int64_t from = 0; from < n; from += CORE_BLOCK) {
         int64_t to = n - from < CORE_BLOCK ? n : from + CORE_BLOCK;
         for (int64_t i = from; i < to; i++) {
-            interp_poll(f->run, f->step);
+            interp_turn(f->run, f->step, i);
             interp_drop_all(f->run, out, f->width);
             if (i == from)
                 interp_fold_first(f, i, local);
@@ -97,7 +97,7 @@ static void scan_rows(const Fold *f, int64_t n) {
         bool has_carry = from > 0;
         if (has_carry) interp_tree_total(f, &tree, carry);
         for (int64_t at = from; at < end; at += FOLD_ROW) {
-            interp_poll(f->run, f->step);
+            interp_turn(f->run, f->step, at);
             uint32_t m = (uint32_t)(end - at < FOLD_ROW ? end - at : FOLD_ROW);
             uint32_t last = row + (m - 1) * f->width;
             for (uint32_t i = 0; i < m; i++)
@@ -127,12 +127,15 @@ void interp_scan(Run *run, const Step *step) {
     for (uint32_t d = 0; d < CORE_MAX_RANK; d++) open[d] = -1;
     for (uint32_t c = 0; c < f->width; c++) interp_open_sink(run, step, c, 1, &n, open);
     CoreStamp stamp = (CoreStamp)step->stm->stamp;
+    Loop loop;
+    interp_enter(run, &loop, step, n);
     if (interp_is_serial(stamp, n))
         scan_serially(f, n);
     else if (interp_has_lanes(stamp))
         scan_rows(f, n);
     else
         scan_blocks(f, n);
+    interp_leave(run);
     interp_close_feeds(run, step, f->arrays);
     for (uint32_t c = 0; c < f->width; c++) {
         bool is_row = step->sinks[c].row_rank > 0;

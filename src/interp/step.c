@@ -133,12 +133,15 @@ void interp_for(Run *run, const Step *step) {
     uint64_t count = run->slots.data[step->args[0]].bits;
     if (scalar_is_signed((ScalarType)step->in) && (int64_t)(count << unused) <= 0)
         count = 0;
+    Loop loop;
+    interp_enter(run, &loop, step, count > INT64_MAX ? -1 : (int64_t)count);
     for (uint64_t i = 0; i < count; i++) {
-        interp_poll(run, step);
+        interp_turn(run, step, (int64_t)i);
         run->slots.data[body->param].bits = i;
         interp_code(run, body);
         take_state(run, body, state);
     }
+    interp_leave(run);
     interp_give(run, step->out, state, width);
 }
 
@@ -146,6 +149,8 @@ void interp_while(Run *run, const Step *step) {
     const Code *guard = step->bodies[0], *body = step->bodies[1];
     uint32_t width = body->result_count;
     for (uint32_t i = 0; i < width; i++) interp_pass(run, step, i, body->param + i);
+    Loop loop;
+    interp_enter(run, &loop, step, -1);
     for (;;) {
         interp_poll(run, step);
         interp_lend(run, guard->param, body->param, width);
@@ -154,17 +159,49 @@ void interp_while(Run *run, const Step *step) {
         interp_code(run, body);
         take_state(run, body, body->param);
     }
+    interp_leave(run);
     interp_give(run, step->out, body->param, width);
+}
+
+// Whether an engine has taken the call of a kernel; then the results are there.
+static bool offer_kernel(Run *run, const Step *step) {
+    const CoreStm *stm = step->stm;
+    if (step->offer == NULL || run->options->run_kernel == NULL) return false;
+    RtValue *args = step->offer, *results = args + stm->arg_count;
+    for (uint32_t i = 0; i < stm->arg_count; i++) {
+        CoreType type = core_type(run->program, stm->args[i]);
+        Slot slot = run->slots.data[step->args[i]];
+        args[i] = (RtValue){.elem = (ScalarType)type.elem, .rank = type.rank};
+        if (type.rank > 0) args[i].array = slot.array;
+        else args[i].bits = slot.bits;
+    }
+    InterpOffer offer = {run->program->funs.data[stm->attrs[0]], args, step->moves, results};
+    InterpError error = {0};
+    if (!run->options->run_kernel(run->options->kernel_data, &offer, &error)) return false;
+    if (error.status != STATUS_OK) interp_fail_as(run, &error);
+    for (uint32_t i = 0; i < stm->arg_count; i++)
+        if (step->moves[i] && args[i].rank > 0) interp_drop(run, step->args[i]);
+    for (uint32_t i = 0; i < stm->out_count; i++) {
+        Slot *slot = &run->slots.data[step->out + i];
+        if (core_type(run->program, stm->outs[i]).rank > 0) slot->array = results[i].array;
+        else slot->bits = results[i].bits;
+    }
+    return true;
 }
 
 void interp_call(Run *run, const Step *step) {
     const Code *body = step->bodies[0];
+    if (offer_kernel(run, step)) return;
     for (uint32_t i = 0; i < body->param_count; i++)
         interp_pass(run, step, i, body->param + i);
-    Call call = {.step = step, .outer = run->call};
-    run->call = &call;
-    interp_code(run, body);
-    run->call = call.outer;
+    if (step->offer != NULL) {  // a kernel: what it was made of is no call
+        interp_code(run, body);
+    } else {
+        Call call = {.step = step, .outer = run->call};
+        run->call = &call;
+        interp_code(run, body);
+        run->call = call.outer;
+    }
     interp_take(run, body, step->out);
 }
 

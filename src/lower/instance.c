@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Functions that are kept: a #[noinline] definition becomes a core function per list of
-// layouts it is used at, provided that its arguments and its result are first order and
-// that its sizes can be read off the arguments' shapes. Any other is inlined after all.
+// layouts it is used at, provided that its arguments and its result are first order,
+// that its sizes can be read off the arguments' shapes and that it needs no value which
+// the entry was given. Any other is inlined after all.
 #include "lower/internal.h"
 
 static bool mentions(Type *type, const Binding *size) {
@@ -122,7 +123,7 @@ static const Instance *make_instance(Lower *l, const Fun *fun, Instance instance
 }
 
 Value *lower_call_instance(Lower *l, const Fun *fun, Value *const *args) {
-    if (!sizes_are_told(fun)) return NULL;
+    if (fun->binding->uses_held || !sizes_are_told(fun)) return NULL;
     Instance key = make_key(l, fun, args);
     if (!is_first_order(&key)) return NULL;
     const Instance *instance = find_instance(l, &key);

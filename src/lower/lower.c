@@ -144,7 +144,32 @@ static void set_results(Lower *l, CoreFun *fun, const CoreRefs *refs) {
         fun->result_types[i] = lower_ref_type(l, refs->data[i]);
 }
 
-static void lower_entry(Lower *l, const TEntry *entry) {
+// Values given from outside are parameters too, behind the entry's own; they are what
+// their definitions evaluate to.
+static Value **add_held(Lower *l, CoreFun *fun, const BindingVec *held,
+                        CoreRefs *params) {
+    Value **values = arena_array(l->arena, Value *, held->len);
+    for (uint32_t i = 0; i < held->len; i++) {
+        Binding *binding = held->data[i];
+        CorePort port = make_port(l, lower_name(l, binding->name), binding->type,
+                                  params->len, false);
+        const Layout *layout = lower_layout_of(l, NULL, binding->type);
+        vec_push(l->arena, &fun->params, port);
+        values[i] = lower_value_fresh(l, layout, binding->name, params);
+    }
+    return values;
+}
+
+static void bind_held(Lower *l, const BindingVec *held, Value *const *values) {
+    for (uint32_t i = 0; i < held->len; i++) {
+        Binding *binding = held->data[i];
+        LType type = lower_ltype_of(l, lower_frame_new(l, NULL), binding->type);
+        lower_value_set_dims(l, values[i], &type);
+        map_set(&l->now.constants, (uintptr_t)binding, (uintptr_t)values[i]);
+    }
+}
+
+static void lower_entry(Lower *l, const TEntry *entry, const BindingVec *held) {
     Binding *binding = entry->binding;
     CoreFun *fun = arena_new(l->arena, CoreFun);
     fun->name = entry->name;
@@ -171,7 +196,9 @@ static void lower_entry(Lower *l, const TEntry *entry) {
         result = type->as.fun.result;
     }
     add_results(l, fun, result, is_unique);
+    Value **given = add_held(l, fun, held, &params);
     Mark mark = lower_body_open(l, params.data, params.len);
+    bind_held(l, held, given);
     TypeVec no_types = {0};
     SizeVec no_sizes = {0};
     Frame *frame = lower_frame_new(l, NULL);
@@ -201,6 +228,6 @@ CoreProgram *lower_program(Cx *cx, Arena *arena, const TProgram *program) {
     lower_intrinsics_index(l);
     if (setjmp(bail) != 0) return NULL;
     for (uint32_t i = 0; i < program->entries.len; i++)
-        lower_entry(l, &program->entries.data[i]);
+        lower_entry(l, &program->entries.data[i], &program->held);
     return l->program;
 }

@@ -18,7 +18,7 @@ typedef struct OptPassInfo {
     const char *name;
     const char *summary;
     bool is_stage0; // part of the meaning: always runs
-    bool is_on;     // runs by default
+    bool is_on;     // runs by default; else only when it is the last one wanted
     bool (*run)(CoreProgram *program);
 } OptPassInfo;
 

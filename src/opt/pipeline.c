@@ -40,8 +40,8 @@ bool opt_run(CoreProgram *program, const OptOptions *options, StrBuf *report) {
         return false;
     for (int i = 0; i < OPT_COUNT; i++) {
         const OptPassInfo *pass = &opt_passes[i];
-        bool skipped =
-            pass->is_stage0 ? skip_stage0 : !pass->is_on || options->stage0_only;
+        bool is_off = !pass->is_on && options->stop_after != i;
+        bool skipped = pass->is_stage0 ? skip_stage0 : is_off || options->stage0_only;
         if (!skipped) {
             pass->run(program);
             if (is_last_of_stage0(i)) program->is_stage0 = true;

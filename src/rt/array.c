@@ -18,8 +18,11 @@ static size_t header_size(uint32_t rank) {
 }
 
 static void free_array(RtHeap *heap, RtArray *a) {
+    RtLender lender = {0};
+    if (a->is_lent) memcpy(&lender, a->memory, sizeof lender);
     mem_free(heap->mem, a->memory, a->memory_size);
     mem_free(heap->mem, a, header_size(a->rank));
+    if (lender.release != NULL) lender.release(lender.data);
 }
 
 void rt_heap_free(RtHeap *heap) {
@@ -89,6 +92,49 @@ RtArray *rt_new(RtHeap *heap, ScalarType elem, uint32_t rank, const int64_t *sha
     return a;
 }
 
+RtArray *rt_lent(RtHeap *heap, ScalarType elem, uint32_t rank, const int64_t *shape,
+                 const int64_t *strides, char *data, RtLender lender) {
+    RtArray *owner = new_header(heap, elem, rank, shape);
+    if (owner == NULL) return NULL;
+    RtLender *held = mem_try_alloc(heap->mem, sizeof *held);
+    if (held == NULL) {
+        mem_free(heap->mem, owner, header_size(rank));
+        return NULL;
+    }
+    *held = (RtLender){0}; // until nothing can fail any more
+    owner->is_lent = true;
+    owner->memory = held;
+    owner->memory_size = sizeof *held;
+    owner->data = data != NULL ? data : owner->memory; // if empty, any place will do
+    memcpy(owner->strides, strides, rank * sizeof *strides);
+    link_live(heap, owner);
+    RtArray *a = owner;
+    if (!rt_is_contiguous(owner)) {
+        a = rt_view(heap, owner, owner->data, rank, shape, strides);
+        rt_release(heap, owner);
+    }
+    if (a != NULL) *held = lender;
+    return a;
+}
+
+bool rt_make_contiguous(RtHeap *heap, RtArray *a) {
+    if (rt_is_contiguous(a)) return true;
+    assert(a->base != NULL);
+    RtArray *copy = rt_new(heap, a->elem, a->rank, a->shape);
+    if (copy == NULL) return false;
+    rt_copy_elements(copy->data, copy->strides, a->data, a->strides, a->rank, a->shape,
+                     scalar_info[a->elem].bytes);
+    memcpy(a->strides, copy->strides, a->rank * sizeof *a->strides);
+    a->memory = copy->memory;
+    a->memory_size = copy->memory_size;
+    a->data = copy->data;
+    copy->memory = NULL;
+    rt_release(heap, copy);
+    rt_release(heap, a->base);
+    a->base = NULL;
+    return true;
+}
+
 RtArray *rt_view(RtHeap *heap, RtArray *a, char *data, uint32_t rank,
                  const int64_t *shape, const int64_t *strides) {
     RtArray *view = new_header(heap, a->elem, rank, shape);
@@ -145,7 +191,7 @@ bool rt_is_contiguous(const RtArray *a) {
 
 bool rt_is_unshared(const RtArray *a) {
     if (a->refs != 1 || (a->base != NULL && a->base->refs != 1)) return false;
-    if ((a->base != NULL ? a->base : a)->memory == NULL) return false;
+    if ((a->base != NULL ? a->base : a)->is_lent) return false;
     // Of the views we make, only those with a stride of 0 repeat an element.
     for (uint32_t d = 0; d < a->rank; d++)
         if (a->strides[d] == 0 && a->shape[d] > 1) return false;

@@ -21,12 +21,13 @@ typedef struct RtHeap {
 struct RtArray {
     RtArray *next, *prev;  // in heap->live
     RtArray *base;         // whose memory a view uses (retained); NULL: its own
-    void *memory;          // own memory, or NULL
+    void *memory;          // own memory, or NULL; of a lent array its RtLender
     size_t memory_size;
     char *data;            // the element at index 0, ..., 0
     uint32_t refs;
     uint32_t rank;         // at least 1
     ScalarType elem;
+    bool is_lent;          // the elements are a lender's: never written to
     int64_t *shape;        // rank sizes
     int64_t *strides;      // rank strides, in elements
 };
@@ -49,6 +50,21 @@ RtArray *rt_new(RtHeap *heap, ScalarType elem, uint32_t rank, const int64_t *sha
 // A view of a's memory; takes a reference of its own to what owns the memory.
 RtArray *rt_view(RtHeap *heap, RtArray *a, char *data, uint32_t rank,
                  const int64_t *shape, const int64_t *strides);
+
+// Who owns the elements of a lent array: `release`, unless NULL, is called once when
+// the array and all views of it are gone.
+typedef struct RtLender {
+    void (*release)(void *data);
+    void *data;
+} RtLender;
+
+// An array of a lender's elements, with strides of any sign, counted in elements: a view
+// unless it is row-major. NULL, and nothing taken, when memory is short.
+RtArray *rt_lent(RtHeap *heap, ScalarType elem, uint32_t rank, const int64_t *shape,
+                 const int64_t *strides, char *data, RtLender lender);
+// Moves a's elements into row-major order without gaps, if they are not: into memory of
+// its own. a must be a view, then. False, and a as before, when memory is short.
+bool rt_make_contiguous(RtHeap *heap, RtArray *a);
 RtArray *rt_retain(RtArray *a);
 void rt_release(RtHeap *heap, RtArray *a);  // NULL is ignored
 // Returns a itself if its elements lie in row-major order without gaps, else a copy.

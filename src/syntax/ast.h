@@ -220,9 +220,9 @@ typedef struct IndexExp {
 typedef struct { IndexExp *data; uint32_t len, cap; } IndexVec;
 
 typedef enum LoopForm {
-    LOOP_FOR_LESS,  // for i < n
-    LOOP_FOR_IN,    // for x in a
-    LOOP_WHILE      // while c
+    FORM_FOR_LESS,  // for i < n
+    FORM_FOR_IN,    // for x in a
+    FORM_WHILE      // while c
 } LoopForm;
 
 typedef enum RangeKind {

@@ -352,7 +352,7 @@ static void format_loop(Format *f, const Exp *exp) {
     if (exp->as.loop.init != NULL) format_value(f, BREAK_LINE, exp->as.loop.init);
     format_break(f, BREAK_LINE);
     format_mark(f, STEP_TOKEN);  // for, while
-    if (exp->as.loop.form == LOOP_FOR_IN) format_node(f, STEP_PAT, exp->as.loop.elem);
+    if (exp->as.loop.form == FORM_FOR_IN) format_node(f, STEP_PAT, exp->as.loop.elem);
     reach(f, exp->as.loop.bound);
     format_mark(f, STEP_TOKEN);  // do
     format_mark(f, STEP_OUTDENT);

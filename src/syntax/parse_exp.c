@@ -208,7 +208,7 @@ static Exp *parse_lambda(Parser *p) {
 
 static void parse_loop_form(Parser *p, Exp *loop, Token opener) {
     if (parse_accept(p, TOK_WHILE)) {
-        loop->as.loop.form = LOOP_WHILE;
+        loop->as.loop.form = FORM_WHILE;
         loop->as.loop.bound = parse_exp(p);
         return;
     }
@@ -216,11 +216,11 @@ static void parse_loop_form(Parser *p, Exp *loop, Token opener) {
     const Token *next = parse_at(p, TOK_NAME) ? parse_peek(p, 1) : &p->tok;
     Str text = lex_text(&p->lexer, token_span(next));
     if (next->kind == TOK_OPERATOR && str_eq(text, STR("<"))) {
-        loop->as.loop.form = LOOP_FOR_LESS;
+        loop->as.loop.form = FORM_FOR_LESS;
         loop->as.loop.index = parse_name(p, "a name");
         parse_next(p);
     } else {
-        loop->as.loop.form = LOOP_FOR_IN;
+        loop->as.loop.form = FORM_FOR_IN;
         loop->as.loop.elem = parse_pat(p);
         bool is_less = parse_at(p, TOK_OPERATOR);
         if (!parse_accept(p, TOK_IN)) {

@@ -293,13 +293,13 @@ static const Exp *print_loop(Printer *p, const Exp *exp) {
         print_exp(p, exp->as.loop.init);
     }
     switch (exp->as.loop.form) {
-    case LOOP_WHILE: print_text(p, " while "); break;
-    case LOOP_FOR_LESS:
+    case FORM_WHILE: print_text(p, " while "); break;
+    case FORM_FOR_LESS:
         print_text(p, " for ");
         print_sym(p, exp->as.loop.index.sym);
         print_text(p, " < ");
         break;
-    case LOOP_FOR_IN:
+    case FORM_FOR_IN:
         print_text(p, " for ");
         print_pat(p, exp->as.loop.elem);
         print_text(p, " in ");

@@ -13,6 +13,16 @@
 Ast *syntax_parse(Cx *cx, const Source *source);
 // Parses one expression that fills the source (the prompt, tests). NULL on errors.
 Exp *syntax_parse_exp(Cx *cx, const Source *source);
+// What somebody typed at a prompt: definitions, or else an expression; neither where
+// there was nothing but blanks and comments, and after a mistake.
+typedef struct Prompt {
+    DeclVec decls;
+    Exp *exp;
+    bool is_short;   // the one mistake is that the text ends too early
+    bool may_go_on;  // without a mistake, but a further `case` might follow
+} Prompt;
+// Forgets the diagnostics there were.
+Prompt syntax_parse_prompt(Cx *cx, const Source *source);
 // Appends the program in Weft's syntax; parsing the text gives an equal tree.
 void syntax_print(const Cx *cx, const Ast *ast, StrBuf *out);
 void syntax_print_exp(const Cx *cx, const Exp *exp, StrBuf *out);

@@ -33,6 +33,23 @@ echo '[4, 5]' >data/in.txt
 echo '9i32' >data/out.txt
 expect 0 "$weft" test good.weft
 out '9 passed, 0 failed'
+cat >files.weft <<'END'
+-- ==
+-- entry: total
+-- input @ data/table.csv output { 10f64 }
+-- input @ data/grey.png error: expected \[\]\[\]f64, found a file of \[\]\[\]u8
+-- input @ data/none.csv error: cannot read .data/none.csv.
+
+-- ==
+-- entry: twice
+-- input @ data/table.csv error: .data/table.csv. is one value, but .twice. takes 2
+entry total (xs: [][]f64): f64 = f64.sum (flatten xs)
+entry twice (xs: [][]f64) (ys: [][]f64): f64 = total xs + total ys
+END
+printf 'a,b\n1,2\n3,4\n' >data/table.csv
+"$weft" data random '[2][2]u8' --seed 1 -o data/grey.png
+expect 0 "$weft" test files.weft
+out '4 passed, 0 failed'
 printf -- '-- ==\n-- error: [Uu]nknown.*zzz\nentry main = zzz\n' >error.weft
 expect 0 "$weft" test error.weft
 out '1 passed, 0 failed'

@@ -2,7 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 # Makes the files here with NumPy and Pillow, and `expected`: on each line a file, a tab,
 # and the value in it as Weft prints it. Usage: python3 make.py (pip install numpy pillow)
+import csv
+import io
 import os
+import struct
+import zipfile
+import zlib
 
 import numpy as np
 from numpy.lib import format as npy
@@ -27,7 +32,7 @@ def scalar(x, name):
         return name + ".nan"
     if abs(x) == float("inf"):
         return ("-" if x < 0 else "") + name + ".inf"
-    return repr(x) + name
+    return repr(x).replace("e+", "e") + name
 
 
 def text(a):
@@ -71,6 +76,7 @@ save("cube-big-fortran.npy", np.asfortranarray(np.arange(24, dtype=">u4").reshap
 save("empty.npy", np.zeros((0, 3), "<f8"))
 save("version2.npy", np.arange(3, dtype="<i8"), (2, 0))
 save("version3.npy", np.arange(3, dtype="<i8"), (3, 0))
+save("deep.npy", np.full((1,) * 32, 7, "u1"))
 
 arrays = {"first": np.arange(6, dtype="<i4").reshape(2, 3), "second": np.array([0.5, -2.0])}
 for name, make in [("stored.npz", np.savez), ("deflated.npz", np.savez_compressed)]:
@@ -78,6 +84,45 @@ for name, make in [("stored.npz", np.savez), ("deflated.npz", np.savez_compresse
     expect(name, arrays["first"])
     expect(name + ":first", arrays["first"])
     expect(name + ":second", arrays["second"])
+
+# What Python writes beyond 2 GiB, with that limit lowered.
+limit, zipfile.ZIP64_LIMIT = zipfile.ZIP64_LIMIT, 8
+np.savez_compressed("large.npz", **arrays)
+zipfile.ZIP64_LIMIT = limit
+expect("large.npz", arrays["first"])
+expect("large.npz:second", arrays["second"])
+
+
+class Pipe(io.RawIOBase):  # where nobody can go back to fill in a size
+    def __init__(self):
+        self.bytes = b""
+
+    def writable(self):
+        return True
+
+    def write(self, b):
+        self.bytes += bytes(b)
+        return len(b)
+
+
+pipe = Pipe()
+np.savez_compressed(pipe, **arrays)
+with open("streamed.npz", "wb") as f:
+    f.write(pipe.bytes)
+expect("streamed.npz:second", arrays["second"])
+
+# Tables.
+table = np.array([[1.0, -2.5], [0.125, float("nan")], [float("inf"), 1e300]])
+np.savetxt("savetxt.csv", table, delimiter=",", header="one,two")
+expect("savetxt.csv", table)
+with open("quoted.csv", "w", newline="", encoding="utf-8-sig") as f:
+    out = csv.writer(f, quoting=csv.QUOTE_ALL)
+    out.writerow(['said "one"', "two, three"])
+    out.writerows([[1, 2.5], [3, -4]])
+expect("quoted.csv", np.array([[1.0, 2.5], [3.0, -4.0]]))
+with open("tabs.csv", "w", newline="") as f:
+    csv.writer(f, delimiter="\t").writerows([[1, 2], [3, 4]])
+expect("tabs.csv", np.array([[1.0, 2.0], [3.0, 4.0]]))
 
 grey = (np.arange(20) * 13 % 256).astype("u1").reshape(4, 5)
 colour = (np.arange(36) * 7 % 256).astype("u1").reshape(3, 4, 3)
@@ -109,31 +154,50 @@ expect("palette-clear.png", seen)
 both = np.dstack([grey, 255 - grey])
 Image.fromarray(both, "LA").save("grey-clear.png")
 expect("grey-clear.png", np.dstack([grey, grey, grey, 255 - grey]))
+grey2 = (np.arange(10) * 3 % 4).astype("u1").reshape(2, 5)
+Image.fromarray(grey).save("animated.png", save_all=True,
+                           append_images=[Image.fromarray(255 - grey)])
+expect("animated.png", grey)
 
 
-# Pillow writes no interlaced images: the seven passes of Adam7, by hand.
-def interlaced(name, a):
-    import struct
-    import zlib
-
-    raw = b""
-    for y0, x0, dy, dx in [(0, 0, 8, 8), (0, 4, 8, 8), (4, 0, 8, 4), (0, 2, 4, 4),
-                           (2, 0, 4, 2), (0, 1, 2, 2), (1, 0, 2, 1)]:
-        part = a[y0::dy, x0::dx]
-        if part.size:
-            raw += b"".join(b"\0" + row.tobytes() for row in part)
-    chunks = b"\x89PNG\r\n\x1a\n"
-    head = struct.pack(">IIBBBBB", a.shape[1], a.shape[0], 8, 2, 0, 0, 1)
-    for kind, data in [(b"IHDR", head), (b"IDAT", zlib.compress(raw)), (b"IEND", b"")]:
-        chunks += struct.pack(">I", len(data)) + kind + data
-        chunks += struct.pack(">I", zlib.crc32(kind + data))
+# What Pillow does not write, by hand. `rows`: for each pass the bytes of its rows.
+def by_hand(name, size, depth, kind, passes, seen, extra=()):
+    raw = b"".join(b"\0" + row for rows in passes for row in rows)
+    head = struct.pack(">IIBBBBB", *size, depth, kind, 0, 0, len(passes) > 1)
+    chunks = [(b"IHDR", head), *extra, (b"IDAT", zlib.compress(raw, 9)), (b"IEND", b"")]
     with open(name, "wb") as f:
-        f.write(chunks)
-    assert (np.array(Image.open(name)) == a).all()
-    expect(name, a)
+        f.write(b"\x89PNG\r\n\x1a\n")
+        for tag, data in chunks:
+            f.write(struct.pack(">I", len(data)) + tag + data)
+            f.write(struct.pack(">I", zlib.crc32(tag + data)))
+    expect(name, seen)
 
 
-interlaced("interlaced.png", (np.arange(9 * 10 * 3) * 3 % 256).astype("u1").reshape(9, 10, 3))
+def whole(a):
+    return [[row.tobytes() for row in a]]
+
+
+mesh = (np.arange(9 * 10 * 3) * 3 % 256).astype("u1").reshape(9, 10, 3)
+parts = [mesh[y0::dy, x0::dx]
+         for y0, x0, dy, dx in [(0, 0, 8, 8), (0, 4, 8, 8), (4, 0, 8, 4), (0, 2, 4, 4),
+                                (2, 0, 4, 2), (0, 1, 2, 2), (1, 0, 2, 1)]]  # Adam7
+by_hand("interlaced.png", (10, 9), 8, 2, [whole(p)[0] for p in parts if p.size], mesh)
+assert (np.array(Image.open("interlaced.png")) == mesh).all()
+many = (np.arange(24) * 2729 % 65536).astype(">u2").reshape(2, 4, 3)
+by_hand("colour16.png", (4, 2), 16, 2, whole(many), np.round(many / 257).astype("u1"))
+few = deep.astype(">u2")
+seen = np.repeat(np.round(few / 257)[:, :, None], 4, 2).astype("u1")
+seen[:, :, 3] = np.where(few == few[1, 1], 0, 255)
+by_hand("grey16-clear.png", (4, 3), 16, 0, whole(few), seen,
+        [(b"tRNS", struct.pack(">H", few[1, 1]))])
+packed = [[bytes([r[0] << 6 | r[1] << 4 | r[2] << 2 | r[3], r[4] << 6]) for r in grey2]]
+by_hand("grey2.png", (5, 2), 2, 0, packed, grey2 * 85)
+assert (np.array(Image.open("grey2.png").convert("L")) == grey2 * 85).all()
+# Gamma and a colour profile change nothing; what unpacks to 4 MiB each is not unpacked.
+bomb = zlib.compress(bytes(1 << 22), 9)
+by_hand("bomb.png", (5, 4), 8, 0, whole(grey), grey,
+        [(b"gAMA", struct.pack(">I", 100000)), (b"iCCP", b"profile\0\0" + bomb),
+         (b"zTXt", b"Comment\0\0" + bomb), (b"iTXt", b"Title\0\1\0\0\0" + bomb)])
 
 with open("expected", "w") as f:
     f.writelines(expected)

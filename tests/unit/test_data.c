@@ -354,7 +354,7 @@ static void test_malformed(void) {
     EXPECT("tru", BOOL, 0, "1:1: expected a bool, found `tru`");
     EXPECT("1", BOOL, 0, "1:1: expected a bool, found `1`");
     EXPECT("f32.nan", F64, 0, "1:1: expected an f64, found `f32.nan`");
-    EXPECT("'a'", U8, 0, "1:1: expected a u8, found `'`");
+    EXPECT("'a'", U8, 0, "1:1: expected a u8, found `'a'`");
     EXPECT("1", I32, 1, "1:1: expected an array of type []i32, found `1`");
     EXPECT("[1, 2", I32, 1,
            "1:6: expected `,` or `]` in this array, found the end of the input");
@@ -400,7 +400,15 @@ static void test_structures(void) {
          "[(1i32, [2.0f32]), (3i32, [4.0f32])]"},
         {&rows, 1, false, "[]", "[]"},
         {&rows, 1, true, "[(1, [2]), (3, [4, 5])]", NULL},
-        {&record, 0, false, "{ys = [2], x = 1}", NULL},
+        {&record, 0, false, "{ys = [2], x = 1}", "{x = 1i32, ys = [2.0f32]}"},
+        {&rows, 1, false, "[{ys = [2], x = 1}, {x = 3, ys = [4]}]",
+         "[{x = 1i32, ys = [2.0f32]}, {x = 3i32, ys = [4.0f32]}]"},
+        {&record, 0, false, "{x = 1, x = 1}", NULL},
+        {&record, 0, false, "{x = 1}", NULL},
+        {&record, 0, false, "{ys = [1]}", NULL},
+        {&record, 0, false, "{x = 1, y = [1]}", NULL},
+        {&record, 0, false, "{x = 1, ys = [1], x = 1}", NULL},
+        {&record, 0, false, "{}", NULL},
         {&record, 0, true, "(1, [2]", NULL},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -418,17 +426,114 @@ static void test_structures(void) {
     }
     DataType tag_payload = {.kind = DATA_LEAF, .elem = SCALAR_I32, .leaf = 1};
     const DataType *payload[] = {&tag_payload};
-    DataCtor ctors[] = {{STR("none"), NULL, 0}, {STR("some"), payload, 1}};
+    DataCtor ctors[] = {{STR("none"), NULL, 0, 2}, {STR("some"), payload, 1, 0}};
     DataType sum = {.kind = DATA_SUM, .leaf = 0, .ctors = ctors, .count = 2};
     DataType sums = {.kind = DATA_ARRAY, .rank = 1, .inner = &sum};
-    RtValue leaves[2] = {{.elem = SCALAR_I8, .rank = 1},
-                         {.elem = SCALAR_I32, .rank = 1}};
+    RtValue leaves[3] = {{.elem = SCALAR_I8, .rank = 1},
+                         {.elem = SCALAR_I32, .rank = 1},
+                         {.elem = SCALAR_BOOL, .rank = 1}};
     DataReader r = data_reader(STR("[#some 1, #none, (#some 3)]"), &heap, &arena);
-    CHECK(data_read(&r, &sums, leaves, 2) == STATUS_OK);
+    CHECK(data_read(&r, &sums, leaves, 3) == STATUS_OK);
     CHECK(
         str_eq(print_as(&sums, leaves, false), STR("[#some 1i32, #none, #some 3i32]")));
-    rt_release_value(&heap, &leaves[0]);
-    rt_release_value(&heap, &leaves[1]);
+    for (int i = 0; i < 3; i++) {
+        CHECK(leaves[i].array->shape[0] == 3);
+        rt_release_value(&heap, &leaves[i]);
+    }
+}
+
+// ---- arrays inside arrays of sums ---------------------------------------------------
+
+// The sizes in one value of the type below.
+typedef struct Sizes {
+    uint64_t items, row, deep, rows, columns;
+} Sizes;
+
+static void put_row(StrBuf *out, uint64_t size, const char *name) {
+    for (uint64_t i = 0; i < size; i++)
+        strbuf_printf(out, "%s%u%s", i == 0 ? "[" : ", ", (unsigned)random_bits() % 100,
+                      name);
+    strbuf_char(out, ']');
+}
+
+static void put_deep(StrBuf *out, const Sizes *sizes) {
+    for (uint64_t i = 0; i < sizes->deep; i++) {
+        strbuf_cstr(out, i == 0 ? "[" : ", ");
+        uint64_t pick = random_bits() % 5;
+        if (pick > 1) strbuf_cstr(out, "#q");
+        if (pick == 0) strbuf_printf(out, "#p %di8", (int)(random_bits() % 100) - 50);
+        if (pick != 1) continue;
+        strbuf_cstr(out, "#r ");
+        for (uint64_t k = 0; k < sizes->rows; k++) {
+            strbuf_cstr(out, k == 0 ? "[" : ", ");
+            put_row(out, sizes->columns, "u8");
+        }
+        strbuf_char(out, ']');
+    }
+    strbuf_char(out, ']');
+}
+
+static Str random_items(const Sizes *sizes) {
+    StrBuf out = strbuf(&arena);
+    for (uint64_t i = 0; i < sizes->items; i++) {
+        strbuf_cstr(&out, i == 0 ? "[" : ", ");
+        uint64_t pick = random_bits() % 4;
+        strbuf_cstr(&out, pick == 0 ? "#row " : pick == 1 ? "#deep " : "#none");
+        if (pick == 0) put_row(&out, sizes->row, "i32");
+        if (pick == 1) put_deep(&out, sizes);
+    }
+    strbuf_char(&out, ']');
+    return strbuf_done(&out);
+}
+
+// [](#none | #row []i32 | #deep [](#p i8 | #q | #r [][]u8)): what is not chosen leaves
+// gaps, whose sizes are known late or never.
+static void test_gaps(void) {
+    DataType p = {.kind = DATA_LEAF, .elem = SCALAR_I8, .leaf = 4};
+    DataType r = {.kind = DATA_LEAF, .elem = SCALAR_U8, .rank = 2, .leaf = 6};
+    DataType row = {.kind = DATA_LEAF, .elem = SCALAR_I32, .rank = 1, .leaf = 2};
+    const DataType *has_p[] = {&p}, *has_r[] = {&r}, *has_row[] = {&row};
+    DataCtor inner_ctors[] = {
+        {STR("p"), has_p, 1, 0}, {STR("q"), NULL, 0, 5}, {STR("r"), has_r, 1, 0}};
+    DataType inner = {.kind = DATA_SUM, .leaf = 3, .ctors = inner_ctors, .count = 3};
+    DataType deep = {.kind = DATA_ARRAY, .rank = 1, .inner = &inner};
+    const DataType *has_deep[] = {&deep};
+    DataCtor ctors[] = {{STR("none"), NULL, 0, 1},
+                        {STR("row"), has_row, 1, 0},
+                        {STR("deep"), has_deep, 1, 0}};
+    DataType item = {.kind = DATA_SUM, .leaf = 0, .ctors = ctors, .count = 3};
+    DataType items = {.kind = DATA_ARRAY, .rank = 1, .inner = &item};
+    static const RtValue fresh[7] = {
+        {.elem = SCALAR_U8, .rank = 1},  {.elem = SCALAR_BOOL, .rank = 1},
+        {.elem = SCALAR_I32, .rank = 2}, {.elem = SCALAR_U8, .rank = 2},
+        {.elem = SCALAR_I8, .rank = 2},  {.elem = SCALAR_BOOL, .rank = 2},
+        {.elem = SCALAR_U8, .rank = 4}};
+    for (int round = 0; round < 3000; round++) {
+        Sizes sizes = {1 + random_bits() % 8, 1 + random_bits() % 4,
+                       1 + random_bits() % 4, 1 + random_bits() % 3,
+                       1 + random_bits() % 3};
+        Str text = random_items(&sizes);
+        RtValue leaves[7];
+        memcpy(leaves, fresh, sizeof leaves);
+        DataReader reader = data_reader(text, &heap, &arena);
+        bool is_read = data_read(&reader, &items, leaves, 7) == STATUS_OK;
+        bool is_same = is_read && str_eq(print_as(&items, leaves, false), text);
+        if (!is_same)
+            printf("%.*s\n%.*s\n", STR_ARG(text),
+                   STR_ARG(is_read ? print_as(&items, leaves, false) : reader.error));
+        CHECK(is_same);
+        for (int i = 0; is_read && i < 7; i++) {
+            CHECK(leaves[i].array->shape[0] == (int64_t)sizes.items);
+            rt_release_value(&heap, &leaves[i]);
+        }
+    }
+    RtValue leaves[7];
+    memcpy(leaves, fresh, sizeof leaves);
+    DataReader reader =
+        data_reader(STR("[#row [1], #none, #row [2, 3]]"), &heap, &arena);
+    CHECK(data_read(&reader, &items, leaves, 7) == STATUS_VALUE);
+    CHECK(str_eq(reader.error,
+                 STR("irregular array: row 2 has length 2, row 0 has length 1")));
 }
 
 // ---- round trips --------------------------------------------------------------------
@@ -547,6 +652,7 @@ int main(void) {
     test_text();
     test_malformed();
     test_structures();
+    test_gaps();
     test_binary();
     for (int t = 0; t < SCALAR_COUNT; t++)
         for (uint32_t rank = 0; rank <= 5; rank++)

@@ -133,11 +133,11 @@ static void test_shades(void) {
 static void test_refusals(void) {
     static const struct {
         const char *type, *name;
-    } refused[] = {
-        {"[3]u8", "r.png"},    {"[3][3]i32", "r.png"},    {"[3][3][2]u8", "r.png"},
-        {"[0][3]u8", "r.png"}, {"[2][2][2]f32", "r.csv"}, {"[3]i8", "r.txt"},
-        {"[3][3]u8", "r.txt"}, {"[3]u8", "r.npz"},        {"[3]u8", "r.foo"},
-        {"[3]u8", "r"}};
+    } refused[] = {{"[3]u8", "r.png"},        {"[3][3]i32", "r.png"},
+                   {"[3][3][2]u8", "r.png"},  {"[0][3]u8", "r.png"},
+                   {"[2][2][2]f32", "r.csv"}, {"[3]i8", "r.txt"},
+                   {"[3][3]u8", "r.txt"},     {"[3]u8", "r.npz"},
+                   {"[3]u8", "r.foo"},        {"[3]u8", "r"}};
     for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {
         WeftValue *value;
         CHECK(weft_value_random(context, refused[i].type, 1, &value) == WEFT_STATUS_OK);
@@ -161,12 +161,24 @@ static void test_refusals(void) {
     CHECK(value == NULL);
 }
 
+// The generator as its paper has it, which does not change.
+static void test_random(void) {
+    WeftValue *value;
+    const char *text;
+    CHECK(weft_value_random(context, "[2]u64", 0, &value) == WEFT_STATUS_OK);
+    CHECK(weft_value_text(value, &text) == WEFT_STATUS_OK);
+    CHECK(strcmp(text, "[16294208416658607535u64, 7960286522194355700u64]") == 0);
+    weft_value_free(value);
+}
+
 // ---- malformed files ----------------------------------------------------------------
 
-// Reads bytes as a file; the message, or NULL if they are one. Nothing may be left.
-static const char *refusal(const char *name, const char *bytes, size_t len) {
+// Reads bytes as a file within so much memory; the message, or NULL if they are one.
+// Nothing may be left.
+static const char *refusal_within(size_t limit, const char *name, const char *bytes,
+                                  size_t len) {
     static char message[1000];
-    Mem mem = {.limit = (size_t)1 << 28};
+    Mem mem = {.limit = limit};
     RtHeap heap;
     Arena arena;
     jmp_buf recover;
@@ -187,6 +199,10 @@ static const char *refusal(const char *name, const char *bytes, size_t len) {
     arena_free(&arena);
     CHECK(mem.used == 0);
     return is_read ? NULL : message;
+}
+
+static const char *refusal(const char *name, const char *bytes, size_t len) {
+    return refusal_within((size_t)1 << 28, name, bytes, len);
 }
 
 static void expect_refusal(const char *name, const char *bytes, size_t len,
@@ -231,6 +247,8 @@ static void test_npy_headers(void) {
         {"{'shape': (1,), 'fortran_order': True}", "lacks `descr`"},
         {"{'descr': '<f8', 'fortran_order': False", "where a comma"},
         {"{'colour': 3}", "unknown key `colour`"},
+        {HEADER("'<f8'", "Truely", "(1,)"), "`ly,"},
+        {HEADER("'<f8'", "False", "(1,)") "x", "`x` where the end of the header"},
         {"", "ends where a dictionary"},
         {"[]", "`[]` where a dictionary"},
         {"{\"shape\":(1L),'fortran_order':True,'descr':'f8'}", NULL},
@@ -243,6 +261,9 @@ static void test_npy_headers(void) {
         if (wrong[i].reason == NULL) CHECK(refusal("a.npy", bytes, len + 18) == NULL);
         else expect_refusal("a.npy", bytes, len + 18, wrong[i].reason);
     }
+    static const char nul[] =
+        "\x93NUMPY\1\0\76\0" HEADER("'<f8'", "False", "()") "\0\0";
+    expect_refusal("a.npy", nul, sizeof nul + 6, "where the end of the header");
     expect_refusal("a.npy", "", 0, "no .npy file");
     expect_refusal("a.npy", "\x93NUMPY\4\0\0\0\0\0", 12, "version 4.0");
     expect_refusal("a.npy", "\x93NUMPY\1\0\377\377xx", 12, "2 of its 65535 bytes");
@@ -275,6 +296,7 @@ static void test_tables(void) {
         {"nan,inf,-Infinity,NaN\n", "[[f64.nan, f64.inf, -f64.inf, f64.nan]]"},
         {"1e400,-1e-400,0.1,00012.50\n", "[[f64.inf, -0.0f64, 0.1f64, 12.5f64]]"},
         {"x,y\n", "empty([0][2]f64)"},
+        {"# x y\n 1E2 \n\n-0.\r\n\r\n", "[[100.0f64], [-0.0f64]]"},
     };
     for (size_t i = 0; i < sizeof fine / sizeof fine[0]; i++) {
         FILE *file = fopen(in_folder("t.csv"), "wb");
@@ -295,6 +317,11 @@ static void test_texts(void) {
         {"\"hi\"", "[104u8, 105u8]"},
         {"empty([2][0]bool)", "empty([2][0]bool)"},
         {"true", "true"},
+        {"1E5", "100000.0f64"},
+        {"[0x1p3, 1]", "[8.0f64, 1.0f64]"},
+        {"0x1P-3f32", "0.125f32"},
+        {"[ -- a comment\n 1u8]", "[1u8]"},
+        {"empty ( [2] [0] i8 )", "empty([2][0]i8)"},
     };
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         FILE *file = fopen(in_folder("t.val"), "wb");
@@ -307,6 +334,9 @@ static void test_texts(void) {
     expect_refusal("a.val", "(1, 2)", 6, "expected a number");
     expect_refusal("a.val", "[[[", 3, "expected a number");
     expect_refusal("a.val", "[1, true]", 9, "expected an i32");
+    expect_refusal("a.val", "empty(", 6, "expected a number");
+    expect_refusal("a.val", "empty([0][", 10, "expected a number");
+    expect_refusal("a.val", "empty([0]f99)", 13, "expected a number");
     expect_refusal("a.bin", "[1]", 3, "no value in the binary format");
     expect_refusal("a.bin", "b\2\1 i33", 7, "garbled");
     expect_refusal("a.bin", "b\2\1 i32\377\377\377\377\377\377\377\17", 15,
@@ -315,9 +345,9 @@ static void test_texts(void) {
 
 // Cut short anywhere, a file is refused; with any byte changed, it is read or refused.
 static void test_damage(void) {
-    static const char *const names[] = {"grey.png",    "interlaced.png",
-                                        "palette.png", "deflated.npz",
-                                        "stored.npz",  "f8-big-c.npy"};
+    static const char *const names[] = {
+        "grey.png",   "interlaced.png", "palette.png", "deflated.npz",
+        "stored.npz", "f8-big-c.npy",   "large.npz",   "streamed.npz"};
     for (size_t n = 0; n < sizeof names / sizeof names[0]; n++) {
         char path[400];
         size_t len = 0, accepted = 0;
@@ -353,12 +383,76 @@ static void test_lying_image(void) {
     expect_refusal("a.png", png, sizeof png - 1, "the PNG is damaged: ");
 }
 
+// What is not pixels is not unpacked: memory for the file's few, and no more.
+static void test_bomb(void) {
+    char path[400];
+    size_t len = 0;
+    snprintf(path, sizeof path, "%sbomb.png", files);
+    char *bytes = load(path, &len);
+    CHECK(bytes != NULL);
+    if (bytes == NULL) return;
+    CHECK(refusal_within((size_t)1 << 18, path, bytes, len) == NULL);
+    free(bytes);
+}
+
+static void put_number(char *at, size_t bytes, uint64_t x) {
+    for (size_t i = 0; i < bytes; i++) at[i] = (char)(x >> 8 * i);
+}
+
+// The archive with some bytes of its first directory entry set to a number.
+static void expect_refusal_with(char *bytes, size_t len, size_t offset, size_t width,
+                                uint64_t x, const char *reason) {
+    size_t at = 0;
+    while (at + 46 < len && memcmp(bytes + at, "PK\1\2", 4) != 0) at++;
+    char kept[8];
+    memcpy(kept, bytes + at + offset, width);
+    put_number(bytes + at + offset, width, x);
+    expect_refusal("a.npz", bytes, len, reason);
+    memcpy(bytes + at + offset, kept, width);
+}
+
+static void test_archives(void) {
+    char path[400];
+    size_t len = 0;
+    snprintf(path, sizeof path, "%sdeflated.npz", files);
+    char *bytes = load(path, &len);
+    CHECK(bytes != NULL);
+    if (bytes == NULL) return;
+    enum {
+        FLAGS = 8,
+        METHOD = 10,
+        CRC = 16,
+        PACKED = 20,
+        SIZE = 24,
+        NAME = 28,
+        AT = 42
+    };
+    expect_refusal_with(bytes, len, FLAGS, 2, 1, "encrypted");
+    expect_refusal_with(bytes, len, METHOD, 2, 12, "packed in a way (12)");
+    expect_refusal_with(bytes, len, CRC, 4, 1, "`first` is damaged: its checksum");
+    expect_refusal_with(bytes, len, SIZE, 4, UINT32_MAX - 1, "promises 4294967294");
+    expect_refusal_with(bytes, len, SIZE, 4, UINT32_MAX, "packed bytes cannot hold");
+    expect_refusal_with(bytes, len, SIZE, 4, 10, "damaged or cut short");
+    expect_refusal_with(bytes, len, PACKED, 4, UINT32_MAX, "damaged or cut short");
+    expect_refusal_with(bytes, len, PACKED, 4, 5, "damaged or cut short");
+    expect_refusal_with(bytes, len, NAME, 2, 65535, "damaged or cut short");
+    expect_refusal_with(bytes, len, AT, 4, UINT32_MAX, "damaged or cut short");
+    expect_refusal_with(bytes, len, METHOD, 2, 0, "damaged or cut short");
+    free(bytes);
+    snprintf(path, sizeof path, "%sstored.npz:third", files);
+    WeftValue *value;
+    CHECK(weft_value_from_file(context, path, &value) == WEFT_STATUS_VALUE);
+    CHECK(strstr(weft_message(context), "it has `first`, `second`") != NULL);
+    expect_refusal("a.npz", "PK\5\6\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 22,
+                   "holds no array");
+}
+
 // ---- out of memory ------------------------------------------------------------------
 
 static size_t files_in_folder(void) {
     char command[300];
     size_t count = 0;
-    snprintf(command, sizeof command, "ls %s | grep -c part", folder);
+    snprintf(command, sizeof command, "ls -A %s | grep -c part", folder);
     FILE *pipe = popen(command, "r");
     if (pipe != NULL && fscanf(pipe, "%zu", &count) != 1) count = 99;
     if (pipe != NULL) pclose(pipe);
@@ -411,6 +505,9 @@ int main(void) {
     test_texts();
     test_damage();
     test_lying_image();
+    test_bomb();
+    test_archives();
+    test_random();
     test_out_of_memory();
     CHECK(weft_testing_context_free(context) == 0);
     char command[300];

@@ -514,7 +514,7 @@ static void test_cancel(void) {
             "i64",
             "a: []i64 = literal [1] r: i64 = while (1i64) {|x: i64| -> true} {|x: i64| "
             "b: []i64 = reverse[0] (a) y: i64 = index (b, 0i64) -> y} -> r"));
-    static const volatile bool now = true;
+    static const atomic_bool now = true;
     s.options.cancel = &now;
     RtValue results[1];
     CHECK(run(&s, NULL, results) == STATUS_CANCELLED);

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How the runtime and generated code call each other. This text is also the head of
+// every generated C file, so it needs nothing but the compiler.
+//
+// A kernel takes and returns slots of 64 bits: a scalar as scalar.h says; an array as
+// the address of its first element, then its sizes, row-major without gaps.
+#ifndef WEFT_ABI_KERNEL_H
+#define WEFT_ABI_KERNEL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef enum KernelStatus {
+    KERNEL_OK,
+    KERNEL_FAULT,      // a check failed; env->fault says which
+    KERNEL_MEMORY,     // private memory or memory for a result ran out
+    KERNEL_CANCELLED
+} KernelStatus;
+
+enum { KERNEL_FAULT_VALUES = 16 };
+
+// The first check that failed.
+typedef struct KernelFault {
+    int32_t check;  // its number in the kernel, in order of the text
+    uint64_t values[KERNEL_FAULT_VALUES];
+} KernelFault;
+
+typedef struct KernelEnv KernelEnv;
+
+// Iterations from begin to below end. Stops at the first that fails and stores its
+// index in *failed.
+typedef int32_t KernelChunk(KernelEnv *env, const void *frame, int64_t begin,
+                            int64_t end, int64_t *failed);
+
+// What a thread gives generated code. Root code and each worker have one of their own.
+struct KernelEnv {
+    char *top, *limit;  // private memory that is free, a stack
+    char *high;         // the most that top has been
+    KernelFault fault;
+    const volatile bool *cancel;  // becomes true when the run should end
+    void *host;                   // the callbacks' own
+    // Root code only. Memory for array result `number`; NULL when there is none.
+    void *(*result)(KernelEnv *env, uint32_t number, uint32_t rank,
+                    const int64_t *shape);
+    // Runs iterations 0 to below n, on any threads, at least `grain` together.
+    int32_t (*parallel)(KernelEnv *env, int64_t n, int64_t grain, KernelChunk *chunk,
+                        const void *frame);
+};
+
+typedef int32_t Kernel(KernelEnv *env, const uint64_t *in, uint64_t *out);
+
+#endif

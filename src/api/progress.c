@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a context tells while it works: how far a call is, and notes on what was done.
+#include "api/api.h"
+#include "base/clock.h"
+
+bool api_is_progress_due(const WeftContext *context) {
+    const double pause = 0.1;
+    return context->options.progress != NULL &&
+           clock_seconds() - context->told >= pause;
+}
+
+void api_progress(WeftContext *context, const WeftProgress *progress) {
+    WeftProgress told = *progress;
+    context->told = clock_seconds();
+    told.seconds = context->told - context->began;
+    context->options.progress(context->options.data, &told);
+}
+
+static void tell(WeftContext *context, WeftSeverity severity, const char *format,
+                 va_list args) {
+    if (context->options.log == NULL) return;
+    StrBuf text = strbuf(&context->scratch);
+    strbuf_vprintf(&text, format, args);
+    strbuf_char(&text, '\0');
+    context->options.log(context->options.data, severity, strbuf_done(&text).ptr);
+}
+
+void api_note(WeftContext *context, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    tell(context, WEFT_SEVERITY_NOTE, format, args);
+    va_end(args);
+}
+
+void api_warn(WeftContext *context, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    tell(context, WEFT_SEVERITY_WARNING, format, args);
+    va_end(args);
+}
+
+double api_seconds(const WeftContext *context) {
+    return clock_seconds() - context->began;
+}

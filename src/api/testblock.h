@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Test blocks in programs (language.md, section 9): the comment lines from `-- ==` on.
+#ifndef WEFT_API_TESTBLOCK_H
+#define WEFT_API_TESTBLOCK_H
+
+#include "base/str.h"
+#include "weft.h"
+
+typedef enum TestSource {
+    TEST_NOTHING,
+    TEST_TEXT,   // { values }
+    TEST_FILE,   // @ path, relative to the program
+    TEST_RANDOM, // random input { [10]f32 }
+    TEST_SCRIPT, // script input { expression }
+    TEST_AUTO    // auto output: any result will do
+} TestSource;
+
+typedef struct TestData {
+    TestSource source;
+    const char *text; // what stands in the braces, or the path
+} TestData;
+
+// A test for one entry; tests that share an input follow each other.
+typedef struct TestCase {
+    WeftTest info;
+    TestData input, output;
+} TestCase;
+
+typedef struct TestBlocks {
+    TestCase *data;
+    uint32_t len, cap;
+    const char *fault; // why the blocks could not be read, or NULL
+    uint32_t fault_line;
+} TestBlocks;
+
+// Never fails but by setting fault. Everything is in the arena.
+TestBlocks testblock_parse(Arena *arena, Str program);
+
+#endif

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Threads over pthreads. Only Linux can say and set where a thread runs; elsewhere
+// pinning does nothing.
+#define _GNU_SOURCE
+#include "base/thread.h"
+
+#include <sched.h>
+#include <signal.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+bool thread_start(pthread_t *thread_out, void *(*run)(void *arg), void *arg) {
+    sigset_t all, before;
+    sigfillset(&all);
+    if (pthread_sigmask(SIG_SETMASK, &all, &before) != 0) return false;
+    bool is_started = pthread_create(thread_out, NULL, run, arg) == 0;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return is_started;
+}
+
+int64_t thread_clock(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
+}
+
+#ifdef __linux__
+
+unsigned thread_cores(void) {
+    cpu_set_t set;
+    int usable = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 0;
+    long online = sysconf(_SC_NPROCESSORS_ONLN);
+    if (usable > 0) return (unsigned)usable;
+    return online > 0 ? (unsigned)online : 1;
+}
+
+_Static_assert(sizeof(cpu_set_t) <= sizeof(ThreadPlace), "a place holds a cpu_set_t");
+
+void thread_pin(unsigned number, ThreadPlace *before_out) {
+    cpu_set_t set, one;
+    memset(before_out, 0, sizeof *before_out);
+    if (sched_getaffinity(0, sizeof set, &set) != 0 || CPU_COUNT(&set) == 0) return;
+    memcpy(before_out, &set, sizeof set);
+    unsigned core = 0, left = number % (unsigned)CPU_COUNT(&set);
+    while (!CPU_ISSET(core, &set) || left-- > 0) core++;
+    CPU_ZERO(&one);
+    CPU_SET(core, &one);
+    (void)sched_setaffinity(0, sizeof one, &one);
+}
+
+void thread_unpin(const ThreadPlace *before) {
+    cpu_set_t set;
+    memcpy(&set, before, sizeof set);
+    if (CPU_COUNT(&set) > 0) (void)sched_setaffinity(0, sizeof set, &set);
+}
+
+#else
+
+unsigned thread_cores(void) {
+    long online = sysconf(_SC_NPROCESSORS_ONLN);
+    return online > 0 ? (unsigned)online : 1;
+}
+
+void thread_pin(unsigned number, ThreadPlace *before_out) {
+    (void)number, (void)before_out;
+}
+
+void thread_unpin(const ThreadPlace *before) {
+    (void)before;
+}
+
+#endif

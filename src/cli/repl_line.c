@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Lines for weft repl; see repl.h. libedit is driven one key at a time, so that a
+// signal is noticed between keys and never inside it. The history is a file under
+// XDG_STATE_HOME; where it cannot be kept, nobody is told.
+#define _POSIX_C_SOURCE 200809L
+#include "cli/repl.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static bool has_terminal;
+static char *line; // the last one read
+static size_t room;
+
+static LineEnd read_plain(const char *prompt, const char **text_out,
+                          size_t *length_out) {
+    if (has_terminal) {
+        fputs(prompt, stdout);
+        fflush(stdout);
+    }
+    errno = 0;
+    ssize_t length = getline(&line, &room, stdin);
+    if (length < 0) {
+        bool is_signal = errno == EINTR;
+        if (errno == ENOMEM) cli_no_memory();
+        if (is_signal) clearerr(stdin);
+        return is_signal ? LINE_INTERRUPTED : LINE_OVER;
+    }
+    if (length > 0 && line[length - 1] == '\n') length--;
+    if (length > 0 && line[length - 1] == '\r') length--;
+    line[length] = '\0';
+    *text_out = line;
+    *length_out = (size_t)length;
+    return LINE_READ;
+}
+
+#ifdef WEFT_EDIT
+#include <editline/readline.h>
+#include <poll.h>
+
+enum { REMEMBERED = 1000 };
+
+static const char *const *known_commands;
+static LineNames known_names;
+static void *names_data;
+static char *history_path;
+static bool is_done;
+
+// ---- history ------------------------------------------------------------------------
+
+// Makes the folders of a path.
+static void make_folders(char *path) {
+    for (char *slash = strchr(path + 1, '/'); slash != NULL;
+         slash = strchr(slash + 1, '/')) {
+        *slash = '\0';
+        mkdir(path, 0700);
+        *slash = '/';
+    }
+}
+
+static char *find_history(void) {
+    const char *state = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
+    bool has_state = state != NULL && state[0] == '/';
+    if (!has_state && (home == NULL || home[0] != '/')) return NULL;
+    const char *folder = has_state ? state : home;
+    const char *rest = has_state ? "/weft/history" : "/.local/state/weft/history";
+    char *path = cli_alloc(strlen(folder) + strlen(rest) + 1);
+    strcpy(path, folder);
+    strcat(path, rest);
+    make_folders(path);
+    return path;
+}
+
+// ---- completion ---------------------------------------------------------------------
+
+static char *copy(const char *text, size_t length) {
+    char *made = cli_alloc(length + 1);
+    memcpy(made, text, length);
+    made[length] = '\0';
+    return made;
+}
+
+static char *next_command(const char *typed, int again) {
+    static size_t at;
+    if (!again) at = 0;
+    while (known_commands[at] != NULL) {
+        const char *command = known_commands[at++];
+        if (strncmp(command, typed, strlen(typed)) == 0)
+            return copy(command, strlen(command));
+    }
+    return NULL;
+}
+
+static char *next_name(const char *typed, int again) {
+    static char *names;
+    static size_t at;
+    if (!again) {
+        free(names);
+        names = known_names(names_data, typed);
+        at = 0;
+    }
+    if (names == NULL || names[at] == '\0') return NULL;
+    const char *name = names + at;
+    size_t length = strcspn(name, "\n");
+    at += length + (name[length] == '\n');
+    return copy(name, length);
+}
+
+// Whether the word is the file of a command such as :load.
+static bool is_file(const char *before, int start) {
+    static const char *const taking[] = {":l", ":sa", ":rea", ":w"};
+    for (size_t i = 0; i < sizeof taking / sizeof *taking; i++) {
+        size_t length = strlen(taking[i]);
+        if ((size_t)start > length && strncmp(before, taking[i], length) == 0)
+            return true;
+    }
+    return false;
+}
+
+static char **complete(const char *typed, int start, int end) {
+    (void)end;
+    rl_attempted_completion_over = 1;
+    if (rl_line_buffer[0] == ':' && start <= 1)
+        return rl_completion_matches(typed, next_command);
+    if (is_file(rl_line_buffer, start)) {
+        rl_attempted_completion_over = 0;
+        return NULL;
+    }
+    return rl_completion_matches(typed, next_name);
+}
+
+// ---- lines --------------------------------------------------------------------------
+
+static void take_line(char *text) {
+    is_done = true;
+    free(line);
+    line = text;
+    rl_callback_handler_remove();
+}
+
+static LineEnd read_edited(const char *prompt, const char **text_out,
+                           size_t *length_out) {
+    is_done = false;
+    rl_callback_handler_install(prompt, take_line);
+    while (!is_done) {
+        struct pollfd input = {.fd = STDIN_FILENO, .events = POLLIN};
+        int ready = poll(&input, 1, -1);
+        if (ready > 0) {
+            rl_callback_read_char();
+            if ((input.revents & (POLLHUP | POLLERR | POLLNVAL)) == 0 || is_done)
+                continue;
+        }
+        rl_callback_handler_remove();
+        putchar('\n');
+        return ready < 0 && errno == EINTR ? LINE_INTERRUPTED : LINE_OVER;
+    }
+    if (line == NULL) return LINE_OVER;
+    *text_out = line;
+    *length_out = strlen(line);
+    return LINE_READ;
+}
+
+void line_start(bool is_terminal, const char *const *commands, LineNames names,
+                void *data) {
+    has_terminal = is_terminal;
+    if (!is_terminal) return;
+    known_commands = commands;
+    known_names = names;
+    names_data = data;
+    rl_initialize();
+    rl_readline_name = "weft";
+    rl_attempted_completion_function = complete;
+    rl_completion_append_character = '\0';
+    rl_completer_word_break_characters = " \t\n\"\\`$><=;|&{([,+-*/%!^~:#";
+    using_history();
+    stifle_history(REMEMBERED);
+    history_path = find_history();
+    if (history_path != NULL) read_history(history_path);
+}
+
+LineEnd line_read(const char *prompt, const char **text_out, size_t *length_out) {
+    if (has_terminal) return read_edited(prompt, text_out, length_out);
+    return read_plain(prompt, text_out, length_out);
+}
+
+void line_remember(const char *text) {
+    static char *last;
+    if (!has_terminal || text[0] == '\0') return;
+    if (last != NULL && strcmp(last, text) == 0) return;
+    free(last);
+    last = copy(text, strlen(text));
+    add_history(text);
+}
+
+void line_finish(void) {
+    if (history_path != NULL) {
+        mode_t mask = umask(077);
+        write_history(history_path);
+        umask(mask);
+    }
+    free(history_path);
+    free(line);
+}
+
+#else
+
+void line_start(bool is_terminal, const char *const *commands, LineNames names,
+                void *data) {
+    (void)commands, (void)names, (void)data;
+    has_terminal = is_terminal;
+}
+
+LineEnd line_read(const char *prompt, const char **text_out, size_t *length_out) {
+    return read_plain(prompt, text_out, length_out);
+}
+
+void line_remember(const char *text) {
+    (void)text;
+}
+
+void line_finish(void) {
+    free(line);
+}
+
+#endif

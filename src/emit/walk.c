@@ -1,0 +1,382 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Statements as text. A value is a constant of that name in C, but for the results of
+// loops and branches, which are variables: the state of a loop lives in the variables
+// of its results, whose names its parameters share.
+#include "emit/walk.h"
+
+#include <stdio.h>
+#include <string.h>
+
+// ---- lines and values ---------------------------------------------------------------
+
+void walk_line(Walker *w, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    for (uint32_t i = 0; i < w->indent; i++) strbuf_cstr(w->out, "    ");
+    strbuf_vprintf(w->out, format, args);
+    strbuf_char(w->out, '\n');
+    va_end(args);
+}
+
+static LoopType type_of(const Walker *w, LoopRef ref) {
+    return w->kernel->values.data[ref].type;
+}
+
+static ScalarType elem_of(const Walker *w, LoopRef ref) {
+    return (ScalarType)type_of(w, ref).elem;
+}
+
+// The letters and digits of a source name, an underscore and the number of the value,
+// so that no two are alike and none is a word of C.
+static Str make_name(Walker *w, LoopRef ref) {
+    Str source = sym_str(&w->kernel->core->cx->syms, w->kernel->values.data[ref].name);
+    StrBuf text = strbuf(w->arena);
+    for (size_t i = 0; i < source.len && i < 24; i++) {
+        char c = source.ptr[i];
+        bool is_letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+        if (is_letter || (text.len > 0 && ((c >= '0' && c <= '9') || c == '_')))
+            strbuf_char(&text, c);
+    }
+    strbuf_printf(&text, text.len == 0 ? "v%u" : "_%u", ref);
+    return strbuf_done(&text);
+}
+
+Str walk_value(Walker *w, LoopRef ref) {
+    const LoopValue *value = &w->kernel->values.data[ref];
+    if (w->names[ref].len > 0) return w->names[ref];
+    if (value->is_const) {
+        StrBuf text = strbuf(w->arena);
+        emit_constant((ScalarType)value->type.elem, value->bits, &text);
+        w->names[ref] = strbuf_done(&text);
+    } else {
+        w->names[ref] = make_name(w, ref);
+    }
+    return w->names[ref];
+}
+
+const char *walk_type(Walker *w, LoopRef ref) {
+    LoopType type = type_of(w, ref);
+    StrBuf text = strbuf(w->arena);
+    if (type.kind == LOOP_IS_MARK) return "char *";
+    strbuf_printf(&text, "%s %s", w->dialect->types[type.elem],
+                  type.kind == LOOP_IS_BUFFER ? "*" : "");
+    return str_terminated(w->arena, strbuf_done(&text));
+}
+
+void walk_declare(Walker *w, LoopRef ref, const char *star, StrBuf *out) {
+    strbuf_printf(out, "%s%s%.*s", walk_type(w, ref), star,
+                  STR_ARG(walk_value(w, ref)));
+}
+
+Str walk_from_slot(Walker *w, LoopRef ref, const char *slot) {
+    LoopType type = type_of(w, ref);
+    StrBuf text = strbuf(w->arena);
+    if (type.kind != LOOP_IS_SCALAR)
+        strbuf_printf(&text, "(%s)(uintptr_t)%s", walk_type(w, ref), slot);
+    else if (type.elem == SCALAR_F32 || type.elem == SCALAR_F64)
+        strbuf_printf(&text, "weft_%s(%s)", scalar_info[type.elem].name, slot);
+    else strbuf_printf(&text, "(%s)%s", w->dialect->types[type.elem], slot);
+    return strbuf_done(&text);
+}
+
+Str walk_to_slot(Walker *w, LoopRef ref) {
+    LoopType type = type_of(w, ref);
+    Str value = walk_value(w, ref);
+    StrBuf text = strbuf(w->arena);
+    if (type.kind != LOOP_IS_SCALAR)
+        strbuf_printf(&text, "(uint64_t)(uintptr_t)%.*s", STR_ARG(value));
+    else if (type.elem == SCALAR_F32 || type.elem == SCALAR_F64)
+        strbuf_printf(&text, "weft_bits_%s(%.*s)", scalar_info[type.elem].name,
+                      STR_ARG(value));
+    else
+        strbuf_printf(&text, "(uint64_t)(uint%u_t)%.*s",
+                      8u * scalar_info[type.elem].bytes, STR_ARG(value));
+    return strbuf_done(&text);
+}
+
+bool walk_has(const LoopBody *body, LoopOp op) {
+    for (uint32_t i = 0; i < body->stms.len; i++) {
+        const LoopStm *stm = body->stms.data[i];
+        if (stm->op == op) return true;
+        for (uint32_t k = 0; k < stm->body_count; k++)
+            if (walk_has(stm->bodies[k], op)) return true;
+    }
+    return false;
+}
+
+// ---- simple statements --------------------------------------------------------------
+
+// "const float x_3 = "; the rest of the line follows.
+static void start_definition(Walker *w, LoopRef ref) {
+    for (uint32_t i = 0; i < w->indent; i++) strbuf_cstr(w->out, "    ");
+    bool is_scalar = type_of(w, ref).kind == LOOP_IS_SCALAR;
+    strbuf_cstr(w->out, is_scalar ? "const " : "");
+    walk_declare(w, ref, "", w->out);
+    strbuf_cstr(w->out, " = ");
+}
+
+static void put_scalar(Walker *w, const LoopStm *stm) {
+    Str operands[3];
+    for (uint32_t i = 0; i < stm->arg_count && i < 3; i++)
+        operands[i] = walk_value(w, stm->args[i]);
+    start_definition(w, stm->outs[0]);
+    emit_scalar(w->dialect, stm->scalar, elem_of(w, stm->args[0]),
+                elem_of(w, stm->outs[0]), operands, w->helpers, w->out);
+    strbuf_cstr(w->out, ";\n");
+}
+
+static bool is_const(const Walker *w, LoopRef ref, uint64_t bits) {
+    const LoopValue *value = &w->kernel->values.data[ref];
+    return value->is_const && value->bits == bits;
+}
+
+// "xs_3[offset + stride * index]", from the arg `first` on.
+static Str place_of(Walker *w, const LoopStm *stm, uint32_t first) {
+    StrBuf text = strbuf(w->arena);
+    strbuf_printf(&text, "%.*s[", STR_ARG(walk_value(w, stm->args[0])));
+    size_t start = text.len;
+    if (!is_const(w, stm->args[first], 0))
+        strbuf_str(&text, walk_value(w, stm->args[first]));
+    for (uint32_t i = first + 1; i + 1 < stm->arg_count; i += 2) {
+        LoopRef stride = stm->args[i], index = stm->args[i + 1];
+        if (is_const(w, stride, 0) || is_const(w, index, 0)) continue;
+        if (text.len > start) strbuf_cstr(&text, " + ");
+        if (!is_const(w, stride, 1))
+            strbuf_printf(&text, "%.*s * ", STR_ARG(walk_value(w, stride)));
+        strbuf_str(&text, walk_value(w, index));
+    }
+    if (text.len == start) strbuf_char(&text, '0');
+    strbuf_char(&text, ']');
+    return strbuf_done(&text);
+}
+
+static void put_alloc(Walker *w, const LoopStm *stm) {
+    start_definition(w, stm->outs[0]);
+    strbuf_printf(w->out, "weft_alloc(env, (uint64_t)%.*s, %u);\n",
+                  STR_ARG(walk_value(w, stm->args[0])),
+                  scalar_info[elem_of(w, stm->outs[0])].bytes);
+    walk_line(w, "if (%.*s == 0) { %sreturn KERNEL_MEMORY; }",
+              STR_ARG(walk_value(w, stm->outs[0])), w->failing);
+}
+
+static void put_keep(Walker *w, const LoopStm *stm) {
+    if (stm->out_count == 0) {
+        walk_line(w, "env->top = %.*s;", STR_ARG(walk_value(w, stm->args[0])));
+        return;
+    }
+    LoopRef first = stm->outs[0];
+    StrBuf list = strbuf(w->arena);
+    for (uint32_t i = 0; i < stm->out_count; i++)
+        strbuf_printf(&list, i == 0 ? "%.*s" : ", %.*s",
+                      STR_ARG(walk_value(w, stm->args[1 + i])));
+    walk_line(w, "void *kept_%u[] = {%.*s};", first, STR_ARG(strbuf_done(&list)));
+    walk_line(w, "weft_keep(env, %.*s, kept_%u, %u);",
+              STR_ARG(walk_value(w, stm->args[0])), first, stm->out_count);
+    for (uint32_t i = 0; i < stm->out_count; i++) {
+        start_definition(w, stm->outs[i]);
+        strbuf_printf(w->out, "kept_%u[%u];\n", first, i);
+    }
+}
+
+static void put_result(Walker *w, const LoopStm *stm) {
+    start_definition(w, stm->outs[0]);
+    strbuf_printf(w->out, "env->result(env, %u, %u, (int64_t[]){", stm->number,
+                  stm->arg_count);
+    for (uint32_t i = 0; i < stm->arg_count; i++)
+        strbuf_printf(w->out, i == 0 ? "%.*s" : ", %.*s",
+                      STR_ARG(walk_value(w, stm->args[i])));
+    strbuf_cstr(w->out, "});\n");
+    walk_line(w, "if (%.*s == 0) { %sreturn KERNEL_MEMORY; }",
+              STR_ARG(walk_value(w, stm->outs[0])), w->failing);
+}
+
+static void put_data(Walker *w, const LoopStm *stm) {
+    LoopRef out = stm->outs[0];
+    uint32_t bytes = scalar_info[elem_of(w, out)].bytes;
+    size_t count = stm->text.len / bytes;
+    StrBuf list = strbuf(w->arena);
+    for (size_t i = 0; i < count; i++) {
+        uint64_t bits = 0;
+        memcpy(&bits, stm->text.ptr + i * bytes, bytes);
+        strbuf_printf(&list, i == 0 ? "%llu" : ", %llu", (unsigned long long)bits);
+        if (bits > INT64_MAX) strbuf_cstr(&list, "u");
+    }
+    if (count == 0) strbuf_char(&list, '0');
+    walk_line(w, "static const uint%u_t data_%u[] = {%.*s};", 8 * bytes, out,
+              STR_ARG(strbuf_done(&list)));
+    start_definition(w, out);
+    strbuf_printf(w->out, "(%s)(uintptr_t)data_%u;\n", walk_type(w, out), out);
+}
+
+static void put_check(Walker *w, const LoopStm *stm) {
+    uint32_t number = w->checks->len;
+    vec_push(w->arena, w->checks, stm);
+    StrBuf list = strbuf(w->arena);
+    for (uint32_t i = 1; i < stm->arg_count; i++) {
+        strbuf_cstr(&list, i == 1 ? "" : ", ");
+        strbuf_str(&list, walk_to_slot(w, stm->args[i]));
+    }
+    if (list.len == 0) strbuf_char(&list, '0');
+    walk_line(w, "if (!%.*s) { %sreturn weft_fail(env, %u, %u, (uint64_t[]){%.*s}); }",
+              STR_ARG(walk_value(w, stm->args[0])), w->failing, number,
+              stm->arg_count - 1, STR_ARG(strbuf_done(&list)));
+}
+
+static void put_call(Walker *w, const LoopStm *stm) {
+    for (uint32_t i = 0; i < stm->out_count; i++) {
+        StrBuf text = strbuf(w->arena);
+        walk_declare(w, stm->outs[i], "", &text);
+        walk_line(w, "%.*s;", STR_ARG(strbuf_done(&text)));
+    }
+    StrBuf list = strbuf(w->arena);
+    for (uint32_t i = 0; i < stm->arg_count; i++)
+        strbuf_printf(&list, ", %.*s", STR_ARG(walk_value(w, stm->args[i])));
+    for (uint32_t i = 0; i < stm->out_count; i++)
+        strbuf_printf(&list, ", &%.*s", STR_ARG(walk_value(w, stm->outs[i])));
+    walk_line(w, "{ const int32_t status = weft_%u_f%u(env%.*s);", w->number,
+              stm->number, STR_ARG(strbuf_done(&list)));
+    walk_line(w, "  if (status != KERNEL_OK) { %sreturn status; } }", w->failing);
+}
+
+// ---- branches and loops -------------------------------------------------------------
+
+static void declare_outs(Walker *w, const LoopStm *stm, uint32_t first_init) {
+    for (uint32_t i = 0; i < stm->out_count; i++) {
+        StrBuf text = strbuf(w->arena);
+        walk_declare(w, stm->outs[i], "", &text);
+        if (first_init != UINT32_MAX)
+            strbuf_printf(&text, " = %.*s",
+                          STR_ARG(walk_value(w, stm->args[first_init + i])));
+        walk_line(w, "%.*s;", STR_ARG(strbuf_done(&text)));
+    }
+}
+
+// The variables get the body's results. Where one result is another's old value, all
+// are read before any is written.
+static void assign_results(Walker *w, const LoopStm *stm, const LoopBody *body,
+                           const LoopRef *state) {
+    bool conflicts = false;
+    for (uint32_t i = 0; i < stm->out_count && state != NULL; i++)
+        for (uint32_t k = 0; k < stm->out_count; k++)
+            conflicts = conflicts || (k != i && body->results[i] == state[k]);
+    for (uint32_t i = 0; i < stm->out_count && conflicts; i++)
+        walk_line(w, "%snext_%u = %.*s;", walk_type(w, stm->outs[i]), stm->outs[i],
+                  STR_ARG(walk_value(w, body->results[i])));
+    for (uint32_t i = 0; i < stm->out_count; i++) {
+        Str out = walk_value(w, stm->outs[i]);
+        if (conflicts) walk_line(w, "%.*s = next_%u;", STR_ARG(out), stm->outs[i]);
+        else if (state == NULL || body->results[i] != state[i])
+            walk_line(w, "%.*s = %.*s;", STR_ARG(out),
+                      STR_ARG(walk_value(w, body->results[i])));
+    }
+}
+
+static void put_if(Walker *w, const LoopStm *stm) {
+    declare_outs(w, stm, UINT32_MAX);
+    walk_line(w, "if (%.*s) {", STR_ARG(walk_value(w, stm->args[0])));
+    for (int branch = 0; branch < 2; branch++) {
+        const LoopBody *body = stm->bodies[branch];
+        if (branch == 1 && body->stms.len == 0 && stm->out_count == 0) break;
+        if (branch == 1) walk_line(w, "} else {");
+        w->indent++;
+        walk_body(w, body);
+        assign_results(w, stm, body, NULL);
+        w->indent--;
+    }
+    walk_line(w, "}");
+}
+
+static void share_names(Walker *w, const LoopRef *params, const LoopStm *stm) {
+    for (uint32_t i = 0; i < stm->out_count; i++)
+        w->names[params[i]] = walk_value(w, stm->outs[i]);
+}
+
+// Loops that could not be vectorised anyway see whether the run is cancelled.
+static void put_poll(Walker *w, const LoopBody *body) {
+    static const LoopOp heavy[] = {LOOP_FOR, LOOP_WHILE, LOOP_ALLOC, LOOP_CALL};
+    for (size_t i = 0; i < sizeof heavy / sizeof *heavy; i++) {
+        if (!walk_has(body, heavy[i])) continue;
+        walk_line(w, "if (*env->cancel) { %sreturn KERNEL_CANCELLED; }", w->failing);
+        return;
+    }
+}
+
+static void put_for(Walker *w, const LoopStm *stm) {
+    const LoopBody *body = stm->bodies[0];
+    if (stm->order == ORDER_PARALLEL) {
+        walk_parallel(w, stm);
+        return;
+    }
+    declare_outs(w, stm, 1);
+    share_names(w, body->params + 1, stm);
+    Str i = walk_value(w, body->params[0]);
+    walk_line(w, "for (%s%.*s = 0; %.*s < %.*s; %.*s++) {",
+              walk_type(w, body->params[0]), STR_ARG(i), STR_ARG(i),
+              STR_ARG(walk_value(w, stm->args[0])), STR_ARG(i));
+    w->indent++;
+    put_poll(w, body);
+    walk_body(w, body);
+    assign_results(w, stm, body, body->params + 1);
+    w->indent--;
+    walk_line(w, "}");
+}
+
+static void put_while(Walker *w, const LoopStm *stm) {
+    const LoopBody *guard = stm->bodies[0], *body = stm->bodies[1];
+    declare_outs(w, stm, 0);
+    share_names(w, guard->params, stm);
+    share_names(w, body->params, stm);
+    walk_line(w, "for (;;) {");
+    w->indent++;
+    walk_line(w, "if (*env->cancel) { %sreturn KERNEL_CANCELLED; }", w->failing);
+    walk_body(w, guard);
+    walk_line(w, "if (!%.*s) break;", STR_ARG(walk_value(w, guard->results[0])));
+    walk_body(w, body);
+    assign_results(w, stm, body, body->params);
+    w->indent--;
+    walk_line(w, "}");
+}
+
+// ---- all ----------------------------------------------------------------------------
+
+static void put_place(Walker *w, CoreLoc loc) {
+    if (!w->for_people || loc == 0 || loc == w->loc) return;
+    w->loc = loc;
+    const CoreProgram *core = w->kernel->core;
+    Str place = sources_show(&core->cx->sources, w->arena, core->places.data[loc].span);
+    walk_line(w, "// %.*s", STR_ARG(place));
+}
+
+static void put_statement(Walker *w, const LoopStm *stm) {
+    put_place(w, stm->loc);
+    switch (stm->op) {
+    case LOOP_SCALAR: put_scalar(w, stm); return;
+    case LOOP_LOAD:
+        start_definition(w, stm->outs[0]);
+        strbuf_printf(w->out, "%.*s;\n", STR_ARG(place_of(w, stm, 1)));
+        return;
+    case LOOP_STORE:
+        walk_line(w, "%.*s = %.*s;", STR_ARG(place_of(w, stm, 2)),
+                  STR_ARG(walk_value(w, stm->args[1])));
+        return;
+    case LOOP_DATA: put_data(w, stm); return;
+    case LOOP_ALLOC: put_alloc(w, stm); return;
+    case LOOP_MARK:
+        start_definition(w, stm->outs[0]);
+        strbuf_cstr(w->out, "env->top;\n");
+        return;
+    case LOOP_KEEP: put_keep(w, stm); return;
+    case LOOP_RESULT: put_result(w, stm); return;
+    case LOOP_CHECK: put_check(w, stm); return;
+    case LOOP_CALL: put_call(w, stm); return;
+    case LOOP_IF: put_if(w, stm); return;
+    case LOOP_FOR: put_for(w, stm); return;
+    case LOOP_WHILE: put_while(w, stm); return;
+    case LOOP_COUNT: return;
+    }
+}
+
+void walk_body(Walker *w, const LoopBody *body) {
+    for (uint32_t i = 0; i < body->stms.len; i++) put_statement(w, body->stms.data[i]);
+}

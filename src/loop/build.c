@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The builder. Everything is copied into the kernel's arena, so callers may pass arrays
+// from their stack. Constants are interned: equal ones have equal numbers.
+#include "loop/build.h"
+
+#include <assert.h>
+
+const char *const loop_op_names[LOOP_COUNT] = {
+#define LOOP(name, text, meaning) text,
+#include "loop/ops.def"
+#undef LOOP
+};
+
+LoopKernel *loop_kernel(Arena *arena, const CoreProgram *core, Sym name) {
+    LoopKernel *kernel = arena_new(arena, LoopKernel);
+    kernel->arena = arena;
+    kernel->core = core;
+    kernel->name = name;
+    vec_push(arena, &kernel->values, (LoopValue){0});
+    return kernel;
+}
+
+LoopBuilder loop_builder(LoopKernel *kernel) {
+    LoopBuilder b = {.kernel = kernel, .arena = kernel->arena};
+    map_init(&b.constants, b.arena);
+    vec_push(b.arena, &b.same, 0);
+    return b;
+}
+
+// ---- values -------------------------------------------------------------------------
+
+static LoopRef add_value(LoopBuilder *b, LoopValue value) {
+    vec_push(b->arena, &b->kernel->values, value);
+    vec_push(b->arena, &b->same, 0);
+    return b->kernel->values.len - 1;
+}
+
+LoopRef loop_value(LoopBuilder *b, LoopType type, Sym name) {
+    return add_value(b, (LoopValue){.type = type, .name = name});
+}
+
+LoopRef loop_const(LoopBuilder *b, ScalarType type, uint64_t bits) {
+    unsigned unused = 64 - 8u * scalar_info[type].bytes;
+    bits = bits << unused >> unused;
+    // The map's key is a hash; equal hashes of different constants lie side by side.
+    uint64_t key = (bits ^ bits >> 29) * 0x9e3779b97f4a7c15u + (uint64_t)type + 1;
+    uint64_t found;
+    for (;; key++) {
+        if (key == 0) continue;
+        if (!map_get(&b->constants, key, &found)) break;
+        const LoopValue *value = &b->kernel->values.data[found];
+        if (value->type.elem == type && value->bits == bits) return (LoopRef)found;
+    }
+    LoopRef ref = add_value(
+        b, (LoopValue){.type = loop_scalar_type(type), .is_const = true, .bits = bits});
+    map_set(&b->constants, key, ref);
+    return ref;
+}
+
+LoopType loop_type(const LoopBuilder *b, LoopRef ref) {
+    return b->kernel->values.data[ref].type;
+}
+
+void loop_identify(LoopBuilder *b, LoopRef ref, LoopRef other) {
+    other = loop_find(b, other);
+    ref = loop_find(b, ref);
+    if (ref != other) b->same.data[ref] = other;
+}
+
+LoopRef loop_find(const LoopBuilder *b, LoopRef ref) {
+    while (b->same.data[ref] != 0) ref = b->same.data[ref];
+    return ref;
+}
+
+bool loop_same(const LoopBuilder *b, LoopRef x, LoopRef y) {
+    return loop_find(b, x) == loop_find(b, y);
+}
+
+bool loop_is_known(const LoopBuilder *b, LoopRef ref, uint64_t *bits_out) {
+    const LoopValue *value = &b->kernel->values.data[loop_find(b, ref)];
+    if (value->is_const) *bits_out = value->bits;
+    return value->is_const;
+}
+
+bool loop_is_int(const LoopBuilder *b, LoopRef ref, int64_t value) {
+    uint64_t bits;
+    return loop_is_known(b, ref, &bits) && bits == (uint64_t)value;
+}
+
+// ---- statements ---------------------------------------------------------------------
+
+static void *copy_array(LoopBuilder *b, const void *data, uint32_t count, size_t size) {
+    return count == 0 ? NULL : arena_copy(b->arena, data, count * size);
+}
+
+LoopBody *loop_open(LoopBuilder *b, const LoopRef *params, uint32_t count) {
+    LoopBody *body = arena_new(b->arena, LoopBody);
+    body->params = copy_array(b, params, count, sizeof *params);
+    body->param_count = count;
+    vec_push(b->arena, &b->open, body);
+    return body;
+}
+
+void loop_reopen(LoopBuilder *b, LoopBody *body) {
+    vec_push(b->arena, &b->open, body);
+}
+
+LoopBody *loop_close(LoopBuilder *b, const LoopRef *results, uint32_t count) {
+    LoopBody *body = b->open.data[--b->open.len];
+    body->results = copy_array(b, results, count, sizeof *results);
+    body->result_count = count;
+    return body;
+}
+
+LoopStm *loop_emit(LoopBuilder *b, LoopOp op, const LoopRef *args, uint32_t arg_count,
+                   const LoopType *outs, uint32_t out_count) {
+    LoopStm *stm = arena_new(b->arena, LoopStm);
+    stm->op = op;
+    stm->loc = b->loc;
+    stm->args = copy_array(b, args, arg_count, sizeof *args);
+    stm->arg_count = arg_count;
+    stm->outs = arena_array(b->arena, LoopRef, out_count);
+    stm->out_count = out_count;
+    for (uint32_t i = 0; i < out_count; i++) stm->outs[i] = loop_value(b, outs[i], 0);
+    LoopBody *body = b->open.data[b->open.len - 1];
+    vec_push(b->arena, &body->stms, stm);
+    return stm;
+}
+
+void loop_set_bodies(LoopBuilder *b, LoopStm *stm, LoopBody *const *bodies,
+                     uint32_t count) {
+    stm->bodies = copy_array(b, bodies, count, sizeof *bodies);
+    stm->body_count = (uint8_t)count;
+}
+
+LoopRef loop_emit1(LoopBuilder *b, LoopOp op, const LoopRef *args, uint32_t arg_count,
+                   LoopType out) {
+    return loop_emit(b, op, args, arg_count, &out, 1)->outs[0];
+}
+
+// ---- scalars ------------------------------------------------------------------------
+
+LoopRef loop_scalar(LoopBuilder *b, CoreOp op, ScalarType to, const LoopRef *args,
+                    uint32_t count) {
+    uint64_t bits[3], result;
+    ScalarType in = (ScalarType)loop_type(b, args[0]).elem;
+    bool is_known = true;
+    for (uint32_t i = 0; i < count; i++)
+        is_known = loop_is_known(b, args[i], &bits[i]) && is_known;
+    if (is_known && core_eval(op, in, to, bits, &result) == FAULT_NONE)
+        return loop_const(b, to, result);
+    LoopType type = loop_scalar_type(to);
+    LoopStm *stm = loop_emit(b, LOOP_SCALAR, args, count, &type, 1);
+    stm->scalar = op;
+    return stm->outs[0];
+}
+
+static LoopRef int2(LoopBuilder *b, CoreOp op, LoopRef x, LoopRef y) {
+    return loop_scalar(b, op, SCALAR_I64, (LoopRef[]){x, y}, 2);
+}
+
+LoopRef loop_add(LoopBuilder *b, LoopRef x, LoopRef y) {
+    if (loop_is_int(b, x, 0)) return y;
+    if (loop_is_int(b, y, 0)) return x;
+    return int2(b, OP_ADD, x, y);
+}
+
+LoopRef loop_sub(LoopBuilder *b, LoopRef x, LoopRef y) {
+    if (loop_is_int(b, y, 0)) return x;
+    if (loop_same(b, x, y)) return loop_int(b, 0);
+    return int2(b, OP_SUB, x, y);
+}
+
+LoopRef loop_mul(LoopBuilder *b, LoopRef x, LoopRef y) {
+    if (loop_is_int(b, x, 1) || loop_is_int(b, y, 0)) return y;
+    if (loop_is_int(b, y, 1) || loop_is_int(b, x, 0)) return x;
+    return int2(b, OP_MUL, x, y);
+}
+
+LoopRef loop_min(LoopBuilder *b, LoopRef x, LoopRef y) {
+    return loop_same(b, x, y) ? x : int2(b, OP_MIN, x, y);
+}
+
+LoopRef loop_max(LoopBuilder *b, LoopRef x, LoopRef y) {
+    return loop_same(b, x, y) ? x : int2(b, OP_MAX, x, y);
+}
+
+LoopRef loop_quot(LoopBuilder *b, LoopRef x, LoopRef y) {
+    return loop_is_int(b, y, 1) ? x : int2(b, OP_QUOT, x, y);
+}
+
+LoopRef loop_rem(LoopBuilder *b, LoopRef x, LoopRef y) {
+    return loop_is_int(b, y, 1) ? loop_int(b, 0) : int2(b, OP_REM, x, y);
+}
+
+static LoopRef bool2(LoopBuilder *b, CoreOp op, LoopRef x, LoopRef y) {
+    return loop_scalar(b, op, SCALAR_BOOL, (LoopRef[]){x, y}, 2);
+}
+
+LoopRef loop_eq(LoopBuilder *b, LoopRef x, LoopRef y) {
+    bool is_float = scalar_is_float((ScalarType)loop_type(b, x).elem);
+    if (!is_float && loop_same(b, x, y)) return loop_const(b, SCALAR_BOOL, 1);
+    return bool2(b, OP_EQ, x, y);
+}
+
+LoopRef loop_lt(LoopBuilder *b, LoopRef x, LoopRef y) {
+    return bool2(b, OP_LT, x, y);
+}
+
+LoopRef loop_le(LoopBuilder *b, LoopRef x, LoopRef y) {
+    return bool2(b, OP_LE, x, y);
+}
+
+LoopRef loop_and(LoopBuilder *b, LoopRef x, LoopRef y) {
+    uint64_t bits;
+    if (loop_is_known(b, x, &bits)) return bits != 0 ? y : x;
+    if (loop_is_known(b, y, &bits)) return bits != 0 ? x : y;
+    return bool2(b, OP_AND, x, y);
+}
+
+LoopRef loop_or(LoopBuilder *b, LoopRef x, LoopRef y) {
+    uint64_t bits;
+    if (loop_is_known(b, x, &bits)) return bits != 0 ? x : y;
+    if (loop_is_known(b, y, &bits)) return bits != 0 ? y : x;
+    return bool2(b, OP_OR, x, y);
+}
+
+LoopRef loop_not(LoopBuilder *b, LoopRef x) {
+    return loop_scalar(b, OP_NOT, SCALAR_BOOL, &x, 1);
+}
+
+LoopRef loop_select(LoopBuilder *b, LoopRef c, LoopRef x, LoopRef y) {
+    uint64_t bits;
+    if (loop_same(b, x, y)) return x;
+    if (loop_is_known(b, c, &bits)) return bits != 0 ? x : y;
+    LoopBody *bodies[2];
+    loop_open(b, NULL, 0);
+    bodies[0] = loop_close(b, &x, 1);
+    loop_open(b, NULL, 0);
+    bodies[1] = loop_close(b, &y, 1);
+    LoopType type = loop_type(b, x);
+    LoopStm *stm = loop_emit(b, LOOP_IF, &c, 1, &type, 1);
+    loop_set_bodies(b, stm, bodies, 2);
+    return stm->outs[0];
+}

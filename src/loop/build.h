@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Building loop code: values, constants, and bodies from the inside out, as in core.
+// Scalars that are known are computed here, and operations that change nothing vanish,
+// so that whoever lowers need not look: stride 1 and offset 0 are visible as such.
+#ifndef WEFT_LOOP_BUILD_H
+#define WEFT_LOOP_BUILD_H
+
+#include "loop/loop.h"
+
+typedef struct LoopBuilder {
+    LoopKernel *kernel;
+    Arena *arena;
+    struct { LoopBody **data; uint32_t len, cap; } open;
+    Map constants;  // (type, bits) -> LoopRef
+    // By LoopRef: the value that this one turned out to be, or 0. References in the
+    // code itself are redirected by loop_tidy.
+    struct { LoopRef *data; uint32_t len, cap; } same;
+    CoreLoc loc;  // given to every statement
+} LoopBuilder;
+
+LoopKernel *loop_kernel(Arena *arena, const CoreProgram *core, Sym name);
+LoopBuilder loop_builder(LoopKernel *kernel);
+
+static inline LoopType loop_scalar_type(ScalarType elem) {
+    return (LoopType){LOOP_IS_SCALAR, (uint8_t)elem};
+}
+static inline LoopType loop_buffer_type(ScalarType elem) {
+    return (LoopType){LOOP_IS_BUFFER, (uint8_t)elem};
+}
+
+// ---- values -------------------------------------------------------------------------
+
+LoopRef loop_value(LoopBuilder *b, LoopType type, Sym name);
+LoopRef loop_const(LoopBuilder *b, ScalarType type, uint64_t bits);
+static inline LoopRef loop_int(LoopBuilder *b, int64_t value) {
+    return loop_const(b, SCALAR_I64, (uint64_t)value);
+}
+LoopType loop_type(const LoopBuilder *b, LoopRef ref);
+// From now on `ref` is `other`.
+void loop_identify(LoopBuilder *b, LoopRef ref, LoopRef other);
+// The value that the ref stands for.
+LoopRef loop_find(const LoopBuilder *b, LoopRef ref);
+bool loop_same(const LoopBuilder *b, LoopRef x, LoopRef y);
+// Whether the value is known; if so, *bits_out is what it is.
+bool loop_is_known(const LoopBuilder *b, LoopRef ref, uint64_t *bits_out);
+bool loop_is_int(const LoopBuilder *b, LoopRef ref, int64_t value);
+
+// ---- statements ---------------------------------------------------------------------
+
+// Opens a body with these parameters; NULL params: none.
+LoopBody *loop_open(LoopBuilder *b, const LoopRef *params, uint32_t count);
+// Goes on with a body that was closed.
+void loop_reopen(LoopBuilder *b, LoopBody *body);
+LoopBody *loop_close(LoopBuilder *b, const LoopRef *results, uint32_t count);
+// Appends a statement with fresh results of these types; everything is copied.
+LoopStm *loop_emit(LoopBuilder *b, LoopOp op, const LoopRef *args, uint32_t arg_count,
+                   const LoopType *outs, uint32_t out_count);
+void loop_set_bodies(LoopBuilder *b, LoopStm *stm, LoopBody *const *bodies,
+                     uint32_t count);
+// A statement of one result.
+LoopRef loop_emit1(LoopBuilder *b, LoopOp op, const LoopRef *args, uint32_t arg_count,
+                   LoopType out);
+
+// ---- scalars ------------------------------------------------------------------------
+
+// A scalar operator that gives `to`; it must not be able to fail.
+LoopRef loop_scalar(LoopBuilder *b, CoreOp op, ScalarType to, const LoopRef *args,
+                    uint32_t count);
+// On i64; EQ, LE and LT on any type.
+LoopRef loop_add(LoopBuilder *b, LoopRef x, LoopRef y);
+LoopRef loop_sub(LoopBuilder *b, LoopRef x, LoopRef y);
+LoopRef loop_mul(LoopBuilder *b, LoopRef x, LoopRef y);
+LoopRef loop_min(LoopBuilder *b, LoopRef x, LoopRef y);
+LoopRef loop_max(LoopBuilder *b, LoopRef x, LoopRef y);
+// y > 0
+LoopRef loop_quot(LoopBuilder *b, LoopRef x, LoopRef y);
+LoopRef loop_rem(LoopBuilder *b, LoopRef x, LoopRef y);
+LoopRef loop_eq(LoopBuilder *b, LoopRef x, LoopRef y);
+LoopRef loop_lt(LoopBuilder *b, LoopRef x, LoopRef y);
+LoopRef loop_le(LoopBuilder *b, LoopRef x, LoopRef y);
+LoopRef loop_and(LoopBuilder *b, LoopRef x, LoopRef y);
+LoopRef loop_or(LoopBuilder *b, LoopRef x, LoopRef y);
+LoopRef loop_not(LoopBuilder *b, LoopRef x);
+// An IF of one scalar.
+LoopRef loop_select(LoopBuilder *b, LoopRef c, LoopRef x, LoopRef y);
+
+// ---- afterwards (tidy.c) ------------------------------------------------------------
+
+// Redirects references to what they stand for and drops what nothing needs.
+void loop_tidy(LoopBuilder *b);
+
+#endif

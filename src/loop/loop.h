@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The loop language (design: core.md, "Loop"): one kernel as nests of loops over
+// scalars and buffers. Arrays are gone: an element is loaded from a buffer at an offset
+// plus the sum of strides times indices, which is what a chain of views comes to.
+//
+// Values are bound once. A value is a scalar, a buffer (a pointer to elements of one
+// type) or a mark. Every statement has one shape (outs = op args {bodies}), as in core.
+//
+// A kernel has a root body, run once by one thread, and functions. In root code a loop
+// may be parallel: its iterations run in any order and at once. It carries no state; an
+// iteration writes only places of its own, and its private memory is freed when it ends.
+// Elsewhere loops are sequential. Private memory is a stack, one per thread: what a
+// parallel iteration or a function allocates is freed when that ends, unless it is
+// returned; loops and the like free by MARK and KEEP.
+//
+// Errors: CHECK stops its iteration. Of all iterations of a parallel loop the one with
+// the least index counts; what follows the loop in root code does not run.
+#ifndef WEFT_LOOP_LOOP_H
+#define WEFT_LOOP_LOOP_H
+
+#include "core/core.h"
+
+typedef uint32_t LoopRef;  // a value of its kernel; 0 is none
+
+typedef enum LoopOp {
+#define LOOP(name, text, meaning) LOOP_##name,
+#include "loop/ops.def"
+#undef LOOP
+    LOOP_COUNT
+} LoopOp;
+
+extern const char *const loop_op_names[LOOP_COUNT];
+
+typedef enum LoopKind { LOOP_IS_SCALAR, LOOP_IS_BUFFER, LOOP_IS_MARK } LoopKind;
+
+typedef struct LoopType {
+    uint8_t kind;  // LoopKind
+    uint8_t elem;  // ScalarType; of a mark 0
+} LoopType;
+
+typedef struct LoopValue {
+    LoopType type;
+    bool is_const;  // then a scalar
+    uint64_t bits;
+    Sym name;       // what the source calls it; may be 0
+} LoopValue;
+
+typedef enum LoopOrder { ORDER_SEQUENTIAL, ORDER_PARALLEL } LoopOrder;  // of a FOR
+
+typedef struct LoopBody LoopBody;
+
+typedef struct LoopStm {
+    LoopOp op;
+    CoreOp scalar;    // SCALAR: which
+    uint8_t order;    // FOR: LoopOrder
+    uint8_t body_count;
+    uint32_t number;  // RESULT, CALL
+    CoreLoc loc;
+    uint32_t out_count, arg_count;
+    LoopRef *outs;
+    LoopRef *args;
+    LoopBody **bodies;
+    Str text;         // CHECK: the message. DATA: the elements, little-endian
+} LoopStm;
+
+struct LoopBody {
+    uint32_t param_count, result_count;
+    LoopRef *params;
+    LoopRef *results;
+    struct { LoopStm **data; uint32_t len, cap; } stms;
+};
+
+typedef struct LoopFun {
+    Sym name;
+    LoopBody *body;
+} LoopFun;
+
+// How a parameter or result of the core function lies in those of the kernel: a scalar
+// is itself; an array of rank r is a buffer and r sizes (i64), row-major without gaps.
+typedef struct LoopPort {
+    CoreType type;
+    bool is_owned;  // of an array parameter: the kernel overwrites it, so the caller
+                    // must hand over memory that nobody else sees
+} LoopPort;
+
+typedef struct LoopKernel {
+    Arena *arena;
+    const CoreProgram *core;  // for places and names
+    Sym name;
+    struct { LoopValue *data; uint32_t len, cap; } values;  // entry 0 is unused
+    struct { LoopFun *data; uint32_t len, cap; } funs;      // callees before callers
+    LoopBody *root;       // params and results as the ports say
+    LoopPort *params, *results;
+    uint32_t param_count, result_count;
+    bool is_parallel;     // has a parallel loop
+} LoopKernel;
+
+// Every array result of a kernel is memory from RESULT or an owned parameter's buffer,
+// each of those for one result only.
+
+// ---- text (print.c, read.c) ---------------------------------------------------------
+
+void loop_print(const LoopKernel *kernel, StrBuf *out);
+// Reads what loop_print writes; NULL and a report to cx->diags if it is malformed.
+LoopKernel *loop_read(Cx *cx, Arena *arena, const CoreProgram *core,
+                      const Source *source);
+
+// ---- verification (verify.c) --------------------------------------------------------
+
+// Collects every fault as text; returns whether there was none.
+bool loop_verify(const LoopKernel *kernel, StrBuf *out);
+
+// ---- from core (lower.c) ------------------------------------------------------------
+
+// Lowers function `fun` of a program past stage 0. With `parallel`, second-order
+// operators in the function's own body become parallel loops in their stamped shapes;
+// otherwise everything is sequential. NULL: *why_out (static) says what it cannot do.
+LoopKernel *loop_lower(const CoreProgram *core, const CoreFun *fun, bool parallel,
+                       Arena *arena, const char **why_out);
+
+#endif

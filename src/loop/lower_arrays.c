@@ -1,0 +1,309 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// New arrays: from nothing, which mostly takes no memory at all, from elements, and by
+// joining, cutting and packing others.
+#include "loop/lower.h"
+
+#include <string.h>
+
+static ScalarType elem_of(const Lower *l, const CoreStm *stm) {
+    return (ScalarType)lower_type(l, stm->outs[0]).elem;
+}
+
+static Place *place_of(const Lower *l, const CoreStm *stm, uint32_t k) {
+    return l->names[stm->outs[k]].place;
+}
+
+// ---- from nothing -------------------------------------------------------------------
+
+void lower_literal(Lower *l, const CoreStm *stm) {
+    ScalarType elem = elem_of(l, stm);
+    LoopType type = loop_buffer_type(elem);
+    LoopStm *data = loop_emit(l->b, LOOP_DATA, NULL, 0, &type, 1);
+    data->text = stm->text;
+    LoopRef count = loop_int(l->b, (int64_t)(stm->text.len / scalar_info[elem].bytes));
+    Array *a = lower_dense(l, elem, data->outs[0], loop_int(l->b, 0), 1, &count);
+    lower_bind(l, stm->outs[0], val_array(a));
+}
+
+void lower_iota(Lower *l, const CoreStm *stm) {
+    ScalarType elem = elem_of(l, stm);
+    Array *a = lower_new_array(l, ARRAY_IOTA, elem, 1);
+    a->shape[0] = lower_arg(l, stm, 0);
+    a->start = lower_arg(l, stm, 1);
+    a->step = lower_arg(l, stm, 2);
+    lower_check_shape(l, elem, 1, a->shape);
+    lower_set_dense(l, a);
+    lower_bind(l, stm->outs[0], val_array(a));
+}
+
+static Array *fill(Lower *l, ScalarType elem, uint32_t rank, const LoopRef *shape,
+                   LoopRef value) {
+    Array *a = lower_new_array(l, ARRAY_FILL, elem, rank);
+    memcpy(a->shape, shape, rank * sizeof *shape);
+    lower_set_dense(l, a);
+    a->start = value;
+    return a;
+}
+
+void lower_replicate(Lower *l, const CoreStm *stm) {
+    ScalarType elem = elem_of(l, stm);
+    Val value = lower_val(l, stm->args[1]);
+    LoopRef shape[CORE_MAX_RANK] = {lower_arg(l, stm, 0)};
+    uint32_t rank = lower_type(l, stm->outs[0]).rank;
+    if (rank > 1) memcpy(shape + 1, value.array->shape, (rank - 1) * sizeof *shape);
+    lower_check_shape(l, elem, rank, shape);
+    if (value.array == NULL || value.array->kind == ARRAY_FILL) {
+        LoopRef scalar = value.array == NULL ? value.scalar : value.array->start;
+        lower_bind(l, stm->outs[0], val_array(fill(l, elem, rank, shape, scalar)));
+        return;
+    }
+    // The same row again and again.
+    const Array *row = value.array;
+    Array *a = arena_copy(l->arena, row, sizeof *row);
+    a->rank = (uint8_t)rank;
+    a->shape = arena_copy(l->arena, shape, rank * sizeof *shape);
+    a->strides = arena_array(l->arena, LoopRef, rank);
+    a->strides[0] = loop_int(l->b, 0);
+    memcpy(a->strides + 1, row->strides, (rank - 1) * sizeof *shape);
+    a->is_dense = false;
+    a->repeats = true;
+    a->if_fits = NULL;
+    lower_bind(l, stm->outs[0], val_array(a));
+}
+
+// The contents are unspecified; the oracle's are zeros.
+void lower_scratch(Lower *l, const CoreStm *stm) {
+    ScalarType elem = elem_of(l, stm);
+    LoopRef shape[CORE_MAX_RANK];
+    for (uint32_t d = 0; d < stm->arg_count; d++) shape[d] = lower_arg(l, stm, d);
+    lower_check_shape(l, elem, stm->arg_count, shape);
+    Array *a = fill(l, elem, stm->arg_count, shape, loop_const(l->b, elem, 0));
+    lower_bind(l, stm->outs[0], val_array(a));
+}
+
+// ---- from elements and parts --------------------------------------------------------
+
+// OP_ARRAY
+void lower_list(Lower *l, const CoreStm *stm) {
+    uint32_t rank = lower_type(l, stm->outs[0]).rank;
+    LoopRef shape[CORE_MAX_RANK] = {loop_int(l->b, stm->arg_count)};
+    if (rank > 1) {
+        const Array *first = lower_arg_array(l, stm, 0);
+        memcpy(shape + 1, first->shape, (rank - 1) * sizeof *shape);
+        for (uint32_t i = 1; i < stm->arg_count; i++)
+            lower_check_rows(l, rank - 1, shape + 1, lower_arg_array(l, stm, i)->shape);
+    }
+    lower_check_shape(l, elem_of(l, stm), rank, shape);
+    Array *a = lower_fresh(l, elem_of(l, stm), rank, shape, place_of(l, stm, 0));
+    for (uint32_t i = 0; i < stm->arg_count; i++)
+        lower_set_element(l, a, loop_int(l->b, i), lower_val(l, stm->args[i]));
+    lower_bind(l, stm->outs[0], val_array(a));
+}
+
+// The shape of the parts joined.
+static void measure_parts(Lower *l, const CoreStm *stm, uint32_t axis, LoopRef *shape) {
+    LoopBuilder *b = l->b;
+    const Array *first = lower_arg_array(l, stm, 0);
+    memcpy(shape, first->shape, first->rank * sizeof *shape);
+    for (uint32_t i = 0; i < stm->arg_count; i++) {
+        const Array *part = lower_arg_array(l, stm, i);
+        LoopRef same = loop_const(b, SCALAR_BOOL, 1);
+        for (uint32_t d = 0; d < part->rank; d++)
+            if (d != axis)
+                same = loop_and(b, same, loop_eq(b, part->shape[d], first->shape[d]));
+        LOWER_CHECK(l, same, MESSAGE_JOIN, show_shape(part->rank, first->shape),
+                    show_shape(part->rank, part->shape), show_const(l, axis));
+        if (i == 0) continue;
+        LoopRef sum = loop_add(b, shape[axis], part->shape[axis]);
+        // Sums of sizes of memory cannot overflow; those of what takes none can.
+        bool is_memory = part->kind == ARRAY_MEMORY && first->kind == ARRAY_MEMORY &&
+                         !part->repeats && !first->repeats;
+        if (!is_memory)
+            LOWER_CHECK(l, loop_le(b, loop_int(b, 0), sum), MESSAGE_JOINED_SIZE,
+                        show_scalar(sum), show_scalar(part->shape[axis]));
+        shape[axis] = sum;
+    }
+}
+
+void lower_concat(Lower *l, const CoreStm *stm) {
+    LoopBuilder *b = l->b;
+    uint32_t axis = (uint32_t)stm->attrs[0], rank = lower_type(l, stm->outs[0]).rank;
+    LoopRef shape[CORE_MAX_RANK], done = loop_int(b, 0);
+    measure_parts(l, stm, axis, shape);
+    lower_check_shape(l, elem_of(l, stm), rank, shape);
+    Array *a = lower_fresh(l, elem_of(l, stm), rank, shape, place_of(l, stm, 0));
+    for (uint32_t i = 0; i < stm->arg_count; i++) {
+        const Array *part = lower_arg_array(l, stm, i);
+        Array *to = arena_copy(l->arena, a, sizeof *a);
+        to->off = loop_add(b, a->off, loop_mul(b, done, a->strides[axis]));
+        to->shape = part->shape;
+        to->is_dense = axis == 0;
+        lower_copy(l, to, part);
+        done = loop_add(b, done, part->shape[axis]);
+    }
+    lower_bind(l, stm->outs[0], val_array(a));
+}
+
+// Whether the sizes of the parts add up to the whole, with no sum beyond it.
+static LoopRef parts_fit(Lower *l, const CoreStm *stm, LoopRef whole) {
+    LoopBuilder *b = l->b;
+    LoopRef fits = loop_const(b, SCALAR_BOOL, 1), left = whole;
+    for (uint32_t i = 0; i < stm->out_count; i++) {
+        LoopRef size = lower_arg(l, stm, 1 + i);
+        fits = loop_and(b, fits, loop_le(b, size, left));
+        left = loop_sub(b, left, size);
+    }
+    return loop_and(b, fits, loop_eq(b, left, loop_int(b, 0)));
+}
+
+void lower_split(Lower *l, const CoreStm *stm) {
+    LoopBuilder *b = l->b;
+    uint32_t axis = (uint32_t)stm->attrs[0], parts = stm->out_count;
+    const Array *a = lower_arg_array(l, stm, 0);
+    if (parts > CORE_MAX_RANK) lower_refuse(l, "a message with too many values");
+    CheckArg args[CORE_MAX_RANK + 1];
+    StrBuf text = strbuf(l->arena);
+    strbuf_cstr(&text, "parts of ");
+    for (uint32_t i = 0; i < parts; i++) {
+        lower_check_size(l, lower_arg(l, stm, 1 + i));
+        args[i] = show_scalar(lower_arg(l, stm, 1 + i));
+        strbuf_printf(&text, i == 0 ? "%%%c" : " + %%%c", '0' + (char)i);
+    }
+    args[parts] = show_scalar(a->shape[axis]);
+    strbuf_printf(&text, " elements do not make up %%%c", '0' + (char)parts);
+    lower_check(l, parts_fit(l, stm, a->shape[axis]), strbuf_done(&text), args, parts + 1);
+    LoopRef done = loop_int(b, 0);
+    for (uint32_t i = 0; i < parts; i++) {
+        Array *part = arena_copy(l->arena, a, sizeof *a);
+        LoopRef size = lower_arg(l, stm, 1 + i);
+        part->shape = arena_copy(l->arena, a->shape, a->rank * sizeof *a->shape);
+        part->shape[axis] = size;
+        part->off = loop_add(b, a->off, loop_mul(b, done, a->strides[axis]));
+        part->is_dense = a->is_dense && axis == 0;
+        part->if_fits = NULL;
+        lower_know_shape(l, part);
+        lower_bind(l, stm->outs[i], val_array(part));
+        done = loop_add(b, done, size);
+    }
+}
+
+// OP_COPY
+void lower_duplicate(Lower *l, const CoreStm *stm) {
+    Array *a = lower_own(l, lower_arg_array(l, stm, 0), lower_is_ours(l, stm, 0),
+                         place_of(l, stm, 0));
+    lower_bind(l, stm->outs[0], val_array(a));
+}
+
+// ---- filter -------------------------------------------------------------------------
+
+// Between two: what is emitted there runs for each i of [from, to) whose flag is set;
+// `at` counts them. Returns how many there were.
+typedef struct Picker {
+    Carry carry;
+    LoopRef i, at, flag;
+    LoopRef count;
+    uint32_t opened;
+} Picker;
+
+static void open_picker(Lower *l, Picker *p, const Array *flags, LoopRef from, LoopRef to,
+                        LoopRef at) {
+    p->count = loop_sub(l->b, to, from);
+    Val *init = arena_new(l->arena, Val);
+    *init = val_scalar(at);
+    lower_open_carry(l, &p->carry, init, 1, SCALAR_I64);
+    p->i = loop_add(l->b, from, p->carry.index);
+    p->at = p->carry.state[0].scalar;
+    p->flag = lower_load(l, flags, &p->i);
+    p->opened = lower_open_if(l);
+}
+
+static LoopRef close_picker(Lower *l, Picker *p) {
+    lower_close_if(l, p->flag, p->opened);
+    LoopRef one = loop_scalar(l->b, OP_CONV, SCALAR_I64, &p->flag, 1);
+    Val next = val_scalar(loop_add(l->b, p->at, one)), out;
+    lower_close_carry(l, &p->carry, &next, NULL, p->count, &out);
+    return out.scalar;
+}
+
+static LoopRef count_flags(Lower *l, const Array *flags, LoopRef from, LoopRef to) {
+    Picker p;
+    open_picker(l, &p, flags, from, to, loop_int(l->b, 0));
+    return close_picker(l, &p);
+}
+
+// Blocks of a parallel filter: where the kept ones of each begin.
+typedef struct Counts {
+    Array *starts;
+    LoopRef blocks, n;
+} Counts;
+
+static LoopRef count_in_parallel(Lower *l, const Array *flags, Counts *counts) {
+    LoopBuilder *b = l->b;
+    LoopRef n = flags->shape[0], block = loop_int(b, CORE_BLOCK);
+    counts->n = n;
+    counts->blocks = lower_block_count(l, n);
+    LoopRef buf = lower_alloc(l, SCALAR_I64, counts->blocks);
+    counts->starts = lower_dense(l, SCALAR_I64, buf, loop_int(b, 0), 1, &counts->blocks);
+    Nest nest;
+    lower_open_nest(l, &nest, 1, &counts->blocks, true);
+    LoopRef from = loop_mul(b, nest.index[0], block);
+    LoopRef kept = count_flags(l, flags, from, loop_min(b, loop_add(b, from, block), n));
+    lower_store(l, counts->starts, nest.index, kept);
+    lower_close_nest(l, &nest);
+    // Starts are the sums of the counts before.
+    Carry carry;
+    Val init = val_scalar(loop_int(b, 0)), total;
+    lower_open_carry(l, &carry, &init, 1, SCALAR_I64);
+    LoopRef count = lower_load(l, counts->starts, &carry.index);
+    lower_store(l, counts->starts, &carry.index, carry.state[0].scalar);
+    Val next = val_scalar(loop_add(b, carry.state[0].scalar, count));
+    lower_close_carry(l, &carry, &next, NULL, counts->blocks, &total);
+    return total.scalar;
+}
+
+static void pick(Lower *l, const Array *flags, const Array *from, const Array *to,
+                 LoopRef begin, LoopRef end, LoopRef at) {
+    Picker p;
+    open_picker(l, &p, flags, begin, end, at);
+    lower_set_element(l, to, p.at, lower_element(l, from, p.i));
+    close_picker(l, &p);
+}
+
+static void pick_in_parallel(Lower *l, const Array *flags, const Array *from,
+                             const Array *to, const Counts *counts) {
+    LoopBuilder *b = l->b;
+    LoopRef block = loop_int(b, CORE_BLOCK);
+    Nest nest;
+    lower_open_nest(l, &nest, 1, &counts->blocks, true);
+    LoopRef begin = loop_mul(b, nest.index[0], block);
+    LoopRef end = loop_min(b, loop_add(b, begin, block), counts->n);
+    pick(l, flags, from, to, begin, end, lower_load(l, counts->starts, nest.index));
+    lower_close_nest(l, &nest);
+}
+
+void lower_filter(Lower *l, const CoreStm *stm) {
+    LoopBuilder *b = l->b;
+    const Array *flags = lower_arg_array(l, stm, 0);
+    LoopRef zero = loop_int(b, 0), n = flags->shape[0];
+    Counts counts;
+    LoopRef kept = l->is_parallel ? count_in_parallel(l, flags, &counts)
+                                  : count_flags(l, flags, zero, n);
+    lower_know_size(l, kept);
+    for (uint32_t k = 0; k < stm->out_count; k++) {
+        const Array *from = lower_arg_array(l, stm, 1 + k);
+        LOWER_CHECK(l, loop_eq(b, from->shape[0], n), MESSAGE_FLAGS, show_scalar(n),
+                    show_scalar(from->shape[0]));
+        LoopRef shape[CORE_MAX_RANK];
+        memcpy(shape, from->shape, from->rank * sizeof *shape);
+        shape[0] = kept;
+        lower_check_shape(l, (ScalarType)from->elem, from->rank, shape);
+        Array *to = lower_fresh(l, (ScalarType)from->elem, from->rank, shape,
+                                place_of(l, stm, k));
+        if (l->is_parallel)
+            pick_in_parallel(l, flags, from, to, &counts);
+        else
+            pick(l, flags, from, to, zero, n, zero);
+        lower_bind(l, stm->outs[k], val_array(to));
+    }
+}

@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Loops as the lowering makes them: nests that carry nothing, and loops that carry
+// values. Both free at the end of a turn what the turn allocated, save the next state.
+#include "loop/lower.h"
+
+// ---- private memory -----------------------------------------------------------------
+
+LoopRef lower_mark(Lower *l) {
+    return loop_emit1(l->b, LOOP_MARK, NULL, 0, (LoopType){LOOP_IS_MARK, 0});
+}
+
+void lower_keep(Lower *l, LoopRef mark, uint32_t allocs, LoopRef *bufs, uint32_t count) {
+    if (l->allocs == allocs) return;
+    LoopRef *args = arena_array(l->arena, LoopRef, count + 1);
+    args[0] = mark;
+    for (uint32_t i = 0; i < count; i++) args[1 + i] = bufs[i];
+    LoopStm *stm = loop_emit(l->b, LOOP_KEEP, args, count + 1,
+                             lower_types(l, bufs, count), count);
+    for (uint32_t i = 0; i < count; i++) bufs[i] = stm->outs[i];
+}
+
+// ---- nests --------------------------------------------------------------------------
+
+static LoopRef open_loop(Lower *l) {
+    LoopRef index = loop_value(l->b, loop_scalar_type(SCALAR_I64), 0);
+    loop_open(l->b, &index, 1);
+    return index;
+}
+
+static void close_loop(Lower *l, LoopRef times, bool is_parallel) {
+    LoopBody *body = loop_close(l->b, NULL, 0);
+    LoopStm *stm = loop_emit(l->b, LOOP_FOR, &times, 1, NULL, 0);
+    stm->order = is_parallel ? ORDER_PARALLEL : ORDER_SEQUENTIAL;
+    loop_set_bodies(l->b, stm, &body, 1);
+}
+
+void lower_open_nest(Lower *l, Nest *nest, uint32_t rank, const LoopRef *shape,
+                     bool is_parallel) {
+    LoopBuilder *b = l->b;
+    nest->rank = rank;
+    nest->shape = shape;
+    nest->is_parallel = is_parallel;
+    nest->was_parallel = l->is_parallel;
+    nest->known = l->sizes.len;
+    lower_enter(l);
+    if (is_parallel) {
+        l->is_parallel = false;
+        uint32_t outer = rank > 1 ? rank - 1 : 1;
+        nest->outer = lower_count(l, outer, shape);
+        LoopRef rest = open_loop(l);
+        for (uint32_t d = outer; d-- > 1;) {
+            nest->index[d] = loop_rem(b, rest, shape[d]);
+            rest = loop_quot(b, rest, shape[d]);
+        }
+        nest->index[0] = rest;
+        nest->mark = lower_mark(l);
+        if (rank > 1) nest->index[rank - 1] = open_loop(l);
+    } else {
+        nest->mark = lower_mark(l);
+        for (uint32_t d = 0; d < rank; d++) nest->index[d] = open_loop(l);
+    }
+    nest->allocs = l->allocs;
+}
+
+void lower_close_nest(Lower *l, Nest *nest) {
+    uint32_t inner = nest->is_parallel ? nest->rank > 1 : nest->rank;
+    if (inner > 0) lower_keep(l, nest->mark, nest->allocs, NULL, 0);
+    for (uint32_t d = 0; d < inner; d++)
+        close_loop(l, nest->shape[nest->rank - 1 - d], false);
+    if (nest->is_parallel) close_loop(l, nest->outer, true);
+    l->is_parallel = nest->was_parallel;
+    l->sizes.len = nest->known;
+    lower_leave(l);
+}
+
+// ---- conditions ---------------------------------------------------------------------
+
+uint32_t lower_open_if(Lower *l) {
+    loop_open(l->b, NULL, 0);
+    return l->sizes.len;
+}
+
+void lower_close_if(Lower *l, LoopRef c, uint32_t opened) {
+    LoopBody *bodies[2] = {loop_close(l->b, NULL, 0)};
+    loop_open(l->b, NULL, 0);
+    bodies[1] = loop_close(l->b, NULL, 0);
+    LoopStm *stm = loop_emit(l->b, LOOP_IF, &c, 1, NULL, 0);
+    loop_set_bodies(l->b, stm, bodies, 2);
+    l->sizes.len = opened;
+}
+
+// ---- carried values -----------------------------------------------------------------
+
+uint32_t lower_flatten(Lower *l, const Val *vals, uint32_t count, LoopRef *refs) {
+    uint32_t width = 0;
+    (void)l;
+    for (uint32_t i = 0; i < count; i++) {
+        const Array *a = vals[i].array;
+        if (a == NULL) {
+            refs[width++] = vals[i].scalar;
+            continue;
+        }
+        refs[width++] = a->buf;
+        refs[width++] = a->off;
+        for (uint32_t d = 0; d < a->rank; d++) refs[width++] = a->shape[d];
+    }
+    return width;
+}
+
+static uint32_t width_of(const Val *vals, uint32_t count) {
+    uint32_t width = 0;
+    for (uint32_t i = 0; i < count; i++)
+        width += vals[i].array == NULL ? 1 : 2 + (uint32_t)vals[i].array->rank;
+    return width;
+}
+
+LoopType *lower_types(Lower *l, const LoopRef *refs, uint32_t count) {
+    LoopType *types = arena_array(l->arena, LoopType, count);
+    for (uint32_t i = 0; i < count; i++) types[i] = loop_type(l->b, refs[i]);
+    return types;
+}
+
+// Values like these, made of flattened refs.
+static Val *unflatten(Lower *l, const Val *like, uint32_t count, const LoopRef *refs) {
+    Val *vals = arena_array(l->arena, Val, count);
+    for (uint32_t i = 0; i < count; i++) {
+        const Array *a = like[i].array;
+        if (a == NULL) {
+            vals[i] = val_scalar(*refs++);
+            continue;
+        }
+        Array *made =
+            lower_dense(l, (ScalarType)a->elem, refs[0], refs[1], a->rank, refs + 2);
+        lower_know_shape(l, made);
+        made->block = lower_block(l);
+        const Block *block = lower_block_of(l, a);
+        if (block != NULL) lower_block_of(l, made)->is_owned = block->is_owned;
+        vals[i] = val_array(made);
+        refs += 2 + a->rank;
+    }
+    return vals;
+}
+
+void lower_open_carry(Lower *l, Carry *c, const Val *init, uint32_t count,
+                      ScalarType index_type) {
+    uint32_t first = index_type != SCALAR_BOOL;
+    lower_enter(l);
+    c->count = count;
+    c->init = init;
+    c->width = width_of(init, count);
+    c->args = arena_array(l->arena, LoopRef, c->width);
+    lower_flatten(l, init, count, c->args);
+    c->mark = lower_mark(l);
+    LoopRef *params = arena_array(l->arena, LoopRef, first + c->width);
+    if (first != 0) c->index = params[0] = loop_value(l->b, loop_scalar_type(index_type), 0);
+    c->params = params + first;
+    for (uint32_t i = 0; i < c->width; i++)
+        c->params[i] = loop_value(l->b, loop_type(l->b, c->args[i]), 0);
+    c->known = l->sizes.len;
+    loop_open(l->b, params, first + c->width);
+    c->state = unflatten(l, init, count, c->params);
+    c->allocs = l->allocs;
+}
+
+// Buffers that are not what they were are kept at the end of a turn.
+static void keep_state(Lower *l, const Carry *c, LoopRef *next) {
+    struct { LoopRef *data; uint32_t len, cap; } bufs = {0}, at = {0};
+    for (uint32_t i = 0; i < c->width; i++) {
+        if (loop_type(l->b, next[i]).kind != LOOP_IS_BUFFER ||
+            loop_same(l->b, next[i], c->params[i]))
+            continue;
+        vec_push(l->arena, &bufs, next[i]);
+        vec_push(l->arena, &at, i);
+    }
+    lower_keep(l, c->mark, c->allocs, bufs.data, bufs.len);
+    for (uint32_t i = 0; i < bufs.len; i++) next[at.data[i]] = bufs.data[i];
+}
+
+void lower_close_carry(Lower *l, Carry *c, const Val *next, const bool *is_ours,
+                       LoopRef times, Val *outs) {
+    Val *vals = arena_array(l->arena, Val, c->count);
+    LoopRef *refs = arena_array(l->arena, LoopRef, c->width + 1);
+    for (uint32_t i = 0; i < c->count; i++) {
+        vals[i] = next[i];
+        if (next[i].array != NULL)
+            vals[i].array = lower_own(l, next[i].array, is_ours[i], NULL);
+    }
+    lower_flatten(l, vals, c->count, refs);
+    keep_state(l, c, refs);
+    LoopBody *bodies[2] = {c->guard, loop_close(l->b, refs, c->width)};
+    l->sizes.len = c->known;
+    LoopRef *args = arena_array(l->arena, LoopRef, c->width + 1);
+    uint32_t first = times != 0;
+    args[0] = times;
+    for (uint32_t i = 0; i < c->width; i++) args[first + i] = c->args[i];
+    LoopStm *stm = loop_emit(l->b, first != 0 ? LOOP_FOR : LOOP_WHILE, args,
+                             first + c->width, lower_types(l, c->args, c->width), c->width);
+    loop_set_bodies(l->b, stm, bodies + first, 2 - first);
+    // What stays as it is need not be carried.
+    for (uint32_t i = 0; i < c->width; i++) {
+        if (!loop_same(l->b, refs[i], c->params[i]) &&
+            !loop_same(l->b, refs[i], c->args[i]))
+            continue;
+        loop_identify(l->b, c->params[i], c->args[i]);
+        loop_identify(l->b, stm->outs[i], c->args[i]);
+        if (c->guard != NULL) loop_identify(l->b, c->guard->params[i], c->args[i]);
+    }
+    lower_leave(l);
+    Val *made = unflatten(l, c->init, c->count, stm->outs);
+    for (uint32_t i = 0; i < c->count; i++) outs[i] = made[i];
+}
+
+void lower_open_guard(Lower *l, Carry *c, Val *state_out) {
+    LoopRef *params = arena_array(l->arena, LoopRef, c->width);
+    for (uint32_t i = 0; i < c->width; i++)
+        params[i] = loop_value(l->b, loop_type(l->b, c->args[i]), 0);
+    loop_open(l->b, params, c->width);
+    Val *state = unflatten(l, c->init, c->count, params);
+    for (uint32_t i = 0; i < c->count; i++) {
+        state_out[i] = state[i];
+        if (state[i].array != NULL) state[i].array->block = 0;  // the loop's, not ours
+    }
+}

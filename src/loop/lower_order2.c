@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Generate and map. A row is made right where it belongs when its shape is known before
+// the loop: because the program says so, or because making one row for trial shows that
+// the shape follows from what is known outside. Else the first row tells.
+#include "loop/lower.h"
+
+#include <string.h>
+
+LoopRef lower_length(Lower *l, Array *const *arrays, uint32_t count) {
+    LoopRef n = arrays[0]->shape[0];
+    for (uint32_t i = 1; i < count; i++)
+        LOWER_CHECK(l, loop_eq(l->b, arrays[i]->shape[0], n), MESSAGE_LENGTHS,
+                    show_scalar(n), show_scalar(arrays[i]->shape[0]));
+    return n;
+}
+
+Val lower_feed(Lower *l, const Array *a, LoopRef i) {
+    Val v = lower_element(l, a, i);
+    if (v.array != NULL) v.array->block = 0;  // the loop's, not the body's
+    return v;
+}
+
+typedef struct Rows {
+    const CoreStm *stm;
+    Array **feeds;        // of a map
+    uint32_t feed_count;
+    uint32_t rank;        // of the index space
+    const LoopRef *space;
+    LoopRef points;
+    LoopRef **shapes;     // by result: of a row; a size may be -1
+    Array **outs;         // by result; NULL: the first row tells its shape
+} Rows;
+
+static uint32_t row_rank(const Lower *l, const Rows *rows, uint32_t k) {
+    return lower_type(l, rows->stm->outs[k]).rank - rows->rank;
+}
+
+static ScalarType elem_of(const Lower *l, const Rows *rows, uint32_t k) {
+    return (ScalarType)lower_type(l, rows->stm->outs[k]).elem;
+}
+
+static const Val *row_args(Lower *l, const Rows *rows, const LoopRef *index) {
+    uint32_t count = rows->stm->bodies[0]->param_count;
+    Val *args = arena_array(l->arena, Val, count);
+    for (uint32_t i = 0; i < count; i++)
+        args[i] = rows->feeds == NULL ? val_scalar(index[i])
+                                      : lower_feed(l, rows->feeds[i], index[0]);
+    return args;
+}
+
+// ---- shapes -------------------------------------------------------------------------
+
+static bool is_open(const Lower *l, const Rows *rows, uint32_t k) {
+    for (uint32_t d = 0; d < row_rank(l, rows, k); d++)
+        if (loop_is_int(l->b, rows->shapes[k][d], -1)) return true;
+    return false;
+}
+
+// A size that is computed may come out as -1, too; then there had better be no row.
+static LoopRef check_row_size(Lower *l, LoopRef size) {
+    LoopBuilder *b = l->b;
+    LoopRef open = loop_int(b, -1);
+    if (lower_is_size(l, size) || loop_is_int(b, size, -1)) return size;
+    LOWER_CHECK(l, loop_le(b, open, size), MESSAGE_NEGATIVE_SIZE, show_scalar(size));
+    return loop_select(b, loop_eq(b, size, open), loop_int(b, 0), size);
+}
+
+// Makes a row for trial and takes over sizes that are known outside of it.
+static void try_row(Lower *l, Rows *rows) {
+    const CoreStm *stm = rows->stm;
+    uint32_t before = l->kernel->values.len, allocs = l->allocs, checks = l->checks;
+    Val *vals = arena_array(l->arena, Val, stm->out_count);
+    bool *is_ours = arena_array(l->arena, bool, stm->out_count);
+    bool was_parallel = l->is_parallel;
+    l->is_parallel = false;
+    LoopRef index[CORE_MAX_RANK];
+    for (uint32_t d = 0; d < rows->rank; d++)
+        index[d] = loop_value(l->b, loop_scalar_type(SCALAR_I64), 0);
+    loop_open(l->b, index, rows->rank);
+    lower_body(l, stm->bodies[0], row_args(l, rows, index), NULL, vals, is_ours);
+    loop_close(l->b, NULL, 0);
+    l->is_parallel = was_parallel;
+    l->allocs = allocs;
+    l->checks = checks;
+    for (uint32_t k = 0; k < stm->out_count; k++) {
+        for (uint32_t d = 0; d < row_rank(l, rows, k); d++) {
+            LoopRef size = loop_find(l->b, vals[k].array->shape[d]);
+            uint64_t bits;
+            if (loop_is_int(l->b, rows->shapes[k][d], -1) &&
+                (size < before || loop_is_known(l->b, size, &bits)))
+                rows->shapes[k][d] = size;
+        }
+    }
+}
+
+static void read_sizes(Lower *l, Rows *rows) {
+    const CoreStm *stm = rows->stm;
+    uint32_t at = rows->feeds != NULL ? rows->feed_count : rows->rank;
+    bool any_open = false;
+    rows->shapes = arena_array(l->arena, LoopRef *, stm->out_count);
+    for (uint32_t k = 0; k < stm->out_count; k++) {
+        rows->shapes[k] = arena_array(l->arena, LoopRef, row_rank(l, rows, k));
+        for (uint32_t d = 0; d < row_rank(l, rows, k); d++)
+            rows->shapes[k][d] = lower_arg(l, stm, at++);
+        any_open = any_open || is_open(l, rows, k);
+    }
+    if (any_open) try_row(l, rows);
+}
+
+// Makes the results whose shape is known. Without a row, sizes that were open are 0.
+static void open_outs(Lower *l, Rows *rows) {
+    LoopBuilder *b = l->b;
+    const CoreStm *stm = rows->stm;
+    uint32_t at = rows->feeds != NULL ? rows->feed_count : rows->rank;
+    rows->outs = arena_array(l->arena, Array *, stm->out_count);
+    for (uint32_t k = 0; k < stm->out_count; k++) {
+        LoopRef shape[CORE_MAX_RANK];
+        memcpy(shape, rows->space, rows->rank * sizeof *shape);
+        for (uint32_t d = 0; d < row_rank(l, rows, k); d++, at++) {
+            LoopRef *size = &rows->shapes[k][d];
+            bool was_open = loop_is_int(b, lower_arg(l, stm, at), -1);
+            *size = check_row_size(l, *size);
+            shape[rows->rank + d] = *size;
+            if (was_open)
+                shape[rows->rank + d] = loop_select(
+                    b, loop_eq(b, rows->points, loop_int(b, 0)), loop_int(b, 0), *size);
+        }
+        if (is_open(l, rows, k)) continue;
+        uint32_t rank = lower_type(l, stm->outs[k]).rank;
+        lower_check_shape(l, elem_of(l, rows, k), rank, shape);
+        rows->outs[k] = lower_fresh(l, elem_of(l, rows, k), rank, shape,
+                                    l->names[stm->outs[k]].place);
+    }
+}
+
+// ---- rows ---------------------------------------------------------------------------
+
+static Place *row_place(Lower *l, const Rows *rows, uint32_t k, const LoopRef *index) {
+    Place *place = arena_new(l->arena, Place);
+    const Array *part = lower_part(l, rows->outs[k], rows->rank, index);
+    *place = (Place){.kind = PLACE_ROW, .buf = part->buf, .off = part->off,
+                     .shape = rows->shapes[k], .origin = place};
+    return place;
+}
+
+// One turn: makes the row at that index and puts what has a place there.
+static Val *make_row(Lower *l, const Rows *rows, const LoopRef *index) {
+    uint32_t count = rows->stm->out_count;
+    Place **places = arena_array(l->arena, Place *, count);
+    Val *vals = arena_array(l->arena, Val, count);
+    bool *is_ours = arena_array(l->arena, bool, count);
+    const Val *args = row_args(l, rows, index);
+    for (uint32_t k = 0; k < count; k++)
+        if (rows->outs[k] != NULL && row_rank(l, rows, k) > 0)
+            places[k] = row_place(l, rows, k, index);
+    lower_body(l, rows->stm->bodies[0], args, places, vals, is_ours);
+    lower_deliver(l, places, vals, count);
+    for (uint32_t k = 0; k < count; k++)
+        if (row_rank(l, rows, k) == 0)
+            lower_store(l, rows->outs[k], index, vals[k].scalar);
+    return vals;
+}
+
+static void make_known_rows(Lower *l, const Rows *rows) {
+    Nest nest;
+    lower_open_nest(l, &nest, rows->rank, rows->space, l->is_parallel);
+    make_row(l, rows, nest.index);
+    lower_close_nest(l, &nest);
+}
+
+// ---- when the first row tells the shape ---------------------------------------------
+
+// The shape of a row of result k, with its own sizes for those that are open.
+static void close_shape(Lower *l, const Rows *rows, uint32_t k, const Array *row,
+                        LoopRef *shape) {
+    for (uint32_t d = 0; d < row->rank; d++)
+        shape[d] = loop_is_int(l->b, rows->shapes[k][d], -1) ? row->shape[d]
+                                                             : rows->shapes[k][d];
+}
+
+// The whole that row `i` belongs to: made for the first one, else as it is.
+static Array *grow(Lower *l, const Rows *rows, uint32_t k, LoopRef i, const Array *row,
+                   const Array *whole) {
+    LoopBuilder *b = l->b;
+    uint32_t rank = whole->rank, rest = rank - rows->rank;
+    LoopRef shape[CORE_MAX_RANK], refs[1 + CORE_MAX_RANK];
+    LoopBody *bodies[2];
+    uint32_t known = l->sizes.len;
+    memcpy(shape, rows->space, rows->rank * sizeof *shape);
+    loop_open(b, NULL, 0);
+    close_shape(l, rows, k, row, shape + rows->rank);
+    lower_check_rows(l, rest, shape + rows->rank, row->shape);
+    lower_check_shape(l, elem_of(l, rows, k), rank, shape);
+    refs[0] = lower_alloc(l, elem_of(l, rows, k), lower_count(l, rank, shape));
+    memcpy(refs + 1, shape + rows->rank, rest * sizeof *refs);
+    bodies[0] = loop_close(b, refs, 1 + rest);
+    l->sizes.len = known;
+    loop_open(b, NULL, 0);
+    lower_check_rows(l, rest, whole->shape + rows->rank, row->shape);
+    refs[0] = whole->buf;
+    memcpy(refs + 1, whole->shape + rows->rank, rest * sizeof *refs);
+    bodies[1] = loop_close(b, refs, 1 + rest);
+    LoopRef is_first = loop_eq(b, i, loop_int(b, 0));
+    LoopStm *stm = loop_emit(b, LOOP_IF, &is_first, 1, lower_types(l, refs, 1 + rest),
+                             1 + rest);
+    loop_set_bodies(b, stm, bodies, 2);
+    memcpy(shape + rows->rank, stm->outs + 1, rest * sizeof *shape);
+    return lower_dense(l, elem_of(l, rows, k), stm->outs[0], loop_int(b, 0), rank, shape);
+}
+
+// An empty array of result k, with 0 for what is open.
+static Array *no_rows(Lower *l, const Rows *rows, uint32_t k) {
+    LoopRef shape[CORE_MAX_RANK], zero = loop_int(l->b, 0);
+    memcpy(shape, rows->space, rows->rank * sizeof *shape);
+    for (uint32_t d = 0; d < row_rank(l, rows, k); d++) {
+        LoopRef size = rows->shapes[k][d];
+        shape[rows->rank + d] = loop_is_int(l->b, size, -1) ? zero : size;
+    }
+    LoopRef buf = lower_alloc(l, elem_of(l, rows, k), zero);
+    return lower_dense(l, elem_of(l, rows, k), buf, zero,
+                       rows->rank + row_rank(l, rows, k), shape);
+}
+
+static void make_open_rows(Lower *l, Rows *rows) {
+    LoopBuilder *b = l->b;
+    uint32_t count = rows->stm->out_count, width = 0;
+    uint32_t *number = arena_array(l->arena, uint32_t, count);
+    Val *wholes = arena_array(l->arena, Val, count), *outs = arena_array(l->arena, Val, count);
+    bool *is_ours = arena_array(l->arena, bool, count);
+    bool was_parallel = l->is_parallel;
+    l->is_parallel = false;
+    for (uint32_t k = 0; k < count; k++) {
+        if (rows->outs[k] != NULL) continue;
+        number[width] = k;
+        is_ours[width] = true;
+        wholes[width++] = val_array(no_rows(l, rows, k));
+    }
+    Carry carry = {0};
+    lower_open_carry(l, &carry, wholes, width, SCALAR_I64);
+    LoopRef index[CORE_MAX_RANK], rest = carry.index;
+    for (uint32_t d = rows->rank; d-- > 1;) {
+        index[d] = loop_rem(b, rest, rows->space[d]);
+        rest = loop_quot(b, rest, rows->space[d]);
+    }
+    index[0] = rest;
+    Val *vals = make_row(l, rows, index), *next = arena_array(l->arena, Val, count);
+    for (uint32_t i = 0; i < width; i++) {
+        const Array *row = vals[number[i]].array;
+        Array *whole = grow(l, rows, number[i], carry.index, row, carry.state[i].array);
+        lower_copy(l, lower_part(l, whole, rows->rank, index), row);
+        whole->block = lower_block(l);
+        next[i] = val_array(whole);
+    }
+    lower_close_carry(l, &carry, next, is_ours, rows->points, outs);
+    for (uint32_t i = 0; i < width; i++) rows->outs[number[i]] = outs[i].array;
+    l->is_parallel = was_parallel;
+}
+
+// ---- both ---------------------------------------------------------------------------
+
+static void make_rows(Lower *l, Rows *rows) {
+    bool any_open = false;
+    read_sizes(l, rows);
+    open_outs(l, rows);
+    for (uint32_t k = 0; k < rows->stm->out_count; k++)
+        any_open = any_open || rows->outs[k] == NULL;
+    if (any_open)
+        make_open_rows(l, rows);
+    else
+        make_known_rows(l, rows);
+    for (uint32_t k = 0; k < rows->stm->out_count; k++)
+        lower_bind(l, rows->stm->outs[k], val_array(rows->outs[k]));
+}
+
+void lower_map(Lower *l, const CoreStm *stm) {
+    Rows rows = {.stm = stm, .rank = 1, .feed_count = (uint32_t)stm->attrs[0]};
+    rows.feeds = arena_array(l->arena, Array *, rows.feed_count);
+    for (uint32_t i = 0; i < rows.feed_count; i++)
+        rows.feeds[i] = lower_arg_array(l, stm, i);
+    rows.points = lower_length(l, rows.feeds, rows.feed_count);
+    rows.space = &rows.points;
+    make_rows(l, &rows);
+}
+
+void lower_generate(Lower *l, const CoreStm *stm) {
+    Rows rows = {.stm = stm, .rank = (uint32_t)stm->attrs[0]};
+    LoopRef *space = arena_array(l->arena, LoopRef, rows.rank);
+    for (uint32_t d = 0; d < rows.rank; d++) space[d] = lower_arg(l, stm, d);
+    lower_check_shape(l, elem_of(l, &rows, 0), rows.rank, space);
+    rows.space = space;
+    rows.points = lower_count(l, rows.rank, space);
+    make_rows(l, &rows);
+}

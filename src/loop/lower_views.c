@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Views, which cost nothing, and writing to regions of an array, which happens in place
+// when nobody else sees its memory.
+#include "loop/lower.h"
+
+#include <string.h>
+
+static Array *copy_of(Lower *l, const Array *a) {
+    Array *copy = arena_copy(l->arena, a, sizeof *a);
+    copy->shape = arena_copy(l->arena, a->shape, a->rank * sizeof *a->shape);
+    copy->strides = arena_copy(l->arena, a->strides, a->rank * sizeof *a->strides);
+    copy->is_dense = false;
+    copy->if_fits = NULL;
+    return copy;
+}
+
+void lower_dim(Lower *l, const CoreStm *stm) {
+    const Array *a = lower_arg_array(l, stm, 0);
+    lower_bind(l, stm->outs[0], val_scalar(a->shape[stm->attrs[0]]));
+}
+
+void lower_index(Lower *l, const CoreStm *stm) {
+    const Array *a = lower_arg_array(l, stm, 0);
+    uint32_t depth = stm->arg_count - 1;
+    LoopRef index[CORE_MAX_RANK];
+    for (uint32_t d = 0; d < depth; d++) {
+        index[d] = lower_arg(l, stm, 1 + d);
+        lower_check_index(l, a, d, index[d]);
+    }
+    Val v = depth == a->rank ? val_scalar(lower_load(l, a, index))
+                             : val_array(lower_part(l, a, depth, index));
+    lower_bind(l, stm->outs[0], v);
+}
+
+void lower_slice(Lower *l, const CoreStm *stm) {
+    LoopBuilder *b = l->b;
+    const Array *a = lower_arg_array(l, stm, 0);
+    uint32_t axis = (uint32_t)stm->attrs[0];
+    LoopRef start = lower_arg(l, stm, 1), count = lower_arg(l, stm, 2);
+    LoopRef stride = lower_arg(l, stm, 3);
+    lower_check_range(l, a, axis, start, count, stride);
+    Array *view = copy_of(l, a);
+    view->shape[axis] = count;
+    view->off = loop_add(b, a->off, loop_mul(b, start, a->strides[axis]));
+    view->strides[axis] = loop_mul(b, a->strides[axis], stride);
+    uint64_t bits;
+    if (!loop_is_known(b, stride, &bits) || bits == 0) view->repeats = true;
+    // Whole rows in a row.
+    view->is_dense = a->is_dense && axis == 0 && loop_is_int(b, stride, 1);
+    lower_know_shape(l, view);
+    lower_bind(l, stm->outs[0], val_array(view));
+}
+
+void lower_reshape(Lower *l, const CoreStm *stm) {
+    Array *a = lower_arg_array(l, stm, 0);
+    uint32_t rank = stm->arg_count - 1;
+    LoopRef shape[CORE_MAX_RANK];
+    for (uint32_t d = 0; d < rank; d++) {
+        shape[d] = lower_arg(l, stm, 1 + d);
+        lower_check_size(l, shape[d]);
+    }
+    LoopRef count = lower_count(l, a->rank, a->shape);
+    LoopRef fits = lower_shape_holds(l, (ScalarType)a->elem, rank, shape, count);
+    LOWER_CHECK(l, fits, MESSAGE_RESHAPE, show_scalar(count), show_shape(rank, shape));
+    if (a->kind != ARRAY_FILL && !a->is_dense)
+        a = lower_copied(l, a, l->names[stm->outs[0]].place);
+    Array *view = arena_copy(l->arena, a, sizeof *a);
+    view->rank = (uint8_t)rank;
+    view->shape = arena_copy(l->arena, shape, rank * sizeof *shape);
+    view->strides = arena_array(l->arena, LoopRef, rank);
+    view->if_fits = NULL;
+    lower_set_dense(l, view);
+    lower_know_shape(l, view);
+    lower_bind(l, stm->outs[0], val_array(view));
+}
+
+void lower_permute(Lower *l, const CoreStm *stm) {
+    const Array *a = lower_arg_array(l, stm, 0);
+    Array *view = copy_of(l, a);
+    bool is_same = true;
+    for (uint32_t d = 0; d < a->rank; d++) {
+        view->shape[d] = a->shape[stm->attrs[d]];
+        view->strides[d] = a->strides[stm->attrs[d]];
+        is_same = is_same && stm->attrs[d] == (int32_t)d;
+    }
+    view->is_dense = is_same && a->is_dense;
+    lower_bind(l, stm->outs[0], val_array(view));
+}
+
+void lower_reverse(Lower *l, const CoreStm *stm) {
+    LoopBuilder *b = l->b;
+    const Array *a = lower_arg_array(l, stm, 0);
+    uint32_t axis = (uint32_t)stm->attrs[0];
+    Array *view = copy_of(l, a);
+    LoopRef last = loop_sub(b, a->shape[axis], loop_int(b, 1));
+    view->off = loop_add(b, a->off, loop_mul(b, last, a->strides[axis]));
+    view->strides[axis] = loop_sub(b, loop_int(b, 0), a->strides[axis]);
+    lower_bind(l, stm->outs[0], val_array(view));
+}
+
+// ---- update -------------------------------------------------------------------------
+
+// The part of `a` that the statement writes; a scalar's region has rank 0.
+static Array *region_of(Lower *l, const CoreStm *stm, const Array *a, bool checks) {
+    LoopBuilder *b = l->b;
+    Array *region = copy_of(l, a);
+    uint32_t rank = 0;
+    for (uint32_t d = 0; d < a->rank; d++) {
+        LoopRef stride = a->strides[d];
+        if (d >= stm->attr_count) { // written whole
+            region->shape[rank] = a->shape[d];
+            region->strides[rank++] = stride;
+            continue;
+        }
+        LoopRef start = lower_arg(l, stm, 2 + 3 * d), count = lower_arg(l, stm, 3 + 3 * d);
+        LoopRef step = lower_arg(l, stm, 4 + 3 * d);
+        region->off = loop_add(b, region->off, loop_mul(b, start, stride));
+        if (stm->attrs[d] == 0) {
+            if (checks) lower_check_index(l, a, d, start);
+            continue;
+        }
+        if (checks) lower_check_range(l, a, d, start, count, step);
+        region->shape[rank] = count;
+        region->strides[rank++] = loop_mul(b, stride, step);
+    }
+    region->rank = (uint8_t)rank;
+    return region;
+}
+
+void lower_update(Lower *l, const CoreStm *stm) {
+    Array *a = lower_arg_array(l, stm, 0);
+    Val value = lower_val(l, stm->args[1]);
+    const Array *region = region_of(l, stm, a, true);
+    if (value.array != NULL)
+        LOWER_CHECK(l,
+                    lower_same_shape(l, region->rank, value.array->shape, region->shape),
+                    MESSAGE_REGION, show_shape(region->rank, value.array->shape),
+                    show_shape(region->rank, region->shape));
+    if (lower_is_ours(l, stm, 0)) {
+        lower_take(l, a);
+    } else {
+        a = lower_copied(l, a, l->names[stm->outs[0]].place);
+        region = region_of(l, stm, a, false);  // a copy has strides of its own
+    }
+    if (value.array != NULL)
+        lower_copy(l, region, value.array);
+    else
+        lower_store(l, region, NULL, value.scalar);
+    lower_bind(l, stm->outs[0], val_array(a));
+}
+
+// ---- scatter ------------------------------------------------------------------------
+
+void lower_scatter(Lower *l, const CoreStm *stm) {
+    LoopBuilder *b = l->b;
+    uint32_t depth = (uint32_t)stm->attrs[0];
+    const Array *from = lower_arg_array(l, stm, 1 + depth);
+    Array *to = lower_arg_array(l, stm, 0);
+    for (uint32_t d = 0; d < depth; d++) {
+        const Array *indices = lower_arg_array(l, stm, 1 + d);
+        LOWER_CHECK(l, loop_eq(b, indices->shape[0], from->shape[0]), MESSAGE_INDICES,
+                    show_scalar(indices->shape[0]), show_scalar(from->shape[0]));
+    }
+    lower_check_rows(l, to->rank - depth, to->shape + depth, from->shape + 1);
+    if (lower_is_ours(l, stm, 0))
+        lower_take(l, to);
+    else
+        to = lower_copied(l, to, l->names[stm->outs[0]].place);
+    // In order, so that the last of several values for one place wins.
+    bool was_parallel = l->is_parallel;
+    l->is_parallel = false;
+    Nest nest;
+    lower_open_nest(l, &nest, 1, from->shape, false);
+    LoopRef index[CORE_MAX_RANK], inside = loop_const(b, SCALAR_BOOL, 1);
+    for (uint32_t d = 0; d < depth; d++) {
+        index[d] = lower_load(l, lower_arg_array(l, stm, 1 + d), nest.index);
+        inside = loop_and(b, inside, loop_and(b, loop_le(b, loop_int(b, 0), index[d]),
+                                              loop_lt(b, index[d], to->shape[d])));
+    }
+    uint32_t opened = lower_open_if(l);
+    Val value = lower_element(l, from, nest.index[0]);
+    if (value.array != NULL)
+        lower_copy(l, lower_part(l, to, depth, index), value.array);
+    else
+        lower_store(l, to, index, value.scalar);
+    lower_close_if(l, inside, opened);
+    lower_close_nest(l, &nest);
+    l->is_parallel = was_parallel;
+    lower_bind(l, stm->outs[0], val_array(to));
+}

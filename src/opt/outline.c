@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Outlining: what an engine may run as one piece becomes a function of its own, a
+// kernel. What is left runs on the host, where the interpreter walks it and offers each
+// call of a kernel to an engine; a call that no engine takes is interpreted, so that
+// every program runs and means the same.
+//
+// - A second-order statement, a filter or a scatter at host level becomes a parallel
+//   kernel, together with the views of its arguments.
+// - A loop, or a branch that holds one, becomes a sequential kernel, for it may be
+//   small. If there is parallel work inside, the function that stands for it otherwise
+//   is outlined in its turn.
+// - A function kept out of line is outlined for the host, and stays as it is for the
+//   kernels that call it.
+// - Traces stay on the host.
+#include "opt/passes.h"
+#include "opt/rewrite.h"
+
+typedef struct Outliner {
+    CoreProgram *program;
+    CoreBuilder builder;
+    Sym name;        // of kernels
+    Map views;       // CoreRef -> the view statement that binds it
+    uint32_t *hosts; // by index of the functions there were: its host version, 0: none
+    uint32_t old_count;
+    bool is_parallel; // whether a parallel kernel was made
+} Outliner;
+
+static CoreBody *outline_body(Outliner *o, const CoreBody *body);
+
+// ---- what is what -------------------------------------------------------------------
+
+static void note_trace(void *data, const CoreStm *stm) {
+    if (stm->op == OP_TRACE) *(bool *)data = true;
+}
+
+static bool has_trace(const CoreProgram *p, const CoreStm *stm) {
+    bool found = stm->op == OP_TRACE;
+    for (uint32_t i = 0; i < stm->body_count; i++)
+        core_walk(stm->bodies[i], note_trace, &found);
+    (void)p;
+    return found;
+}
+
+static bool is_parallel(const CoreStm *stm) {
+    switch ((int)stm->op) {
+    case OP_GENERATE:
+    case OP_MAP:
+    case OP_REDUCE:
+    case OP_SCAN:
+    case OP_HIST:
+    case OP_FILTER:
+    case OP_SCATTER: return true;
+    }
+    return false;
+}
+
+static void note_work(void *data, const CoreStm *stm) {
+    if (is_parallel(stm) || stm->op == OP_FOR || stm->op == OP_WHILE)
+        *(bool *)data = true;
+}
+
+static bool is_sequential(const CoreStm *stm) {
+    bool found = false;
+    note_work(&found, stm);
+    if (stm->op == OP_IF)
+        for (uint32_t i = 0; i < 2; i++) core_walk(stm->bodies[i], note_work, &found);
+    return found && !is_parallel(stm);
+}
+
+static bool is_view(const CoreProgram *p, const CoreStm *stm) {
+    switch ((int)stm->op) {
+    case OP_INDEX: return core_type(p, stm->outs[0]).rank > 0;
+    case OP_SLICE:
+    case OP_PERMUTE:
+    case OP_REVERSE:
+    case OP_SPLIT: return true;
+    }
+    return false;
+}
+
+// ---- functions ----------------------------------------------------------------------
+
+// A function from a body with free values, which become its params; *frees gets them.
+static CoreFun *close_function(Outliner *o, const CoreBody *body, CoreRefs *frees) {
+    CoreProgram *p = o->program;
+    core_free(p, body, p->arena, frees);
+    Map map;
+    map_init(&map, p->arena);
+    CoreFun *fun = arena_new(p->arena, CoreFun);
+    CoreRef *params = arena_array(p->arena, CoreRef, frees->len);
+    for (uint32_t i = 0; i < frees->len; i++) {
+        CoreValue value = p->values.data[frees->data[i]];
+        params[i] = core_value(p, value.type, value.name);
+        map_set(&map, frees->data[i], params[i]);
+    }
+    fun->body = core_clone(p, body, &map, 0);
+    fun->body->params = params;
+    fun->body->param_count = frees->len;
+    fun->result_types = arena_array(p->arena, CoreType, body->result_count);
+    for (uint32_t i = 0; i < body->result_count; i++)
+        fun->result_types[i] = core_type(p, body->results[i]);
+    fun->name = o->name;
+    fun->no_inline = true;
+    return fun;
+}
+
+static uint32_t add_function(Outliner *o, CoreFun *fun) {
+    vec_push(o->program->arena, &o->program->funs, fun);
+    return o->program->funs.len - 1;
+}
+
+// The views that the values in `refs` are, each after the ones that it looks at.
+static void append_views(Outliner *o, const CoreRef *refs, uint32_t count, Map *done) {
+    uint64_t known;
+    for (uint32_t i = 0; i < count; i++) {
+        if (!map_get(&o->views, refs[i], &known)) continue;
+        CoreStm *view = (CoreStm *)(uintptr_t)known;
+        if (map_get(done, view->outs[0], &known)) continue;
+        map_set(done, view->outs[0], 1);
+        append_views(o, view->args, view->arg_count, done);
+        core_append(&o->builder, view);
+    }
+}
+
+// Makes a kernel of the statement and emits a call of it in its place.
+static void outline_stm(Outliner *o, const CoreStm *stm, CoreKernel kernel) {
+    CoreProgram *p = o->program;
+    Map done;
+    map_init(&done, p->arena);
+    core_open(&o->builder, NULL, 0);
+    if (kernel == CORE_PARALLEL_KERNEL)
+        append_views(o, stm->args, stm->arg_count, &done);
+    core_append(&o->builder, (CoreStm *)stm);
+    CoreBody *body = core_close(&o->builder, stm->outs, stm->out_count);
+    CoreRefs frees = {0};
+    CoreFun *fun = close_function(o, body, &frees);
+    fun->kernel = (uint8_t)kernel;
+
+    if (kernel == CORE_SEQUENTIAL_KERNEL) {
+        CoreRefs unused = {0};
+        CoreFun *host = close_function(o, body, &unused);
+        bool outer = o->is_parallel;
+        o->is_parallel = false;
+        CoreStm *inner = host->body->stms.data[0];
+        for (uint32_t i = 0; i < inner->body_count; i++)
+            inner->bodies[i] = outline_body(o, inner->bodies[i]);
+        if (o->is_parallel) fun->otherwise = 1 + add_function(o, host);
+        o->is_parallel = outer || o->is_parallel;
+    } else {
+        o->is_parallel = true;
+    }
+    CoreStm *call = arena_new(p->arena, CoreStm);
+    call->op = OP_CALL;
+    call->loc = stm->loc;
+    call->outs = stm->outs;
+    call->out_count = stm->out_count;
+    call->args = frees.data;
+    call->arg_count = frees.len;
+    core_set_attrs(&o->builder, call, &(int32_t){(int32_t)add_function(o, fun)}, 1);
+    core_append(&o->builder, call);
+}
+
+// ---- bodies -------------------------------------------------------------------------
+
+static void outline_host_stm(Outliner *o, CoreStm *stm) {
+    if (stm->op == OP_CALL && (uint32_t)stm->attrs[0] < o->old_count &&
+        o->hosts[stm->attrs[0]] != 0) {
+        stm = arena_copy(o->program->arena, stm, sizeof *stm);
+        core_set_attrs(&o->builder, stm, &(int32_t){(int32_t)o->hosts[stm->attrs[0]]},
+                       1);
+    }
+    if (is_view(o->program, stm))
+        for (uint32_t i = 0; i < stm->out_count; i++)
+            map_set(&o->views, stm->outs[i], (uint64_t)(uintptr_t)stm);
+    bool stays = has_trace(o->program, stm);
+    if (!stays && is_parallel(stm)) {
+        outline_stm(o, stm, CORE_PARALLEL_KERNEL);
+        return;
+    }
+    if (!stays && is_sequential(stm)) {
+        outline_stm(o, stm, CORE_SEQUENTIAL_KERNEL);
+        return;
+    }
+    bool is_control = stm->op == OP_IF || stm->op == OP_FOR || stm->op == OP_WHILE;
+    if (is_control) {
+        CoreStm *copy = arena_copy(o->program->arena, stm, sizeof *stm);
+        copy->bodies = arena_array(o->program->arena, CoreBody *, stm->body_count);
+        for (uint32_t i = 0; i < stm->body_count; i++)
+            copy->bodies[i] = outline_body(o, stm->bodies[i]);
+        stm = copy;
+    }
+    core_append(&o->builder, stm);
+}
+
+static CoreBody *outline_body(Outliner *o, const CoreBody *body) {
+    core_open(&o->builder, body->params, body->param_count);
+    for (uint32_t i = 0; i < body->stms.len; i++)
+        outline_host_stm(o, body->stms.data[i]);
+    return core_close(&o->builder, body->results, body->result_count);
+}
+
+// ---- the program --------------------------------------------------------------------
+
+// Callees must come before callers: entries, which nobody calls, move to the end.
+static bool rename_call(Rewrite *rw, CoreStm *stm) {
+    const int32_t *renamed = rw->data;
+    if (stm->op != OP_CALL || renamed[stm->attrs[0]] == stm->attrs[0]) return false;
+    CoreStm *copy = rewrite_copy(rw, stm);
+    core_set_attrs(&rw->builder, copy, &renamed[stm->attrs[0]], 1);
+    core_append(&rw->builder, copy);
+    return true;
+}
+
+static void move_entries(CoreProgram *p) {
+    uint32_t count = p->funs.len, next = 0;
+    int32_t *renamed = arena_array(p->arena, int32_t, count);
+    CoreFun **funs = arena_array(p->arena, CoreFun *, count);
+    for (int entries = 0; entries < 2; entries++)
+        for (uint32_t i = 0; i < count; i++)
+            if (p->funs.data[i]->is_entry == (entries == 1)) {
+                renamed[i] = (int32_t)next;
+                funs[next++] = p->funs.data[i];
+            }
+    for (uint32_t i = 0; i < count; i++) {
+        p->funs.data[i] = funs[i];
+        if (funs[i]->otherwise != 0)
+            funs[i]->otherwise = 1 + (uint32_t)renamed[funs[i]->otherwise - 1];
+    }
+    Rewrite rw = rewrite_new(p);
+    rw.visit = rename_call;
+    rw.data = renamed;
+    rewrite_all(&rw);
+}
+
+bool opt_outline(CoreProgram *p) {
+    Outliner o = {.program = p, .builder = core_builder(p), .old_count = p->funs.len};
+    o.name = sym_cstr(&p->cx->syms, "kernel");
+    o.hosts = arena_array(p->arena, uint32_t, p->funs.len);
+    map_init(&o.views, p->arena);
+    for (uint32_t i = 0; i < o.old_count; i++) {
+        CoreFun *fun = p->funs.data[i];
+        if (fun->kernel != CORE_NO_KERNEL) return false; // it has been done
+        if (fun->is_entry) {
+            fun->body = outline_body(&o, fun->body);
+            continue;
+        }
+        Map map;
+        map_init(&map, p->arena);
+        CoreFun *host = arena_copy(p->arena, fun, sizeof *fun);
+        host->body = outline_body(&o, core_clone(p, fun->body, &map, 0));
+        o.hosts[i] = add_function(&o, host);
+    }
+    if (p->funs.len == o.old_count) return false;
+    move_entries(p);
+    return true;
+}

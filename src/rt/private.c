@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Private memory as reserved address space (private.h).
+#define _GNU_SOURCE
+#include "rt/private.h"
+
+#include <sys/mman.h>
+
+enum { KEPT = 1 << 20 };
+
+bool rt_private_new(Mem *mem, RtPrivate *private_out) {
+    if (++mem->calls == mem->fail_at) return false;
+    for (size_t size = (size_t)64 << 30; size >= KEPT; size /= 4) {
+        void *base = mmap(NULL, size, PROT_READ | PROT_WRITE,
+                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        if (base == MAP_FAILED) continue;
+        *private_out = (RtPrivate){.base = base, .size = size};
+        return true;
+    }
+    return false;
+}
+
+void rt_private_free(RtPrivate *private) {
+    if (private->base != NULL) munmap(private->base, private->size);
+    private->base = NULL;
+}
+
+void rt_private_open(const RtPrivate *private, const Mem *mem, KernelEnv *env) {
+    size_t size = private->size;
+    if (mem->limit != 0) {
+        size_t left = mem->used < mem->limit ? mem->limit - mem->used : 0;
+        if (size > left) size = left & ~(size_t)63;
+    }
+    env->top = env->high = private->base;
+    env->limit = private->base + size;
+}
+
+void rt_private_close(const RtPrivate *private, const KernelEnv *env) {
+    if (env->high - private->base <= KEPT) return;
+    madvise(private->base + KEPT, (size_t)(env->high - private->base) - KEPT,
+            MADV_DONTNEED);
+}

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Private memory of kernels: for each worker a range of addresses, reserved at once and
+// backed by the system as it is touched, used as a stack (abi/kernel.h). So it grows in
+// place, and what was not needed costs nothing.
+#ifndef WEFT_RT_PRIVATE_H
+#define WEFT_RT_PRIVATE_H
+
+#include "abi/kernel.h"
+#include "base/mem.h"
+
+typedef struct RtPrivate {
+    char *base;
+    size_t size;
+} RtPrivate;
+
+// Reserves what the system grants, from 64 GiB down to 1 MiB. False when there is none,
+// or when the Mem is to fail.
+bool rt_private_new(Mem *mem, RtPrivate *private_out);
+void rt_private_free(RtPrivate *private);
+// All of it, or what the Mem's ceiling leaves, is free.
+void rt_private_open(const RtPrivate *private, const Mem *mem, KernelEnv *env);
+// Gives back what was touched beyond a small part.
+void rt_private_close(const RtPrivate *private, const KernelEnv *env);
+
+#endif

@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the model checker runs: short programs over the real deque, scheduler and pool,
+// with deques of two slots. Usage: scenarios [NAME...]; without names, all but the long ones.
+#include <stdio.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/thread.h"
+#include "explore.h"
+#include "rt/deque.h"
+#include "rt/pool.h"
+
+// ---- what the pool stands on --------------------------------------------------------
+
+void *mem_try_alloc(Mem *mem, size_t size) {
+    (void)mem;
+    return model_alloc(size);
+}
+
+void mem_free(Mem *mem, void *block, size_t size) {
+    (void)mem;
+    memset(block, 0xee, size);  // whoever still uses it is found
+}
+
+bool thread_start(pthread_t *thread_out, void *(*run)(void *arg), void *arg) {
+    *thread_out = model_spawn(run, arg);
+    return true;
+}
+
+unsigned thread_cores(void) {
+    return 1;
+}
+
+void thread_pin(unsigned number, ThreadPlace *before_out) {
+    (void)number, (void)before_out;
+}
+
+void thread_unpin(const ThreadPlace *before) {
+    (void)before;
+}
+
+int64_t thread_clock(void) {
+    return 0;
+}
+
+// ---- the deque alone ----------------------------------------------------------------
+
+typedef struct Deque {
+    RtDeque deque;
+    int64_t thief_depth;
+    int steals;            // that each thief tries
+    unsigned char taken[8];  // how often each item was
+} Deque;
+
+static RtItem item(int64_t depth, int64_t number) {
+    return (RtItem){(RtJob *)1, depth, number, -number};
+}
+
+static void note(Deque *d, const RtItem *found) {
+    MODEL_CHECK(found->begin > 0 && found->begin < 8);
+    MODEL_CHECK(found->job == (RtJob *)1 && found->end == -found->begin);
+    MODEL_CHECK(d->taken[found->begin]++ == 0);
+}
+
+static void *rob(void *arg) {
+    Deque *d = arg;
+    RtItem found;
+    for (int i = 0; i < d->steals; i++)
+        if (rt_deque_steal(&d->deque, d->thief_depth, &found)) {
+            MODEL_CHECK(found.depth >= d->thief_depth);
+            note(d, &found);
+        }
+    return NULL;
+}
+
+static void take_back(Deque *d) {
+    RtItem found;
+    if (rt_deque_pop(&d->deque, 1, &found)) note(d, &found);
+}
+
+// Every item is taken once: by a thief, or by the owner at last.
+static void empty(Deque *d, int items, int thief, int other) {
+    for (int i = 0; i < items; i++) take_back(d);
+    MODEL_CHECK(rt_deque_size(&d->deque) == 0);
+    model_join(thief, "the end");
+    if (other >= 0) model_join(other, "the end");
+    for (int i = 1; i <= items; i++) MODEL_CHECK(d->taken[i] == 1);
+}
+
+static void run_last(void) {
+    Deque *d = model_alloc(sizeof *d);
+    d->steals = 2;
+    int thief = model_spawn(rob, d), other = model_spawn(rob, d);
+    rt_deque_push(&d->deque, item(1, 1));
+    take_back(d);
+    rt_deque_push(&d->deque, item(1, 2));
+    empty(d, 2, thief, other);
+}
+
+static void run_wrap(void) {
+    Deque *d = model_alloc(sizeof *d);
+    d->steals = 3;
+    int thief = model_spawn(rob, d);
+    int pushed = 0;
+    for (int i = 0; i < 4; i++) pushed += rt_deque_push(&d->deque, item(1, pushed + 1));
+    take_back(d);
+    pushed += rt_deque_push(&d->deque, item(1, pushed + 1));
+    empty(d, pushed, thief, -1);
+}
+
+static void run_depths(void) {
+    Deque *d = model_alloc(sizeof *d);
+    d->steals = 3;
+    d->thief_depth = 2;
+    int thief = model_spawn(rob, d);
+    rt_deque_push(&d->deque, item(2, 1));
+    rt_deque_push(&d->deque, item(2, 2));
+    take_back(d);
+    rt_deque_push(&d->deque, item(1, 3));
+    int items = 3 + rt_deque_push(&d->deque, item(3, 4)); // if 1 has been stolen
+    empty(d, items, thief, -1);
+}
+
+// ---- pools --------------------------------------------------------------------------
+
+typedef struct Loop {
+    unsigned char runs[8];
+    atomic_int seen[8];  // stored relaxed: the end of the loop must publish it
+    int64_t fails_from;
+    int kept;
+    atomic_bool cancel;
+    struct Loop *inner;
+} Loop;
+
+static void run_inner(RtWorker *self, Loop *loop, int64_t count);
+
+static int32_t body(void *env, RtWorker *self, int64_t begin, int64_t end,
+                    int64_t *failed_out) {
+    Loop *loop = env;
+    MODEL_CHECK(end == begin + 1);
+    MODEL_CHECK(loop->runs[begin]++ == 0);
+    if (loop->inner != NULL) run_inner(self, &loop->inner[begin], 2);
+    atomic_store_explicit(&loop->seen[begin], 1, memory_order_relaxed);
+    if (loop->fails_from == 0 || begin < loop->fails_from) return 0;
+    *failed_out = begin;
+    return (int32_t)(begin + 10);
+}
+
+static void keep(void *env, RtWorker *self) {
+    (void)self;
+    ((Loop *)env)->kept++;
+}
+
+static void check_seen(Loop *loop, int64_t count) {
+    for (int64_t i = 0; i < count; i++)
+        MODEL_CHECK(loop->runs[i] == 1 &&
+                    atomic_load_explicit(&loop->seen[i], memory_order_relaxed) == 1);
+}
+
+static void run_inner(RtWorker *self, Loop *loop, int64_t count) {
+    RtLoop it = {.count = count, .grain = 1, .body = body, .env = loop, .keep = keep};
+    RtEnd end = rt_for(self, &it);
+    if (loop->fails_from == 0) {
+        MODEL_CHECK(end == RT_DONE);
+        check_seen(loop, count);
+    } else {
+        MODEL_CHECK(end == RT_FAILED && it.failed == loop->fails_from);
+        MODEL_CHECK(it.status == loop->fails_from + 10 && loop->kept > 0);
+        check_seen(loop, loop->fails_from);
+    }
+}
+
+// Two chunks that wait for each other: nobody may sleep on, or keep both.
+typedef struct Meeting {
+    ModelMutex lock;
+    ModelCond cond;
+    int present;
+} Meeting;
+
+static int32_t meet(void *env, RtWorker *self, int64_t begin, int64_t end,
+                    int64_t *failed_out) {
+    Meeting *m = env;
+    (void)self, (void)begin, (void)end, (void)failed_out;
+    model_lock(&m->lock, "the meeting");
+    if (++m->present == 2) model_signal(&m->cond);
+    else model_wait(&m->cond, &m->lock, "the meeting");
+    model_unlock(&m->lock);
+    return 0;
+}
+
+static RtPool *enter(unsigned threads, RtWorker **self_out) {
+    RtPool *pool =
+        rt_pool_new(NULL, &(RtPoolOptions){.threads = threads, .spin_us = -1});
+    *self_out = rt_pool_enter(pool);
+    return pool;
+}
+
+static void leave(RtPool *pool) {
+    rt_pool_leave(pool);
+    rt_pool_free(pool);
+}
+
+static void run_loops(unsigned threads, int64_t count, int loops, int64_t fails_from) {
+    RtWorker *self;
+    RtPool *pool = enter(threads, &self);
+    Loop *loop = model_alloc((size_t)loops * sizeof *loop);
+    for (int i = 0; i < loops; i++) {
+        loop[i].fails_from = fails_from;
+        run_inner(self, &loop[i], count);
+    }
+    leave(pool);
+}
+
+static void run_sleep(void) {
+    run_loops(2, 2, 1, 0);
+}
+
+static void run_twice(void) {
+    run_loops(2, 2, 2, 0);
+}
+
+static void run_three(void) {
+    run_loops(3, 2, 1, 0);
+}
+
+static void run_failure(void) {
+    run_loops(2, 3, 1, 1);
+}
+
+static void run_meetings(void) {
+    RtWorker *self;
+    RtPool *pool = enter(2, &self);
+    for (int i = 0; i < 2; i++) {
+        Meeting *m = model_alloc(sizeof *m);
+        RtLoop loop = {.count = 2, .grain = 1, .body = meet, .env = m};
+        MODEL_CHECK(rt_for(self, &loop) == RT_DONE && m->present == 2);
+    }
+    leave(pool);
+}
+
+static void run_nested(void) {
+    RtWorker *self;
+    RtPool *pool = enter(2, &self);
+    Loop *loop = model_alloc(3 * sizeof *loop);
+    loop->inner = loop + 1;
+    run_inner(self, loop, 2);
+    leave(pool);
+}
+
+typedef struct Task {
+    RtTask task;  // first
+    struct Task *after[3];
+    unsigned runs;
+    atomic_int seen;
+} Task;
+
+static void run_task(RtWorker *self, RtTask *task) {
+    Task *it = (Task *)task;
+    MODEL_CHECK(it->runs++ == 0);
+    atomic_store_explicit(&it->seen, 1, memory_order_relaxed);
+    for (int i = 0; i < 3 && it->after[i] != NULL; i++)
+        rt_task_release(self, &it->after[i]->task);
+}
+
+static void run_last_task(RtWorker *self, RtTask *task) {
+    Task *it = (Task *)task;
+    for (int i = 1; i <= 3; i++)
+        MODEL_CHECK(atomic_load_explicit(&it[-i].seen, memory_order_relaxed) == 1);
+    run_task(self, task);
+}
+
+// One task, then three, more than a deque holds, then one.
+static void run_tasks(void) {
+    RtWorker *self;
+    RtPool *pool = enter(2, &self);
+    Task *tasks = model_alloc(5 * sizeof *tasks);
+    RtGroup group;
+    rt_group_open(self, &group);
+    rt_task_add(&group, &tasks[0].task, run_task, 1);
+    for (int i = 1; i <= 3; i++) {
+        rt_task_add(&group, &tasks[i].task, run_task, 1);
+        tasks[0].after[i - 1] = &tasks[i];
+        tasks[i].after[0] = &tasks[4];
+    }
+    rt_task_add(&group, &tasks[4].task, run_last_task, 3);
+    rt_task_release(self, &tasks[0].task);
+    rt_group_wait(self, &group);
+    for (int i = 0; i < 5; i++) MODEL_CHECK(tasks[i].runs == 1 && tasks[i].seen == 1);
+    leave(pool);
+}
+
+static const struct Scenario {
+    const char *name;
+    void (*run)(void);
+    bool is_long;  // run only when asked for
+} scenarios[] = {
+    {"last", run_last, false},     {"wrap", run_wrap, false},
+    {"depths", run_depths, false}, {"sleep", run_sleep, false},
+    {"twice", run_twice, false},   {"failure", run_failure, false},
+    {"meet", run_meetings, false}, {"nested", run_nested, false},
+    {"tasks", run_tasks, false},   {"three", run_three, true},
+};
+
+static bool is_asked(const struct Scenario *scenario, int argc, char **argv) {
+    for (int i = 1; i < argc; i++)
+        if (strcmp(argv[i], scenario->name) == 0) return true;
+    return argc == 1 && !scenario->is_long;
+}
+
+int main(int argc, char **argv) {
+    for (size_t i = 0; i < sizeof scenarios / sizeof *scenarios; i++) {
+        if (!is_asked(&scenarios[i], argc, argv)) continue;
+        unsigned long long worlds = model_explore(scenarios[i].run);
+        printf("%s: %llu worlds\n", scenarios[i].name, worlds);
+    }
+    return 0;
+}
