@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Times the worker pool against OpenMP, in turns in one process: the cost of an empty
-// loop when the workers are awake and when they sleep, even and uneven work, and chunks
-// that need no splitting against a plain loop. Prints medians and ranges.
-// Usage: pool [THREADS [ROUNDS]]
+// loop; of getting all workers to work, awake and asleep; even and uneven work. Prints
+// the median of the rounds, each the median of its repeats, and the best repeat of all.
+// The pool's workers are pinned: on a busy machine the system may else wake one on the
+// core of its waker. Usage: pool [THREADS [ROUNDS]]
 #define _GNU_SOURCE
 #include <omp.h>
 #include <stdio.h>
@@ -11,10 +12,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/thread.h"
 #include "rt/pool.h"
 
-enum { MOST_ROUNDS = 101, EMPTY_LOOPS = 2000, N = 1 << 20, ROWS = 512 };
+enum { SERIAL, POOL, OPENMP, WAYS };
+enum { MOST_ROUNDS = 101, MOST_REPEATS = 2000, N = 1 << 20, ROWS = 512 };
 
 static int threads = 2;
 static float *values;
@@ -26,6 +29,15 @@ static void do_nothing(int64_t begin, int64_t end) {
     __asm__ volatile("" : : "r"(begin), "r"(end) : "memory");
 }
 
+// Every chunk waits for all: what it takes to have all workers at work.
+static atomic_int present;
+
+static void meet(int64_t begin, int64_t end) {
+    (void)begin, (void)end;
+    int meeting = atomic_fetch_add(&present, 1) / threads + 1;
+    while (atomic_load(&present) < meeting * threads) thread_pause();
+}
+
 static void scale(int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; i++) values[i] = values[i] * 0.999f + 0.001f;
 }
@@ -33,9 +45,9 @@ static void scale(int64_t begin, int64_t end) {
 // Row i costs as i squared: nearly all work is in the last rows.
 static void triangle(int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; i++) {
-        double x = 1;
-        for (int64_t k = 0; k < i * i / 16; k++) x = x * 0.9999 + 1e-4;
-        total[i] = x;
+        double x = (double)i;
+        for (int64_t k = 0; k < i * i / 64; k++) x = x * 0.9999 + 1e-4;
+        *(volatile double *)&total[i] = x;
     }
 }
 
@@ -54,52 +66,38 @@ typedef struct Loop {
     const char *name;
     Part *part;
     int64_t count, grain;
-    int repeats;    // within one measurement
-    int pause_us;   // before each repeat, long enough to fall asleep in
-    bool is_dynamic;  // what OpenMP needs to balance it
+    int repeats;     // within one measurement
+    int pause_us;    // before each repeat, long enough to fall asleep in
+    bool is_dynamic; // what OpenMP needs to balance it
 } Loop;
 
-static double run_plain(RtWorker *self, const Loop *loop) {
-    (void)self;
-    for (int64_t at = 0; at < loop->count; at += loop->grain)
-        loop->part(at, at + loop->grain < loop->count ? at + loop->grain : loop->count);
-    return 0;
+static void run_chunk(const Loop *loop, int64_t chunk) {
+    int64_t begin = chunk * loop->grain, rest = loop->count - begin;
+    loop->part(begin, begin + (rest < loop->grain ? rest : loop->grain));
 }
 
-static double run_pool(RtWorker *self, const Loop *loop) {
+static void run_serial(RtWorker *self, const Loop *loop) {
+    (void)self;
+    for (int64_t k = 0; k * loop->grain < loop->count; k++) run_chunk(loop, k);
+}
+
+static void run_pool(RtWorker *self, const Loop *loop) {
     Part *part = loop->part;
     RtLoop it = {
         .count = loop->count, .grain = loop->grain, .body = run_part, .env = &part};
     rt_for(self, &it);
-    return 0;
 }
 
-static double run_openmp(RtWorker *self, const Loop *loop) {
+static void run_openmp(RtWorker *self, const Loop *loop) {
     (void)self;
-    Part *part = loop->part;
-    int64_t count = loop->count, grain = loop->grain, chunks = (count + grain - 1) / grain;
+    int64_t chunks = (loop->count + loop->grain - 1) / loop->grain;
     if (loop->is_dynamic) {
 #pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
-        for (int64_t k = 0; k < chunks; k++)
-            part(k * grain, (k + 1) * grain < count ? (k + 1) * grain : count);
+        for (int64_t k = 0; k < chunks; k++) run_chunk(loop, k);
     } else {
 #pragma omp parallel for schedule(static) num_threads(threads)
-        for (int64_t k = 0; k < chunks; k++)
-            part(k * grain, (k + 1) * grain < count ? (k + 1) * grain : count);
+        for (int64_t k = 0; k < chunks; k++) run_chunk(loop, k);
     }
-    return 0;
-}
-
-static double measure(double (*run)(RtWorker *, const Loop *), RtWorker *self,
-                      const Loop *loop) {
-    int64_t sum = 0;
-    for (int i = 0; i < loop->repeats; i++) {
-        if (loop->pause_us > 0) usleep((useconds_t)loop->pause_us);
-        int64_t start = thread_clock();
-        run(self, loop);
-        sum += thread_clock() - start;
-    }
-    return (double)sum / loop->repeats / 1000;
 }
 
 static int compare(const void *a, const void *b) {
@@ -107,10 +105,24 @@ static int compare(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-static void print(const char *name, double *times, int rounds) {
-    qsort(times, (size_t)rounds, sizeof *times, compare);
-    printf("  %-8s %10.2f us (%.2f to %.2f)\n", name, times[rounds / 2], times[0],
-           times[rounds - 1]);
+static double median(double *times, int count) {
+    qsort(times, (size_t)count, sizeof *times, compare);
+    return times[count / 2];
+}
+
+// The median of the repeats, in microseconds; lowers *best_out to the best of them.
+static double measure(void (*run)(RtWorker *, const Loop *), RtWorker *self,
+                      const Loop *loop, double *best_out) {
+    static double times[MOST_REPEATS];
+    for (int i = 0; i < loop->repeats; i++) {
+        if (loop->pause_us > 0) usleep((useconds_t)loop->pause_us);
+        double start = clock_seconds();
+        run(self, loop);
+        times[i] = (clock_seconds() - start) * 1e6;
+    }
+    double middle = median(times, loop->repeats);
+    if (times[0] < *best_out) *best_out = times[0];
+    return middle;
 }
 
 int main(int argc, char **argv) {
@@ -118,33 +130,39 @@ int main(int argc, char **argv) {
     int rounds = argc > 2 ? atoi(argv[2]) : 21;
     if (threads < 1 || rounds < 1 || rounds > MOST_ROUNDS) return 2;
     const Loop loops[] = {
-        {"empty, awake", do_nothing, threads, 1, EMPTY_LOOPS, 0, false},
-        {"empty, asleep", do_nothing, threads, 1, 50, 2000, false},
-        {"even, 1 Mi floats, 64 chunks", scale, N, N / 64, 20, 0, false},
-        {"even, 1 Mi floats, 8192 chunks", scale, N, N / 8192, 20, 0, false},
-        {"uneven, 512 rows, row i costs i^2", triangle, ROWS, 1, 1, 0, true},
-        {"uneven, 64 chunks of 8 rows", triangle, ROWS, 8, 1, 0, true},
+        {"empty, awake", do_nothing, threads, 1, MOST_REPEATS, 0, false},
+        {"all meet, awake", meet, threads, 1, 500, 0, false},
+        {"all meet, asleep", meet, threads, 1, 50, 2000, false},
+        {"even, 1 Mi floats, 64 chunks", scale, N, N / 64, 50, 0, false},
+        {"even, 1 Mi floats, 8192 chunks", scale, N, N / 8192, 50, 0, false},
+        {"uneven, 512 rows, row i costs i^2", triangle, ROWS, 1, 10, 0, true},
+        {"uneven, 64 chunks of 8 rows", triangle, ROWS, 8, 10, 0, true},
     };
     values = calloc(N, sizeof *values);
     Mem mem = {0};
-    RtPool *pool = rt_pool_new(&mem, &(RtPoolOptions){.threads = (unsigned)threads});
+    RtPool *pool =
+        rt_pool_new(&mem, &(RtPoolOptions){.threads = (unsigned)threads, .pin = true});
     if (values == NULL || pool == NULL) return 1;
     printf("%d threads, %d rounds in turns\n", threads, rounds);
     for (size_t k = 0; k < sizeof loops / sizeof *loops; k++) {
-        static double times[3][MOST_ROUNDS];
-        static double (*const runs[3])(RtWorker *, const Loop *) = {run_plain, run_pool,
-                                                                    run_openmp};
-        for (int round = -1; round < rounds; round++)  // the first warms up
-            for (int which = 0; which < 3; which++) {
-                RtWorker *self = rt_pool_enter(pool);
-                double time = measure(runs[which], self, &loops[k]);
-                rt_pool_leave(pool);
-                if (round >= 0) times[which][round] = time;
+        static const struct Way {
+            const char *name;
+            void (*run)(RtWorker *self, const Loop *loop);
+        } ways[WAYS] = {
+            {"serial", run_serial}, {"pool", run_pool}, {"openmp", run_openmp}};
+        double times[WAYS][MOST_ROUNDS], best[WAYS] = {1e9, 1e9, 1e9};
+        int first = loops[k].part == meet ? POOL : SERIAL; // which nobody can do alone
+        for (int round = -1; round < rounds; round++)      // the first warms up
+            for (int way = first; way < WAYS; way++) {
+                RtWorker *self = way == POOL ? rt_pool_enter(pool) : NULL;
+                double time = measure(ways[way].run, self, &loops[k], &best[way]);
+                if (way == POOL) rt_pool_leave(pool);
+                if (round >= 0) times[way][round] = time;
             }
         printf("%s\n", loops[k].name);
-        print("serial", times[0], rounds);
-        print("pool", times[1], rounds);
-        print("openmp", times[2], rounds);
+        for (int way = first; way < WAYS; way++)
+            printf("  %-8s %10.2f us, best %10.2f\n", ways[way].name,
+                   median(times[way], rounds), best[way]);
     }
     rt_pool_free(pool);
     free(values);

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where the expected values of blur.weft come from: SciPy's convolution and Sobel filter."""
+"""Where the expected values of blur.weft come from: SciPy's filters."""
 import os
 import numpy as np
 from PIL import Image

@@ -294,7 +294,9 @@ static void put_cell(StrBuf *out, const Cell *cell) {
         while (text.len > 0 && text.ptr[text.len - 1] == '\n') text.len--;
         bool is_import = text.len > 6 && memcmp(text.ptr, "import", 6) == 0;
         strbuf_printf(out, "%s%.*s\n",
-                      cell->is_exp ? "def it = " : is_import ? "open " : "",
+                      cell->is_exp ? "def it = "
+                      : is_import  ? "open "
+                                   : "",
                       STR_ARG(text));
     }
 }

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What programs can run on: today the processor alone.
-#define _GNU_SOURCE
-#include <sched.h>
+#define _DEFAULT_SOURCE
 #include <string.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
 #include "api/api.h"
+#include "base/thread.h"
 
 // The value of a line "KEY : VALUE" of /proc/cpuinfo, or "".
 static Str cpu_line(Str text, const char *key) {
@@ -36,14 +36,6 @@ static const char *cpu_name(Arena *arena) {
     return str_terminated(arena, name.len != 0 ? name : STR("CPU"));
 }
 
-static uint32_t count_cores(void) {
-    cpu_set_t set;
-    long online = sysconf(_SC_NPROCESSORS_ONLN);
-    int usable = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 0;
-    if (usable > 0) return (uint32_t)usable;
-    return online > 0 ? (uint32_t)online : 1;
-}
-
 typedef struct DeviceCall {
     size_t index;
     WeftDevice *out;
@@ -58,7 +50,7 @@ static WeftStatus describe(WeftContext *context, void *data) {
                          .kind = WEFT_DEVICE_CPU,
                          .address = "cpu",
                          .name = cpu_name(&context->scratch),
-                         .cores = count_cores()};
+                         .cores = thread_cores()};
     if (pages > 0 && page > 0) device.memory = (uint64_t)pages * (uint64_t)page;
     size_t size = device.struct_size < sizeof device ? device.struct_size : sizeof device;
     memcpy(call->out, &device, size);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What a context tells while it works: how far a call is, and notes on what was done.
+#include <stdio.h>
+
 #include "api/api.h"
 #include "base/clock.h"
 
@@ -17,13 +19,13 @@ void api_progress(WeftContext *context, const WeftProgress *progress) {
     context->options.progress(context->options.data, &told);
 }
 
+// Allocates nothing, so that a call that has succeeded can still say so.
 static void tell(WeftContext *context, WeftSeverity severity, const char *format,
                  va_list args) {
+    char text[1000];
     if (context->options.log == NULL) return;
-    StrBuf text = strbuf(&context->scratch);
-    strbuf_vprintf(&text, format, args);
-    strbuf_char(&text, '\0');
-    context->options.log(context->options.data, severity, strbuf_done(&text).ptr);
+    vsnprintf(text, sizeof text, format, args);
+    context->options.log(context->options.data, severity, text);
 }
 
 void api_note(WeftContext *context, const char *format, ...) {

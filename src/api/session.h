@@ -26,11 +26,11 @@ typedef struct CellDef {
 typedef struct Cell {
     Arena arena;
     Str name, text;
-    Str closed;     // the text it is compiled from; empty if it is not closed
-    Str path;       // imports are relative to it
-    bool is_exp;    // an expression, whose value is called `it`
-    bool is_file;   // read by weft_session_load
-    bool is_live;   // while the dead are sought
+    Str closed;   // the text it is compiled from; empty if it is not closed
+    Str path;     // imports are relative to it
+    bool is_exp;  // an expression, whose value is called `it`
+    bool is_file; // read by weft_session_load
+    bool is_live; // while the dead are sought
     struct {
         CellDef *data;
         uint32_t len, cap;
@@ -55,6 +55,35 @@ struct WeftSession {
     uint32_t len, cap;
     Cell *draft; // what is being typed; freed when the next call begins
 };
+
+// What is asked of a session, and the answer.
+typedef enum Task {
+    TASK_EVAL,
+    TASK_LOAD, // a file; sees no cell
+    TASK_TYPE, // of an expression
+    TASK_CORE, // of an expression
+    TASK_NAMES // that begin with the text
+} Task;
+
+typedef struct SessionCall {
+    WeftSession *session;
+    Task task;
+    const char *name, *path;
+    Str text;
+    const WeftValue *given;
+    uint32_t next;    // the definition to be computed
+    WeftValue **held; // by number, from 1
+    WeftValue **args; // of the program
+    uint32_t arg_count;
+    StrBuf names;
+    WeftValue *value;
+    const char *shown;
+} SessionCall;
+
+// ---- session_front.c ----------------------------------------------------------------
+
+// ApiCompile's front; data is a SessionCall. NULL where nothing is to be run.
+const TProgram *session_front(WeftProgram *program, const Source *source, void *data);
 
 // ---- cells.c ------------------------------------------------------------------------
 

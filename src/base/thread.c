@@ -8,7 +8,6 @@
 #include <sched.h>
 #include <signal.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 bool thread_start(pthread_t *thread_out, void *(*run)(void *arg), void *arg) {
@@ -18,12 +17,6 @@ bool thread_start(pthread_t *thread_out, void *(*run)(void *arg), void *arg) {
     bool is_started = pthread_create(thread_out, NULL, run, arg) == 0;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     return is_started;
-}
-
-int64_t thread_clock(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
 }
 
 #ifdef __linux__

@@ -25,9 +25,6 @@ typedef struct ThreadPlace {
 void thread_pin(unsigned number, ThreadPlace *before_out);
 void thread_unpin(const ThreadPlace *before);
 
-// Nanoseconds of a clock that never goes back.
-int64_t thread_clock(void);
-
 // Tells the processor that this thread only waits.
 static inline void thread_pause(void) {
 #if defined(__x86_64__) || defined(__i386__)

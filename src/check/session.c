@@ -115,7 +115,8 @@ static void put_names(const Names *names, const Scope *scope, uint32_t limit) {
         const Entry *entry = scope->entries.data[i];
         Str name = sym_str(&names->ck->cx->syms, entry->name);
         bool is_seen = entry->seq < limit && !(names->from_outside && entry->is_hidden);
-        bool is_word = name.len > 0 && (name.ptr[0] == '_' || (name.ptr[0] | 32) >= 'a');
+        bool is_word =
+            name.len > 0 && (name.ptr[0] == '_' || (name.ptr[0] | 32) >= 'a');
         if (!is_seen || !is_word || name.len < names->start.len ||
             memcmp(name.ptr, names->start.ptr, names->start.len) != 0)
             continue;
@@ -147,10 +148,10 @@ void check_names(Cx *cx, CheckCell *cells, uint32_t count,
     const Module *module = NULL;
     Str part;
     for (Sym sym; (sym = next_part(ck, &names.start, &part)) != 0;) {
-        Entry *entry = module != NULL
-                           ? module_find(ck, module, SPACE_MODULE, sym)
-                           : scope_find(ck, (Env){(Scope *)scope, UINT32_MAX},
-                                        SPACE_MODULE, sym);
+        Entry *entry =
+            module != NULL
+                ? module_find(ck, module, SPACE_MODULE, sym)
+                : scope_find(ck, (Env){(Scope *)scope, UINT32_MAX}, SPACE_MODULE, sym);
         if (entry == NULL) return;
         entry_force(ck, entry);
         module = entry->module;

@@ -25,7 +25,7 @@ const char help_bench[] =
     "Printed are the median, the least time, the spread (what lies between the "
     "quarters\n"
     "of the runs, relative to the median), the number of runs, the bytes of arguments\n"
-    "and results per second, and the most memory held.\n"
+    "and results per second, and the most memory held, for compiling too.\n"
     "\n"
     "Options:\n"
     "  -e, --entry NAME   only this entry\n"
@@ -226,20 +226,31 @@ static void print_row(const Sample *sample, double bytes, double memory) {
            show_time(text[1], s.least), spread, sample->len, rate, held);
 }
 
+// The label, or the first words of the input.
+static void print_label(const WeftTest *test) {
+    enum { SHOWN = 40 }; // bytes
+    static const char blanks[] = " \t\r\n";
+    const char *text = test->label != NULL ? test->label : test->input;
+    if (text == NULL) return;
+    size_t len = strlen(text += strspn(text, blanks));
+    while (len > 0 && strchr(blanks, text[len - 1]) != NULL) len--;
+    bool is_long = len > SHOWN;
+    if (is_long) len = SHOWN;
+    while (is_long && ((unsigned char)text[len] & 0xc0) == 0x80) len--;
+    if (len > 0) putchar(' ');
+    for (size_t i = 0; i < len; i++)
+        putchar(strchr(blanks, text[i]) != NULL ? ' ' : text[i]);
+    if (is_long) fputs("...", stdout);
+}
+
 static void print_bench(const Bench *bench, bool is_first) {
-    enum { SHOWN = 40 }; // bytes of an input
+    cli_clear_progress();
     if (is_first)
         printf("%9s %9s %8s %6s %11s %9s  %s\n", "median", "least", "spread", "runs",
                "bytes", "memory", "benchmark");
     print_row(&bench->ours, bench->bytes, (double)bench->memory);
-    const WeftTest *test = &bench->test;
-    printf("  %s:%u %s", bench->path, test->line, test->entry);
-    const char *label = test->label != NULL ? test->label : test->input;
-    size_t len = label == NULL ? 0 : strcspn(label, "\n"), shown = len;
-    if (len > SHOWN) shown = SHOWN;
-    while (shown < len && ((unsigned char)label[shown] & 0xc0) == 0x80) shown--;
-    if (len > 0)
-        printf(" %.*s%s", (int)shown, label, label[shown] != '\0' ? "..." : "");
+    printf("  %s:%u %s", bench->path, bench->test.line, bench->test.entry);
+    print_label(&bench->test);
     putchar('\n');
     if (bench->theirs.len > 0) {
         Ratio r = bench_compare(&bench->ours, &bench->theirs);

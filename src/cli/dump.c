@@ -39,6 +39,7 @@ int verb_dump(int argc, char **argv) {
     WeftStatus status = api_dump(context, argv[optind], stage, after, &text);
     int result = EXIT_ERROR;
     if (status == WEFT_STATUS_OK) {
+        cli_clear_progress();
         fputs(text, stdout);
         result = cli_finish(EXIT_FINE);
     } else if (status == WEFT_STATUS_USAGE) {

@@ -14,7 +14,8 @@
 const char help_repl[] =
     "Usage: weft repl [OPTION...] [FILE]\n"
     "\n"
-    "Answers what is typed: an expression with its value, which is then called `it`; a\n"
+    "Answers what is typed: an expression with its value, which is then called `it`; "
+    "a\n"
     "definition by remembering it. FILE is loaded first. A text that is not complete\n"
     "goes on in the next line; an empty line ends it. On a terminal long values are\n"
     "shown shortened; from a pipe there are no prompts, and values are printed whole.\n"
@@ -37,10 +38,10 @@ typedef struct Repl {
     WeftContext *context;
     WeftSession *session;
     bool is_terminal, is_over;
-    unsigned count;  // of inputs so far
-    char name[32];   // of this one
-    char *loaded;    // the file, or NULL
-    char *text;      // the input
+    unsigned count; // of inputs so far
+    char name[32];  // of this one
+    char *loaded;   // the file, or NULL
+    char *text;     // the input
     size_t length, room;
 } Repl;
 
@@ -172,8 +173,8 @@ static char *take_word(Rest *rest) {
 static void run_type(Repl *repl, const Command *command, Rest rest) {
     (void)command;
     const char *type;
-    WeftStatus status = weft_session_type(repl->session, repl->name, rest.line,
-                                          rest.length, &type);
+    WeftStatus status =
+        weft_session_type(repl->session, repl->name, rest.line, rest.length, &type);
     if (status == WEFT_STATUS_OK) printf("%s\n", type);
     else report(repl, status);
 }
@@ -182,8 +183,8 @@ static void run_dump(Repl *repl, const Command *command, Rest rest) {
     (void)command;
     const char *core;
     running = repl->context;
-    WeftStatus status = weft_session_core(repl->session, repl->name, rest.line,
-                                          rest.length, &core);
+    WeftStatus status =
+        weft_session_core(repl->session, repl->name, rest.line, rest.length, &core);
     running = NULL;
     if (status == WEFT_STATUS_OK) fputs(core, stdout);
     else report(repl, status);
@@ -373,8 +374,8 @@ static bool read_input(Repl *repl) {
         }
         append(repl, line, length);
         bool is_command = repl->text[0] == ':';
-        if (is_command || !weft_text_wants_more(repl->context, repl->text,
-                                                repl->length))
+        if (is_command ||
+            !weft_text_wants_more(repl->context, repl->text, repl->length))
             return true;
     }
 }
@@ -425,9 +426,8 @@ int verb_repl(int argc, char **argv) {
         if (!cli_parse_size(optarg, &memory) || memory == 0)
             return cli_usage("repl", "`%s` is no number of bytes", optarg);
     if (argc - optind > 1) return cli_usage("repl", "name one program at most");
-    Repl repl = {
-        .context = cli_context((WeftOptions){.memory_ceiling = memory,
-                                             .trace = print_trace})};
+    Repl repl = {.context = cli_context(
+                     (WeftOptions){.memory_ceiling = memory, .trace = print_trace})};
     if (weft_session_new(repl.context, &repl.session) != WEFT_STATUS_OK)
         cli_no_memory();
     start(&repl, argv[optind]);

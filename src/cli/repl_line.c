@@ -41,6 +41,7 @@ static LineEnd read_plain(const char *prompt, const char **text_out,
 #ifdef WEFT_EDIT
 #include <editline/readline.h>
 #include <poll.h>
+#include <sys/ioctl.h>
 
 enum { REMEMBERED = 1000 };
 
@@ -148,15 +149,15 @@ static LineEnd read_edited(const char *prompt, const char **text_out,
     rl_callback_handler_install(prompt, take_line);
     while (!is_done) {
         struct pollfd input = {.fd = STDIN_FILENO, .events = POLLIN};
-        int ready = poll(&input, 1, -1);
-        if (ready > 0) {
+        bool is_signal = poll(&input, 1, -1) < 0 && errno == EINTR;
+        int waiting = 0; // bytes; none at the end of the input
+        if (!is_signal && ioctl(STDIN_FILENO, FIONREAD, &waiting) == 0 && waiting > 0) {
             rl_callback_read_char();
-            if ((input.revents & (POLLHUP | POLLERR | POLLNVAL)) == 0 || is_done)
-                continue;
+            continue;
         }
         rl_callback_handler_remove();
         putchar('\n');
-        return ready < 0 && errno == EINTR ? LINE_INTERRUPTED : LINE_OVER;
+        return is_signal ? LINE_INTERRUPTED : LINE_OVER;
     }
     if (line == NULL) return LINE_OVER;
     *text_out = line;
@@ -175,7 +176,7 @@ void line_start(bool is_terminal, const char *const *commands, LineNames names,
     rl_readline_name = "weft";
     rl_attempted_completion_function = complete;
     rl_completion_append_character = '\0';
-    rl_completer_word_break_characters = " \t\n\"\\`$><=;|&{([,+-*/%!^~:#";
+    rl_basic_word_break_characters = " \t\n\"\\`$><=;|&{([,+-*/%!^~:#";
     using_history();
     stifle_history(REMEMBERED);
     history_path = find_history();

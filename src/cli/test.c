@@ -15,7 +15,6 @@
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "cli/cli.h"
@@ -135,18 +134,13 @@ static void send_result(void *data, const char *text) {
 
 static void run_child(const struct Path *path, int out, const Options *options) {
     TestReport report = {send_result, &out, options->tolerance, path->is_named};
+    cli_no_progress(); // it is the parent's
     testrun_file(path->path, &report);
     write_all(out, "e", 1);
     _exit(EXIT_FINE); // the parent's buffers are not ours to flush
 }
 
 // ---- the parent ---------------------------------------------------------------------
-
-static double now(void) {
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
-}
 
 static bool start_job(Job *job, const struct Path *path, const Options *options) {
     int ends[2];
@@ -167,7 +161,7 @@ static bool start_job(Job *job, const struct Path *path, const Options *options)
     *job = (Job){.child = child,
                  .pipe = ends[0],
                  .path = path->path,
-                 .deadline = now() + options->limit};
+                 .deadline = cli_clock() + options->limit};
     return true;
 }
 
@@ -176,6 +170,7 @@ static void take_byte(Job *job, Tally *tally, char c) {
         job->text = cli_resize(job->text, job->len + 1);
         job->text[job->len++] = c;
         if (c != '\0') return;
+        cli_clear_progress();
         fputs(job->text, stdout);
         tally->failed++;
         job->in_text = false;
@@ -191,6 +186,7 @@ static void take_byte(Job *job, Tally *tally, char c) {
 
 static void end_job(Job *job, Tally *tally, bool is_late, double limit) {
     int status = 0;
+    cli_clear_progress();
     if (is_late) kill(job->child, SIGKILL);
     while (waitpid(job->child, &status, 0) < 0 && errno == EINTR) continue;
     if (is_late) {
@@ -221,7 +217,7 @@ static void attend(Job *jobs, int count, Tally *tally, double limit) {
         polled[running] = &jobs[i];
         polls[running++] = (struct pollfd){.fd = jobs[i].pipe, .events = POLLIN};
     }
-    double wait = (first - now()) * 1000 + 1;
+    double wait = (first - cli_clock()) * 1000 + 1;
     poll(polls, running, wait < 0 ? 0 : wait > 60000 ? 60000 : (int)wait);
     for (nfds_t i = 0; i < running; i++) {
         Job *job = polled[i];
@@ -230,7 +226,7 @@ static void attend(Job *jobs, int count, Tally *tally, double limit) {
         if (polls[i].revents != 0) got = read(job->pipe, bytes, sizeof bytes);
         for (ssize_t k = 0; k < got; k++) take_byte(job, tally, bytes[k]);
         if (got == 0) end_job(job, tally, false, limit);
-        else if (now() > job->deadline) end_job(job, tally, true, limit);
+        else if (cli_clock() > job->deadline) end_job(job, tally, true, limit);
     }
     free(polls);
     free(polled);
@@ -241,6 +237,7 @@ static Tally run_all(const Paths *paths, const Options *options) {
     Job *jobs = cli_alloc((size_t)options->jobs * sizeof *jobs);
     memset(jobs, 0, (size_t)options->jobs * sizeof *jobs);
     size_t next = 0;
+    double start = cli_clock();
     for (;;) {
         int running = 0;
         for (int i = 0; i < options->jobs; i++) {
@@ -253,8 +250,11 @@ static Tally run_all(const Paths *paths, const Options *options) {
             running += jobs[i].child != 0;
         }
         if (running == 0 && next == paths->len) break;
+        cli_progress(cli_clock() - start, "testing program %zu of %zu, %zu failed", next,
+                     paths->len, tally.failed);
         if (running > 0) attend(jobs, options->jobs, &tally, options->limit);
     }
+    cli_clear_progress();
     free(jobs);
     return tally;
 }

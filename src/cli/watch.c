@@ -73,6 +73,7 @@ static bool is_off, is_shown;
 
 void cli_no_progress(void) {
     is_off = true;
+    is_shown = false;
 }
 
 void cli_clear_progress(void) {

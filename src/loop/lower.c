@@ -8,14 +8,14 @@
 
 #include "core/rules.h"
 
-_Noreturn void lower_refuse(Lower *l, const char *why) {
+_Noreturn void loop_refuse(Lower *l, const char *why) {
     l->why = why;
     longjmp(l->exit, 1);
 }
 
 // ---- values -------------------------------------------------------------------------
 
-Val lower_val(Lower *l, CoreRef ref) {
+Val loop_val(Lower *l, CoreRef ref) {
     const CoreValue *value = &l->core->values.data[ref];
     if (value->is_const)
         return val_scalar(
@@ -23,15 +23,15 @@ Val lower_val(Lower *l, CoreRef ref) {
     return l->names[ref].val;
 }
 
-LoopRef lower_ref(Lower *l, CoreRef ref) {
-    return lower_val(l, ref).scalar;
+LoopRef loop_ref(Lower *l, CoreRef ref) {
+    return loop_val(l, ref).scalar;
 }
 
-Array *lower_array(Lower *l, CoreRef ref) {
+Array *loop_array(Lower *l, CoreRef ref) {
     return l->names[ref].val.array;
 }
 
-void lower_bind(Lower *l, CoreRef ref, Val val) {
+void loop_bind(Lower *l, CoreRef ref, Val val) {
     Name *name = &l->names[ref];
     name->val = val;
     name->depth = l->depth;
@@ -42,7 +42,7 @@ void lower_bind(Lower *l, CoreRef ref, Val val) {
         return;
     }
     name->is_live = true;
-    Block *block = lower_block_of(l, val.array);
+    Block *block = loop_block_of(l, val.array);
     if (block != NULL) vec_push(l->arena, &block->names, ref);
 }
 
@@ -54,46 +54,46 @@ static void end_name(Lower *l, CoreRef ref) {
 
 // ---- bodies -------------------------------------------------------------------------
 
-void lower_enter(Lower *l) {
-    if (stack_is_low(&l->core->cx->stack)) lower_refuse(l, "nested too deeply");
+void loop_enter(Lower *l) {
+    if (stack_is_low(&l->core->cx->stack)) loop_refuse(l, "nested too deeply");
     l->depth++;
 }
 
-void lower_leave(Lower *l) {
+void loop_leave(Lower *l) {
     l->depth--;
 }
 
-static void lower_stm(Lower *l, const CoreStm *stm);
+static void any_stm(Lower *l, const CoreStm *stm);
 
 static void end_names(Lower *l, const CoreRef *refs, uint32_t count) {
     for (uint32_t i = 0; i < count; i++)
-        if (lower_type(l, refs[i]).rank > 0) end_name(l, refs[i]);
+        if (loop_core_type(l, refs[i]).rank > 0) end_name(l, refs[i]);
 }
 
-void lower_body(Lower *l, const CoreBody *body, const Val *args, Place **places,
+void loop_body(Lower *l, const CoreBody *body, const Val *args, Home **places,
                 Val *results_out, bool *is_ours_out) {
-    const Uses *uses = lower_uses(l, body);
+    const Uses *uses = loop_uses(l, body);
     uint32_t known = l->sizes.len;
-    lower_enter(l);
+    loop_enter(l);
     for (uint32_t i = 0; i < body->param_count; i++)
-        lower_bind(l, body->params[i], args[i]);
+        loop_bind(l, body->params[i], args[i]);
     for (uint32_t i = 0; i < body->stms.len; i++)
         for (uint32_t k = 0; k < body->stms.data[i]->out_count; k++)
             l->names[body->stms.data[i]->outs[k]].place = NULL;
     for (uint32_t i = 0; i < body->result_count && places != NULL; i++)
         if (places[i] != NULL)
-            lower_assign(l, body->results[i], places[i], uses->body);
-    for (uint32_t i = 0; i < body->stms.len; i++) lower_stm(l, body->stms.data[i]);
+            loop_assign(l, body->results[i], places[i], uses->body);
+    for (uint32_t i = 0; i < body->stms.len; i++) any_stm(l, body->stms.data[i]);
     for (uint32_t i = 0; i < body->result_count; i++) {
         CoreRef ref = body->results[i];
-        results_out[i] = lower_val(l, ref);
+        results_out[i] = loop_val(l, ref);
         is_ours_out[i] = results_out[i].array != NULL && uses->moves[i] &&
-                         lower_is_alone(l, results_out[i].array, ref);
+                         loop_is_alone(l, results_out[i].array, ref);
     }
     for (uint32_t i = 0; i < body->stms.len; i++)
         end_names(l, body->stms.data[i]->outs, body->stms.data[i]->out_count);
     end_names(l, body->params, body->param_count);
-    lower_leave(l);
+    loop_leave(l);
     l->sizes.len = known;
 }
 
@@ -105,20 +105,20 @@ static void check_operands(Lower *l, CoreOp op, ScalarType type, LoopRef y) {
     LoopRef zero = loop_const(l->b, type, 0);
     if (op == OP_DIV || op == OP_MOD || op == OP_QUOT || op == OP_REM) {
         if (loop_is_known(l->b, y, &bits) && bits != 0) return;
-        lower_check(l, loop_not(l->b, loop_eq(l->b, y, zero)),
+        loop_check(l, loop_not(l->b, loop_eq(l->b, y, zero)),
                     core_messages[MESSAGE_DIVISION], NULL, 0);
     }
     if (op == OP_POW && scalar_is_signed(type))
         LOWER_CHECK(l, loop_le(l->b, zero, y), MESSAGE_EXPONENT, show_scalar(y));
 }
 
-static void lower_scalar(Lower *l, const CoreStm *stm) {
+static void scalar_stm(Lower *l, const CoreStm *stm) {
     LoopRef args[3];
-    for (uint32_t i = 0; i < stm->arg_count; i++) args[i] = lower_arg(l, stm, i);
-    ScalarType in = (ScalarType)lower_type(l, stm->args[0]).elem;
-    ScalarType to = (ScalarType)lower_type(l, stm->outs[0]).elem;
+    for (uint32_t i = 0; i < stm->arg_count; i++) args[i] = loop_arg(l, stm, i);
+    ScalarType in = (ScalarType)loop_core_type(l, stm->args[0]).elem;
+    ScalarType to = (ScalarType)loop_core_type(l, stm->outs[0]).elem;
     if (stm->arg_count == 2) check_operands(l, stm->op, in, args[1]);
-    lower_bind(l, stm->outs[0],
+    loop_bind(l, stm->outs[0],
                val_scalar(loop_scalar(l->b, stm->op, to, args, stm->arg_count)));
 }
 
@@ -133,7 +133,7 @@ typedef struct Shown {
 } Shown;
 
 static void show_value(Lower *l, Shown *shown, LoopRef ref) {
-    if (shown->count == MOST_SHOWN) lower_refuse(l, "a message with too many values");
+    if (shown->count == MOST_SHOWN) loop_refuse(l, "a message with too many values");
     strbuf_printf(&shown->text, "%%%u", shown->count);
     shown->args[1 + shown->count++] = ref;
 }
@@ -150,7 +150,7 @@ static void show_arg(Lower *l, Shown *shown, const CheckArg *arg) {
     }
 }
 
-void lower_check(Lower *l, LoopRef c, Str text, const CheckArg *args, uint32_t count) {
+void loop_check(Lower *l, LoopRef c, Str text, const CheckArg *args, uint32_t count) {
     uint64_t bits;
     if (loop_is_known(l->b, c, &bits) && bits != 0) return;
     Shown shown = {.text = strbuf(l->arena), .args = {c}};
@@ -170,8 +170,8 @@ void lower_check(Lower *l, LoopRef c, Str text, const CheckArg *args, uint32_t c
     l->checks++;
 }
 
-void lower_user_check(Lower *l, const CoreStm *stm) {
-    lower_bind(l, stm->outs[0], val_scalar(loop_const(l->b, SCALAR_BOOL, 1)));
+void loop_user_check(Lower *l, const CoreStm *stm) {
+    loop_bind(l, stm->outs[0], val_scalar(loop_const(l->b, SCALAR_BOOL, 1)));
     if ((stm->flags & STM_UNSAFE) != 0) return;
     CheckArg args[MOST_SHOWN];
     // The text of an array names its type, too.
@@ -183,16 +183,16 @@ void lower_user_check(Lower *l, const CoreStm *stm) {
         uint32_t arg = (uint32_t)(unsigned char)stm->text.ptr[i + 1] - '0';
         if (arg >= MOST_SHOWN || 1 + arg >= stm->arg_count) continue;
         strbuf_char(&text, stm->text.ptr[++i]);
-        CoreType type = lower_type(l, stm->args[1 + arg]);
+        CoreType type = loop_core_type(l, stm->args[1 + arg]);
         if (type.rank > 0) strbuf_cstr(&text, scalar_info[type.elem].name);
     }
     uint32_t count = stm->arg_count - 1 < MOST_SHOWN ? stm->arg_count - 1 : MOST_SHOWN;
     for (uint32_t i = 0; i < count; i++) {
-        Val v = lower_val(l, stm->args[1 + i]);
+        Val v = loop_val(l, stm->args[1 + i]);
         args[i] = v.array != NULL ? show_shape(v.array->rank, v.array->shape)
                                   : show_scalar(v.scalar);
     }
-    lower_check(l, lower_arg(l, stm, 0), strbuf_done(&text), args, count);
+    loop_check(l, loop_arg(l, stm, 0), strbuf_done(&text), args, count);
 }
 
 // ---- checks of sizes ----------------------------------------------------------------
@@ -204,12 +204,12 @@ static void know_sizes(Lower *l, uint32_t bytes, uint32_t rank, const LoopRef *s
     vec_push(l->arena, &l->sizes, (Sizes){data, rank, bytes});
 }
 
-void lower_know_shape(Lower *l, const Array *a) {
+void loop_know_shape(Lower *l, const Array *a) {
     bool is_memory = a->kind == ARRAY_MEMORY && !a->repeats;
     know_sizes(l, is_memory ? 8 : scalar_info[a->elem].bytes, a->rank, a->shape);
 }
 
-void lower_know_size(Lower *l, LoopRef size) {
+void loop_know_size(Lower *l, LoopRef size) {
     know_sizes(l, 0, 1, &size);
 }
 
@@ -227,15 +227,15 @@ static bool is_shape_known(const Lower *l, uint32_t bytes, uint32_t rank,
     return false;
 }
 
-bool lower_is_size(Lower *l, LoopRef ref) {
+bool loop_is_size(Lower *l, LoopRef ref) {
     return is_shape_known(l, 0, 1, &ref);
 }
 
-void lower_check_size(Lower *l, LoopRef size) {
-    if (lower_is_size(l, size)) return;
+void loop_check_size(Lower *l, LoopRef size) {
+    if (loop_is_size(l, size)) return;
     LOWER_CHECK(l, loop_le(l->b, loop_int(l->b, 0), size), MESSAGE_NEGATIVE_SIZE,
                 show_scalar(size));
-    lower_know_size(l, size);
+    loop_know_size(l, size);
 }
 
 // Whether the product of sizes, none negative, is at most `most`, or one of them is 0.
@@ -256,38 +256,38 @@ static LoopRef product_fits(Lower *l, uint32_t rank, const LoopRef *shape, int64
     return loop_or(b, is_empty, fits);
 }
 
-void lower_check_shape(Lower *l, ScalarType elem, uint32_t rank, const LoopRef *shape) {
+void loop_check_shape(Lower *l, ScalarType elem, uint32_t rank, const LoopRef *shape) {
     unsigned bytes = scalar_info[elem].bytes;
     if (is_shape_known(l, bytes, rank, shape)) return;
     CheckArg args[CORE_MAX_RANK];
     StrBuf text = strbuf(l->arena);
     strbuf_cstr(&text, "an array of ");
     for (uint32_t d = 0; d < rank; d++) {
-        lower_check_size(l, shape[d]);
+        loop_check_size(l, shape[d]);
         args[d] = show_scalar(shape[d]);
         strbuf_printf(&text, "%%%c × ", '0' + (char)d);
     }
     strbuf_printf(&text, "%u bytes cannot be represented", bytes);
-    lower_check(l, product_fits(l, rank, shape, PTRDIFF_MAX / bytes), strbuf_done(&text),
+    loop_check(l, product_fits(l, rank, shape, PTRDIFF_MAX / bytes), strbuf_done(&text),
                 args, rank);
     know_sizes(l, bytes, rank, shape);
 }
 
-LoopRef lower_shape_holds(Lower *l, ScalarType elem, uint32_t rank, const LoopRef *shape,
+LoopRef loop_shape_holds(Lower *l, ScalarType elem, uint32_t rank, const LoopRef *shape,
                           LoopRef count) {
     LoopRef fits = product_fits(l, rank, shape, PTRDIFF_MAX / scalar_info[elem].bytes);
-    return loop_and(l->b, fits, loop_eq(l->b, lower_count(l, rank, shape), count));
+    return loop_and(l->b, fits, loop_eq(l->b, loop_count(l, rank, shape), count));
 }
 
-LoopRef lower_same_shape(Lower *l, uint32_t rank, const LoopRef *x, const LoopRef *y) {
+LoopRef loop_same_shape(Lower *l, uint32_t rank, const LoopRef *x, const LoopRef *y) {
     LoopRef same = loop_const(l->b, SCALAR_BOOL, 1);
     for (uint32_t d = 0; d < rank; d++)
         same = loop_and(l->b, same, loop_eq(l->b, x[d], y[d]));
     return same;
 }
 
-void lower_check_rows(Lower *l, uint32_t rank, const LoopRef *x, const LoopRef *y) {
-    LOWER_CHECK(l, lower_same_shape(l, rank, x, y), MESSAGE_ROWS, show_shape(rank, x),
+void loop_check_rows(Lower *l, uint32_t rank, const LoopRef *x, const LoopRef *y) {
+    LOWER_CHECK(l, loop_same_shape(l, rank, x, y), MESSAGE_ROWS, show_shape(rank, x),
                 show_shape(rank, y));
 }
 
@@ -308,7 +308,7 @@ static void check_inside(Lower *l, const Array *a, uint32_t d, LoopRef inside,
                     show_scalar(a->shape[d]), show_const(l, d + 1));
 }
 
-void lower_check_index(Lower *l, const Array *a, uint32_t d, LoopRef index) {
+void loop_check_index(Lower *l, const Array *a, uint32_t d, LoopRef index) {
     check_inside(l, a, d, is_inside(l, index, a->shape[d]), index);
 }
 
@@ -331,10 +331,10 @@ static LoopRef last_of_range(Lower *l, LoopRef start, LoopRef count, LoopRef str
     return loop_select(b, fits, last, bound);
 }
 
-void lower_check_range(Lower *l, const Array *a, uint32_t d, LoopRef start,
+void loop_check_range(Lower *l, const Array *a, uint32_t d, LoopRef start,
                        LoopRef count, LoopRef stride) {
     LoopBuilder *b = l->b;
-    lower_check_size(l, count);
+    loop_check_size(l, count);
     LoopRef is_empty = loop_eq(b, count, loop_int(b, 0));
     LoopRef inside = is_inside(l, start, a->shape[d]);
     check_inside(l, a, d, loop_or(b, is_empty, inside), start);
@@ -346,32 +346,32 @@ void lower_check_range(Lower *l, const Array *a, uint32_t d, LoopRef start,
 // ---- statements ---------------------------------------------------------------------
 
 static LowerStm *const stm_functions[OP_COUNT] = {
-    [OP_CHECK] = lower_user_check, [OP_GUARD] = lower_guard,
-    [OP_IF] = lower_if,            [OP_FOR] = lower_for,
-    [OP_WHILE] = lower_while,      [OP_CALL] = lower_call,
-    [OP_LITERAL] = lower_literal,  [OP_ARRAY] = lower_list,
-    [OP_IOTA] = lower_iota,        [OP_REPLICATE] = lower_replicate,
-    [OP_SCRATCH] = lower_scratch,  [OP_DIM] = lower_dim,
-    [OP_INDEX] = lower_index,      [OP_SLICE] = lower_slice,
-    [OP_RESHAPE] = lower_reshape,  [OP_PERMUTE] = lower_permute,
-    [OP_REVERSE] = lower_reverse,  [OP_CONCAT] = lower_concat,
-    [OP_SPLIT] = lower_split,      [OP_COPY] = lower_duplicate,
-    [OP_UPDATE] = lower_update,    [OP_SCATTER] = lower_scatter,
-    [OP_FILTER] = lower_filter,    [OP_GENERATE] = lower_generate,
-    [OP_MAP] = lower_map,          [OP_REDUCE] = lower_reduce,
-    [OP_SCAN] = lower_scan,        [OP_HIST] = lower_hist,
+    [OP_CHECK] = loop_user_check, [OP_GUARD] = loop_guard,
+    [OP_IF] = loop_if,            [OP_FOR] = loop_for,
+    [OP_WHILE] = loop_while,      [OP_CALL] = loop_call,
+    [OP_LITERAL] = loop_literal,  [OP_ARRAY] = loop_list,
+    [OP_IOTA] = loop_iota,        [OP_REPLICATE] = loop_replicate,
+    [OP_SCRATCH] = loop_scratch,  [OP_DIM] = loop_dim,
+    [OP_INDEX] = loop_index,      [OP_SLICE] = loop_slice,
+    [OP_RESHAPE] = loop_reshape,  [OP_PERMUTE] = loop_permute,
+    [OP_REVERSE] = loop_reverse,  [OP_CONCAT] = loop_concat,
+    [OP_SPLIT] = loop_split,      [OP_COPY] = loop_duplicate,
+    [OP_UPDATE] = loop_update,    [OP_SCATTER] = loop_scatter,
+    [OP_FILTER] = loop_filter,    [OP_GENERATE] = loop_generate,
+    [OP_MAP] = loop_map,          [OP_REDUCE] = loop_reduce,
+    [OP_SCAN] = loop_scan,        [OP_HIST] = loop_hist,
 };
 
-static void lower_stm(Lower *l, const CoreStm *stm) {
+static void any_stm(Lower *l, const CoreStm *stm) {
     CoreLoc outer = l->b->loc;
     l->b->loc = stm->loc;
     if (core_is_scalar_op(stm->op))
-        lower_scalar(l, stm);
+        scalar_stm(l, stm);
     else if (stm_functions[stm->op] != NULL)
         stm_functions[stm->op](l, stm);
     else
-        lower_refuse(l, "values are traced");
-    const Uses *uses = lower_uses(l, stm);
+        loop_refuse(l, "values are traced");
+    const Uses *uses = loop_uses(l, stm);
     for (uint32_t i = 0; i < stm->arg_count; i++)
         if (uses->moves[i]) end_name(l, stm->args[i]);
     end_names(l, uses->dead, uses->dead_count);
@@ -386,7 +386,7 @@ static void open_root(Lower *l, const CoreBody *body, Val *args) {
     kernel->params = arena_array(l->arena, LoopPort, body->param_count);
     kernel->param_count = body->param_count;
     for (uint32_t i = 0; i < body->param_count; i++) {
-        CoreType type = lower_type(l, body->params[i]);
+        CoreType type = loop_core_type(l, body->params[i]);
         ScalarType elem = (ScalarType)type.elem;
         Sym name = l->core->values.data[body->params[i]].name;
         LoopPort *port = &kernel->params[i];
@@ -409,11 +409,11 @@ static void open_root(Lower *l, const CoreBody *body, Val *args) {
         CoreType type = kernel->params[i].type;
         LoopRef ref = params.data[at++];
         if (type.rank == 0) continue;
-        Array *a = lower_dense(l, (ScalarType)type.elem, ref, loop_int(l->b, 0), type.rank,
+        Array *a = loop_dense(l, (ScalarType)type.elem, ref, loop_int(l->b, 0), type.rank,
                                params.data + at);
-        lower_know_shape(l, a);
-        a->block = lower_block(l);
-        lower_block_of(l, a)->is_owned = &kernel->params[i].is_owned;
+        loop_know_shape(l, a);
+        a->block = loop_block(l);
+        loop_block_of(l, a)->is_owned = &kernel->params[i].is_owned;
         args[i] = val_array(a);
         at += type.rank;
     }
@@ -428,7 +428,7 @@ static bool is_param(const Lower *l, LoopRef ref) {
 
 // The results as the kernel hands them out. An array that lies in an owned parameter's
 // memory is that parameter, once.
-static void close_root(Lower *l, Place **places, Val *vals, const bool *is_ours,
+static void close_root(Lower *l, Home **places, Val *vals, const bool *is_ours,
                        uint32_t count) {
     struct { LoopRef *data; uint32_t len, cap; } refs = {0};
     for (uint32_t i = 0; i < count; i++) {
@@ -436,7 +436,7 @@ static void close_root(Lower *l, Place **places, Val *vals, const bool *is_ours,
         if (a == NULL || !is_ours[i] || !a->is_dense || places[i]->is_taken ||
             a->kind != ARRAY_MEMORY || !loop_is_int(l->b, a->off, 0))
             continue;
-        const Block *block = lower_block_of(l, a);
+        const Block *block = loop_block_of(l, a);
         if (block->is_owned != NULL && *block->is_owned && is_param(l, a->buf)) {
             places[i]->is_taken = true;
             places[i]->buf = a->buf;
@@ -445,7 +445,7 @@ static void close_root(Lower *l, Place **places, Val *vals, const bool *is_ours,
             places[i]->block = a->block;
         }
     }
-    lower_deliver(l, places, vals, count);
+    loop_deliver(l, places, vals, count);
     for (uint32_t i = 0; i < count; i++) {
         if (vals[i].array == NULL) {
             vec_push(l->arena, &refs, vals[i].scalar);
@@ -458,25 +458,25 @@ static void close_root(Lower *l, Place **places, Val *vals, const bool *is_ours,
     l->kernel->root = loop_close(l->b, refs.data, refs.len);
 }
 
-static void lower_kernel(Lower *l, const CoreFun *fun) {
+static void lower_fun(Lower *l, const CoreFun *fun) {
     const CoreBody *body = fun->body;
     uint32_t count = body->result_count;
     LoopKernel *kernel = l->kernel;
     Val *args = arena_array(l->arena, Val, body->param_count);
     Val *vals = arena_array(l->arena, Val, count);
     bool *is_ours = arena_array(l->arena, bool, count);
-    Place **places = arena_array(l->arena, Place *, count);
-    lower_find_uses(l, body);
+    Home **places = arena_array(l->arena, Home *, count);
+    loop_find_uses(l, body);
     open_root(l, body, args);
     kernel->results = arena_array(l->arena, LoopPort, count);
     kernel->result_count = count;
     for (uint32_t i = 0; i < count; i++) {
         kernel->results[i].type = fun->result_types[i];
         if (fun->result_types[i].rank == 0) continue;
-        places[i] = arena_new(l->arena, Place);
-        *places[i] = (Place){.kind = PLACE_RESULT, .number = i, .origin = places[i]};
+        places[i] = arena_new(l->arena, Home);
+        *places[i] = (Home){.kind = PLACE_RESULT, .number = i, .origin = places[i]};
     }
-    lower_body(l, body, args, places, vals, is_ours);
+    loop_body(l, body, args, places, vals, is_ours);
     close_root(l, places, vals, is_ours, count);
 }
 
@@ -493,7 +493,7 @@ static bool has_parallel_loop(const LoopBody *body) {
 // Apart, so that no variable of a caller lives across the jump.
 static bool try_lower(Lower *l, const CoreFun *fun) {
     if (setjmp(l->exit) != 0) return false;
-    lower_kernel(l, fun);
+    lower_fun(l, fun);
     loop_tidy(l->b);
     l->kernel->is_parallel = has_parallel_loop(l->kernel->root);
     return true;

@@ -23,7 +23,7 @@ typedef enum ArrayKind {
     ARRAY_FILL   // start everywhere
 } ArrayKind;
 
-typedef struct Place Place;
+typedef struct Home Home;
 
 // An element's place is off + the sum of strides times indices.
 typedef struct Array {
@@ -35,7 +35,7 @@ typedef struct Array {
     LoopRef off;
     LoopRef *shape, *strides;
     BlockId block;
-    const Place *if_fits;  // it lies in that place if it has the place's shape
+    const Home *if_fits;  // it lies in that place if it has the place's shape
 } Array;
 
 typedef struct Val {
@@ -44,14 +44,14 @@ typedef struct Val {
 } Val;
 
 // Where a result should be put. A place is taken at most once.
-struct Place {
+struct Home {
     enum { PLACE_ROW, PLACE_RESULT } kind;
     uint32_t number;       // RESULT
     LoopRef buf, off;      // ROW: row-major from off; RESULT: once it is taken
     const LoopRef *shape;  // likewise
     bool is_taken;
     BlockId block;         // once it is taken
-    const Place *origin;   // the place that this is a copy of, for one branch; or itself
+    const Home *origin;   // the place that this is a copy of, for one branch; or itself
 };
 
 typedef struct Block {
@@ -75,7 +75,7 @@ typedef struct Name {
     uint32_t depth;      // while it is being lowered: of bodies
     bool is_live;        // an array that may still be used
     Val val;
-    Place *place;        // where its memory should be; or NULL
+    Home *place;        // where its memory should be; or NULL
 } Name;
 
 typedef struct Sizes {
@@ -106,39 +106,39 @@ typedef struct Lower {
 
 // ---- lower_uses.c ----------------------------------------------------------------------
 
-void lower_find_uses(Lower *l, const CoreBody *body);
-const Uses *lower_uses(const Lower *l, const void *stm_or_body);
+void loop_find_uses(Lower *l, const CoreBody *body);
+const Uses *loop_uses(const Lower *l, const void *stm_or_body);
 
 // ---- lower.c: values and bodies -----------------------------------------------------
 
-_Noreturn void lower_refuse(Lower *l, const char *why);
-Val lower_val(Lower *l, CoreRef ref);
-LoopRef lower_ref(Lower *l, CoreRef ref);  // of a scalar
-Array *lower_array(Lower *l, CoreRef ref);
-void lower_bind(Lower *l, CoreRef ref, Val val);
+_Noreturn void loop_refuse(Lower *l, const char *why);
+Val loop_val(Lower *l, CoreRef ref);
+LoopRef loop_ref(Lower *l, CoreRef ref);  // of a scalar
+Array *loop_array(Lower *l, CoreRef ref);
+void loop_bind(Lower *l, CoreRef ref, Val val);
 static inline Val val_scalar(LoopRef ref) {
     return (Val){.scalar = ref};
 }
 static inline Val val_array(Array *a) {
     return (Val){.array = a};
 }
-static inline LoopRef lower_arg(Lower *l, const CoreStm *stm, uint32_t i) {
-    return lower_ref(l, stm->args[i]);
+static inline LoopRef loop_arg(Lower *l, const CoreStm *stm, uint32_t i) {
+    return loop_ref(l, stm->args[i]);
 }
-static inline Array *lower_arg_array(Lower *l, const CoreStm *stm, uint32_t i) {
-    return lower_array(l, stm->args[i]);
+static inline Array *loop_arg_array(Lower *l, const CoreStm *stm, uint32_t i) {
+    return loop_array(l, stm->args[i]);
 }
-static inline CoreType lower_type(const Lower *l, CoreRef ref) {
+static inline CoreType loop_core_type(const Lower *l, CoreRef ref) {
     return core_type(l->core, ref);
 }
 
 // Lowers the body's statements in the loop body that is open. places (or NULL) say
 // where results should be; is_ours_out tells which results' memory nobody else sees.
-void lower_body(Lower *l, const CoreBody *body, const Val *args, Place **places,
+void loop_body(Lower *l, const CoreBody *body, const Val *args, Home **places,
                 Val *results_out, bool *is_ours_out);
 // Around a loop body in which core values are bound. Ended: they are gone.
-void lower_enter(Lower *l);
-void lower_leave(Lower *l);
+void loop_enter(Lower *l);
+void loop_leave(Lower *l);
 
 // ---- checks (lower.c) ---------------------------------------------------------------
 
@@ -158,76 +158,76 @@ static inline CheckArg show_const(Lower *l, int64_t value) {
     return (CheckArg){.scalar = loop_int(l->b, value)};
 }
 // Stops with the text, in which %0, %1... are the args, unless c.
-void lower_check(Lower *l, LoopRef c, Str text, const CheckArg *args, uint32_t count);
+void loop_check(Lower *l, LoopRef c, Str text, const CheckArg *args, uint32_t count);
 // Likewise with a text of core/messages.def; args is an array.
 #define LOWER_CHECK(l, c, message, ...)                                            \
-    lower_check((l), (c), core_messages[message], (CheckArg[]){__VA_ARGS__},       \
+    loop_check((l), (c), core_messages[message], (CheckArg[]){__VA_ARGS__},       \
                 sizeof((CheckArg[]){__VA_ARGS__}) / sizeof(CheckArg))
-void lower_check_size(Lower *l, LoopRef size);
-void lower_check_index(Lower *l, const Array *a, uint32_t d, LoopRef index);
+void loop_check_size(Lower *l, LoopRef size);
+void loop_check_index(Lower *l, const Array *a, uint32_t d, LoopRef index);
 // Every index start + i * stride of a range must lie in dimension d.
-void lower_check_range(Lower *l, const Array *a, uint32_t d, LoopRef start,
+void loop_check_range(Lower *l, const Array *a, uint32_t d, LoopRef start,
                        LoopRef count, LoopRef stride);
 // An array of that type and shape can exist.
-void lower_check_shape(Lower *l, ScalarType elem, uint32_t rank, const LoopRef *shape);
+void loop_check_shape(Lower *l, ScalarType elem, uint32_t rank, const LoopRef *shape);
 // Whether it is known to be a size: not negative.
-bool lower_is_size(Lower *l, LoopRef ref);
+bool loop_is_size(Lower *l, LoopRef ref);
 // The sizes are those of an array that exists, and need no check any more.
-void lower_know_shape(Lower *l, const Array *a);
+void loop_know_shape(Lower *l, const Array *a);
 // The number is not negative.
-void lower_know_size(Lower *l, LoopRef size);
+void loop_know_size(Lower *l, LoopRef size);
 // Whether an array of that type and shape can exist and has `count` elements: a bool.
-LoopRef lower_shape_holds(Lower *l, ScalarType elem, uint32_t rank, const LoopRef *shape,
+LoopRef loop_shape_holds(Lower *l, ScalarType elem, uint32_t rank, const LoopRef *shape,
                           LoopRef count);
 // Whether two shapes are equal: a bool.
-LoopRef lower_same_shape(Lower *l, uint32_t rank, const LoopRef *x, const LoopRef *y);
+LoopRef loop_same_shape(Lower *l, uint32_t rank, const LoopRef *x, const LoopRef *y);
 // Rows of this shape, and another one.
-void lower_check_rows(Lower *l, uint32_t rank, const LoopRef *x, const LoopRef *y);
+void loop_check_rows(Lower *l, uint32_t rank, const LoopRef *x, const LoopRef *y);
 
 // ---- lower_memory.c -----------------------------------------------------------------------
 
-BlockId lower_block(Lower *l);
-Block *lower_block_of(Lower *l, const Array *a);
+BlockId loop_block(Lower *l);
+Block *loop_block_of(Lower *l, const Array *a);
 // One block that holds both; 0 only if both are.
-BlockId lower_join_blocks(Lower *l, BlockId x, BlockId y);
+BlockId loop_join_blocks(Lower *l, BlockId x, BlockId y);
 // Nobody but arg i of the statement, for which this is the last use, sees its memory.
-bool lower_is_ours(Lower *l, const CoreStm *stm, uint32_t i);
+bool loop_is_ours(Lower *l, const CoreStm *stm, uint32_t i);
 // Nobody but `name`, whose last use is at hand, sees the array's memory.
-bool lower_is_alone(Lower *l, const Array *a, CoreRef name);
+bool loop_is_alone(Lower *l, const Array *a, CoreRef name);
 // It is about to be overwritten or given away.
-void lower_take(Lower *l, const Array *a);
+void loop_take(Lower *l, const Array *a);
 
-Array *lower_new_array(Lower *l, ArrayKind kind, ScalarType elem, uint32_t rank);
+Array *loop_new_array(Lower *l, ArrayKind kind, ScalarType elem, uint32_t rank);
 // Row-major strides for the shape.
-void lower_set_dense(Lower *l, Array *a);
+void loop_set_dense(Lower *l, Array *a);
 // Memory in row-major order at `off` of a buffer.
-Array *lower_dense(Lower *l, ScalarType elem, LoopRef buf, LoopRef off, uint32_t rank,
+Array *loop_dense(Lower *l, ScalarType elem, LoopRef buf, LoopRef off, uint32_t rank,
                    const LoopRef *shape);
-LoopRef lower_count(Lower *l, uint32_t rank, const LoopRef *shape);
-LoopRef lower_alloc(Lower *l, ScalarType elem, LoopRef count);
+LoopRef loop_count(Lower *l, uint32_t rank, const LoopRef *shape);
+LoopRef loop_alloc(Lower *l, ScalarType elem, LoopRef count);
 // Fresh memory, at the place if there is one that is not taken.
-Array *lower_fresh(Lower *l, ScalarType elem, uint32_t rank, const LoopRef *shape,
-                   Place *place);
+Array *loop_fresh(Lower *l, ScalarType elem, uint32_t rank, const LoopRef *shape,
+                   Home *place);
 
 // The place of an element: pairs of stride and index, of which there are *count_out.
-LoopRef lower_load(Lower *l, const Array *a, const LoopRef *index);
-void lower_store(Lower *l, const Array *a, const LoopRef *index, LoopRef value);
+LoopRef loop_load(Lower *l, const Array *a, const LoopRef *index);
+void loop_store(Lower *l, const Array *a, const LoopRef *index, LoopRef value);
 // The part at the first `depth` indices.
-Array *lower_part(Lower *l, const Array *a, uint32_t depth, const LoopRef *index);
+Array *loop_part(Lower *l, const Array *a, uint32_t depth, const LoopRef *index);
 // Element or row i.
-Val lower_element(Lower *l, const Array *a, LoopRef i);
-void lower_set_element(Lower *l, const Array *a, LoopRef i, Val v);
+Val loop_element(Lower *l, const Array *a, LoopRef i);
+void loop_set_element(Lower *l, const Array *a, LoopRef i, Val v);
 // Copies between arrays of one shape that do not overlap.
-void lower_copy(Lower *l, const Array *to, const Array *from);
+void loop_copy(Lower *l, const Array *to, const Array *from);
 // The array in fresh memory.
-Array *lower_copied(Lower *l, const Array *a, Place *place);
+Array *loop_copied(Lower *l, const Array *a, Home *place);
 // Row-major in memory that nobody else sees: itself, or a copy.
-Array *lower_own(Lower *l, Array *a, bool is_ours, Place *place);
+Array *loop_own(Lower *l, Array *a, bool is_ours, Home *place);
 // Row-major in memory: itself, or a copy.
-Array *lower_make_dense(Lower *l, Array *a);
-bool lower_is_in(const Lower *l, const Array *a, const Place *place);
+Array *loop_make_dense(Lower *l, Array *a);
+bool loop_is_in(const Lower *l, const Array *a, const Home *place);
 // Puts a body's results where they belong, after checks that they have that shape.
-void lower_deliver(Lower *l, Place **places, Val *vals, uint32_t count);
+void loop_deliver(Lower *l, Home **places, Val *vals, uint32_t count);
 
 // ---- lower_nest.c: loops ------------------------------------------------------------------
 
@@ -244,20 +244,25 @@ typedef struct Nest {
 } Nest;
 
 // Opens a nest over an index space. A parallel one has its outer dimensions as one loop.
-void lower_open_nest(Lower *l, Nest *nest, uint32_t rank, const LoopRef *shape,
+void loop_open_nest(Lower *l, Nest *nest, uint32_t rank, const LoopRef *shape,
                      bool is_parallel);
-void lower_close_nest(Lower *l, Nest *nest);
+void loop_close_nest(Lower *l, Nest *nest);
 
-// An IF without results and without an else: what is emitted between the two.
-uint32_t lower_open_if(Lower *l);
-void lower_close_if(Lower *l, LoopRef c, uint32_t opened);
+// An IF without results and without an else: what is emitted between open and close.
+typedef struct When {
+    LoopRef c;
+    uint32_t known;
+} When;
+
+When loop_open_if(Lower *l, LoopRef c);
+void loop_close_if(Lower *l, When when);
 
 // A FOR or WHILE that carries values. Arrays are carried as buffer, offset and sizes.
 typedef struct Carry {
     uint32_t count;
     const Val *init;        // arrays: dense and ours
     Val *state;             // inside, likewise
-    LoopRef index;          // FOR
+    LoopRef times, index;   // of a FOR
     LoopRef *params, *args; // the flattened state; width of them
     uint32_t width;
     LoopBody *guard;        // WHILE: over params of its own
@@ -265,43 +270,42 @@ typedef struct Carry {
     uint32_t allocs, known;
 } Carry;
 
-// Opens the body of a FOR (index_type says of what), or of a WHILE (SCALAR_BOOL).
-void lower_open_carry(Lower *l, Carry *c, const Val *init, uint32_t count,
-                      ScalarType index_type);
+// Opens the body of a FOR or, with times 0, of a WHILE.
+void loop_open_carry(Lower *l, Carry *c, const Val *init, uint32_t count, LoopRef times);
 // Inside the body of a WHILE: opens the guard, whose state is not ours. Who closes it
 // puts it into c->guard.
-void lower_open_guard(Lower *l, Carry *c, Val *state_out);
-// Closes the body with the next state; outs is the state in the end. times 0: a WHILE.
-void lower_close_carry(Lower *l, Carry *c, const Val *next, const bool *is_ours,
-                       LoopRef times, Val *outs);
+void loop_open_guard(Lower *l, Carry *c, Val *state_out);
+// Closes the body with the next state; outs is the state in the end. is_ours tells of
+// arrays whether their memory may be taken over.
+void loop_close_carry(Lower *l, Carry *c, const Val *next, const bool *is_ours, Val *outs);
 // Buffer, offset and sizes of arrays in a row with the scalars; returns how many.
-uint32_t lower_flatten(Lower *l, const Val *vals, uint32_t count, LoopRef *refs);
-LoopType *lower_types(Lower *l, const LoopRef *refs, uint32_t count);
+uint32_t loop_flatten(Lower *l, const Val *vals, uint32_t count, LoopRef *refs);
+LoopType *loop_types(Lower *l, const LoopRef *refs, uint32_t count);
 // Frees what was allocated since the mark, if anything was; bufs stay.
-void lower_keep(Lower *l, LoopRef mark, uint32_t allocs, LoopRef *bufs, uint32_t count);
-LoopRef lower_mark(Lower *l);
+void loop_keep(Lower *l, LoopRef mark, uint32_t allocs, LoopRef *bufs, uint32_t count);
+LoopRef loop_mark(Lower *l);
 
 // ---- the operators ------------------------------------------------------------------
 
 typedef void LowerStm(Lower *l, const CoreStm *stm);
-LowerStm lower_if, lower_for, lower_while, lower_call, lower_guard, lower_user_check;
-LowerStm lower_literal, lower_list, lower_iota, lower_replicate, lower_scratch,
-    lower_concat, lower_split, lower_duplicate, lower_filter;
-LowerStm lower_dim, lower_index, lower_slice, lower_reshape, lower_permute,
-    lower_reverse, lower_update, lower_scatter;
-LowerStm lower_generate, lower_map, lower_reduce, lower_scan, lower_hist;
+LowerStm loop_if, loop_for, loop_while, loop_call, loop_guard, loop_user_check;
+LowerStm loop_literal, loop_list, loop_iota, loop_replicate, loop_scratch,
+    loop_concat, loop_split, loop_duplicate, loop_filter;
+LowerStm loop_dim, loop_index, loop_slice, loop_reshape, loop_permute,
+    loop_reverse, loop_update, loop_scatter;
+LowerStm loop_generate, loop_map, loop_reduce, loop_scan, loop_hist;
 
 // Whether result k of a loop is its state k, overwritten in place.
-bool lower_is_in_place(Lower *l, const CoreStm *stm, uint32_t k);
+bool loop_is_in_place(Lower *l, const CoreStm *stm, uint32_t k);
 // Says for names bound in the body where their memory should be.
-void lower_assign(Lower *l, CoreRef ref, Place *place, uint32_t body);
+void loop_assign(Lower *l, CoreRef ref, Home *place, uint32_t body);
 
 // ---- lower_order2.c -----------------------------------------------------------------------
 
 // The common length of `count` arrays.
-LoopRef lower_length(Lower *l, Array *const *arrays, uint32_t count);
+LoopRef loop_length(Lower *l, Array *const *arrays, uint32_t count);
 // Element or row i, for the param of a body that may run often.
-Val lower_feed(Lower *l, const Array *a, LoopRef i);
+Val loop_feed(Lower *l, const Array *a, LoopRef i);
 
 // ---- lower_fold.c -------------------------------------------------------------------
 
@@ -313,6 +317,7 @@ typedef struct Fold {
     uint32_t width, arrays;
     Array **feeds;
     const Val *ne;
+    const LoopRef **shapes;  // by component: of its rows in slots
     LoopRef n;
 } Fold;
 
@@ -321,41 +326,56 @@ typedef struct Slots {
     Array **parts;  // by component, of rank 1 + that of a value
 } Slots;
 
-Fold lower_fold(Lower *l, const CoreStm *stm);
+Fold loop_fold(Lower *l, const CoreStm *stm);
 // The group of element i alone, or taken into what is so far.
-void lower_fold_first(const Fold *f, LoopRef i, Val *out, bool *is_ours);
-void lower_fold_later(const Fold *f, const Val *so_far, LoopRef i, Val *out, bool *is_ours);
-void lower_fold_join(const Fold *f, const Val *left, const Val *right, Val *out,
+void loop_fold_first(const Fold *f, LoopRef i, Val *out, bool *is_ours);
+void loop_fold_later(const Fold *f, const Val *so_far, LoopRef i, Val *out, bool *is_ours);
+void loop_fold_join(const Fold *f, const Val *left, const Val *right, Val *out,
                      bool *is_ours);
 // Elements from..from+count-1, count > 0, left to right.
-void lower_fold_serially(const Fold *f, LoopRef from, LoopRef count, Val *out);
+void loop_fold_serially(const Fold *f, LoopRef from, LoopRef count, Val *out);
 // Whether joining may stop with an error.
-bool lower_join_fails(const Fold *f);
-Slots lower_slots(const Fold *f, LoopRef count);
-void lower_load_slot(const Fold *f, const Slots *s, LoopRef i, Val *out);
-// is_ours: whether the values lie in memory of their own; NULL: none does.
-void lower_store_slot(const Fold *f, const Slots *s, LoopRef i, const Val *vals,
+bool loop_join_fails(const Fold *f);
+Slots loop_slots(const Fold *f, LoopRef count);
+void loop_load_slot(const Fold *f, const Slots *s, LoopRef i, Val *out);
+// is_ours: whether the values lie in memory of their own; NULL: none in the slot's.
+void loop_store_slot(const Fold *f, const Slots *s, LoopRef i, const Val *vals,
                       const bool *is_ours);
 // slot to = left op right
-void lower_join_slots(const Fold *f, const Slots *to, LoopRef i, const Slots *left,
+void loop_join_slots(const Fold *f, const Slots *to, LoopRef i, const Slots *left,
                       LoopRef j, const Slots *right, LoopRef k);
+
+// Stamped as nested: left to right up to a block.
+bool loop_is_nested(CoreStamp stamp);
+
+// An IF whose results are a group: the bodies are emitted between these.
+typedef struct Fork {
+    LoopBody *bodies[2];
+    uint32_t known;
+} Fork;
+
+void loop_open_fork(Lower *l, Fork *fork);
+// Ends the first body, and begins the second; ends the second.
+void loop_close_arm(const Fold *f, Fork *fork, uint32_t arm, Val *vals);
+void loop_close_fork(const Fold *f, const Fork *fork, LoopRef c, Val *out);
 
 // The aligned trees over what was pushed so far, as a binary counter.
 typedef struct Tree {
     Slots levels;  // the last one is for a tree that is being made
-    LoopRef spare;
+    LoopRef spare;  // its number
 } Tree;
 
-Tree lower_tree(const Fold *f);
+// For up to that many pushes.
+Tree loop_tree(const Fold *f, LoopRef blocks);
 // Pushes what lies in slot spare as number `count`.
-void lower_tree_push(const Fold *f, const Tree *tree, LoopRef count);
+void loop_tree_push(const Fold *f, const Tree *tree, LoopRef count);
 // The tree over `count` > 0 pushes into slot spare; the trees stay.
-void lower_tree_total(const Fold *f, const Tree *tree, LoopRef count);
+void loop_tree_total(const Fold *f, const Tree *tree, LoopRef count);
 
 // How many blocks n elements make, and where block b ends.
-LoopRef lower_block_count(Lower *l, LoopRef n);
-LoopRef lower_block_size(Lower *l, LoopRef n, LoopRef b);
-Val *lower_group(const Fold *f);
-bool *lower_flags(const Fold *f);
+LoopRef loop_block_count(Lower *l, LoopRef n);
+LoopRef loop_block_size(Lower *l, LoopRef n, LoopRef b);
+Val *loop_group(const Fold *f);
+bool *loop_flags(const Fold *f);
 
 #endif

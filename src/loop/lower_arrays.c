@@ -7,55 +7,55 @@
 #include <string.h>
 
 static ScalarType elem_of(const Lower *l, const CoreStm *stm) {
-    return (ScalarType)lower_type(l, stm->outs[0]).elem;
+    return (ScalarType)loop_core_type(l, stm->outs[0]).elem;
 }
 
-static Place *place_of(const Lower *l, const CoreStm *stm, uint32_t k) {
+static Home *place_of(const Lower *l, const CoreStm *stm, uint32_t k) {
     return l->names[stm->outs[k]].place;
 }
 
 // ---- from nothing -------------------------------------------------------------------
 
-void lower_literal(Lower *l, const CoreStm *stm) {
+void loop_literal(Lower *l, const CoreStm *stm) {
     ScalarType elem = elem_of(l, stm);
     LoopType type = loop_buffer_type(elem);
     LoopStm *data = loop_emit(l->b, LOOP_DATA, NULL, 0, &type, 1);
     data->text = stm->text;
     LoopRef count = loop_int(l->b, (int64_t)(stm->text.len / scalar_info[elem].bytes));
-    Array *a = lower_dense(l, elem, data->outs[0], loop_int(l->b, 0), 1, &count);
-    lower_bind(l, stm->outs[0], val_array(a));
+    Array *a = loop_dense(l, elem, data->outs[0], loop_int(l->b, 0), 1, &count);
+    loop_bind(l, stm->outs[0], val_array(a));
 }
 
-void lower_iota(Lower *l, const CoreStm *stm) {
+void loop_iota(Lower *l, const CoreStm *stm) {
     ScalarType elem = elem_of(l, stm);
-    Array *a = lower_new_array(l, ARRAY_IOTA, elem, 1);
-    a->shape[0] = lower_arg(l, stm, 0);
-    a->start = lower_arg(l, stm, 1);
-    a->step = lower_arg(l, stm, 2);
-    lower_check_shape(l, elem, 1, a->shape);
-    lower_set_dense(l, a);
-    lower_bind(l, stm->outs[0], val_array(a));
+    Array *a = loop_new_array(l, ARRAY_IOTA, elem, 1);
+    a->shape[0] = loop_arg(l, stm, 0);
+    a->start = loop_arg(l, stm, 1);
+    a->step = loop_arg(l, stm, 2);
+    loop_check_shape(l, elem, 1, a->shape);
+    loop_set_dense(l, a);
+    loop_bind(l, stm->outs[0], val_array(a));
 }
 
 static Array *fill(Lower *l, ScalarType elem, uint32_t rank, const LoopRef *shape,
                    LoopRef value) {
-    Array *a = lower_new_array(l, ARRAY_FILL, elem, rank);
+    Array *a = loop_new_array(l, ARRAY_FILL, elem, rank);
     memcpy(a->shape, shape, rank * sizeof *shape);
-    lower_set_dense(l, a);
+    loop_set_dense(l, a);
     a->start = value;
     return a;
 }
 
-void lower_replicate(Lower *l, const CoreStm *stm) {
+void loop_replicate(Lower *l, const CoreStm *stm) {
     ScalarType elem = elem_of(l, stm);
-    Val value = lower_val(l, stm->args[1]);
-    LoopRef shape[CORE_MAX_RANK] = {lower_arg(l, stm, 0)};
-    uint32_t rank = lower_type(l, stm->outs[0]).rank;
+    Val value = loop_val(l, stm->args[1]);
+    LoopRef shape[CORE_MAX_RANK] = {loop_arg(l, stm, 0)};
+    uint32_t rank = loop_core_type(l, stm->outs[0]).rank;
     if (rank > 1) memcpy(shape + 1, value.array->shape, (rank - 1) * sizeof *shape);
-    lower_check_shape(l, elem, rank, shape);
+    loop_check_shape(l, elem, rank, shape);
     if (value.array == NULL || value.array->kind == ARRAY_FILL) {
         LoopRef scalar = value.array == NULL ? value.scalar : value.array->start;
-        lower_bind(l, stm->outs[0], val_array(fill(l, elem, rank, shape, scalar)));
+        loop_bind(l, stm->outs[0], val_array(fill(l, elem, rank, shape, scalar)));
         return;
     }
     // The same row again and again.
@@ -69,45 +69,45 @@ void lower_replicate(Lower *l, const CoreStm *stm) {
     a->is_dense = false;
     a->repeats = true;
     a->if_fits = NULL;
-    lower_bind(l, stm->outs[0], val_array(a));
+    loop_bind(l, stm->outs[0], val_array(a));
 }
 
 // The contents are unspecified; the oracle's are zeros.
-void lower_scratch(Lower *l, const CoreStm *stm) {
+void loop_scratch(Lower *l, const CoreStm *stm) {
     ScalarType elem = elem_of(l, stm);
     LoopRef shape[CORE_MAX_RANK];
-    for (uint32_t d = 0; d < stm->arg_count; d++) shape[d] = lower_arg(l, stm, d);
-    lower_check_shape(l, elem, stm->arg_count, shape);
+    for (uint32_t d = 0; d < stm->arg_count; d++) shape[d] = loop_arg(l, stm, d);
+    loop_check_shape(l, elem, stm->arg_count, shape);
     Array *a = fill(l, elem, stm->arg_count, shape, loop_const(l->b, elem, 0));
-    lower_bind(l, stm->outs[0], val_array(a));
+    loop_bind(l, stm->outs[0], val_array(a));
 }
 
 // ---- from elements and parts --------------------------------------------------------
 
 // OP_ARRAY
-void lower_list(Lower *l, const CoreStm *stm) {
-    uint32_t rank = lower_type(l, stm->outs[0]).rank;
+void loop_list(Lower *l, const CoreStm *stm) {
+    uint32_t rank = loop_core_type(l, stm->outs[0]).rank;
     LoopRef shape[CORE_MAX_RANK] = {loop_int(l->b, stm->arg_count)};
     if (rank > 1) {
-        const Array *first = lower_arg_array(l, stm, 0);
+        const Array *first = loop_arg_array(l, stm, 0);
         memcpy(shape + 1, first->shape, (rank - 1) * sizeof *shape);
         for (uint32_t i = 1; i < stm->arg_count; i++)
-            lower_check_rows(l, rank - 1, shape + 1, lower_arg_array(l, stm, i)->shape);
+            loop_check_rows(l, rank - 1, shape + 1, loop_arg_array(l, stm, i)->shape);
     }
-    lower_check_shape(l, elem_of(l, stm), rank, shape);
-    Array *a = lower_fresh(l, elem_of(l, stm), rank, shape, place_of(l, stm, 0));
+    loop_check_shape(l, elem_of(l, stm), rank, shape);
+    Array *a = loop_fresh(l, elem_of(l, stm), rank, shape, place_of(l, stm, 0));
     for (uint32_t i = 0; i < stm->arg_count; i++)
-        lower_set_element(l, a, loop_int(l->b, i), lower_val(l, stm->args[i]));
-    lower_bind(l, stm->outs[0], val_array(a));
+        loop_set_element(l, a, loop_int(l->b, i), loop_val(l, stm->args[i]));
+    loop_bind(l, stm->outs[0], val_array(a));
 }
 
 // The shape of the parts joined.
 static void measure_parts(Lower *l, const CoreStm *stm, uint32_t axis, LoopRef *shape) {
     LoopBuilder *b = l->b;
-    const Array *first = lower_arg_array(l, stm, 0);
+    const Array *first = loop_arg_array(l, stm, 0);
     memcpy(shape, first->shape, first->rank * sizeof *shape);
     for (uint32_t i = 0; i < stm->arg_count; i++) {
-        const Array *part = lower_arg_array(l, stm, i);
+        const Array *part = loop_arg_array(l, stm, i);
         LoopRef same = loop_const(b, SCALAR_BOOL, 1);
         for (uint32_t d = 0; d < part->rank; d++)
             if (d != axis)
@@ -126,23 +126,23 @@ static void measure_parts(Lower *l, const CoreStm *stm, uint32_t axis, LoopRef *
     }
 }
 
-void lower_concat(Lower *l, const CoreStm *stm) {
+void loop_concat(Lower *l, const CoreStm *stm) {
     LoopBuilder *b = l->b;
-    uint32_t axis = (uint32_t)stm->attrs[0], rank = lower_type(l, stm->outs[0]).rank;
+    uint32_t axis = (uint32_t)stm->attrs[0], rank = loop_core_type(l, stm->outs[0]).rank;
     LoopRef shape[CORE_MAX_RANK], done = loop_int(b, 0);
     measure_parts(l, stm, axis, shape);
-    lower_check_shape(l, elem_of(l, stm), rank, shape);
-    Array *a = lower_fresh(l, elem_of(l, stm), rank, shape, place_of(l, stm, 0));
+    loop_check_shape(l, elem_of(l, stm), rank, shape);
+    Array *a = loop_fresh(l, elem_of(l, stm), rank, shape, place_of(l, stm, 0));
     for (uint32_t i = 0; i < stm->arg_count; i++) {
-        const Array *part = lower_arg_array(l, stm, i);
+        const Array *part = loop_arg_array(l, stm, i);
         Array *to = arena_copy(l->arena, a, sizeof *a);
         to->off = loop_add(b, a->off, loop_mul(b, done, a->strides[axis]));
         to->shape = part->shape;
         to->is_dense = axis == 0;
-        lower_copy(l, to, part);
+        loop_copy(l, to, part);
         done = loop_add(b, done, part->shape[axis]);
     }
-    lower_bind(l, stm->outs[0], val_array(a));
+    loop_bind(l, stm->outs[0], val_array(a));
 }
 
 // Whether the sizes of the parts add up to the whole, with no sum beyond it.
@@ -150,49 +150,49 @@ static LoopRef parts_fit(Lower *l, const CoreStm *stm, LoopRef whole) {
     LoopBuilder *b = l->b;
     LoopRef fits = loop_const(b, SCALAR_BOOL, 1), left = whole;
     for (uint32_t i = 0; i < stm->out_count; i++) {
-        LoopRef size = lower_arg(l, stm, 1 + i);
+        LoopRef size = loop_arg(l, stm, 1 + i);
         fits = loop_and(b, fits, loop_le(b, size, left));
         left = loop_sub(b, left, size);
     }
     return loop_and(b, fits, loop_eq(b, left, loop_int(b, 0)));
 }
 
-void lower_split(Lower *l, const CoreStm *stm) {
+void loop_split(Lower *l, const CoreStm *stm) {
     LoopBuilder *b = l->b;
     uint32_t axis = (uint32_t)stm->attrs[0], parts = stm->out_count;
-    const Array *a = lower_arg_array(l, stm, 0);
-    if (parts > CORE_MAX_RANK) lower_refuse(l, "a message with too many values");
+    const Array *a = loop_arg_array(l, stm, 0);
+    if (parts > CORE_MAX_RANK) loop_refuse(l, "a message with too many values");
     CheckArg args[CORE_MAX_RANK + 1];
     StrBuf text = strbuf(l->arena);
     strbuf_cstr(&text, "parts of ");
     for (uint32_t i = 0; i < parts; i++) {
-        lower_check_size(l, lower_arg(l, stm, 1 + i));
-        args[i] = show_scalar(lower_arg(l, stm, 1 + i));
+        loop_check_size(l, loop_arg(l, stm, 1 + i));
+        args[i] = show_scalar(loop_arg(l, stm, 1 + i));
         strbuf_printf(&text, i == 0 ? "%%%c" : " + %%%c", '0' + (char)i);
     }
     args[parts] = show_scalar(a->shape[axis]);
     strbuf_printf(&text, " elements do not make up %%%c", '0' + (char)parts);
-    lower_check(l, parts_fit(l, stm, a->shape[axis]), strbuf_done(&text), args, parts + 1);
+    loop_check(l, parts_fit(l, stm, a->shape[axis]), strbuf_done(&text), args, parts + 1);
     LoopRef done = loop_int(b, 0);
     for (uint32_t i = 0; i < parts; i++) {
         Array *part = arena_copy(l->arena, a, sizeof *a);
-        LoopRef size = lower_arg(l, stm, 1 + i);
+        LoopRef size = loop_arg(l, stm, 1 + i);
         part->shape = arena_copy(l->arena, a->shape, a->rank * sizeof *a->shape);
         part->shape[axis] = size;
         part->off = loop_add(b, a->off, loop_mul(b, done, a->strides[axis]));
         part->is_dense = a->is_dense && axis == 0;
         part->if_fits = NULL;
-        lower_know_shape(l, part);
-        lower_bind(l, stm->outs[i], val_array(part));
+        loop_know_shape(l, part);
+        loop_bind(l, stm->outs[i], val_array(part));
         done = loop_add(b, done, size);
     }
 }
 
 // OP_COPY
-void lower_duplicate(Lower *l, const CoreStm *stm) {
-    Array *a = lower_own(l, lower_arg_array(l, stm, 0), lower_is_ours(l, stm, 0),
+void loop_duplicate(Lower *l, const CoreStm *stm) {
+    Array *a = loop_own(l, loop_arg_array(l, stm, 0), loop_is_ours(l, stm, 0),
                          place_of(l, stm, 0));
-    lower_bind(l, stm->outs[0], val_array(a));
+    loop_bind(l, stm->outs[0], val_array(a));
 }
 
 // ---- filter -------------------------------------------------------------------------
@@ -202,27 +202,25 @@ void lower_duplicate(Lower *l, const CoreStm *stm) {
 typedef struct Picker {
     Carry carry;
     LoopRef i, at, flag;
-    LoopRef count;
-    uint32_t opened;
+    When when;
 } Picker;
 
 static void open_picker(Lower *l, Picker *p, const Array *flags, LoopRef from, LoopRef to,
                         LoopRef at) {
-    p->count = loop_sub(l->b, to, from);
     Val *init = arena_new(l->arena, Val);
     *init = val_scalar(at);
-    lower_open_carry(l, &p->carry, init, 1, SCALAR_I64);
+    loop_open_carry(l, &p->carry, init, 1, loop_sub(l->b, to, from));
     p->i = loop_add(l->b, from, p->carry.index);
     p->at = p->carry.state[0].scalar;
-    p->flag = lower_load(l, flags, &p->i);
-    p->opened = lower_open_if(l);
+    p->flag = loop_load(l, flags, &p->i);
+    p->when = loop_open_if(l, p->flag);
 }
 
 static LoopRef close_picker(Lower *l, Picker *p) {
-    lower_close_if(l, p->flag, p->opened);
+    loop_close_if(l, p->when);
     LoopRef one = loop_scalar(l->b, OP_CONV, SCALAR_I64, &p->flag, 1);
     Val next = val_scalar(loop_add(l->b, p->at, one)), out;
-    lower_close_carry(l, &p->carry, &next, NULL, p->count, &out);
+    loop_close_carry(l, &p->carry, &next, NULL, &out);
     return out.scalar;
 }
 
@@ -242,23 +240,23 @@ static LoopRef count_in_parallel(Lower *l, const Array *flags, Counts *counts) {
     LoopBuilder *b = l->b;
     LoopRef n = flags->shape[0], block = loop_int(b, CORE_BLOCK);
     counts->n = n;
-    counts->blocks = lower_block_count(l, n);
-    LoopRef buf = lower_alloc(l, SCALAR_I64, counts->blocks);
-    counts->starts = lower_dense(l, SCALAR_I64, buf, loop_int(b, 0), 1, &counts->blocks);
+    counts->blocks = loop_block_count(l, n);
+    LoopRef buf = loop_alloc(l, SCALAR_I64, counts->blocks);
+    counts->starts = loop_dense(l, SCALAR_I64, buf, loop_int(b, 0), 1, &counts->blocks);
     Nest nest;
-    lower_open_nest(l, &nest, 1, &counts->blocks, true);
+    loop_open_nest(l, &nest, 1, &counts->blocks, true);
     LoopRef from = loop_mul(b, nest.index[0], block);
     LoopRef kept = count_flags(l, flags, from, loop_min(b, loop_add(b, from, block), n));
-    lower_store(l, counts->starts, nest.index, kept);
-    lower_close_nest(l, &nest);
+    loop_store(l, counts->starts, nest.index, kept);
+    loop_close_nest(l, &nest);
     // Starts are the sums of the counts before.
     Carry carry;
     Val init = val_scalar(loop_int(b, 0)), total;
-    lower_open_carry(l, &carry, &init, 1, SCALAR_I64);
-    LoopRef count = lower_load(l, counts->starts, &carry.index);
-    lower_store(l, counts->starts, &carry.index, carry.state[0].scalar);
+    loop_open_carry(l, &carry, &init, 1, counts->blocks);
+    LoopRef count = loop_load(l, counts->starts, &carry.index);
+    loop_store(l, counts->starts, &carry.index, carry.state[0].scalar);
     Val next = val_scalar(loop_add(b, carry.state[0].scalar, count));
-    lower_close_carry(l, &carry, &next, NULL, counts->blocks, &total);
+    loop_close_carry(l, &carry, &next, NULL, &total);
     return total.scalar;
 }
 
@@ -266,7 +264,7 @@ static void pick(Lower *l, const Array *flags, const Array *from, const Array *t
                  LoopRef begin, LoopRef end, LoopRef at) {
     Picker p;
     open_picker(l, &p, flags, begin, end, at);
-    lower_set_element(l, to, p.at, lower_element(l, from, p.i));
+    loop_set_element(l, to, p.at, loop_element(l, from, p.i));
     close_picker(l, &p);
 }
 
@@ -275,35 +273,35 @@ static void pick_in_parallel(Lower *l, const Array *flags, const Array *from,
     LoopBuilder *b = l->b;
     LoopRef block = loop_int(b, CORE_BLOCK);
     Nest nest;
-    lower_open_nest(l, &nest, 1, &counts->blocks, true);
+    loop_open_nest(l, &nest, 1, &counts->blocks, true);
     LoopRef begin = loop_mul(b, nest.index[0], block);
     LoopRef end = loop_min(b, loop_add(b, begin, block), counts->n);
-    pick(l, flags, from, to, begin, end, lower_load(l, counts->starts, nest.index));
-    lower_close_nest(l, &nest);
+    pick(l, flags, from, to, begin, end, loop_load(l, counts->starts, nest.index));
+    loop_close_nest(l, &nest);
 }
 
-void lower_filter(Lower *l, const CoreStm *stm) {
+void loop_filter(Lower *l, const CoreStm *stm) {
     LoopBuilder *b = l->b;
-    const Array *flags = lower_arg_array(l, stm, 0);
+    const Array *flags = loop_arg_array(l, stm, 0);
     LoopRef zero = loop_int(b, 0), n = flags->shape[0];
     Counts counts;
     LoopRef kept = l->is_parallel ? count_in_parallel(l, flags, &counts)
                                   : count_flags(l, flags, zero, n);
-    lower_know_size(l, kept);
+    loop_know_size(l, kept);
     for (uint32_t k = 0; k < stm->out_count; k++) {
-        const Array *from = lower_arg_array(l, stm, 1 + k);
+        const Array *from = loop_arg_array(l, stm, 1 + k);
         LOWER_CHECK(l, loop_eq(b, from->shape[0], n), MESSAGE_FLAGS, show_scalar(n),
                     show_scalar(from->shape[0]));
         LoopRef shape[CORE_MAX_RANK];
         memcpy(shape, from->shape, from->rank * sizeof *shape);
         shape[0] = kept;
-        lower_check_shape(l, (ScalarType)from->elem, from->rank, shape);
-        Array *to = lower_fresh(l, (ScalarType)from->elem, from->rank, shape,
+        loop_check_shape(l, (ScalarType)from->elem, from->rank, shape);
+        Array *to = loop_fresh(l, (ScalarType)from->elem, from->rank, shape,
                                 place_of(l, stm, k));
         if (l->is_parallel)
             pick_in_parallel(l, flags, from, to, &counts);
         else
             pick(l, flags, from, to, zero, n, zero);
-        lower_bind(l, stm->outs[k], val_array(to));
+        loop_bind(l, stm->outs[k], val_array(to));
     }
 }

@@ -6,18 +6,18 @@
 
 #include <string.h>
 
-void lower_guard(Lower *l, const CoreStm *stm) {
-    lower_bind(l, stm->outs[0], lower_val(l, stm->args[0]));
+void loop_guard(Lower *l, const CoreStm *stm) {
+    loop_bind(l, stm->outs[0], loop_val(l, stm->args[0]));
 }
 
 // ---- places -------------------------------------------------------------------------
 
-static bool reaches(Lower *l, const CoreBody *body, CoreRef ref, CoreRef param);
+static bool reaches(Lower *l, CoreRef ref, CoreRef param);
 
 static bool branches_reach(Lower *l, const CoreStm *stm, uint32_t k, CoreRef param) {
     for (uint32_t i = 0; i < 2; i++)
-        if (!lower_uses(l, stm->bodies[i])->moves[k] ||
-            !reaches(l, stm->bodies[i], stm->bodies[i]->results[k], param))
+        if (!loop_uses(l, stm->bodies[i])->moves[k] ||
+            !reaches(l, stm->bodies[i]->results[k], param))
             return false;
     return true;
 }
@@ -27,8 +27,8 @@ static uint32_t taken_arg(Lower *l, const CoreStm *stm, uint32_t k) {
     switch ((int)stm->op) {
     case OP_UPDATE: case OP_SCATTER: case OP_GUARD: case OP_COPY: return 0;
     case OP_HIST: return k;
-    case OP_FOR: return lower_is_in_place(l, stm, k) ? 1 + k : stm->arg_count;
-    case OP_WHILE: return lower_is_in_place(l, stm, k) ? k : stm->arg_count;
+    case OP_FOR: return loop_is_in_place(l, stm, k) ? 1 + k : stm->arg_count;
+    case OP_WHILE: return loop_is_in_place(l, stm, k) ? k : stm->arg_count;
     }
     return stm->arg_count;
 }
@@ -40,25 +40,25 @@ static uint32_t out_number(const CoreStm *stm, CoreRef ref) {
 }
 
 // Whether the value's memory is that of the param, by steps that overwrite it.
-static bool reaches(Lower *l, const CoreBody *body, CoreRef ref, CoreRef param) {
+static bool reaches(Lower *l, CoreRef ref, CoreRef param) {
     while (ref != param) {
         const CoreStm *stm = l->names[ref].stm;
         if (stm == NULL || core_is_const(l->core, ref)) return false;
         uint32_t k = out_number(stm, ref);
         if (stm->op == OP_IF) return branches_reach(l, stm, k, param);
         uint32_t arg = taken_arg(l, stm, k);
-        if (arg == stm->arg_count || !lower_uses(l, stm)->moves[arg]) return false;
+        if (arg == stm->arg_count || !loop_uses(l, stm)->moves[arg]) return false;
         ref = stm->args[arg];
     }
     return true;
 }
 
-bool lower_is_in_place(Lower *l, const CoreStm *stm, uint32_t k) {
+bool loop_is_in_place(Lower *l, const CoreStm *stm, uint32_t k) {
     const CoreBody *body = stm->bodies[stm->body_count - 1];
-    return reaches(l, body, body->results[k], body->params[(stm->op == OP_FOR) + k]);
+    return reaches(l, body->results[k], body->params[(stm->op == OP_FOR) + k]);
 }
 
-void lower_assign(Lower *l, CoreRef ref, Place *place, uint32_t body) {
+void loop_assign(Lower *l, CoreRef ref, Home *place, uint32_t body) {
     for (;;) {
         Name *name = &l->names[ref];
         if (core_is_const(l->core, ref) || name->stm == NULL || name->body != body ||
@@ -66,7 +66,7 @@ void lower_assign(Lower *l, CoreRef ref, Place *place, uint32_t body) {
             return;
         name->place = place;
         uint32_t arg = taken_arg(l, name->stm, out_number(name->stm, ref));
-        if (arg == name->stm->arg_count || !lower_uses(l, name->stm)->moves[arg]) return;
+        if (arg == name->stm->arg_count || !loop_uses(l, name->stm)->moves[arg]) return;
         ref = name->stm->args[arg];
     }
 }
@@ -77,28 +77,28 @@ typedef struct Branch {
     LoopBody *body;
     Val *vals;
     bool *is_ours;
-    Place **places;
+    Home **places;
     uint32_t ended;  // l->ended when it began
 } Branch;
 
 // A copy of the place for one branch: each may take it.
-static Place **places_for_branch(Lower *l, const CoreStm *stm) {
-    Place **places = arena_array(l->arena, Place *, stm->out_count);
+static Home **places_for_branch(Lower *l, const CoreStm *stm) {
+    Home **places = arena_array(l->arena, Home *, stm->out_count);
     for (uint32_t k = 0; k < stm->out_count; k++) {
-        const Place *place = l->names[stm->outs[k]].place;
-        if (lower_type(l, stm->outs[k]).rank == 0 || place == NULL || place->is_taken)
+        const Home *place = l->names[stm->outs[k]].place;
+        if (loop_core_type(l, stm->outs[k]).rank == 0 || place == NULL || place->is_taken)
             continue;
         places[k] = arena_copy(l->arena, place, sizeof *place);
     }
     return places;
 }
 
-static Branch lower_branch(Lower *l, const CoreStm *stm, uint32_t i) {
+static Branch loop_branch(Lower *l, const CoreStm *stm, uint32_t i) {
     Branch branch = {.places = places_for_branch(l, stm), .ended = l->ended.len};
     branch.vals = arena_array(l->arena, Val, stm->out_count);
     branch.is_ours = arena_array(l->arena, bool, stm->out_count);
     loop_open(l->b, NULL, 0);
-    lower_body(l, stm->bodies[i], NULL, branch.places, branch.vals, branch.is_ours);
+    loop_body(l, stm->bodies[i], NULL, branch.places, branch.vals, branch.is_ours);
     branch.body = loop_close(l->b, NULL, 0);
     return branch;
 }
@@ -119,10 +119,10 @@ static void close_again(Lower *l) {
     loop_close(l->b, NULL, 0);
 }
 
-static bool fits_place(Lower *l, const Array *a, const Place *place) {
-    if (lower_is_in(l, a, place)) return true;
+static bool fits_place(Lower *l, const Array *a, const Home *place) {
+    if (loop_is_in(l, a, place)) return true;
     uint64_t bits;
-    LoopRef fits = lower_same_shape(l, a->rank, a->shape, place->shape);
+    LoopRef fits = loop_same_shape(l, a->rank, a->shape, place->shape);
     return loop_is_known(l->b, fits, &bits) && bits != 0;
 }
 
@@ -130,13 +130,13 @@ static bool fits_place(Lower *l, const Array *a, const Place *place) {
 static void fill_place(Lower *l, Branch *branches, uint32_t k) {
     if (branches[0].places[k] == NULL) return;
     for (uint32_t i = 0; i < 2; i++) {
-        const Place *place = branches[i].places[k];
+        const Home *place = branches[i].places[k];
         if (place->kind == PLACE_ROW && !fits_place(l, branches[i].vals[k].array, place))
             return;
     }
     for (uint32_t i = 0; i < 2; i++) {
         reopen(l, &branches[i]);
-        lower_deliver(l, branches[i].places + k, branches[i].vals + k, 1);
+        loop_deliver(l, branches[i].places + k, branches[i].vals + k, 1);
         close_again(l);
     }
 }
@@ -145,7 +145,7 @@ static void make_memory(Lower *l, Branch *branch, uint32_t k) {
     Array *a = branch->vals[k].array;
     if (a->kind == ARRAY_MEMORY) return;
     reopen(l, branch);
-    branch->vals[k].array = lower_copied(l, a, NULL);
+    branch->vals[k].array = loop_copied(l, a, NULL);
     branch->is_ours[k] = true;
     close_again(l);
 }
@@ -168,7 +168,7 @@ static void merge_refs(Merger *m, LoopRef x, LoopRef y, LoopRef *out) {
 static Array *merge_arrays(Merger *m, const Branch *branches, uint32_t k) {
     Lower *l = m->l;
     const Array *x = branches[0].vals[k].array, *y = branches[1].vals[k].array;
-    Array *a = lower_new_array(l, (ArrayKind)x->kind, (ScalarType)x->elem, x->rank);
+    Array *a = loop_new_array(l, (ArrayKind)x->kind, (ScalarType)x->elem, x->rank);
     a->is_dense = x->is_dense && y->is_dense;
     a->repeats = x->repeats || y->repeats;
     if (x->if_fits == y->if_fits) a->if_fits = x->if_fits;
@@ -180,14 +180,14 @@ static Array *merge_arrays(Merger *m, const Branch *branches, uint32_t k) {
         merge_refs(m, x->shape[d], y->shape[d], &a->shape[d]);
         if (!a->is_dense) merge_refs(m, x->strides[d], y->strides[d], &a->strides[d]);
     }
-    a->block = lower_join_blocks(l, x->block, y->block);
+    a->block = loop_join_blocks(l, x->block, y->block);
     return a;
 }
 
 // What a branch has put into its copy of the place is there.
 static void take_place(Lower *l, CoreRef out, const Branch *branches, uint32_t k,
                        const Array *a) {
-    Place *place = l->names[out].place;
+    Home *place = l->names[out].place;
     if (!branches[0].places[k]->is_taken && !branches[1].places[k]->is_taken) return;
     place->is_taken = true;
     place->block = a->block;
@@ -197,14 +197,14 @@ static void take_place(Lower *l, CoreRef out, const Branch *branches, uint32_t k
     place->shape = a->shape;
 }
 
-void lower_if(Lower *l, const CoreStm *stm) {
-    LoopRef c = lower_arg(l, stm, 0);
+void loop_if(Lower *l, const CoreStm *stm) {
+    LoopRef c = loop_arg(l, stm, 0);
     Branch branches[2];
     uint32_t start = l->ended.len;
-    branches[0] = lower_branch(l, stm, 0);
+    branches[0] = loop_branch(l, stm, 0);
     uint32_t middle = l->ended.len;
     set_live(l, start, middle, true);
-    branches[1] = lower_branch(l, stm, 1);
+    branches[1] = loop_branch(l, stm, 1);
     set_live(l, start, l->ended.len, false);
     Merger m = {.l = l};
     Val *outs = arena_array(l->arena, Val, stm->out_count);
@@ -225,14 +225,14 @@ void lower_if(Lower *l, const CoreStm *stm) {
         bodies[i] = loop_close(l->b, m.refs[i].data, m.refs[i].len);
     }
     LoopStm *made = loop_emit(l->b, LOOP_IF, &c, 1,
-                              lower_types(l, m.refs[0].data, m.refs[0].len), m.refs[0].len);
+                              loop_types(l, m.refs[0].data, m.refs[0].len), m.refs[0].len);
     loop_set_bodies(l->b, made, bodies, 2);
     for (uint32_t i = 0; i < m.outs.len; i++) *m.outs.data[i] = made->outs[i];
     for (uint32_t k = 0; k < stm->out_count; k++) {
         Array *a = outs[k].array;
-        if (a != NULL && a->is_dense) lower_set_dense(l, a);
-        if (a != NULL) lower_know_shape(l, a);
-        lower_bind(l, stm->outs[k], outs[k]);
+        if (a != NULL && a->is_dense) loop_set_dense(l, a);
+        if (a != NULL) loop_know_shape(l, a);
+        loop_bind(l, stm->outs[k], outs[k]);
         if (branches[0].places[k] != NULL) take_place(l, stm->outs[k], branches, k, a);
     }
 }
@@ -256,13 +256,13 @@ static Loop open_loop(Lower *l, const CoreStm *stm) {
     loop.init = arena_array(l->arena, Val, count);
     loop.state = arena_array(l->arena, Val, count);
     for (uint32_t k = 0; k < count; k++) {
-        loop.state[k] = lower_val(l, stm->args[loop.first + k]);
+        loop.state[k] = loop_val(l, stm->args[loop.first + k]);
         if (loop.body->results[k] == loop.body->params[loop.first + k]) continue;
         Val v = loop.state[k];
         if (v.array != NULL) {
-            Place *place = l->names[stm->outs[k]].place;
-            v.array = lower_own(l, v.array, lower_is_ours(l, stm, loop.first + k),
-                                lower_is_in_place(l, stm, k) ? place : NULL);
+            Home *place = l->names[stm->outs[k]].place;
+            v.array = loop_own(l, v.array, loop_is_ours(l, stm, loop.first + k),
+                                loop_is_in_place(l, stm, k) ? place : NULL);
         }
         loop.init[loop.width] = v;
         loop.number[loop.width++] = k;
@@ -280,45 +280,44 @@ static Val *loop_args(Lower *l, const Loop *loop, const Val *carried) {
 }
 
 // Lowers the body and closes the loop.
-static void finish_loop(Lower *l, const Loop *loop, Carry *carry, LoopRef times) {
+static void finish_loop(Lower *l, const Loop *loop, Carry *carry) {
     uint32_t count = loop->stm->out_count;
     Val *args = loop_args(l, loop, carry->state);
     Val *vals = arena_array(l->arena, Val, count), *outs = arena_array(l->arena, Val, count);
     bool *is_ours = arena_array(l->arena, bool, count);
     if (loop->first != 0) args[0] = val_scalar(carry->index);
-    lower_body(l, loop->body, args, NULL, vals, is_ours);
+    loop_body(l, loop->body, args, NULL, vals, is_ours);
     for (uint32_t i = 0; i < loop->width; i++) {
         vals[i] = vals[loop->number[i]];
         is_ours[i] = is_ours[loop->number[i]];
     }
-    lower_close_carry(l, carry, vals, is_ours, times, outs);
+    loop_close_carry(l, carry, vals, is_ours, outs);
     for (uint32_t i = 0; i < loop->width; i++) loop->state[loop->number[i]] = outs[i];
-    for (uint32_t k = 0; k < count; k++) lower_bind(l, loop->stm->outs[k], loop->state[k]);
+    for (uint32_t k = 0; k < count; k++) loop_bind(l, loop->stm->outs[k], loop->state[k]);
 }
 
-void lower_for(Lower *l, const CoreStm *stm) {
-    LoopRef times = lower_arg(l, stm, 0);
+void loop_for(Lower *l, const CoreStm *stm) {
+    LoopRef times = loop_arg(l, stm, 0);
     Loop loop = open_loop(l, stm);
     Carry carry = {0};
-    lower_open_carry(l, &carry, loop.init, loop.width,
-                     (ScalarType)lower_type(l, stm->args[0]).elem);
-    finish_loop(l, &loop, &carry, times);
+    loop_open_carry(l, &carry, loop.init, loop.width, times);
+    finish_loop(l, &loop, &carry);
 }
 
-void lower_while(Lower *l, const CoreStm *stm) {
+void loop_while(Lower *l, const CoreStm *stm) {
     Loop loop = open_loop(l, stm);
     Carry carry = {0};
-    lower_open_carry(l, &carry, loop.init, loop.width, SCALAR_BOOL);
+    loop_open_carry(l, &carry, loop.init, loop.width, 0);
     Val *state = arena_array(l->arena, Val, stm->out_count), c;
     bool is_ours;
-    lower_open_guard(l, &carry, state);
-    LoopRef mark = lower_mark(l);
+    loop_open_guard(l, &carry, state);
+    LoopRef mark = loop_mark(l);
     uint32_t allocs = l->allocs;
-    lower_body(l, stm->bodies[0], loop_args(l, &loop, state), NULL, &c, &is_ours);
-    lower_keep(l, mark, allocs, NULL, 0);
+    loop_body(l, stm->bodies[0], loop_args(l, &loop, state), NULL, &c, &is_ours);
+    loop_keep(l, mark, allocs, NULL, 0);
     carry.guard = loop_close(l->b, &c.scalar, 1);
     carry.allocs = l->allocs;
-    finish_loop(l, &loop, &carry, 0);
+    finish_loop(l, &loop, &carry);
 }
 
 // ---- calls --------------------------------------------------------------------------
@@ -336,39 +335,39 @@ static Val open_param(Lower *l, CoreType type, bool *is_owned, LoopRef *params,
     for (uint32_t d = 0; d <= type.rank; d++)
         refs[1 + d] = loop_value(l->b, loop_scalar_type(SCALAR_I64), 0);
     *count += 2u + type.rank;
-    Array *a = lower_dense(l, elem, refs[0], refs[1], type.rank, refs + 2);
-    lower_know_shape(l, a);
-    a->block = lower_block(l);
-    lower_block_of(l, a)->is_owned = is_owned;
+    Array *a = loop_dense(l, elem, refs[0], refs[1], type.rank, refs + 2);
+    loop_know_shape(l, a);
+    a->block = loop_block(l);
+    loop_block_of(l, a)->is_owned = is_owned;
     return val_array(a);
 }
 
-static LoopBody *lower_function(Lower *l, const CoreBody *body, bool *owns) {
+static LoopBody *loop_function(Lower *l, const CoreBody *body, bool *owns) {
     uint32_t most = 0, count = 0;
     for (uint32_t i = 0; i < body->param_count; i++)
-        most += 2u + lower_type(l, body->params[i]).rank;
+        most += 2u + loop_core_type(l, body->params[i]).rank;
     for (uint32_t i = 0; i < body->result_count; i++)
-        most += 2u + lower_type(l, body->results[i]).rank;
+        most += 2u + loop_core_type(l, body->results[i]).rank;
     LoopRef *refs = arena_array(l->arena, LoopRef, most);
     Val *args = arena_array(l->arena, Val, body->param_count);
     Val *vals = arena_array(l->arena, Val, body->result_count);
     bool *is_ours = arena_array(l->arena, bool, body->result_count);
     LoopBody *made = loop_open(l->b, NULL, 0);
     for (uint32_t i = 0; i < body->param_count; i++)
-        args[i] = open_param(l, lower_type(l, body->params[i]), &owns[i], refs, &count);
+        args[i] = open_param(l, loop_core_type(l, body->params[i]), &owns[i], refs, &count);
     made->params = arena_copy(l->arena, refs, count * sizeof *refs);
     made->param_count = count;
-    LoopRef mark = lower_mark(l);
+    LoopRef mark = loop_mark(l);
     uint32_t allocs = l->allocs;
-    lower_body(l, body, args, NULL, vals, is_ours);
+    loop_body(l, body, args, NULL, vals, is_ours);
     struct { LoopRef *data; uint32_t len, cap; } bufs = {0};
     for (uint32_t i = 0; i < body->result_count; i++) {
         if (vals[i].array == NULL) continue;
-        vals[i].array = lower_own(l, vals[i].array, is_ours[i], NULL);
+        vals[i].array = loop_own(l, vals[i].array, is_ours[i], NULL);
         vec_push(l->arena, &bufs, vals[i].array->buf);
     }
-    lower_keep(l, mark, allocs, bufs.data, bufs.len);
-    count = lower_flatten(l, vals, body->result_count, refs);
+    loop_keep(l, mark, allocs, bufs.data, bufs.len);
+    count = loop_flatten(l, vals, body->result_count, refs);
     uint32_t buf = 0;
     for (uint32_t i = 0; i < count; i++)
         if (loop_type(l->b, refs[i]).kind == LOOP_IS_BUFFER) refs[i] = bufs.data[buf++];
@@ -383,10 +382,10 @@ static uint32_t function_of(Lower *l, uint32_t index) {
     bool was_parallel = l->is_parallel;
     uint32_t sizes = l->sizes.len, outer = l->depth;
     l->is_parallel = false;
-    lower_find_uses(l, fun->body);
-    lower_enter(l);
-    LoopBody *body = lower_function(l, fun->body, l->fun_owns[index]);
-    lower_leave(l);
+    loop_find_uses(l, fun->body);
+    loop_enter(l);
+    LoopBody *body = loop_function(l, fun->body, l->fun_owns[index]);
+    loop_leave(l);
     l->depth = outer;
     l->sizes.len = sizes;
     l->is_parallel = was_parallel;
@@ -395,23 +394,23 @@ static uint32_t function_of(Lower *l, uint32_t index) {
     return l->kernel->funs.len - 1;
 }
 
-void lower_call(Lower *l, const CoreStm *stm) {
+void loop_call(Lower *l, const CoreStm *stm) {
     uint32_t index = (uint32_t)stm->attrs[0];
     uint32_t number = function_of(l, index), width = 0;
     Val *vals = arena_array(l->arena, Val, stm->arg_count);
     for (uint32_t i = 0; i < stm->arg_count; i++) {
-        vals[i] = lower_val(l, stm->args[i]);
+        vals[i] = loop_val(l, stm->args[i]);
         width += vals[i].array == NULL ? 1 : 2u + vals[i].array->rank;
         if (vals[i].array == NULL) continue;
         vals[i].array = l->fun_owns[index][i]
-                            ? lower_own(l, vals[i].array, lower_is_ours(l, stm, i), NULL)
-                            : lower_make_dense(l, vals[i].array);
+                            ? loop_own(l, vals[i].array, loop_is_ours(l, stm, i), NULL)
+                            : loop_make_dense(l, vals[i].array);
     }
     LoopRef *args = arena_array(l->arena, LoopRef, width);
-    lower_flatten(l, vals, stm->arg_count, args);
+    loop_flatten(l, vals, stm->arg_count, args);
     struct { LoopType *data; uint32_t len, cap; } types = {0};
     for (uint32_t k = 0; k < stm->out_count; k++) {
-        CoreType type = lower_type(l, stm->outs[k]);
+        CoreType type = loop_core_type(l, stm->outs[k]);
         ScalarType elem = (ScalarType)type.elem;
         vec_push(l->arena, &types,
                  type.rank == 0 ? loop_scalar_type(elem) : loop_buffer_type(elem));
@@ -423,15 +422,15 @@ void lower_call(Lower *l, const CoreStm *stm) {
     l->allocs++;
     const LoopRef *outs = call->outs;
     for (uint32_t k = 0; k < stm->out_count; k++) {
-        CoreType type = lower_type(l, stm->outs[k]);
+        CoreType type = loop_core_type(l, stm->outs[k]);
         if (type.rank == 0) {
-            lower_bind(l, stm->outs[k], val_scalar(*outs++));
+            loop_bind(l, stm->outs[k], val_scalar(*outs++));
             continue;
         }
-        Array *a = lower_dense(l, (ScalarType)type.elem, outs[0], outs[1], type.rank, outs + 2);
-        lower_know_shape(l, a);
-        a->block = lower_block(l);
-        lower_bind(l, stm->outs[k], val_array(a));
+        Array *a = loop_dense(l, (ScalarType)type.elem, outs[0], outs[1], type.rank, outs + 2);
+        loop_know_shape(l, a);
+        a->block = loop_block(l);
+        loop_bind(l, stm->outs[k], val_array(a));
         outs += 2 + type.rank;
     }
 }

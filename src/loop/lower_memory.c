@@ -8,7 +8,7 @@
 
 // ---- blocks -------------------------------------------------------------------------
 
-BlockId lower_block(Lower *l) {
+BlockId loop_block(Lower *l) {
     vec_push(l->arena, &l->blocks, (Block){.is_ours = true});
     return l->blocks.len - 1;
 }
@@ -18,11 +18,11 @@ static BlockId find_block(const Lower *l, BlockId id) {
     return id;
 }
 
-Block *lower_block_of(Lower *l, const Array *a) {
+Block *loop_block_of(Lower *l, const Array *a) {
     return a->block == 0 ? NULL : &l->blocks.data[find_block(l, a->block)];
 }
 
-BlockId lower_join_blocks(Lower *l, BlockId x, BlockId y) {
+BlockId loop_join_blocks(Lower *l, BlockId x, BlockId y) {
     x = find_block(l, x);
     y = find_block(l, y);
     if (x == y) return x;
@@ -40,8 +40,8 @@ BlockId lower_join_blocks(Lower *l, BlockId x, BlockId y) {
     return x;
 }
 
-bool lower_is_alone(Lower *l, const Array *a, CoreRef name) {
-    const Block *block = lower_block_of(l, a);
+bool loop_is_alone(Lower *l, const Array *a, CoreRef name) {
+    const Block *block = loop_block_of(l, a);
     if (a->kind != ARRAY_MEMORY || a->repeats || block == NULL || !block->is_ours)
         return false;
     for (uint32_t i = 0; i < block->names.len; i++) {
@@ -51,19 +51,19 @@ bool lower_is_alone(Lower *l, const Array *a, CoreRef name) {
     return true;
 }
 
-bool lower_is_ours(Lower *l, const CoreStm *stm, uint32_t i) {
-    return lower_uses(l, stm)->moves[i] &&
-           lower_is_alone(l, lower_arg_array(l, stm, i), stm->args[i]);
+bool loop_is_ours(Lower *l, const CoreStm *stm, uint32_t i) {
+    return loop_uses(l, stm)->moves[i] &&
+           loop_is_alone(l, loop_arg_array(l, stm, i), stm->args[i]);
 }
 
-void lower_take(Lower *l, const Array *a) {
-    const Block *block = lower_block_of(l, a);
+void loop_take(Lower *l, const Array *a) {
+    const Block *block = loop_block_of(l, a);
     if (block->is_owned != NULL) *block->is_owned = true;
 }
 
 // ---- arrays -------------------------------------------------------------------------
 
-Array *lower_new_array(Lower *l, ArrayKind kind, ScalarType elem, uint32_t rank) {
+Array *loop_new_array(Lower *l, ArrayKind kind, ScalarType elem, uint32_t rank) {
     Array *a = arena_new(l->arena, Array);
     a->kind = (uint8_t)kind;
     a->elem = (uint8_t)elem;
@@ -74,7 +74,7 @@ Array *lower_new_array(Lower *l, ArrayKind kind, ScalarType elem, uint32_t rank)
     return a;
 }
 
-void lower_set_dense(Lower *l, Array *a) {
+void loop_set_dense(Lower *l, Array *a) {
     LoopRef stride = loop_int(l->b, 1);
     for (uint32_t d = a->rank; d-- > 0;) {
         a->strides[d] = a->kind == ARRAY_FILL ? loop_int(l->b, 0) : stride;
@@ -83,63 +83,63 @@ void lower_set_dense(Lower *l, Array *a) {
     a->is_dense = true;
 }
 
-Array *lower_dense(Lower *l, ScalarType elem, LoopRef buf, LoopRef off, uint32_t rank,
+Array *loop_dense(Lower *l, ScalarType elem, LoopRef buf, LoopRef off, uint32_t rank,
                    const LoopRef *shape) {
-    Array *a = lower_new_array(l, ARRAY_MEMORY, elem, rank);
+    Array *a = loop_new_array(l, ARRAY_MEMORY, elem, rank);
     a->buf = buf;
     a->off = off;
     memcpy(a->shape, shape, rank * sizeof *shape);
-    lower_set_dense(l, a);
+    loop_set_dense(l, a);
     return a;
 }
 
-LoopRef lower_count(Lower *l, uint32_t rank, const LoopRef *shape) {
+LoopRef loop_count(Lower *l, uint32_t rank, const LoopRef *shape) {
     LoopRef count = loop_int(l->b, 1);
     for (uint32_t d = 0; d < rank; d++) count = loop_mul(l->b, count, shape[d]);
     return count;
 }
 
-LoopRef lower_alloc(Lower *l, ScalarType elem, LoopRef count) {
+LoopRef loop_alloc(Lower *l, ScalarType elem, LoopRef count) {
     l->allocs++;
     return loop_emit1(l->b, LOOP_ALLOC, &count, 1, loop_buffer_type(elem));
 }
 
 // The row if the shape is its shape, else other memory.
 static Array *fresh_row(Lower *l, ScalarType elem, uint32_t rank, const LoopRef *shape,
-                        const Place *place) {
-    LoopRef fits = lower_same_shape(l, rank, shape, place->shape);
+                        const Home *place) {
+    LoopRef fits = loop_same_shape(l, rank, shape, place->shape);
     uint64_t bits;
     if (loop_is_known(l->b, fits, &bits))
         return bits == 0 ? NULL
-                         : lower_dense(l, elem, place->buf, place->off, rank, shape);
+                         : loop_dense(l, elem, place->buf, place->off, rank, shape);
     LoopBody *bodies[2];
     loop_open(l->b, NULL, 0);
     bodies[0] = loop_close(l->b, (LoopRef[]){place->buf, place->off}, 2);
     loop_open(l->b, NULL, 0);
-    LoopRef other = lower_alloc(l, elem, lower_count(l, rank, shape));
+    LoopRef other = loop_alloc(l, elem, loop_count(l, rank, shape));
     bodies[1] = loop_close(l->b, (LoopRef[]){other, loop_int(l->b, 0)}, 2);
     LoopType types[2] = {loop_buffer_type(elem), loop_scalar_type(SCALAR_I64)};
     LoopStm *stm = loop_emit(l->b, LOOP_IF, &fits, 1, types, 2);
     loop_set_bodies(l->b, stm, bodies, 2);
-    Array *a = lower_dense(l, elem, stm->outs[0], stm->outs[1], rank, shape);
+    Array *a = loop_dense(l, elem, stm->outs[0], stm->outs[1], rank, shape);
     a->if_fits = place->origin;
     return a;
 }
 
 static Array *fresh_result(Lower *l, ScalarType elem, uint32_t rank,
-                           const LoopRef *shape, Place *place) {
+                           const LoopRef *shape, Home *place) {
     LoopType type = loop_buffer_type(elem);
     LoopStm *stm = loop_emit(l->b, LOOP_RESULT, shape, rank, &type, 1);
     stm->number = place->number;
-    Array *a = lower_dense(l, elem, stm->outs[0], loop_int(l->b, 0), rank, shape);
+    Array *a = loop_dense(l, elem, stm->outs[0], loop_int(l->b, 0), rank, shape);
     place->buf = a->buf;
     place->off = a->off;
     place->shape = a->shape;
     return a;
 }
 
-Array *lower_fresh(Lower *l, ScalarType elem, uint32_t rank, const LoopRef *shape,
-                   Place *place) {
+Array *loop_fresh(Lower *l, ScalarType elem, uint32_t rank, const LoopRef *shape,
+                   Home *place) {
     Array *a = NULL;
     if (place != NULL && !place->is_taken) {
         a = place->kind == PLACE_RESULT ? fresh_result(l, elem, rank, shape, place)
@@ -147,9 +147,9 @@ Array *lower_fresh(Lower *l, ScalarType elem, uint32_t rank, const LoopRef *shap
         place->is_taken = a != NULL;
     }
     if (a == NULL)
-        a = lower_dense(l, elem, lower_alloc(l, elem, lower_count(l, rank, shape)),
+        a = loop_dense(l, elem, loop_alloc(l, elem, loop_count(l, rank, shape)),
                         loop_int(l->b, 0), rank, shape);
-    a->block = lower_block(l);
+    a->block = loop_block(l);
     if (place != NULL && place->is_taken && place->block == 0) place->block = a->block;
     return a;
 }
@@ -192,7 +192,7 @@ static LoopRef load_iota(Lower *l, const Array *a, LoopRef place) {
     return value;
 }
 
-LoopRef lower_load(Lower *l, const Array *a, const LoopRef *index) {
+LoopRef loop_load(Lower *l, const Array *a, const LoopRef *index) {
     LoopRef args[2 + 2 * CORE_MAX_RANK];
     switch ((ArrayKind)a->kind) {
     case ARRAY_FILL: return a->start;
@@ -204,7 +204,7 @@ LoopRef lower_load(Lower *l, const Array *a, const LoopRef *index) {
                       loop_scalar_type((ScalarType)a->elem));
 }
 
-void lower_store(Lower *l, const Array *a, const LoopRef *index, LoopRef value) {
+void loop_store(Lower *l, const Array *a, const LoopRef *index, LoopRef value) {
     LoopRef args[3 + 2 * CORE_MAX_RANK], place[2 + 2 * CORE_MAX_RANK];
     uint32_t count = place_args(l, a, index, place);
     args[0] = place[0];
@@ -213,7 +213,7 @@ void lower_store(Lower *l, const Array *a, const LoopRef *index, LoopRef value) 
     loop_emit(l->b, LOOP_STORE, args, count + 1, NULL, 0);
 }
 
-Array *lower_part(Lower *l, const Array *a, uint32_t depth, const LoopRef *index) {
+Array *loop_part(Lower *l, const Array *a, uint32_t depth, const LoopRef *index) {
     Array *part = arena_copy(l->arena, a, sizeof *a);
     part->rank = (uint8_t)(a->rank - depth);
     part->off = place_number(l, a, depth, index);
@@ -223,74 +223,74 @@ Array *lower_part(Lower *l, const Array *a, uint32_t depth, const LoopRef *index
     return part;
 }
 
-Val lower_element(Lower *l, const Array *a, LoopRef i) {
-    if (a->rank == 1) return val_scalar(lower_load(l, a, &i));
-    return val_array(lower_part(l, a, 1, &i));
+Val loop_element(Lower *l, const Array *a, LoopRef i) {
+    if (a->rank == 1) return val_scalar(loop_load(l, a, &i));
+    return val_array(loop_part(l, a, 1, &i));
 }
 
-void lower_set_element(Lower *l, const Array *a, LoopRef i, Val v) {
+void loop_set_element(Lower *l, const Array *a, LoopRef i, Val v) {
     if (v.array == NULL)
-        lower_store(l, a, &i, v.scalar);
+        loop_store(l, a, &i, v.scalar);
     else
-        lower_copy(l, lower_part(l, a, 1, &i), v.array);
+        loop_copy(l, loop_part(l, a, 1, &i), v.array);
 }
 
 // ---- copies -------------------------------------------------------------------------
 
 // The elements in row-major order; the array must be dense.
 static Array *flatten(Lower *l, const Array *a) {
-    Array *flat = lower_new_array(l, (ArrayKind)a->kind, (ScalarType)a->elem, 1);
+    Array *flat = loop_new_array(l, (ArrayKind)a->kind, (ScalarType)a->elem, 1);
     LoopRef *shape = flat->shape, *strides = flat->strides;
     *flat = *a;
     flat->rank = 1;
     flat->shape = shape;
     flat->strides = strides;
-    shape[0] = lower_count(l, a->rank, a->shape);
-    lower_set_dense(l, flat);
+    shape[0] = loop_count(l, a->rank, a->shape);
+    loop_set_dense(l, flat);
     return flat;
 }
 
-void lower_copy(Lower *l, const Array *to, const Array *from) {
+void loop_copy(Lower *l, const Array *to, const Array *from) {
     if (to->rank > 1 && to->is_dense && (from->is_dense || from->kind == ARRAY_FILL)) {
         to = flatten(l, to);
         from = flatten(l, from);
     }
     Nest nest;
-    lower_open_nest(l, &nest, to->rank, to->shape, l->is_parallel);
-    lower_store(l, to, nest.index, lower_load(l, from, nest.index));
-    lower_close_nest(l, &nest);
+    loop_open_nest(l, &nest, to->rank, to->shape, l->is_parallel);
+    loop_store(l, to, nest.index, loop_load(l, from, nest.index));
+    loop_close_nest(l, &nest);
 }
 
-Array *lower_copied(Lower *l, const Array *a, Place *place) {
-    Array *copy = lower_fresh(l, (ScalarType)a->elem, a->rank, a->shape, place);
-    lower_copy(l, copy, a);
+Array *loop_copied(Lower *l, const Array *a, Home *place) {
+    Array *copy = loop_fresh(l, (ScalarType)a->elem, a->rank, a->shape, place);
+    loop_copy(l, copy, a);
     return copy;
 }
 
-Array *lower_own(Lower *l, Array *a, bool is_ours, Place *place) {
+Array *loop_own(Lower *l, Array *a, bool is_ours, Home *place) {
     if (!is_ours || a->kind != ARRAY_MEMORY || !a->is_dense)
-        return lower_copied(l, a, place);
-    lower_take(l, a);
+        return loop_copied(l, a, place);
+    loop_take(l, a);
     return a;
 }
 
-Array *lower_make_dense(Lower *l, Array *a) {
-    return a->kind == ARRAY_MEMORY && a->is_dense ? a : lower_copied(l, a, NULL);
+Array *loop_make_dense(Lower *l, Array *a) {
+    return a->kind == ARRAY_MEMORY && a->is_dense ? a : loop_copied(l, a, NULL);
 }
 
 // ---- delivery -----------------------------------------------------------------------
 
-bool lower_is_in(const Lower *l, const Array *a, const Place *place) {
+bool loop_is_in(const Lower *l, const Array *a, const Home *place) {
     return a->kind == ARRAY_MEMORY && a->is_dense && place->buf != 0 &&
            loop_same(l->b, a->buf, place->buf) && loop_same(l->b, a->off, place->off);
 }
 
 // Whether the array may lie in memory of a place that is to be filled with another.
-static bool is_in_the_way(const Lower *l, Place **places, const Val *vals,
+static bool is_in_the_way(const Lower *l, Home **places, const Val *vals,
                           uint32_t count, uint32_t k) {
     for (uint32_t i = 0; i < count; i++) {
         if (i == k || vals[i].array == NULL || places[i] == NULL || !places[i]->is_taken ||
-            lower_is_in(l, vals[i].array, places[i]))
+            loop_is_in(l, vals[i].array, places[i]))
             continue;
         if (find_block(l, places[i]->block) == find_block(l, vals[k].array->block))
             return true;
@@ -298,24 +298,24 @@ static bool is_in_the_way(const Lower *l, Place **places, const Val *vals,
     return false;
 }
 
-static Array *deliver(Lower *l, Place *place, Array *a) {
+static Array *deliver(Lower *l, Home *place, Array *a) {
     if (place->kind == PLACE_RESULT) {
-        if (!place->is_taken) return lower_copied(l, a, place);
+        if (!place->is_taken) return loop_copied(l, a, place);
     } else {
-        lower_check_rows(l, a->rank, place->shape, a->shape);
+        loop_check_rows(l, a->rank, place->shape, a->shape);
         if (a->if_fits == place->origin) return a;
     }
-    if (lower_is_in(l, a, place)) return a;
-    Array *to = lower_dense(l, (ScalarType)a->elem, place->buf, place->off, a->rank,
+    if (loop_is_in(l, a, place)) return a;
+    Array *to = loop_dense(l, (ScalarType)a->elem, place->buf, place->off, a->rank,
                             place->shape);
-    lower_copy(l, to, a);
+    loop_copy(l, to, a);
     return to;
 }
 
-void lower_deliver(Lower *l, Place **places, Val *vals, uint32_t count) {
+void loop_deliver(Lower *l, Home **places, Val *vals, uint32_t count) {
     for (uint32_t i = 0; i < count; i++)
         if (vals[i].array != NULL && places[i] != NULL && is_in_the_way(l, places, vals, count, i))
-            vals[i].array = lower_copied(l, vals[i].array, NULL);
+            vals[i].array = loop_copied(l, vals[i].array, NULL);
     for (uint32_t i = 0; i < count; i++)
         if (vals[i].array != NULL && places[i] != NULL)
             vals[i].array = deliver(l, places[i], vals[i].array);

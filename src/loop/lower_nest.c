@@ -6,17 +6,17 @@
 
 // ---- private memory -----------------------------------------------------------------
 
-LoopRef lower_mark(Lower *l) {
+LoopRef loop_mark(Lower *l) {
     return loop_emit1(l->b, LOOP_MARK, NULL, 0, (LoopType){LOOP_IS_MARK, 0});
 }
 
-void lower_keep(Lower *l, LoopRef mark, uint32_t allocs, LoopRef *bufs, uint32_t count) {
+void loop_keep(Lower *l, LoopRef mark, uint32_t allocs, LoopRef *bufs, uint32_t count) {
     if (l->allocs == allocs) return;
     LoopRef *args = arena_array(l->arena, LoopRef, count + 1);
     args[0] = mark;
     for (uint32_t i = 0; i < count; i++) args[1 + i] = bufs[i];
     LoopStm *stm = loop_emit(l->b, LOOP_KEEP, args, count + 1,
-                             lower_types(l, bufs, count), count);
+                             loop_types(l, bufs, count), count);
     for (uint32_t i = 0; i < count; i++) bufs[i] = stm->outs[i];
 }
 
@@ -35,7 +35,7 @@ static void close_loop(Lower *l, LoopRef times, bool is_parallel) {
     loop_set_bodies(l->b, stm, &body, 1);
 }
 
-void lower_open_nest(Lower *l, Nest *nest, uint32_t rank, const LoopRef *shape,
+void loop_open_nest(Lower *l, Nest *nest, uint32_t rank, const LoopRef *shape,
                      bool is_parallel) {
     LoopBuilder *b = l->b;
     nest->rank = rank;
@@ -43,56 +43,56 @@ void lower_open_nest(Lower *l, Nest *nest, uint32_t rank, const LoopRef *shape,
     nest->is_parallel = is_parallel;
     nest->was_parallel = l->is_parallel;
     nest->known = l->sizes.len;
-    lower_enter(l);
+    loop_enter(l);
     if (is_parallel) {
         l->is_parallel = false;
         uint32_t outer = rank > 1 ? rank - 1 : 1;
-        nest->outer = lower_count(l, outer, shape);
+        nest->outer = loop_count(l, outer, shape);
         LoopRef rest = open_loop(l);
         for (uint32_t d = outer; d-- > 1;) {
             nest->index[d] = loop_rem(b, rest, shape[d]);
             rest = loop_quot(b, rest, shape[d]);
         }
         nest->index[0] = rest;
-        nest->mark = lower_mark(l);
+        nest->mark = loop_mark(l);
         if (rank > 1) nest->index[rank - 1] = open_loop(l);
     } else {
-        nest->mark = lower_mark(l);
+        nest->mark = loop_mark(l);
         for (uint32_t d = 0; d < rank; d++) nest->index[d] = open_loop(l);
     }
     nest->allocs = l->allocs;
 }
 
-void lower_close_nest(Lower *l, Nest *nest) {
+void loop_close_nest(Lower *l, Nest *nest) {
     uint32_t inner = nest->is_parallel ? nest->rank > 1 : nest->rank;
-    if (inner > 0) lower_keep(l, nest->mark, nest->allocs, NULL, 0);
+    if (inner > 0) loop_keep(l, nest->mark, nest->allocs, NULL, 0);
     for (uint32_t d = 0; d < inner; d++)
         close_loop(l, nest->shape[nest->rank - 1 - d], false);
     if (nest->is_parallel) close_loop(l, nest->outer, true);
     l->is_parallel = nest->was_parallel;
     l->sizes.len = nest->known;
-    lower_leave(l);
+    loop_leave(l);
 }
 
 // ---- conditions ---------------------------------------------------------------------
 
-uint32_t lower_open_if(Lower *l) {
+When loop_open_if(Lower *l, LoopRef c) {
     loop_open(l->b, NULL, 0);
-    return l->sizes.len;
+    return (When){c, l->sizes.len};
 }
 
-void lower_close_if(Lower *l, LoopRef c, uint32_t opened) {
+void loop_close_if(Lower *l, When when) {
     LoopBody *bodies[2] = {loop_close(l->b, NULL, 0)};
     loop_open(l->b, NULL, 0);
     bodies[1] = loop_close(l->b, NULL, 0);
-    LoopStm *stm = loop_emit(l->b, LOOP_IF, &c, 1, NULL, 0);
+    LoopStm *stm = loop_emit(l->b, LOOP_IF, &when.c, 1, NULL, 0);
     loop_set_bodies(l->b, stm, bodies, 2);
-    l->sizes.len = opened;
+    l->sizes.len = when.known;
 }
 
 // ---- carried values -----------------------------------------------------------------
 
-uint32_t lower_flatten(Lower *l, const Val *vals, uint32_t count, LoopRef *refs) {
+uint32_t loop_flatten(Lower *l, const Val *vals, uint32_t count, LoopRef *refs) {
     uint32_t width = 0;
     (void)l;
     for (uint32_t i = 0; i < count; i++) {
@@ -115,7 +115,7 @@ static uint32_t width_of(const Val *vals, uint32_t count) {
     return width;
 }
 
-LoopType *lower_types(Lower *l, const LoopRef *refs, uint32_t count) {
+LoopType *loop_types(Lower *l, const LoopRef *refs, uint32_t count) {
     LoopType *types = arena_array(l->arena, LoopType, count);
     for (uint32_t i = 0; i < count; i++) types[i] = loop_type(l->b, refs[i]);
     return types;
@@ -131,29 +131,30 @@ static Val *unflatten(Lower *l, const Val *like, uint32_t count, const LoopRef *
             continue;
         }
         Array *made =
-            lower_dense(l, (ScalarType)a->elem, refs[0], refs[1], a->rank, refs + 2);
-        lower_know_shape(l, made);
-        made->block = lower_block(l);
-        const Block *block = lower_block_of(l, a);
-        if (block != NULL) lower_block_of(l, made)->is_owned = block->is_owned;
+            loop_dense(l, (ScalarType)a->elem, refs[0], refs[1], a->rank, refs + 2);
+        loop_know_shape(l, made);
+        made->block = loop_block(l);
+        const Block *block = loop_block_of(l, a);
+        if (block != NULL) loop_block_of(l, made)->is_owned = block->is_owned;
         vals[i] = val_array(made);
         refs += 2 + a->rank;
     }
     return vals;
 }
 
-void lower_open_carry(Lower *l, Carry *c, const Val *init, uint32_t count,
-                      ScalarType index_type) {
-    uint32_t first = index_type != SCALAR_BOOL;
-    lower_enter(l);
+void loop_open_carry(Lower *l, Carry *c, const Val *init, uint32_t count,
+                     LoopRef times) {
+    uint32_t first = times != 0;
+    loop_enter(l);
+    c->times = times;
     c->count = count;
     c->init = init;
     c->width = width_of(init, count);
     c->args = arena_array(l->arena, LoopRef, c->width);
-    lower_flatten(l, init, count, c->args);
-    c->mark = lower_mark(l);
+    loop_flatten(l, init, count, c->args);
+    c->mark = loop_mark(l);
     LoopRef *params = arena_array(l->arena, LoopRef, first + c->width);
-    if (first != 0) c->index = params[0] = loop_value(l->b, loop_scalar_type(index_type), 0);
+    if (first != 0) c->index = params[0] = loop_value(l->b, loop_type(l->b, times), 0);
     c->params = params + first;
     for (uint32_t i = 0; i < c->width; i++)
         c->params[i] = loop_value(l->b, loop_type(l->b, c->args[i]), 0);
@@ -173,29 +174,29 @@ static void keep_state(Lower *l, const Carry *c, LoopRef *next) {
         vec_push(l->arena, &bufs, next[i]);
         vec_push(l->arena, &at, i);
     }
-    lower_keep(l, c->mark, c->allocs, bufs.data, bufs.len);
+    loop_keep(l, c->mark, c->allocs, bufs.data, bufs.len);
     for (uint32_t i = 0; i < bufs.len; i++) next[at.data[i]] = bufs.data[i];
 }
 
-void lower_close_carry(Lower *l, Carry *c, const Val *next, const bool *is_ours,
-                       LoopRef times, Val *outs) {
+void loop_close_carry(Lower *l, Carry *c, const Val *next, const bool *is_ours,
+                      Val *outs) {
     Val *vals = arena_array(l->arena, Val, c->count);
     LoopRef *refs = arena_array(l->arena, LoopRef, c->width + 1);
     for (uint32_t i = 0; i < c->count; i++) {
         vals[i] = next[i];
         if (next[i].array != NULL)
-            vals[i].array = lower_own(l, next[i].array, is_ours[i], NULL);
+            vals[i].array = loop_own(l, next[i].array, is_ours[i], NULL);
     }
-    lower_flatten(l, vals, c->count, refs);
+    loop_flatten(l, vals, c->count, refs);
     keep_state(l, c, refs);
     LoopBody *bodies[2] = {c->guard, loop_close(l->b, refs, c->width)};
     l->sizes.len = c->known;
     LoopRef *args = arena_array(l->arena, LoopRef, c->width + 1);
-    uint32_t first = times != 0;
-    args[0] = times;
+    uint32_t first = c->times != 0;
+    args[0] = c->times;
     for (uint32_t i = 0; i < c->width; i++) args[first + i] = c->args[i];
     LoopStm *stm = loop_emit(l->b, first != 0 ? LOOP_FOR : LOOP_WHILE, args,
-                             first + c->width, lower_types(l, c->args, c->width), c->width);
+                             first + c->width, loop_types(l, c->args, c->width), c->width);
     loop_set_bodies(l->b, stm, bodies + first, 2 - first);
     // What stays as it is need not be carried.
     for (uint32_t i = 0; i < c->width; i++) {
@@ -206,12 +207,12 @@ void lower_close_carry(Lower *l, Carry *c, const Val *next, const bool *is_ours,
         loop_identify(l->b, stm->outs[i], c->args[i]);
         if (c->guard != NULL) loop_identify(l->b, c->guard->params[i], c->args[i]);
     }
-    lower_leave(l);
+    loop_leave(l);
     Val *made = unflatten(l, c->init, c->count, stm->outs);
     for (uint32_t i = 0; i < c->count; i++) outs[i] = made[i];
 }
 
-void lower_open_guard(Lower *l, Carry *c, Val *state_out) {
+void loop_open_guard(Lower *l, Carry *c, Val *state_out) {
     LoopRef *params = arena_array(l->arena, LoopRef, c->width);
     for (uint32_t i = 0; i < c->width; i++)
         params[i] = loop_value(l->b, loop_type(l->b, c->args[i]), 0);

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-LoopRef lower_length(Lower *l, Array *const *arrays, uint32_t count) {
+LoopRef loop_length(Lower *l, Array *const *arrays, uint32_t count) {
     LoopRef n = arrays[0]->shape[0];
     for (uint32_t i = 1; i < count; i++)
         LOWER_CHECK(l, loop_eq(l->b, arrays[i]->shape[0], n), MESSAGE_LENGTHS,
@@ -15,8 +15,8 @@ LoopRef lower_length(Lower *l, Array *const *arrays, uint32_t count) {
     return n;
 }
 
-Val lower_feed(Lower *l, const Array *a, LoopRef i) {
-    Val v = lower_element(l, a, i);
+Val loop_feed(Lower *l, const Array *a, LoopRef i) {
+    Val v = loop_element(l, a, i);
     if (v.array != NULL) v.array->block = 0;  // the loop's, not the body's
     return v;
 }
@@ -33,11 +33,11 @@ typedef struct Rows {
 } Rows;
 
 static uint32_t row_rank(const Lower *l, const Rows *rows, uint32_t k) {
-    return lower_type(l, rows->stm->outs[k]).rank - rows->rank;
+    return loop_core_type(l, rows->stm->outs[k]).rank - rows->rank;
 }
 
 static ScalarType elem_of(const Lower *l, const Rows *rows, uint32_t k) {
-    return (ScalarType)lower_type(l, rows->stm->outs[k]).elem;
+    return (ScalarType)loop_core_type(l, rows->stm->outs[k]).elem;
 }
 
 static const Val *row_args(Lower *l, const Rows *rows, const LoopRef *index) {
@@ -45,7 +45,7 @@ static const Val *row_args(Lower *l, const Rows *rows, const LoopRef *index) {
     Val *args = arena_array(l->arena, Val, count);
     for (uint32_t i = 0; i < count; i++)
         args[i] = rows->feeds == NULL ? val_scalar(index[i])
-                                      : lower_feed(l, rows->feeds[i], index[0]);
+                                      : loop_feed(l, rows->feeds[i], index[0]);
     return args;
 }
 
@@ -61,7 +61,7 @@ static bool is_open(const Lower *l, const Rows *rows, uint32_t k) {
 static LoopRef check_row_size(Lower *l, LoopRef size) {
     LoopBuilder *b = l->b;
     LoopRef open = loop_int(b, -1);
-    if (lower_is_size(l, size) || loop_is_int(b, size, -1)) return size;
+    if (loop_is_size(l, size) || loop_is_int(b, size, -1)) return size;
     LOWER_CHECK(l, loop_le(b, open, size), MESSAGE_NEGATIVE_SIZE, show_scalar(size));
     return loop_select(b, loop_eq(b, size, open), loop_int(b, 0), size);
 }
@@ -78,7 +78,7 @@ static void try_row(Lower *l, Rows *rows) {
     for (uint32_t d = 0; d < rows->rank; d++)
         index[d] = loop_value(l->b, loop_scalar_type(SCALAR_I64), 0);
     loop_open(l->b, index, rows->rank);
-    lower_body(l, stm->bodies[0], row_args(l, rows, index), NULL, vals, is_ours);
+    loop_body(l, stm->bodies[0], row_args(l, rows, index), NULL, vals, is_ours);
     loop_close(l->b, NULL, 0);
     l->is_parallel = was_parallel;
     l->allocs = allocs;
@@ -102,7 +102,7 @@ static void read_sizes(Lower *l, Rows *rows) {
     for (uint32_t k = 0; k < stm->out_count; k++) {
         rows->shapes[k] = arena_array(l->arena, LoopRef, row_rank(l, rows, k));
         for (uint32_t d = 0; d < row_rank(l, rows, k); d++)
-            rows->shapes[k][d] = lower_arg(l, stm, at++);
+            rows->shapes[k][d] = loop_arg(l, stm, at++);
         any_open = any_open || is_open(l, rows, k);
     }
     if (any_open) try_row(l, rows);
@@ -119,7 +119,7 @@ static void open_outs(Lower *l, Rows *rows) {
         memcpy(shape, rows->space, rows->rank * sizeof *shape);
         for (uint32_t d = 0; d < row_rank(l, rows, k); d++, at++) {
             LoopRef *size = &rows->shapes[k][d];
-            bool was_open = loop_is_int(b, lower_arg(l, stm, at), -1);
+            bool was_open = loop_is_int(b, loop_arg(l, stm, at), -1);
             *size = check_row_size(l, *size);
             shape[rows->rank + d] = *size;
             if (was_open)
@@ -127,19 +127,19 @@ static void open_outs(Lower *l, Rows *rows) {
                     b, loop_eq(b, rows->points, loop_int(b, 0)), loop_int(b, 0), *size);
         }
         if (is_open(l, rows, k)) continue;
-        uint32_t rank = lower_type(l, stm->outs[k]).rank;
-        lower_check_shape(l, elem_of(l, rows, k), rank, shape);
-        rows->outs[k] = lower_fresh(l, elem_of(l, rows, k), rank, shape,
+        uint32_t rank = loop_core_type(l, stm->outs[k]).rank;
+        loop_check_shape(l, elem_of(l, rows, k), rank, shape);
+        rows->outs[k] = loop_fresh(l, elem_of(l, rows, k), rank, shape,
                                     l->names[stm->outs[k]].place);
     }
 }
 
 // ---- rows ---------------------------------------------------------------------------
 
-static Place *row_place(Lower *l, const Rows *rows, uint32_t k, const LoopRef *index) {
-    Place *place = arena_new(l->arena, Place);
-    const Array *part = lower_part(l, rows->outs[k], rows->rank, index);
-    *place = (Place){.kind = PLACE_ROW, .buf = part->buf, .off = part->off,
+static Home *row_place(Lower *l, const Rows *rows, uint32_t k, const LoopRef *index) {
+    Home *place = arena_new(l->arena, Home);
+    const Array *part = loop_part(l, rows->outs[k], rows->rank, index);
+    *place = (Home){.kind = PLACE_ROW, .buf = part->buf, .off = part->off,
                      .shape = rows->shapes[k], .origin = place};
     return place;
 }
@@ -147,26 +147,26 @@ static Place *row_place(Lower *l, const Rows *rows, uint32_t k, const LoopRef *i
 // One turn: makes the row at that index and puts what has a place there.
 static Val *make_row(Lower *l, const Rows *rows, const LoopRef *index) {
     uint32_t count = rows->stm->out_count;
-    Place **places = arena_array(l->arena, Place *, count);
+    Home **places = arena_array(l->arena, Home *, count);
     Val *vals = arena_array(l->arena, Val, count);
     bool *is_ours = arena_array(l->arena, bool, count);
     const Val *args = row_args(l, rows, index);
     for (uint32_t k = 0; k < count; k++)
         if (rows->outs[k] != NULL && row_rank(l, rows, k) > 0)
             places[k] = row_place(l, rows, k, index);
-    lower_body(l, rows->stm->bodies[0], args, places, vals, is_ours);
-    lower_deliver(l, places, vals, count);
+    loop_body(l, rows->stm->bodies[0], args, places, vals, is_ours);
+    loop_deliver(l, places, vals, count);
     for (uint32_t k = 0; k < count; k++)
         if (row_rank(l, rows, k) == 0)
-            lower_store(l, rows->outs[k], index, vals[k].scalar);
+            loop_store(l, rows->outs[k], index, vals[k].scalar);
     return vals;
 }
 
 static void make_known_rows(Lower *l, const Rows *rows) {
     Nest nest;
-    lower_open_nest(l, &nest, rows->rank, rows->space, l->is_parallel);
+    loop_open_nest(l, &nest, rows->rank, rows->space, l->is_parallel);
     make_row(l, rows, nest.index);
-    lower_close_nest(l, &nest);
+    loop_close_nest(l, &nest);
 }
 
 // ---- when the first row tells the shape ---------------------------------------------
@@ -190,23 +190,23 @@ static Array *grow(Lower *l, const Rows *rows, uint32_t k, LoopRef i, const Arra
     memcpy(shape, rows->space, rows->rank * sizeof *shape);
     loop_open(b, NULL, 0);
     close_shape(l, rows, k, row, shape + rows->rank);
-    lower_check_rows(l, rest, shape + rows->rank, row->shape);
-    lower_check_shape(l, elem_of(l, rows, k), rank, shape);
-    refs[0] = lower_alloc(l, elem_of(l, rows, k), lower_count(l, rank, shape));
+    loop_check_rows(l, rest, shape + rows->rank, row->shape);
+    loop_check_shape(l, elem_of(l, rows, k), rank, shape);
+    refs[0] = loop_alloc(l, elem_of(l, rows, k), loop_count(l, rank, shape));
     memcpy(refs + 1, shape + rows->rank, rest * sizeof *refs);
     bodies[0] = loop_close(b, refs, 1 + rest);
     l->sizes.len = known;
     loop_open(b, NULL, 0);
-    lower_check_rows(l, rest, whole->shape + rows->rank, row->shape);
+    loop_check_rows(l, rest, whole->shape + rows->rank, row->shape);
     refs[0] = whole->buf;
     memcpy(refs + 1, whole->shape + rows->rank, rest * sizeof *refs);
     bodies[1] = loop_close(b, refs, 1 + rest);
     LoopRef is_first = loop_eq(b, i, loop_int(b, 0));
-    LoopStm *stm = loop_emit(b, LOOP_IF, &is_first, 1, lower_types(l, refs, 1 + rest),
+    LoopStm *stm = loop_emit(b, LOOP_IF, &is_first, 1, loop_types(l, refs, 1 + rest),
                              1 + rest);
     loop_set_bodies(b, stm, bodies, 2);
     memcpy(shape + rows->rank, stm->outs + 1, rest * sizeof *shape);
-    return lower_dense(l, elem_of(l, rows, k), stm->outs[0], loop_int(b, 0), rank, shape);
+    return loop_dense(l, elem_of(l, rows, k), stm->outs[0], loop_int(b, 0), rank, shape);
 }
 
 // An empty array of result k, with 0 for what is open.
@@ -217,8 +217,8 @@ static Array *no_rows(Lower *l, const Rows *rows, uint32_t k) {
         LoopRef size = rows->shapes[k][d];
         shape[rows->rank + d] = loop_is_int(l->b, size, -1) ? zero : size;
     }
-    LoopRef buf = lower_alloc(l, elem_of(l, rows, k), zero);
-    return lower_dense(l, elem_of(l, rows, k), buf, zero,
+    LoopRef buf = loop_alloc(l, elem_of(l, rows, k), zero);
+    return loop_dense(l, elem_of(l, rows, k), buf, zero,
                        rows->rank + row_rank(l, rows, k), shape);
 }
 
@@ -237,7 +237,7 @@ static void make_open_rows(Lower *l, Rows *rows) {
         wholes[width++] = val_array(no_rows(l, rows, k));
     }
     Carry carry = {0};
-    lower_open_carry(l, &carry, wholes, width, SCALAR_I64);
+    loop_open_carry(l, &carry, wholes, width, rows->points);
     LoopRef index[CORE_MAX_RANK], rest = carry.index;
     for (uint32_t d = rows->rank; d-- > 1;) {
         index[d] = loop_rem(b, rest, rows->space[d]);
@@ -248,11 +248,11 @@ static void make_open_rows(Lower *l, Rows *rows) {
     for (uint32_t i = 0; i < width; i++) {
         const Array *row = vals[number[i]].array;
         Array *whole = grow(l, rows, number[i], carry.index, row, carry.state[i].array);
-        lower_copy(l, lower_part(l, whole, rows->rank, index), row);
-        whole->block = lower_block(l);
+        loop_copy(l, loop_part(l, whole, rows->rank, index), row);
+        whole->block = loop_block(l);
         next[i] = val_array(whole);
     }
-    lower_close_carry(l, &carry, next, is_ours, rows->points, outs);
+    loop_close_carry(l, &carry, next, is_ours, outs);
     for (uint32_t i = 0; i < width; i++) rows->outs[number[i]] = outs[i].array;
     l->is_parallel = was_parallel;
 }
@@ -270,25 +270,25 @@ static void make_rows(Lower *l, Rows *rows) {
     else
         make_known_rows(l, rows);
     for (uint32_t k = 0; k < rows->stm->out_count; k++)
-        lower_bind(l, rows->stm->outs[k], val_array(rows->outs[k]));
+        loop_bind(l, rows->stm->outs[k], val_array(rows->outs[k]));
 }
 
-void lower_map(Lower *l, const CoreStm *stm) {
+void loop_map(Lower *l, const CoreStm *stm) {
     Rows rows = {.stm = stm, .rank = 1, .feed_count = (uint32_t)stm->attrs[0]};
     rows.feeds = arena_array(l->arena, Array *, rows.feed_count);
     for (uint32_t i = 0; i < rows.feed_count; i++)
-        rows.feeds[i] = lower_arg_array(l, stm, i);
-    rows.points = lower_length(l, rows.feeds, rows.feed_count);
+        rows.feeds[i] = loop_arg_array(l, stm, i);
+    rows.points = loop_length(l, rows.feeds, rows.feed_count);
     rows.space = &rows.points;
     make_rows(l, &rows);
 }
 
-void lower_generate(Lower *l, const CoreStm *stm) {
+void loop_generate(Lower *l, const CoreStm *stm) {
     Rows rows = {.stm = stm, .rank = (uint32_t)stm->attrs[0]};
     LoopRef *space = arena_array(l->arena, LoopRef, rows.rank);
-    for (uint32_t d = 0; d < rows.rank; d++) space[d] = lower_arg(l, stm, d);
-    lower_check_shape(l, elem_of(l, &rows, 0), rows.rank, space);
+    for (uint32_t d = 0; d < rows.rank; d++) space[d] = loop_arg(l, stm, d);
+    loop_check_shape(l, elem_of(l, &rows, 0), rows.rank, space);
     rows.space = space;
-    rows.points = lower_count(l, rows.rank, space);
+    rows.points = loop_count(l, rows.rank, space);
     make_rows(l, &rows);
 }

@@ -16,7 +16,7 @@ typedef struct Finder {
 } Finder;
 
 static bool is_array(const Finder *f, CoreRef ref) {
-    return lower_type(f->l, ref).rank > 0;
+    return loop_core_type(f->l, ref).rank > 0;
 }
 
 static void bind(Finder *f, const CoreRef *refs, uint32_t count, const CoreStm *stm,
@@ -78,7 +78,7 @@ static Uses *new_uses(Finder *f, const void *of, uint32_t count) {
 static void visit_stm(Finder *f, const CoreStm *stm, uint32_t body, uint32_t region) {
     uint32_t start = f->met.len;
     Uses *uses = new_uses(f, stm, stm->arg_count);
-    if (stack_is_low(&f->l->core->cx->stack)) lower_refuse(f->l, "nested too deeply");
+    if (stack_is_low(&f->l->core->cx->stack)) loop_refuse(f->l, "nested too deeply");
     if (stm->op == OP_IF)
         visit_branches(f, stm, region);
     else
@@ -110,7 +110,7 @@ static void visit(Finder *f, const CoreBody *core_body, uint32_t region) {
         visit_stm(f, core_body->stms.data[i], body, region);
 }
 
-void lower_find_uses(Lower *l, const CoreBody *body) {
+void loop_find_uses(Lower *l, const CoreBody *body) {
     uint32_t count = l->core->values.len;
     Finder f = {.l = l};
     f.region = arena_array(l->arena, uint32_t, count);
@@ -118,7 +118,7 @@ void lower_find_uses(Lower *l, const CoreBody *body) {
     visit(&f, body, ++f.bodies);
 }
 
-const Uses *lower_uses(const Lower *l, const void *stm_or_body) {
+const Uses *loop_uses(const Lower *l, const void *stm_or_body) {
     uint64_t found = 0;
     map_get(&l->uses, (uintptr_t)stm_or_body, &found);
     return (const Uses *)(uintptr_t)found;

@@ -15,31 +15,31 @@ static Array *copy_of(Lower *l, const Array *a) {
     return copy;
 }
 
-void lower_dim(Lower *l, const CoreStm *stm) {
-    const Array *a = lower_arg_array(l, stm, 0);
-    lower_bind(l, stm->outs[0], val_scalar(a->shape[stm->attrs[0]]));
+void loop_dim(Lower *l, const CoreStm *stm) {
+    const Array *a = loop_arg_array(l, stm, 0);
+    loop_bind(l, stm->outs[0], val_scalar(a->shape[stm->attrs[0]]));
 }
 
-void lower_index(Lower *l, const CoreStm *stm) {
-    const Array *a = lower_arg_array(l, stm, 0);
+void loop_index(Lower *l, const CoreStm *stm) {
+    const Array *a = loop_arg_array(l, stm, 0);
     uint32_t depth = stm->arg_count - 1;
     LoopRef index[CORE_MAX_RANK];
     for (uint32_t d = 0; d < depth; d++) {
-        index[d] = lower_arg(l, stm, 1 + d);
-        lower_check_index(l, a, d, index[d]);
+        index[d] = loop_arg(l, stm, 1 + d);
+        loop_check_index(l, a, d, index[d]);
     }
-    Val v = depth == a->rank ? val_scalar(lower_load(l, a, index))
-                             : val_array(lower_part(l, a, depth, index));
-    lower_bind(l, stm->outs[0], v);
+    Val v = depth == a->rank ? val_scalar(loop_load(l, a, index))
+                             : val_array(loop_part(l, a, depth, index));
+    loop_bind(l, stm->outs[0], v);
 }
 
-void lower_slice(Lower *l, const CoreStm *stm) {
+void loop_slice(Lower *l, const CoreStm *stm) {
     LoopBuilder *b = l->b;
-    const Array *a = lower_arg_array(l, stm, 0);
+    const Array *a = loop_arg_array(l, stm, 0);
     uint32_t axis = (uint32_t)stm->attrs[0];
-    LoopRef start = lower_arg(l, stm, 1), count = lower_arg(l, stm, 2);
-    LoopRef stride = lower_arg(l, stm, 3);
-    lower_check_range(l, a, axis, start, count, stride);
+    LoopRef start = loop_arg(l, stm, 1), count = loop_arg(l, stm, 2);
+    LoopRef stride = loop_arg(l, stm, 3);
+    loop_check_range(l, a, axis, start, count, stride);
     Array *view = copy_of(l, a);
     view->shape[axis] = count;
     view->off = loop_add(b, a->off, loop_mul(b, start, a->strides[axis]));
@@ -48,35 +48,40 @@ void lower_slice(Lower *l, const CoreStm *stm) {
     if (!loop_is_known(b, stride, &bits) || bits == 0) view->repeats = true;
     // Whole rows in a row.
     view->is_dense = a->is_dense && axis == 0 && loop_is_int(b, stride, 1);
-    lower_know_shape(l, view);
-    lower_bind(l, stm->outs[0], val_array(view));
+    loop_know_shape(l, view);
+    loop_bind(l, stm->outs[0], val_array(view));
 }
 
-void lower_reshape(Lower *l, const CoreStm *stm) {
-    Array *a = lower_arg_array(l, stm, 0);
+void loop_reshape(Lower *l, const CoreStm *stm) {
+    Array *a = loop_arg_array(l, stm, 0);
     uint32_t rank = stm->arg_count - 1;
     LoopRef shape[CORE_MAX_RANK];
     for (uint32_t d = 0; d < rank; d++) {
-        shape[d] = lower_arg(l, stm, 1 + d);
-        lower_check_size(l, shape[d]);
+        shape[d] = loop_arg(l, stm, 1 + d);
+        loop_check_size(l, shape[d]);
     }
-    LoopRef count = lower_count(l, a->rank, a->shape);
-    LoopRef fits = lower_shape_holds(l, (ScalarType)a->elem, rank, shape, count);
+    LoopRef count = loop_count(l, a->rank, a->shape);
+    LoopRef fits = loop_shape_holds(l, (ScalarType)a->elem, rank, shape, count);
     LOWER_CHECK(l, fits, MESSAGE_RESHAPE, show_scalar(count), show_shape(rank, shape));
-    if (a->kind != ARRAY_FILL && !a->is_dense)
-        a = lower_copied(l, a, l->names[stm->outs[0]].place);
-    Array *view = arena_copy(l->arena, a, sizeof *a);
-    view->rank = (uint8_t)rank;
-    view->shape = arena_copy(l->arena, shape, rank * sizeof *shape);
-    view->strides = arena_array(l->arena, LoopRef, rank);
-    view->if_fits = NULL;
-    lower_set_dense(l, view);
-    lower_know_shape(l, view);
-    lower_bind(l, stm->outs[0], val_array(view));
+    Array *view;
+    if (a->kind == ARRAY_FILL || a->is_dense) {
+        view = arena_copy(l->arena, a, sizeof *a);
+        view->rank = (uint8_t)rank;
+        view->shape = arena_copy(l->arena, shape, rank * sizeof *shape);
+        view->strides = arena_array(l->arena, LoopRef, rank);
+        view->if_fits = NULL;
+        loop_set_dense(l, view);
+    } else {
+        ScalarType elem = (ScalarType)a->elem;
+        view = loop_fresh(l, elem, rank, shape, l->names[stm->outs[0]].place);
+        loop_copy(l, loop_dense(l, elem, view->buf, view->off, a->rank, a->shape), a);
+    }
+    loop_know_shape(l, view);
+    loop_bind(l, stm->outs[0], val_array(view));
 }
 
-void lower_permute(Lower *l, const CoreStm *stm) {
-    const Array *a = lower_arg_array(l, stm, 0);
+void loop_permute(Lower *l, const CoreStm *stm) {
+    const Array *a = loop_arg_array(l, stm, 0);
     Array *view = copy_of(l, a);
     bool is_same = true;
     for (uint32_t d = 0; d < a->rank; d++) {
@@ -85,18 +90,18 @@ void lower_permute(Lower *l, const CoreStm *stm) {
         is_same = is_same && stm->attrs[d] == (int32_t)d;
     }
     view->is_dense = is_same && a->is_dense;
-    lower_bind(l, stm->outs[0], val_array(view));
+    loop_bind(l, stm->outs[0], val_array(view));
 }
 
-void lower_reverse(Lower *l, const CoreStm *stm) {
+void loop_reverse(Lower *l, const CoreStm *stm) {
     LoopBuilder *b = l->b;
-    const Array *a = lower_arg_array(l, stm, 0);
+    const Array *a = loop_arg_array(l, stm, 0);
     uint32_t axis = (uint32_t)stm->attrs[0];
     Array *view = copy_of(l, a);
     LoopRef last = loop_sub(b, a->shape[axis], loop_int(b, 1));
     view->off = loop_add(b, a->off, loop_mul(b, last, a->strides[axis]));
     view->strides[axis] = loop_sub(b, loop_int(b, 0), a->strides[axis]);
-    lower_bind(l, stm->outs[0], val_array(view));
+    loop_bind(l, stm->outs[0], val_array(view));
 }
 
 // ---- update -------------------------------------------------------------------------
@@ -113,14 +118,14 @@ static Array *region_of(Lower *l, const CoreStm *stm, const Array *a, bool check
             region->strides[rank++] = stride;
             continue;
         }
-        LoopRef start = lower_arg(l, stm, 2 + 3 * d), count = lower_arg(l, stm, 3 + 3 * d);
-        LoopRef step = lower_arg(l, stm, 4 + 3 * d);
+        LoopRef start = loop_arg(l, stm, 2 + 3 * d), count = loop_arg(l, stm, 3 + 3 * d);
+        LoopRef step = loop_arg(l, stm, 4 + 3 * d);
         region->off = loop_add(b, region->off, loop_mul(b, start, stride));
         if (stm->attrs[d] == 0) {
-            if (checks) lower_check_index(l, a, d, start);
+            if (checks) loop_check_index(l, a, d, start);
             continue;
         }
-        if (checks) lower_check_range(l, a, d, start, count, step);
+        if (checks) loop_check_range(l, a, d, start, count, step);
         region->shape[rank] = count;
         region->strides[rank++] = loop_mul(b, stride, step);
     }
@@ -128,64 +133,64 @@ static Array *region_of(Lower *l, const CoreStm *stm, const Array *a, bool check
     return region;
 }
 
-void lower_update(Lower *l, const CoreStm *stm) {
-    Array *a = lower_arg_array(l, stm, 0);
-    Val value = lower_val(l, stm->args[1]);
+void loop_update(Lower *l, const CoreStm *stm) {
+    Array *a = loop_arg_array(l, stm, 0);
+    Val value = loop_val(l, stm->args[1]);
     const Array *region = region_of(l, stm, a, true);
     if (value.array != NULL)
         LOWER_CHECK(l,
-                    lower_same_shape(l, region->rank, value.array->shape, region->shape),
+                    loop_same_shape(l, region->rank, value.array->shape, region->shape),
                     MESSAGE_REGION, show_shape(region->rank, value.array->shape),
                     show_shape(region->rank, region->shape));
-    if (lower_is_ours(l, stm, 0)) {
-        lower_take(l, a);
+    if (loop_is_ours(l, stm, 0)) {
+        loop_take(l, a);
     } else {
-        a = lower_copied(l, a, l->names[stm->outs[0]].place);
+        a = loop_copied(l, a, l->names[stm->outs[0]].place);
         region = region_of(l, stm, a, false);  // a copy has strides of its own
     }
     if (value.array != NULL)
-        lower_copy(l, region, value.array);
+        loop_copy(l, region, value.array);
     else
-        lower_store(l, region, NULL, value.scalar);
-    lower_bind(l, stm->outs[0], val_array(a));
+        loop_store(l, region, NULL, value.scalar);
+    loop_bind(l, stm->outs[0], val_array(a));
 }
 
 // ---- scatter ------------------------------------------------------------------------
 
-void lower_scatter(Lower *l, const CoreStm *stm) {
+void loop_scatter(Lower *l, const CoreStm *stm) {
     LoopBuilder *b = l->b;
     uint32_t depth = (uint32_t)stm->attrs[0];
-    const Array *from = lower_arg_array(l, stm, 1 + depth);
-    Array *to = lower_arg_array(l, stm, 0);
+    const Array *from = loop_arg_array(l, stm, 1 + depth);
+    Array *to = loop_arg_array(l, stm, 0);
     for (uint32_t d = 0; d < depth; d++) {
-        const Array *indices = lower_arg_array(l, stm, 1 + d);
+        const Array *indices = loop_arg_array(l, stm, 1 + d);
         LOWER_CHECK(l, loop_eq(b, indices->shape[0], from->shape[0]), MESSAGE_INDICES,
                     show_scalar(indices->shape[0]), show_scalar(from->shape[0]));
     }
-    lower_check_rows(l, to->rank - depth, to->shape + depth, from->shape + 1);
-    if (lower_is_ours(l, stm, 0))
-        lower_take(l, to);
+    loop_check_rows(l, to->rank - depth, to->shape + depth, from->shape + 1);
+    if (loop_is_ours(l, stm, 0))
+        loop_take(l, to);
     else
-        to = lower_copied(l, to, l->names[stm->outs[0]].place);
+        to = loop_copied(l, to, l->names[stm->outs[0]].place);
     // In order, so that the last of several values for one place wins.
     bool was_parallel = l->is_parallel;
     l->is_parallel = false;
     Nest nest;
-    lower_open_nest(l, &nest, 1, from->shape, false);
+    loop_open_nest(l, &nest, 1, from->shape, false);
     LoopRef index[CORE_MAX_RANK], inside = loop_const(b, SCALAR_BOOL, 1);
     for (uint32_t d = 0; d < depth; d++) {
-        index[d] = lower_load(l, lower_arg_array(l, stm, 1 + d), nest.index);
+        index[d] = loop_load(l, loop_arg_array(l, stm, 1 + d), nest.index);
         inside = loop_and(b, inside, loop_and(b, loop_le(b, loop_int(b, 0), index[d]),
                                               loop_lt(b, index[d], to->shape[d])));
     }
-    uint32_t opened = lower_open_if(l);
-    Val value = lower_element(l, from, nest.index[0]);
+    When when = loop_open_if(l, inside);
+    Val value = loop_element(l, from, nest.index[0]);
     if (value.array != NULL)
-        lower_copy(l, lower_part(l, to, depth, index), value.array);
+        loop_copy(l, loop_part(l, to, depth, index), value.array);
     else
-        lower_store(l, to, index, value.scalar);
-    lower_close_if(l, inside, opened);
-    lower_close_nest(l, &nest);
+        loop_store(l, to, index, value.scalar);
+    loop_close_if(l, when);
+    loop_close_nest(l, &nest);
     l->is_parallel = was_parallel;
-    lower_bind(l, stm->outs[0], val_array(to));
+    loop_bind(l, stm->outs[0], val_array(to));
 }

@@ -6,7 +6,7 @@
 // every program runs and means the same.
 //
 // - A second-order statement, a filter or a scatter at host level becomes a parallel
-//   kernel, together with the views of its arguments.
+//   kernel, together with those arguments that need no memory of their own.
 // - A loop, or a branch that holds one, becomes a sequential kernel, for it may be
 //   small. If there is parallel work inside, the function that stands for it otherwise
 //   is outlined in its turn.
@@ -71,6 +71,8 @@ static bool is_sequential(const CoreStm *stm) {
 static bool is_view(const CoreProgram *p, const CoreStm *stm) {
     switch ((int)stm->op) {
     case OP_INDEX: return core_type(p, stm->outs[0]).rank > 0;
+    case OP_REPLICATE: return core_type(p, stm->args[1]).rank == 0;
+    case OP_IOTA:
     case OP_SLICE:
     case OP_PERMUTE:
     case OP_REVERSE:
@@ -253,5 +255,6 @@ bool opt_outline(CoreProgram *p) {
     }
     if (p->funs.len == o.old_count) return false;
     move_entries(p);
+    opt_drop_dead(p, true); // views that only kernels looked at
     return true;
 }

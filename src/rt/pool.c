@@ -13,10 +13,10 @@
 
 enum { DEFAULT_SPIN_US = 50 };
 
-static int64_t spin_of(const RtPoolOptions *options, unsigned threads, unsigned cores) {
+static double spin_of(const RtPoolOptions *options, unsigned threads, unsigned cores) {
     if (options->spin_us != 0)
-        return options->spin_us > 0 ? options->spin_us * INT64_C(1000) : 0;
-    return threads <= cores ? DEFAULT_SPIN_US * INT64_C(1000) : 0;
+        return options->spin_us > 0 ? options->spin_us * 1e-6 : 0;
+    return threads <= cores ? DEFAULT_SPIN_US * 1e-6 : 0;
 }
 
 RtPool *rt_pool_new(Mem *mem, const RtPoolOptions *options) {

@@ -12,6 +12,8 @@
 
 #include <stddef.h>
 
+#include "base/clock.h"
+
 unsigned rt_worker_number(const RtWorker *self) {
     return self->number;
 }
@@ -144,11 +146,11 @@ static bool is_pending(RtJob *job) {
 // Looks for an item until there is one or the job is finished.
 static bool search(RtWorker *self, RtJob *job, RtItem *item_out) {
     RtPool *pool = self->pool;
-    int64_t since = 0;
+    double since = 0;
     while (is_pending(job)) {
         if (take(self, job->depth, item_out)) return true;
         if (pool->spin > 0) {
-            int64_t now = thread_clock();
+            double now = clock_seconds();
             if (since == 0) since = now;
             thread_pause();
             if (now - since < pool->spin) continue;

@@ -30,7 +30,7 @@ struct RtPool {
     size_t size;
     unsigned thread_count;  // workers there are
     unsigned started_count; // of them with a thread
-    int64_t spin;           // nanoseconds
+    double spin;            // seconds
     bool is_pinned;
     int process; // where the threads live; 0: not started
     RtJob life;  // what idle workers wait for: pending until the pool ends

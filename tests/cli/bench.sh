@@ -24,11 +24,11 @@ $(cat stdout)"; fi
 expect 0 "$weft" bench -l 0 -r 3 sum.weft
 err ''
 rows 5
-out_has 'sum.weft:2 sum [1, 2, 3]'
-out_has 'sum.weft:2 sum large'
-out_has 'sum.weft:2 sum only here'
-out_has 'sum.weft:11 nth [1, 2] 1i64'
-out_has 'sum.weft:11 nth @ two.in'
+out_has 'sum.weft:3 sum [1, 2, 3]'
+out_has 'sum.weft:4 sum large'
+out_has 'sum.weft:6 sum only here'
+out_has 'sum.weft:12 nth [1, 2] 1i64'
+out_has 'sum.weft:13 nth @ two.in'
 expect 0 "$weft" bench -l 0 --runs=3 --warm-up=0 --entry=nth sum.weft
 rows 2
 # The number of runs: no more than asked for when time is up, else until settled.
@@ -77,7 +77,8 @@ if command -v python3 >/dev/null; then
 fi
 expect 0 "$weft" bench -w 0 -r 1 -l 0 -e nth -b --against 'head -c 1 >&2; echo; cat' sum.weft
 expect 0 "$weft" bench -w 0 -r 1 -l 0 -e nth -b --against 'cat >input.$WEFT_ENTRY' sum.weft
-expect 0 "$weft" run -b sum.weft nth <input.nth
+cp input.nth in
+expect 0 "$weft" run sum.weft nth
 # Weft itself is such a command.
 expect 0 "$weft" bench -w 0 -r 3 -l 0 -e nth --against \
     "'$weft' run --time \$WEFT_FILE \$WEFT_ENTRY" sum.weft

@@ -1,7 +1,7 @@
 # Interrupts, lost output and outputs that cannot be: a message, status 1, nothing left.
 gone() {  # gone STATUS PROCESS WHAT: how a process in the background ends
     command=$3
-    wait "$2"
+    wait "$2" 2>/dev/null
     status=$?
     if [ $status = "$1" ]; then good; else bad "status $status, expected $1"; fi
 }

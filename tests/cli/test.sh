@@ -72,7 +72,7 @@ expect 1 "$weft" test open.weft
 count 'is not closed'
 printf -- '-- ==\n-- bananas { 1 }\nentry main (x: i32) = x\n' >word.weft
 expect 1 "$weft" test word.weft
-count "line 2: unknown word \`bananas\` in a test block"
+count "word.weft:2:1: error: unknown word \`bananas\` in a test block"
 printf -- '-- ==\n-- structure { Map 1 }\nentry main (x: i32) = x\n' >structure.weft
 expect 1 "$weft" test structure.weft
 printf -- '-- ==\n-- input { 1 } output { 1 }\nentry main (x: i32) = y\n' >compile.weft

@@ -9,5 +9,5 @@ for option in -t --time; do
 done
 expect 0 "$weft" run --time sum.weft 10 -o sum.npy
 if grep -q "$times" stderr; then good; else bad "$(cat stderr)"; fi
-expect 1 "$weft" run --time sum.weft ten
+expect 1 "$weft" run --time sum.weft '[ten]'
 if grep -q seconds: stderr; then bad 'the times of a failure'; else good; fi

@@ -11,11 +11,23 @@ out_has 'Verbs:'
 out_has 'Example:'
 expect 0 "$weft" --help
 out_has 'Verbs:'
-for verb in run check test dump version help; do
+verbs=$("$weft" help | sed -n '/^Verbs:/,/^$/s/^  \([a-z]*\) .*/\1/p')
+command='help'
+if [ "$(echo "$verbs" | wc -l)" -ge 11 ]; then good; else bad "the verbs are: $verbs"; fi
+for verb in $verbs; do
     expect 0 "$weft" $verb --help
     out_has "Usage: weft $verb"
     out_has 'Example'
     err ''
+    # Every option there is one: with too much said, other things are found wrong.
+    for option in $(sed -n '/^Options:/,/^$/s/^  .*\(--[a-z][a-z-]*\).*/\1/p' stdout); do
+        command="$verb $option"
+        "$weft" $verb $option= </dev/null >stdout 2>stderr
+        if grep -q 'there is no option' stderr; then bad "$(cat stderr)"; else good; fi
+    done
+    # And the page on the command speaks of the verb.
+    command="docs/command.md on $verb"
+    if grep -q "weft $verb" "$here/../../docs/command.md"; then good; else bad 'nothing'; fi
     expect 0 "$weft" help $verb
     out_has "Usage: weft $verb"
     expect 2 "$weft" $verb --no-such-option

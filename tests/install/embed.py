@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import threading
+from math import inf, nan
 
 folder, is_with = sys.argv[1], sys.argv[2] == "with"
 if not is_with:
@@ -34,17 +35,10 @@ def equal(what, found, expected):
 def raises(kind, function, *arguments):
     try:
         function(*arguments)
-    except kind as error:
-        check(kind, True)
-        return error
+        check(f"{kind} is not raised", False)
     except BaseException as error:
-        check(f"{error!r} is raised, not {kind}", False)
-        return error
-    check(f"{kind} is not raised", False)
-
-
-def rows(x):
-    return x.tolist()
+        check(f"{error!r} is raised, not {kind}", isinstance(error, kind))
+        return error.with_traceback(None)  # which would keep what the frames hold
 
 
 def arrays(context):
@@ -60,20 +54,20 @@ def arrays(context):
         entry record (p: (i32, []f32)) = {a = p.0, b = p.1}
         entry field (r: {a: i32, b: []f32}) = r.a
     """)
-    equal("a list", rows(p.same([1, 2.5])), [1, 2.5])
-    equal("an empty list", rows(p.same([])), [])
-    equal("lists", rows(p.turn([[1, 2], [3, 4], [5, 6]])), [[1, 3, 5], [2, 4, 6]])
-    equal("an array", rows(p.same(array.array("d", [1, 2]))), [1, 2])
+    equal("a list", p.same([1, 2.5]).tolist(), [1, 2.5])
+    equal("an empty list", p.same([]).tolist(), [])
+    equal("lists", p.turn([[1, 2], [3, 4], [5, 6]]).tolist(), [[1, 3, 5], [2, 4, 6]])
+    equal("an array", p.same(array.array("d", [1, 2])).tolist(), [1, 2])
     equal("a string", p.bytes("aé"), 97 + 195 + 169)
     equal("no bytes", p.bytes(b""), 0)
-    equal("bools", rows(p["not"](memoryview(b"\1\0").cast("?"))), [False, True])
+    equal("bools", p["not"](memoryview(b"\1\0").cast("?")).tolist(), [False, True])
     equal("a view with steps", p.bytes(memoryview(bytes(range(9)))[::-2]), 20)
-    equal("infinity", p.minus(float("inf"), float("-inf")), (-float("inf"), float("inf")))
-    check("not a number", all(x != x for x in p.minus(float("nan"), float("nan"))))
+    equal("infinity", p.minus(inf, -inf), (-inf, inf))
+    check("not a number", all(x != x for x in p.minus(nan, nan)))
     equal("scalars", p.flags(True, -128, 2**64 - 1), (False, 127, 0))
     equal("an array without elements", len(p.none(0)), 0)
     f16 = p.halves([1, 3])
-    equal("f16", rows(f16), [0.5, 1.5] if numpy else [0x3800, 0x3E00])
+    equal("f16", f16.tolist(), [0.5, 1.5] if numpy else [0x3800, 0x3E00])
     record = p.record((3, [1, 2.5]))
     equal("a record", (str(record), record.type),
           ("{a = 3i32, b = [1.0f32, 2.5f32]}", "{a: i32, b: []f32}"))
@@ -125,8 +119,8 @@ def mistakes(context):
     error = raises(weft.Error, context.compile, "def main = x +\n  nothing\n", "small")
     equal("the place", (error.file, error.line), ("small", 1))
     first = error.diagnostics[0]
-    equal("the diagnostic", (first.severity, first.code, first.column, first.end_column),
-          ("error", "unknown-name", 12, 13))
+    equal("the diagnostic", (first.severity, first.code), ("error", "unknown-name"))
+    equal("its columns", (first.column, first.end_column), (12, 13))
     check("the text", str(error).startswith("small:1:12: error: ") and "^" in str(error))
     error = raises(weft.Error, context.load, "no/such.weft")
     equal("a missing file has no line", error.line, 0)
@@ -153,7 +147,7 @@ def callbacks():
         p = context.load("rod.weft")
         raises(ZeroDivisionError, p.diffuse, LONG, [1.0, 2.0])
         equal("progress", (len(seen), seen[0].activity), (1, "running"))
-        equal("after that", rows(p.diffuse(0, [1.0, 2.0])), [1, 2])
+        equal("after that", p.diffuse(0, [1.0, 2.0]).tolist(), [1, 2])
     held = []
 
     def reenter(_):
@@ -172,7 +166,7 @@ def lives():
         p = context.load("rod.weft")
         rod = p.diffuse(1, [0.0, 4.0, 0.0, 0.0])
     raises(ValueError, p.diffuse, 1, [1.0])
-    equal("a result outlives its context", rows(rod), [0, 2, 1, 0])
+    equal("a result outlives its context", rod.tolist(), [0, 2, 1, 0])
     del p
     check("it is still there", context._handle)
     del rod
@@ -184,7 +178,7 @@ def lives():
     small = weft.Context(memory=10_000_000)
     p = small.compile("entry big (n: i64) = map (+ 1) (iota n)")
     raises(weft.Error, p.big, 10**8)
-    equal("after the ceiling", rows(p.big(2)), [1, 2])
+    equal("after the ceiling", p.big(2).tolist(), [1, 2])
 
 
 def threads():
@@ -194,7 +188,7 @@ def threads():
 
     def work(number):
         for i in range(100):
-            found = rows(p.diffuse(1, [0.0, 4.0 * i, number, 0.0]))
+            found = p.diffuse(1, [0.0, 4.0 * i, number, 0.0]).tolist()
             if found[1] != 2 * i + number / 4:
                 wrong.append(found)
 
@@ -227,7 +221,7 @@ def example():
     running.stderr.read(len("\rrunning   0%"))
     running.send_signal(signal.SIGINT)
     told = running.communicate(timeout=60)[1]
-    equal("Ctrl-C", (running.returncode, told[-16:]), (1, b"\nrod.py: stopped\n"[-16:]))
+    equal("Ctrl-C", (running.returncode, told[-16:]), (1, b"rod.py: stopped\n"))
 
 
 check("the version", weft.version().count(".") == 2)

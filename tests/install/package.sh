@@ -5,8 +5,8 @@ declared=$(cc -E -P "$prefix/include/weft.h" | grep -o 'weft_[a-z0-9_]* *(' |
 version=$("$weft" version | sed -n '1s/^weft //p')
 node=WEFT_${version%.*}
 equal "libweft.so exports what weft.h declares, under a version" \
-    "$(nm -D --defined-only "$libdir/libweft.so" | awk -v n="$node" '$3 != n { print $3 }' |
-        sort)" "$(sed "s/\$/@@$node/" <<<"$declared")"
+    "$(nm -D --defined-only "$libdir/libweft.so" | awk '$2 != "A" { print $3 }' | sort)" \
+    "$(sed "s/\$/@@$node/" <<<"$declared")"
 equal "libweft.a defines what weft.h declares" \
     "$(nm -g --defined-only "$libdir/libweft.a" | awk 'NF == 3 { print $3 }' | sort)" \
     "$declared"
@@ -14,8 +14,7 @@ equal "the library says its name and version" \
     "$(readelf -d "$libdir/libweft.so" | sed -n 's/.*soname: \[\(.*\)\]/\1/p')" \
     "libweft.so.${version%%.*}"
 equal "nothing names the folder of the sources or the prefix" \
-    "$(grep -rlF --exclude-dir=bin --include='*.pc' --include='*.cmake' --include=weft.1 \
-        -e "$root" -e "$build" -e "$work" "$prefix")" ""
+    "$(grep -rlIF -e "$root" -e "$build" -e "$work" "$prefix")" ""
 
 strict="-Wall -Wextra -Wpedantic -Wconversion -Werror -fsyntax-only"
 echo '#include <weft.h>' >alone.c
@@ -50,7 +49,8 @@ check "a static link by pkg-config" pkg --static cc -static "$sources/mean.c" na
     -o mean
 equal "a static link by pkg-config: runs alone" "$(env -i ./mean 2>&1)" 3.0f64
 mean "libweft.a beside shared libraries" eval cc "$sources/mean.c" names.c -o mean \
-    "$(pkg-config --cflags weft)" "'$libdir/libweft.a'" "$(pkg-config --static --libs weft)"
+    "$(pkg-config --cflags weft)" "'$libdir/libweft.a'" \
+    "$(pkg-config --static --libs weft)"
 equal "libweft.a beside shared libraries: needs no libweft.so" \
     "$(readelf -d mean | grep libweft)" ""
 

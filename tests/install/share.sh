@@ -27,7 +27,6 @@ touch a.npy b.csv notes.c old.core prog.fut "with blank/x.weft"
 printf "%s\n" "-- | Adds." "entry plus [n] (xs: [n]i32) = i32.sum xs" "entry plus' x = x" \
     "def main = 3" >prog.weft
 echo 'def main (x: i32) = x' >main.weft
-everything=". ./notes.c"
 
 # Each line: the words before the cursor | what is offered, in order of the alphabet.
 cat >asked <<'WANTED'
@@ -54,7 +53,10 @@ cat >ask.bash <<'SCRIPT'
 . "$1"
 complete -p weft >/dev/null || exit 1
 read -ra COMP_WORDS <<<"$3"
-case $3 in *"with "* | *"with\\ "*) COMP_WORDS=(run "${3#run }") ;; *' ') COMP_WORDS+=('') ;; esac
+case $3 in
+*"with "* | *"with\\ "*) COMP_WORDS=(run "${3#run }") ;;
+*' ') COMP_WORDS+=('') ;;
+esac
 COMP_WORDS=("$2" "${COMP_WORDS[@]}")
 COMP_CWORD=$((${#COMP_WORDS[@]} - 1))
 _weft weft "${COMP_WORDS[COMP_CWORD]}" "${COMP_WORDS[COMP_CWORD - 1]}"
@@ -71,8 +73,10 @@ for verb in $verbs; do
         "$(options "$verb" | LC_ALL=C sort)"
 done
 # Every ending that `weft run --help` names is one of a value.
-for ending in $("$weft" help run | tr '\n' ' ' | grep -o 'A word that ends.*is a *file' |
-    grep -oE '\.[a-z]+' | sort -u); do
+endings=$("$weft" help run | tr '\n' ' ' | grep -o 'A word that ends.*is a *file' |
+    grep -oE '\.[a-z]+' | sort -u)
+check "weft help run names endings" [ "$(wc -w <<<"$endings")" -ge 9 ]
+for ending in $endings; do
     touch "value$ending"
     equal "bash completes $ending" "$(ask_bash 'run prog.weft plus value')" "value$ending"
     rm "value$ending"
@@ -91,7 +95,9 @@ PREFIX=$words[CURRENT]
 . $1
 SCRIPT
     zsh_completion="$prefix/share/zsh/site-functions/_weft"
-    ask_zsh() { LC_ALL=C zsh -f ask.zsh "$zsh_completion" "$weft" "$1" 2>&1 | LC_ALL=C sort; }
+    ask_zsh() {
+        LC_ALL=C zsh -f ask.zsh "$zsh_completion" "$weft" "$1" 2>&1 | LC_ALL=C sort
+    }
     # zsh itself keeps what begins with the word, and takes quotes off.
     grep -vE '^[^|]*(["\\]|[^ ]\|)' asked >asked.zsh
     while IFS='|' read -r asked wanted; do

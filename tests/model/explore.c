@@ -18,7 +18,7 @@
 #include <xxhash.h>
 
 enum { THREADS = 3, STACK = 3 << 10, HEAP = 3 << 10, BUFFER = 6, DEPTH = 4000 };
-enum { FRAME = 256 };  // below a saved frame: what the switch itself has pushed
+enum { FRAME = 256 }; // below a saved frame: what the switch itself has pushed
 
 typedef struct Store {
     volatile void *at;
@@ -29,15 +29,15 @@ typedef struct Store {
 
 typedef struct Thread {
     enum { UNUSED, NEW, READY, LOCKING, WAITING, JOINING, DONE } state;
-    const void *waits_for;  // a mutex, condition or thread
-    ModelMutex *mutex;      // that a waiting thread wants back
+    const void *waits_for; // a mutex, condition or thread
+    ModelMutex *mutex;     // that a waiting thread wants back
     const char *here;
-    char *frame;            // the stack in use begins near
+    char *frame; // the stack in use begins near
     jmp_buf at;
     void *(*run)(void *arg);
     void *arg;
     unsigned stored;
-    Store buffer[BUFFER];  // oldest first
+    Store buffer[BUFFER]; // oldest first
 } Thread;
 
 static struct World {
@@ -47,14 +47,14 @@ static struct World {
     _Alignas(64) char stacks[THREADS][STACK];
 } world;
 
-static Thread *self;          // who runs
-static jmp_buf searcher;      // where it goes at its next point
-static ucontext_t fresh;      // registers that coroutines start with, always the same
+static Thread *self;     // who runs
+static jmp_buf searcher; // where it goes at its next point
+static ucontext_t fresh; // registers that coroutines start with, always the same
 static void (*root)(void);
 
 typedef struct Step {
     int thread;
-    int store;  // index of the store that leaves the buffer; -1: the thread runs
+    int store; // index of the store that leaves the buffer; -1: the thread runs
     const char *here;
 } Step;
 
@@ -65,7 +65,8 @@ _Noreturn void model_fail(const char *why) {
     fprintf(stderr, "%s\n", why);
     for (int i = 0; i < path_len; i++)
         fprintf(stderr, "  thread %d %s %s\n", path[i].thread,
-                path[i].store < 0 ? "goes on at" : "has its store seen of", path[i].here);
+                path[i].store < 0 ? "goes on at" : "has its store seen of",
+                path[i].here);
     _exit(1);
 }
 
@@ -130,7 +131,8 @@ void model_store(volatile void *at, size_t size, uint64_t value, memory_order or
         return;
     }
     if (self->stored == BUFFER) let_out(self, 0);
-    self->buffer[self->stored++] = (Store){at, size, value, order == memory_order_release};
+    self->buffer[self->stored++] =
+        (Store){at, size, value, order == memory_order_release};
 }
 
 // Makes the older stores seen that a read-modify-write must follow.
@@ -306,6 +308,8 @@ static int list_steps(Step *steps) {
     return count;
 }
 
+static uint64_t end_count;
+
 static void search(void) {
     Step steps[THREADS * (BUFFER + 1)];
     int count = list_steps(steps);
@@ -313,6 +317,7 @@ static void search(void) {
         for (int i = 0; i < THREADS; i++)
             if (world.threads[i].state != UNUSED && world.threads[i].state != DONE)
                 model_fail("nobody can go on");
+        end_count++;
         return;
     }
     struct World *before = NULL;
@@ -347,6 +352,8 @@ uint64_t model_explore(void (*main_thread)(void)) {
     root = main_thread;
     world.threads[0].state = NEW;
     world.threads[0].here = "its start";
+    end_count = 0;
     search();
+    if (end_count == 0) model_fail("no order of steps comes to an end");
     return seen_count;
 }

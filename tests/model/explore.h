@@ -5,14 +5,15 @@
 // coroutines in one block of memory, the world: stacks, heap, locks, store buffers. The
 // checker goes through all the worlds that any order of steps can lead to, depth first,
 // by copying the world back, and turns around at worlds it has seen (by a 64-bit hash).
-// It fails on a MODEL_CHECK, a crash, or a world where nobody can go on.
+// It fails on a MODEL_CHECK, a crash, a world where nobody can go on, or if no order
+// comes to an end.
 //
 // Memory is weaker than that of x86: a store that is not sequentially consistent waits
 // in its thread's buffer. Relaxed stores leave it in any order (those to one address in
 // theirs), a release store after all before it; read-modify-writes act on memory at
-// once, after the whole buffer if they release. Sequentially consistent stores empty the
-// buffer, and so do locks. Loads happen in program order: that acquire is enough where
-// it is used is argued in docs/internals/pool.md, not tested here.
+// once, after the whole buffer if they release. Sequentially consistent stores empty
+// the buffer, and so do locks. Loads happen in program order: that acquire is enough
+// where it is used is argued in docs/internals/pool.md, not tested here.
 #ifndef WEFT_MODEL_EXPLORE_H
 #define WEFT_MODEL_EXPLORE_H
 
@@ -37,8 +38,8 @@ typedef struct ModelCond {
 } ModelCond;
 
 #define MODEL_TEXT_(x) #x
-#define MODEL_TEXT(x) MODEL_TEXT_(x)
-#define MODEL_HERE __FILE__ ":" MODEL_TEXT(__LINE__)
+#define MODEL_TEXT(x)  MODEL_TEXT_(x)
+#define MODEL_HERE     __FILE__ ":" MODEL_TEXT(__LINE__)
 #define MODEL_CHECK(condition)                                                         \
     ((condition) ? (void)0 : model_fail(MODEL_HERE ": " #condition))
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What the model checker runs: short programs over the real deque, scheduler and pool,
-// with deques of two slots. Usage: scenarios [NAME...]; without names, all but the long ones.
+// with deques of two slots. Usage: scenarios [NAME...]; without names, all but the long
+// ones.
 #include <stdio.h>
 #include <string.h>
 
@@ -20,7 +21,7 @@ void *mem_try_alloc(Mem *mem, size_t size) {
 
 void mem_free(Mem *mem, void *block, size_t size) {
     (void)mem;
-    memset(block, 0xee, size);  // whoever still uses it is found
+    memset(block, 0xee, size); // whoever still uses it is found
 }
 
 bool thread_start(pthread_t *thread_out, void *(*run)(void *arg), void *arg) {
@@ -40,7 +41,7 @@ void thread_unpin(const ThreadPlace *before) {
     (void)before;
 }
 
-int64_t thread_clock(void) {
+double clock_seconds(void) {
     return 0;
 }
 
@@ -49,8 +50,8 @@ int64_t thread_clock(void) {
 typedef struct Deque {
     RtDeque deque;
     int64_t thief_depth;
-    int steals;            // that each thief tries
-    unsigned char taken[8];  // how often each item was
+    int steals;             // that each thief tries
+    unsigned char taken[8]; // how often each item was
 } Deque;
 
 static RtItem item(int64_t depth, int64_t number) {
@@ -126,7 +127,7 @@ static void run_depths(void) {
 
 typedef struct Loop {
     unsigned char runs[8];
-    atomic_int seen[8];  // stored relaxed: the end of the loop must publish it
+    atomic_int seen[8]; // stored relaxed: the end of the loop must publish it
     int64_t fails_from;
     int kept;
     atomic_bool cancel;
@@ -220,6 +221,11 @@ static void run_twice(void) {
     run_loops(2, 2, 2, 0);
 }
 
+// Pieces that are given away are split, and parts come back.
+static void run_back(void) {
+    run_loops(2, 4, 1, 0);
+}
+
 static void run_three(void) {
     run_loops(3, 2, 1, 0);
 }
@@ -249,7 +255,7 @@ static void run_nested(void) {
 }
 
 typedef struct Task {
-    RtTask task;  // first
+    RtTask task; // first
     struct Task *after[3];
     unsigned runs;
     atomic_int seen;
@@ -290,16 +296,71 @@ static void run_tasks(void) {
     leave(pool);
 }
 
+// A task of an outer group is released where an inner one is waited for: it must
+// neither run there nor keep what runs there from its worker.
+typedef struct Outer {
+    Task task; // first
+    Task later, inner[2];
+    bool is_waiting;
+    unsigned worker;
+} Outer;
+
+static void run_outer(RtWorker *self, RtTask *task) {
+    Outer *outer = (Outer *)task;
+    RtGroup group;
+    rt_group_open(self, &group);
+    outer->inner[1].after[0] = &outer->later; // runs first
+    for (int i = 0; i < 2; i++) {
+        rt_task_add(&group, &outer->inner[i].task, run_task, 1);
+        rt_task_release(self, &outer->inner[i].task);
+    }
+    outer->worker = rt_worker_number(self);
+    outer->is_waiting = true;
+    rt_group_wait(self, &group);
+    outer->is_waiting = false;
+    MODEL_CHECK(outer->inner[0].runs == 1 && outer->inner[1].runs == 1);
+}
+
+static void run_later(RtWorker *self, RtTask *task) {
+    Outer *outer = (Outer *)((char *)task - offsetof(Outer, later));
+    MODEL_CHECK(!outer->is_waiting || rt_worker_number(self) != outer->worker);
+    run_task(self, task);
+}
+
+static void run_depths_of_tasks(unsigned threads) {
+    RtWorker *self;
+    RtPool *pool = enter(threads, &self);
+    Outer *outer = model_alloc(sizeof *outer);
+    RtGroup group;
+    rt_group_open(self, &group);
+    rt_task_add(&group, &outer->task.task, run_outer, 1);
+    rt_task_add(&group, &outer->later.task, run_later, 1);
+    rt_task_release(self, &outer->task.task);
+    rt_group_wait(self, &group);
+    MODEL_CHECK(outer->later.runs == 1);
+    leave(pool);
+}
+
+static void run_alone(void) {
+    run_depths_of_tasks(1);
+}
+
+static void run_outer_tasks(void) {
+    run_depths_of_tasks(2);
+}
+
 static const struct Scenario {
     const char *name;
     void (*run)(void);
-    bool is_long;  // run only when asked for
+    bool is_long; // run only when asked for
 } scenarios[] = {
     {"last", run_last, false},     {"wrap", run_wrap, false},
     {"depths", run_depths, false}, {"sleep", run_sleep, false},
     {"twice", run_twice, false},   {"failure", run_failure, false},
-    {"meet", run_meetings, false}, {"nested", run_nested, false},
-    {"tasks", run_tasks, false},   {"three", run_three, true},
+    {"back", run_back, false},     {"meet", run_meetings, false},
+    {"nested", run_nested, false}, {"tasks", run_tasks, false},
+    {"alone", run_alone, false},   {"outer", run_outer_tasks, false},
+    {"three", run_three, true},
 };
 
 static bool is_asked(const struct Scenario *scenario, int argc, char **argv) {

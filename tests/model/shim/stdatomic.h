@@ -25,7 +25,7 @@ typedef uintptr_t atomic_uintptr_t;
     atomic_fetch_add_explicit(at, -(int64_t)(value), order)
 #define atomic_compare_exchange_strong_explicit(at, expected, value, order, failing)   \
     model_exchange((at), sizeof *(at), (expected), (uint64_t)(value), order, MODEL_HERE)
-#define atomic_load(at) atomic_load_explicit(at, memory_order_seq_cst)
+#define atomic_load(at)         atomic_load_explicit(at, memory_order_seq_cst)
 #define atomic_store(at, value) atomic_store_explicit(at, value, memory_order_seq_cst)
 #define atomic_fetch_add(at, value)                                                    \
     atomic_fetch_add_explicit(at, value, memory_order_seq_cst)

@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Histograms. An exact one folds its values into dest in index order. An inexact one
+// has parts, each with bins of its own; the tree over the parts joins them bin by bin,
+// and dest joins last. In a parallel kernel parts are made, and bins joined, at once.
+#include "loop/lower.h"
+
+#include <string.h>
+
+enum { MOST_PARTS = 64 };
+
+typedef struct Hist {
+    Fold fold;      // its slots are bins
+    uint32_t depth; // index arrays
+    Array **indices;
+    const LoopRef *sizes;  // of the index space
+    LoopRef bins;
+    Slots dest;
+} Hist;
+
+// Bins as slots: the dimensions of the index space as one.
+static Array *as_bins(const Hist *h, const Array *a) {
+    Lower *l = h->fold.l;
+    Array *bins = arena_copy(l->arena, a, sizeof *a);
+    bins->rank = (uint8_t)(a->rank - h->depth + 1);
+    bins->shape = arena_array(l->arena, LoopRef, bins->rank);
+    bins->strides = arena_array(l->arena, LoopRef, bins->rank);
+    bins->shape[0] = h->bins;
+    memcpy(bins->shape + 1, a->shape + h->depth, (bins->rank - 1u) * sizeof *bins->shape);
+    loop_set_dense(l, bins);
+    return bins;
+}
+
+// Takes value i into its bin, counted from `first`, if it has one.
+static void fold_value(const Hist *h, const Slots *bins, LoopRef first, LoopRef i) {
+    const Fold *f = &h->fold;
+    Lower *l = f->l;
+    LoopBuilder *b = l->b;
+    LoopRef inside = loop_const(b, SCALAR_BOOL, 1), bin = loop_int(b, 0);
+    for (uint32_t d = 0; d < h->depth; d++) {
+        LoopRef index = loop_load(l, h->indices[d], &i);
+        inside = loop_and(b, inside, loop_and(b, loop_le(b, loop_int(b, 0), index),
+                                              loop_lt(b, index, h->sizes[d])));
+        bin = loop_add(b, loop_mul(b, bin, h->sizes[d]), index);
+    }
+    bin = loop_add(b, first, bin);
+    Val *left = loop_group(f), *right = loop_group(f), *out = loop_group(f);
+    bool *is_ours = loop_flags(f);
+    When when = loop_open_if(l, inside);
+    loop_load_slot(f, bins, bin, left);
+    for (uint32_t c = 0; c < f->width; c++) right[c] = loop_feed(l, f->feeds[c], i);
+    loop_fold_join(f, left, right, out, is_ours);
+    loop_store_slot(f, bins, bin, out, is_ours);
+    loop_close_if(l, when);
+}
+
+static void fold_values(const Hist *h, const Slots *bins, LoopRef first, LoopRef from,
+                        LoopRef to) {
+    Lower *l = h->fold.l;
+    LoopRef count = loop_sub(l->b, to, from);
+    Nest nest;
+    loop_open_nest(l, &nest, 1, &count, false);
+    fold_value(h, bins, first, loop_add(l->b, from, nest.index[0]));
+    loop_close_nest(l, &nest);
+}
+
+// ---- parts --------------------------------------------------------------------------
+
+// clamp(n / max(block, 4 bins), 1, MOST_PARTS)
+static LoopRef count_parts(const Hist *h) {
+    LoopBuilder *b = h->fold.l->b;
+    LoopRef four = loop_int(b, 4), most = loop_int(b, INT64_MAX / 4);
+    LoopRef each = loop_mul(b, four, loop_min(b, h->bins, most));
+    each = loop_max(b, each, loop_int(b, CORE_BLOCK));
+    LoopRef parts = loop_quot(b, h->fold.n, each);
+    return loop_min(b, loop_max(b, parts, loop_int(b, 1)), loop_int(b, MOST_PARTS));
+}
+
+// floor(p * n / parts), which p * n might overflow on the way.
+static LoopRef part_start(const Hist *h, LoopRef p, LoopRef parts) {
+    LoopBuilder *b = h->fold.l->b;
+    LoopRef whole = loop_mul(b, loop_quot(b, h->fold.n, parts), p);
+    LoopRef rest = loop_mul(b, loop_rem(b, h->fold.n, parts), p);
+    return loop_add(b, whole, loop_quot(b, rest, parts));
+}
+
+// Fills the bins of part p, which lie in a row in `all`.
+static void make_part(const Hist *h, const Slots *all, LoopRef p, LoopRef parts) {
+    const Fold *f = &h->fold;
+    Lower *l = f->l;
+    LoopRef first = loop_mul(l->b, p, h->bins);
+    Nest nest;
+    loop_open_nest(l, &nest, 1, &h->bins, false);
+    loop_store_slot(f, all, loop_add(l->b, first, nest.index[0]), f->ne, NULL);
+    loop_close_nest(l, &nest);
+    LoopRef next = loop_add(l->b, p, loop_int(l->b, 1));
+    fold_values(h, all, first, part_start(h, p, parts), part_start(h, next, parts));
+}
+
+// bins of part `left` = themselves op those of part `right`.
+static void join_parts(const Hist *h, const Slots *all, LoopRef left, LoopRef right) {
+    const Fold *f = &h->fold;
+    Lower *l = f->l;
+    LoopBuilder *b = l->b;
+    Nest nest;
+    loop_open_nest(l, &nest, 1, &h->bins, false);
+    LoopRef i = loop_add(b, loop_mul(b, left, h->bins), nest.index[0]);
+    LoopRef j = loop_add(b, loop_mul(b, right, h->bins), nest.index[0]);
+    loop_join_slots(f, all, i, all, i, all, j);
+    loop_close_nest(l, &nest);
+}
+
+// Joins the trees that part p completes; a tree lies where its first part lay.
+static void push_part(const Hist *h, const Slots *all, LoopRef p) {
+    Lower *l = h->fold.l;
+    LoopBuilder *b = l->b;
+    LoopRef one = loop_int(b, 1);
+    Val init = val_scalar(one), guard, last;
+    Carry carry = {0};
+    loop_open_carry(l, &carry, &init, 1, 0);
+    loop_open_guard(l, &carry, &guard);
+    LoopRef bit = loop_scalar(b, OP_AND, SCALAR_I64, (LoopRef[]){p, guard.scalar}, 2);
+    LoopRef more = loop_not(b, loop_eq(b, bit, loop_int(b, 0)));
+    carry.guard = loop_close(b, &more, 1);
+    // The tree of `size` parts that ends with p, and the one before it.
+    LoopRef size = carry.state[0].scalar, end = loop_add(b, p, one);
+    LoopRef right = loop_sub(b, end, size), left = loop_sub(b, right, size);
+    join_parts(h, all, left, right);
+    Val next = val_scalar(loop_add(b, size, size));
+    loop_close_carry(l, &carry, &next, NULL, &last);
+}
+
+static LoopRef drop_bit(Lower *l, LoopRef number) {
+    LoopRef less = loop_sub(l->b, number, loop_int(l->b, 1));
+    return loop_scalar(l->b, OP_AND, SCALAR_I64, (LoopRef[]){number, less}, 2);
+}
+
+// Joins the trees that are left, from the right, into that of part 0.
+static void join_trees(const Hist *h, const Slots *all, LoopRef parts) {
+    Lower *l = h->fold.l;
+    LoopBuilder *b = l->b;
+    LoopRef zero = loop_int(b, 0);
+    // Without its lowest bit, the number says where the rightmost tree begins.
+    Val init = val_scalar(drop_bit(l, parts)), guard, last;
+    Carry carry = {0};
+    loop_open_carry(l, &carry, &init, 1, 0);
+    loop_open_guard(l, &carry, &guard);
+    LoopRef more = loop_lt(b, zero, guard.scalar);
+    carry.guard = loop_close(b, &more, 1);
+    LoopRef right = carry.state[0].scalar, left = drop_bit(l, right);
+    join_parts(h, all, left, right);
+    Val next = val_scalar(left);
+    loop_close_carry(l, &carry, &next, NULL, &last);
+}
+
+static void join_dest(const Hist *h, const Slots *all) {
+    Lower *l = h->fold.l;
+    Nest nest;
+    loop_open_nest(l, &nest, 1, &h->bins, false);
+    LoopRef i = nest.index[0];
+    loop_join_slots(&h->fold, &h->dest, i, &h->dest, i, all, i);
+    loop_close_nest(l, &nest);
+}
+
+static void fold_parts(const Hist *h, bool is_parallel) {
+    const Fold *f = &h->fold;
+    Lower *l = f->l;
+    LoopRef parts = count_parts(h);
+    Slots all = loop_slots(f, loop_mul(l->b, parts, h->bins));
+    Nest nest;
+    loop_open_nest(l, &nest, 1, &parts, is_parallel);
+    make_part(h, &all, nest.index[0], parts);
+    if (!is_parallel) push_part(h, &all, nest.index[0]);
+    loop_close_nest(l, &nest);
+    if (is_parallel) {
+        loop_open_nest(l, &nest, 1, &parts, false);
+        push_part(h, &all, nest.index[0]);
+        loop_close_nest(l, &nest);
+    }
+    join_trees(h, &all, parts);
+    join_dest(h, &all);
+}
+
+// ---- the whole ----------------------------------------------------------------------
+
+static void open_hist(Lower *l, const CoreStm *stm, Hist *h) {
+    Fold *f = &h->fold;
+    uint32_t width = stm->out_count;
+    h->depth = (uint32_t)stm->attrs[1];
+    *f = (Fold){.l = l, .stm = stm, .op = stm->bodies[0], .width = width, .arrays = width};
+    Array **arrays = arena_array(l->arena, Array *, h->depth + width);
+    for (uint32_t i = 0; i < h->depth + width; i++)
+        arrays[i] = loop_arg_array(l, stm, 2 * width + i);
+    f->n = loop_length(l, arrays, h->depth + width);
+    h->indices = arrays;
+    f->feeds = arrays + h->depth;
+    Val *ne = arena_array(l->arena, Val, width);
+    for (uint32_t c = 0; c < width; c++) ne[c] = loop_val(l, stm->args[width + c]);
+    f->ne = ne;
+}
+
+void loop_hist(Lower *l, const CoreStm *stm) {
+    LoopBuilder *b = l->b;
+    Hist hist = {0}, *h = &hist;
+    bool was_parallel = l->is_parallel;
+    open_hist(l, stm, h);
+    uint32_t width = h->fold.width;
+    h->dest.parts = arena_array(l->arena, Array *, width);
+    h->sizes = loop_arg_array(l, stm, 0)->shape;
+    LoopRef has_bins = loop_const(b, SCALAR_BOOL, 0);
+    Array **dests = arena_array(l->arena, Array *, width);
+    for (uint32_t c = 0; c < width; c++) {
+        Array *dest = loop_arg_array(l, stm, c);
+        LoopRef count = loop_count(l, dest->rank, dest->shape);
+        has_bins = loop_or(b, has_bins, loop_lt(b, loop_int(b, 0), count));
+        LOWER_CHECK(l, loop_same_shape(l, h->depth, h->sizes, dest->shape),
+                    MESSAGE_HISTOGRAMS, show_shape(h->depth, h->sizes),
+                    show_shape(h->depth, dest->shape));
+        dests[c] = loop_own(l, dest, loop_is_ours(l, stm, c),
+                             l->names[stm->outs[c]].place);
+    }
+    h->bins = loop_count(l, h->depth, h->sizes);
+    h->fold.shapes = arena_array(l->arena, const LoopRef *, width);
+    for (uint32_t c = 0; c < width; c++) {
+        h->dest.parts[c] = as_bins(h, dests[c]);
+        h->fold.shapes[c] = h->dest.parts[c]->shape + 1;
+    }
+    l->is_parallel = false;
+    When when = loop_open_if(l, has_bins);
+    if (stm->stamp == STAMP_PARTS)
+        fold_parts(h, was_parallel && !loop_join_fails(&h->fold));
+    else
+        fold_values(h, &h->dest, loop_int(b, 0), loop_int(b, 0), h->fold.n);
+    loop_close_if(l, when);
+    l->is_parallel = was_parallel;
+    for (uint32_t c = 0; c < width; c++) {
+        Array *out = arena_copy(l->arena, dests[c], sizeof *out);
+        out->block = loop_block(l);
+        const Block *block = loop_block_of(l, dests[c]);
+        if (block != NULL) loop_block_of(l, out)->is_owned = block->is_owned;
+        loop_bind(l, stm->outs[c], val_array(out));
+    }
+}

@@ -1,0 +1,351 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What must hold of a kernel: every value is bound once and used in its scope, operators
+// get what they take, and parallel loops, results and private memory keep to where they
+// belong. Every fault is collected.
+#include <stdarg.h>
+
+#include "core/rules.h"
+#include "loop/loop.h"
+
+enum { MOST_FAULTS = 20 };
+
+typedef enum Scope { UNBOUND, IN_SCOPE, ENDED } Scope;
+
+typedef struct Verifier {
+    const LoopKernel *kernel;
+    StrBuf *out;
+    uint8_t *scopes;     // by LoopRef
+    uint32_t *threads;   // by LoopRef, of marks: which thread's memory
+    const LoopStm *stm;
+    uint32_t fun;        // whose body this is; funs.len: the root's
+    uint32_t thread;     // 0: root code; else a function's or parallel loop's
+    uint32_t thread_count;
+    uint32_t faults;
+} Verifier;
+
+static bool want(Verifier *v, bool ok, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+static bool want(Verifier *v, bool ok, const char *format, ...) {
+    if (ok || v->faults++ >= MOST_FAULTS) return ok;
+    va_list args;
+    if (v->stm != NULL)
+        strbuf_printf(v->out, "%s: ",
+                      v->stm->op == LOOP_SCALAR ? "scalar"
+                      : v->stm->op < LOOP_COUNT ? loop_op_names[v->stm->op]
+                                                : "bad operator");
+    va_start(args, format);
+    strbuf_vprintf(v->out, format, args);
+    va_end(args);
+    strbuf_char(v->out, '\n');
+    return ok;
+}
+
+// ---- types --------------------------------------------------------------------------
+
+static LoopType type_of(const Verifier *v, LoopRef ref) {
+    return v->kernel->values.data[ref].type;
+}
+
+static bool same(LoopType a, LoopType b) {
+    return a.kind == b.kind && a.elem == b.elem;
+}
+
+static LoopType scalar(ScalarType elem) {
+    return (LoopType){LOOP_IS_SCALAR, (uint8_t)elem};
+}
+
+static bool counts(Verifier *v, const LoopStm *stm, uint32_t args, uint32_t outs,
+                   uint32_t bodies) {
+    return want(v, stm->arg_count == args, "it has %u args, not %u", stm->arg_count, args) &&
+           want(v, stm->out_count == outs, "it has %u results, not %u", stm->out_count,
+                outs) &&
+           want(v, stm->body_count == bodies, "it has %u bodies, not %u", stm->body_count,
+                bodies);
+}
+
+static void arg_is(Verifier *v, const LoopStm *stm, uint32_t i, LoopType type) {
+    want(v, same(type_of(v, stm->args[i]), type), "arg %u has the wrong type", i);
+}
+
+static void args_are(Verifier *v, const LoopStm *stm, uint32_t first, ScalarType elem) {
+    for (uint32_t i = first; i < stm->arg_count; i++) arg_is(v, stm, i, scalar(elem));
+}
+
+static bool buffer_is(Verifier *v, LoopRef ref) {
+    return want(v, type_of(v, ref).kind == LOOP_IS_BUFFER, "a buffer is wanted");
+}
+
+// Refs that must be of the types of others.
+static void alike(Verifier *v, const char *what, const LoopRef *refs, uint32_t count,
+                  const LoopRef *like, uint32_t like_count) {
+    if (!want(v, count == like_count, "%u %s, not %u", count, what, like_count)) return;
+    for (uint32_t i = 0; i < count; i++)
+        want(v, same(type_of(v, refs[i]), type_of(v, like[i])), "%s %u has the wrong type",
+             what, i);
+}
+
+// ---- operators ----------------------------------------------------------------------
+
+static void verify_scalar(Verifier *v, const LoopStm *stm) {
+    uint32_t operands = stm->scalar < OP_COUNT ? core_op_operands(stm->scalar) : 0;
+    if (!want(v, operands > 0, "it is no scalar operator") ||
+        !counts(v, stm, operands, 1, 0))
+        return;
+    LoopType type = type_of(v, stm->args[0]);
+    ScalarType in = (ScalarType)type.elem;
+    if (!want(v, type.kind == LOOP_IS_SCALAR, "arg 0 is no scalar")) return;
+    args_are(v, stm, 1, in);
+    if (!want(v, core_op_takes(stm->scalar, in), "it does not take %s", scalar_info[in].name))
+        return;
+    ScalarType to = (ScalarType)type_of(v, stm->outs[0]).elem;
+    core_op_gives(stm->scalar, in, &to);
+    want(v, same(type_of(v, stm->outs[0]), scalar(to)), "its result has the wrong type");
+}
+
+static void verify_access(Verifier *v, const LoopStm *stm) {
+    uint32_t first = stm->op == LOOP_LOAD ? 1 : 2;  // the offset
+    if (!want(v, stm->arg_count > first && (stm->arg_count - first) % 2 == 1,
+              "it has %u args", stm->arg_count) ||
+        !counts(v, stm, stm->arg_count, stm->op == LOOP_LOAD, 0) ||
+        !buffer_is(v, stm->args[0]))
+        return;
+    LoopType elem = scalar((ScalarType)type_of(v, stm->args[0]).elem);
+    LoopRef element = stm->op == LOOP_LOAD ? stm->outs[0] : stm->args[1];
+    want(v, same(type_of(v, element), elem), "the element has the wrong type");
+    args_are(v, stm, first, SCALAR_I64);
+}
+
+static void verify_check(Verifier *v, const LoopStm *stm) {
+    if (!want(v, stm->arg_count > 0, "it has no condition") ||
+        !counts(v, stm, stm->arg_count, 0, 0))
+        return;
+    arg_is(v, stm, 0, scalar(SCALAR_BOOL));
+    for (uint32_t i = 1; i < stm->arg_count; i++)
+        want(v, type_of(v, stm->args[i]).kind == LOOP_IS_SCALAR, "arg %u is no scalar", i);
+    for (size_t i = 0; i + 1 < stm->text.len; i++) {
+        char digit = stm->text.ptr[i + 1];
+        if (stm->text.ptr[i] != '%' || digit < '0' || digit > '9') continue;
+        want(v, (uint32_t)(digit - '0') + 1 < stm->arg_count,
+             "its text mentions %%%c, which is not there", digit);
+    }
+}
+
+static void verify_mark(Verifier *v, const LoopStm *stm) {
+    if (!counts(v, stm, 0, 1, 0)) return;
+    want(v, type_of(v, stm->outs[0]).kind == LOOP_IS_MARK, "its result is no mark");
+    v->threads[stm->outs[0]] = v->thread;
+}
+
+static void verify_keep(Verifier *v, const LoopStm *stm) {
+    if (!want(v, stm->arg_count > 0, "it has no mark") ||
+        !counts(v, stm, stm->arg_count, stm->arg_count - 1, 0) ||
+        !want(v, type_of(v, stm->args[0]).kind == LOOP_IS_MARK, "arg 0 is no mark"))
+        return;
+    want(v, v->threads[stm->args[0]] == v->thread, "the mark is another thread's");
+    for (uint32_t i = 1; i < stm->arg_count; i++) {
+        if (!buffer_is(v, stm->args[i])) return;
+        for (uint32_t k = 1; k < i; k++)
+            want(v, stm->args[i] != stm->args[k], "it keeps a buffer twice");
+    }
+    alike(v, "results", stm->outs, stm->out_count, stm->args + 1, stm->arg_count - 1);
+}
+
+static void verify_result(Verifier *v, const LoopStm *stm) {
+    const LoopKernel *kernel = v->kernel;
+    want(v, v->thread == 0, "it is not in root code");
+    if (!want(v, stm->number < kernel->result_count, "there is no result %u", stm->number))
+        return;
+    CoreType type = kernel->results[stm->number].type;
+    if (!want(v, type.rank > 0, "result %u is a scalar", stm->number) ||
+        !counts(v, stm, type.rank, 1, 0))
+        return;
+    args_are(v, stm, 0, SCALAR_I64);
+    want(v, same(type_of(v, stm->outs[0]), (LoopType){LOOP_IS_BUFFER, type.elem}),
+         "its result has the wrong type");
+}
+
+static void verify_call(Verifier *v, const LoopStm *stm) {
+    if (!want(v, stm->number < v->fun, "function %u does not come before", stm->number) ||
+        !want(v, stm->body_count == 0, "it has bodies"))
+        return;
+    const LoopBody *body = v->kernel->funs.data[stm->number].body;
+    alike(v, "args", stm->args, stm->arg_count, body->params, body->param_count);
+    alike(v, "results", stm->outs, stm->out_count, body->results, body->result_count);
+}
+
+static void verify_if(Verifier *v, const LoopStm *stm) {
+    if (!counts(v, stm, 1, stm->out_count, 2)) return;
+    arg_is(v, stm, 0, scalar(SCALAR_BOOL));
+    for (uint32_t i = 0; i < 2; i++) {
+        const LoopBody *body = stm->bodies[i];
+        want(v, body->param_count == 0, "body %u has params", i);
+        alike(v, "results", body->results, body->result_count, stm->outs, stm->out_count);
+    }
+}
+
+static void verify_for(Verifier *v, const LoopStm *stm) {
+    if (!counts(v, stm, stm->out_count + 1, stm->out_count, 1)) return;
+    const LoopBody *body = stm->bodies[0];
+    LoopType times = type_of(v, stm->args[0]);
+    want(v, times.kind == LOOP_IS_SCALAR && scalar_is_int((ScalarType)times.elem),
+         "arg 0 is no integer");
+    if (!want(v, body->param_count > 0, "its body has no index")) return;
+    want(v, same(type_of(v, body->params[0]), times), "the index has the wrong type");
+    alike(v, "args", stm->args + 1, stm->arg_count - 1, stm->outs, stm->out_count);
+    alike(v, "params", body->params + 1, body->param_count - 1, stm->outs, stm->out_count);
+    alike(v, "results", body->results, body->result_count, stm->outs, stm->out_count);
+    if (stm->order != ORDER_PARALLEL) return;
+    want(v, stm->out_count == 0, "a parallel loop carries state");
+    want(v, v->thread == 0, "a parallel loop is not in root code");
+}
+
+static void verify_while(Verifier *v, const LoopStm *stm) {
+    if (!counts(v, stm, stm->out_count, stm->out_count, 2)) return;
+    const LoopBody *guard = stm->bodies[0], *body = stm->bodies[1];
+    alike(v, "args", stm->args, stm->arg_count, stm->outs, stm->out_count);
+    alike(v, "params", guard->params, guard->param_count, stm->outs, stm->out_count);
+    alike(v, "params", body->params, body->param_count, stm->outs, stm->out_count);
+    alike(v, "results", body->results, body->result_count, stm->outs, stm->out_count);
+    if (want(v, guard->result_count == 1, "its guard has %u results", guard->result_count))
+        want(v, same(type_of(v, guard->results[0]), scalar(SCALAR_BOOL)),
+             "its guard gives no bool");
+}
+
+static void verify_op(Verifier *v, const LoopStm *stm) {
+    switch (stm->op) {
+    case LOOP_SCALAR: verify_scalar(v, stm); return;
+    case LOOP_LOAD: case LOOP_STORE: verify_access(v, stm); return;
+    case LOOP_DATA:
+        if (counts(v, stm, 0, 1, 0) && buffer_is(v, stm->outs[0]))
+            want(v, stm->text.len % scalar_info[type_of(v, stm->outs[0]).elem].bytes == 0,
+                 "its data end within an element");
+        return;
+    case LOOP_ALLOC:
+        if (!counts(v, stm, 1, 1, 0)) return;
+        args_are(v, stm, 0, SCALAR_I64);
+        buffer_is(v, stm->outs[0]);
+        return;
+    case LOOP_MARK: verify_mark(v, stm); return;
+    case LOOP_KEEP: verify_keep(v, stm); return;
+    case LOOP_RESULT: verify_result(v, stm); return;
+    case LOOP_CHECK: verify_check(v, stm); return;
+    case LOOP_CALL: verify_call(v, stm); return;
+    case LOOP_IF: verify_if(v, stm); return;
+    case LOOP_FOR: verify_for(v, stm); return;
+    case LOOP_WHILE: verify_while(v, stm); return;
+    case LOOP_COUNT: want(v, false, "there is no such operator"); return;
+    }
+}
+
+// ---- scopes -------------------------------------------------------------------------
+
+static bool check_use(Verifier *v, LoopRef ref) {
+    if (!want(v, ref != 0 && ref < v->kernel->values.len, "value %u does not exist", ref))
+        return false;
+    if (v->kernel->values.data[ref].is_const) return true;
+    return want(v, v->scopes[ref] == IN_SCOPE, "value %u is used out of scope", ref);
+}
+
+static bool check_uses(Verifier *v, const LoopRef *refs, uint32_t count) {
+    bool ok = true;
+    for (uint32_t i = 0; i < count; i++) ok = check_use(v, refs[i]) && ok;
+    return ok;
+}
+
+static bool bind(Verifier *v, const LoopRef *refs, uint32_t count) {
+    bool ok = true;
+    for (uint32_t i = 0; i < count; i++) {
+        ok = want(v, refs[i] != 0 && refs[i] < v->kernel->values.len &&
+                         !v->kernel->values.data[refs[i]].is_const,
+                  "value %u cannot be bound", refs[i]) && ok;
+        if (!ok) continue;
+        ok = want(v, v->scopes[refs[i]] == UNBOUND, "value %u is bound twice", refs[i]);
+        v->scopes[refs[i]] = IN_SCOPE;
+    }
+    return ok;
+}
+
+static void end(Verifier *v, const LoopRef *refs, uint32_t count) {
+    for (uint32_t i = 0; i < count; i++)
+        if (refs[i] < v->kernel->values.len) v->scopes[refs[i]] = ENDED;
+}
+
+static bool check_body(Verifier *v, const LoopBody *body);
+
+static void check_stm(Verifier *v, const LoopStm *stm) {
+    v->stm = stm;
+    bool ok = check_uses(v, stm->args, stm->arg_count);
+    uint32_t outer = v->thread;
+    if (stm->op == LOOP_FOR && stm->order == ORDER_PARALLEL)
+        v->thread = ++v->thread_count;
+    for (uint32_t i = 0; i < stm->body_count; i++) ok = check_body(v, stm->bodies[i]) && ok;
+    v->thread = outer;
+    v->stm = stm;
+    ok = bind(v, stm->outs, stm->out_count) && ok;
+    want(v, stm->loc < v->kernel->core->places.len, "place %u does not exist", stm->loc);
+    if (ok) verify_op(v, stm);
+    v->stm = NULL;
+}
+
+static bool check_body(Verifier *v, const LoopBody *body) {
+    bool ok = bind(v, body->params, body->param_count);
+    for (uint32_t i = 0; i < body->stms.len; i++) check_stm(v, body->stms.data[i]);
+    ok = check_uses(v, body->results, body->result_count) && ok;
+    end(v, body->params, body->param_count);
+    for (uint32_t i = 0; i < body->stms.len; i++)
+        end(v, body->stms.data[i]->outs, body->stms.data[i]->out_count);
+    return ok;
+}
+
+// ---- kernels ------------------------------------------------------------------------
+
+// Values as the ports say: a scalar, or a buffer and sizes.
+static void check_ports(Verifier *v, const char *what, const LoopPort *ports,
+                        uint32_t port_count, const LoopRef *refs, uint32_t count) {
+    uint32_t at = 0;
+    for (uint32_t i = 0; i < port_count; i++) {
+        CoreType type = ports[i].type;
+        uint32_t width = type.rank == 0 ? 1 : 1u + type.rank;
+        if (!want(v, count - at >= width, "%s %u is not there", what, i)) return;
+        LoopType first = {type.rank == 0 ? LOOP_IS_SCALAR : LOOP_IS_BUFFER, type.elem};
+        bool ok = same(type_of(v, refs[at]), first);
+        for (uint32_t d = 1; d < width; d++)
+            ok = ok && same(type_of(v, refs[at + d]), scalar(SCALAR_I64));
+        want(v, ok, "%s %u has the wrong type", what, i);
+        at += width;
+    }
+    want(v, at == count, "there are more values than %ss", what);
+}
+
+static bool check_tables(Verifier *v) {
+    for (LoopRef ref = 1; ref < v->kernel->values.len; ref++) {
+        LoopType type = type_of(v, ref);
+        want(v, type.kind <= LOOP_IS_MARK && type.elem < SCALAR_COUNT,
+             "value %u has no type", ref);
+    }
+    return v->faults == 0;
+}
+
+bool loop_verify(const LoopKernel *kernel, StrBuf *out) {
+    Verifier v = {.kernel = kernel, .out = out};
+    v.scopes = arena_array(out->arena, uint8_t, kernel->values.len);
+    v.threads = arena_array(out->arena, uint32_t, kernel->values.len);
+    if (!check_tables(&v)) return false;
+    for (v.fun = 0; v.fun < kernel->funs.len; v.fun++) {
+        v.thread = ++v.thread_count;
+        check_body(&v, kernel->funs.data[v.fun].body);
+    }
+    v.thread = 0;
+    const LoopBody *root = kernel->root;
+    if (check_body(&v, root)) {
+        check_ports(&v, "param", kernel->params, kernel->param_count, root->params,
+                    root->param_count);
+        check_ports(&v, "result", kernel->results, kernel->result_count, root->results,
+                    root->result_count);
+    }
+    if (v.faults > MOST_FAULTS)
+        strbuf_printf(out, "and %u more\n", v.faults - MOST_FAULTS);
+    return v.faults == 0;
+}

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Compares the loop language with the oracle. Linked into the command in place of the
+// oracle's entry (the linker's --wrap), it lets every run of a program also be lowered,
+// sequentially and in parallel, and evaluated: the bits must be the same, or the error.
+// So `loop_check test tests/lang` tries every program there.
+//
+// One line per run goes to the file that LOOP_CHECK names: "same", "refused: why" or
+// "differs: how".
+#define _POSIX_C_SOURCE 200809L
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "eval.h"
+#include "interp/interp.h"
+
+Status __real_interp_run(const CoreProgram *program, const CoreFun *fun,
+                         const InterpOptions *options, RtValue *args, RtValue *results,
+                         InterpError *error_out);
+Status __wrap_interp_run(const CoreProgram *program, const CoreFun *fun,
+                         const InterpOptions *options, RtValue *args, RtValue *results,
+                         InterpError *error_out);
+
+typedef struct Trial {
+    const CoreProgram *core;
+    const CoreFun *fun;
+    const RtValue *args;
+    Status status;  // the oracle's
+    const RtValue *results;
+    const InterpError *error;
+    RtHeap *heap;
+    Arena *arena;
+    StrBuf why;
+} Trial;
+
+static void tell(const Trial *t, const char *form, const char *what, Str why) {
+    const char *path = getenv("LOOP_CHECK");
+    int file = open(path != NULL ? path : "/dev/stderr", O_WRONLY | O_APPEND | O_CREAT, 0666);
+    StrBuf line = strbuf(t->arena);
+    Str name = sym_str(&t->core->cx->syms, t->fun->name);
+    strbuf_printf(&line, "%s %s", form, what);
+    if (why.len > 0) strbuf_printf(&line, ": %.*s", STR_ARG(why));
+    for (size_t i = 0; i < line.len; i++)
+        if (line.data[i] == '\n') line.data[i] = ' ';
+    if (strcmp(what, "same") != 0) {
+        const Source *source = NULL;
+        if (t->core->places.len > 1)
+            source = sources_find(&t->core->cx->sources, t->core->places.data[1].span);
+        strbuf_printf(&line, " (%.*s", STR_ARG(name));
+        if (source != NULL) strbuf_printf(&line, " in %.*s", STR_ARG(source->name));
+        strbuf_char(&line, ')');
+    }
+    strbuf_char(&line, '\n');
+    if (write(file, line.data, line.len) < 0) abort();
+    close(file);
+}
+
+static bool is_nan(ScalarType type, uint64_t bits) {
+    uint64_t nan = 0;
+    return scalar_is_float(type) &&
+           core_eval(OP_ISNAN, type, SCALAR_BOOL, &bits, &nan) == FAULT_NONE && nan != 0;
+}
+
+static bool same_bits(Trial *t, ScalarType type, uint64_t found, uint64_t expected) {
+    if (found == expected || (is_nan(type, found) && is_nan(type, expected))) return true;
+    strbuf_printf(&t->why, "%llx, not %llx", (unsigned long long)found,
+                  (unsigned long long)expected);
+    return false;
+}
+
+static bool same_value(Trial *t, const RtValue *found, const RtValue *expected) {
+    if (found->rank == 0) return same_bits(t, found->elem, found->bits, expected->bits);
+    const RtArray *a = found->array, *b = expected->array;
+    if (memcmp(a->shape, b->shape, a->rank * sizeof *a->shape) != 0) {
+        strbuf_cstr(&t->why, "another shape");
+        return false;
+    }
+    int64_t bytes = scalar_info[a->elem].bytes;
+    for (int64_t i = 0, n = rt_count(a); i < n; i++) {
+        int64_t offset = 0, rest = i;
+        for (uint32_t d = b->rank; d-- > 0;) {
+            offset += rest % b->shape[d] * b->strides[d];
+            rest /= b->shape[d];
+        }
+        strbuf_printf(&t->why, "element %lld: ", (long long)i);
+        if (!same_bits(t, a->elem, rt_load(a->elem, a->data + i * bytes),
+                       rt_load(b->elem, b->data + offset * bytes)))
+            return false;
+        t->why.len = 0;
+    }
+    return true;
+}
+
+static bool agrees(Trial *t, EvalOutcome outcome, const EvalReport *report,
+                   const RtValue *results) {
+    if (outcome == EVAL_BUG) {
+        strbuf_str(&t->why, report->message);
+        return false;
+    }
+    if (t->status == STATUS_OK && outcome == EVAL_OK) {
+        for (uint32_t i = 0; i < t->fun->body->result_count; i++)
+            if (!same_value(t, &results[i], &t->results[i])) return false;
+        return true;
+    }
+    if (t->status == STATUS_OK || outcome == EVAL_OK) {
+        strbuf_printf(&t->why, "%s: %.*s", outcome == EVAL_OK ? "no error" : "an error",
+                      STR_ARG(outcome == EVAL_OK ? t->error->message : report->message));
+        return false;
+    }
+    if (str_eq(report->message, t->error->message) && report->loc == t->error->loc)
+        return true;
+    strbuf_printf(&t->why, "%.*s at %u, not %.*s at %u", STR_ARG(report->message),
+                  report->loc, STR_ARG(t->error->message), t->error->loc);
+    return false;
+}
+
+static bool verifies(Trial *t, const LoopKernel *kernel) {
+    return loop_verify(kernel, &t->why);
+}
+
+static void try_form(Trial *t, const char *form, bool is_parallel) {
+    const char *reason;
+    t->why = strbuf(t->arena);
+    LoopKernel *kernel = loop_lower(t->core, t->fun, is_parallel, t->arena, &reason);
+    if (kernel == NULL) {
+        tell(t, form, "refused", str_of(reason));
+        return;
+    }
+    if (getenv("LOOP_CHECK_DUMP") != NULL) {
+        StrBuf text = strbuf(t->arena);
+        loop_print(kernel, &text);
+        fprintf(stderr, "%.*s\n", STR_ARG(strbuf_done(&text)));
+    }
+    bool ok = verifies(t, kernel);
+    RtValue *results = arena_array(t->arena, RtValue, t->fun->body->result_count);
+    for (int order = EVAL_FORWARD; order <= EVAL_SHUFFLED && ok; order++) {
+        EvalReport report;
+        EvalOutcome outcome = loop_eval(kernel, (EvalOrder)order, t->arena, t->heap,
+                                        t->args, results, &report);
+        ok = agrees(t, outcome, &report, results);
+        for (uint32_t i = 0; i < t->fun->body->result_count && outcome == EVAL_OK; i++)
+            rt_release_value(t->heap, &results[i]);
+        if (!kernel->is_parallel) break;
+    }
+    tell(t, form, ok ? "same" : "differs", strbuf_done(&t->why));
+}
+
+Status __wrap_interp_run(const CoreProgram *program, const CoreFun *fun,
+                         const InterpOptions *options, RtValue *args, RtValue *results,
+                         InterpError *error_out) {
+    uint32_t count = fun->body->param_count;
+    RtValue *kept = arena_array(options->arena, RtValue, count);
+    for (uint32_t i = 0; i < count; i++) {
+        kept[i] = args[i];
+        if (args[i].rank > 0) rt_retain(args[i].array);
+    }
+    Status status = __real_interp_run(program, fun, options, args, results, error_out);
+    bool is_comparable = status == STATUS_OK || status == STATUS_RUNTIME;
+    if (is_comparable && program->is_stage0) {
+        Mem mem = {.recover = options->arena->mem->recover};
+        Arena arena;
+        RtHeap heap;
+        arena_init(&arena, &mem);
+        rt_heap_init(&heap, &mem);
+        Trial t = {.core = program, .fun = fun, .args = kept, .status = status,
+                   .results = results, .error = error_out, .heap = &heap, .arena = &arena};
+        try_form(&t, "sequential", false);
+        try_form(&t, "parallel", true);
+        rt_heap_free(&heap);
+        arena_free(&arena);
+    }
+    for (uint32_t i = 0; i < count; i++) rt_release_value(options->heap, &kept[i]);
+    return status;
+}

@@ -1,0 +1,511 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Evaluation by walking over the kernel. Iterations of a parallel loop run one after
+// the other, each with private memory of its own; an element remembers which iteration
+// touched it last, so that what could race is seen.
+#include "eval.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/messages.h"
+
+typedef struct Buffer {
+    struct Buffer *next;  // of all
+    ScalarType elem;
+    int64_t count;
+    uint64_t *bits;
+    uint8_t *is_set;
+    uint64_t *writer, *reader;  // which turn did, made when first needed; 0: none
+    bool is_dead, is_constant;
+    const char *kind;
+} Buffer;
+
+typedef struct Value {
+    uint64_t bits;   // of a mark its height
+    Buffer *buffer;
+} Value;
+
+typedef struct Private {
+    Buffer **data;
+    size_t len, cap, bytes;
+} Private;
+
+typedef struct Eval {
+    const LoopKernel *kernel;
+    EvalOrder order;
+    Arena *arena;
+    EvalReport *report;
+    Value *values;
+    Buffer *all;
+    Private *stack;      // of the thread at work
+    Buffer **results;  // by number
+    int64_t (*shapes)[CORE_MAX_RANK];
+    uint64_t turn;     // of the parallel loop at work; 0: none
+    uint64_t turns;    // handed out so far
+    uint64_t first_turn; // of this loop
+    jmp_buf exit;
+} Eval;
+
+static _Noreturn void bug(Eval *e, const LoopStm *stm, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+static _Noreturn void bug(Eval *e, const LoopStm *stm, const char *format, ...) {
+    StrBuf text = strbuf(e->arena);
+    va_list args;
+    va_start(args, format);
+    strbuf_vprintf(&text, format, args);
+    va_end(args);
+    if (stm != NULL) strbuf_printf(&text, " (%s)", loop_op_names[stm->op]);
+    e->report->message = strbuf_done(&text);
+    e->report->loc = stm != NULL ? stm->loc : 0;
+    longjmp(e->exit, 1);
+}
+
+// ---- memory -------------------------------------------------------------------------
+
+static void *need(void *block) {
+    if (block == NULL) abort();
+    return block;
+}
+
+static Buffer *new_buffer(Eval *e, const char *kind, ScalarType elem, int64_t count) {
+    Buffer *buffer = need(calloc(1, sizeof *buffer));
+    *buffer = (Buffer){.next = e->all, .elem = elem, .count = count, .kind = kind};
+    e->all = buffer;
+    buffer->bits = need(malloc((size_t)count * 8 + 8));
+    buffer->is_set = need(calloc((size_t)count + 1, 1));
+    return buffer;
+}
+
+static void free_elements(Buffer *buffer) {
+    free(buffer->bits);
+    free(buffer->is_set);
+    free(buffer->writer);
+    free(buffer->reader);
+    buffer->bits = NULL;
+    buffer->is_set = NULL;
+    buffer->writer = buffer->reader = NULL;
+}
+
+static void end_buffer(Buffer *buffer) {
+    buffer->is_dead = true;
+    free_elements(buffer);
+}
+
+static size_t bytes_of(const Buffer *buffer) {
+    return (size_t)buffer->count * scalar_info[buffer->elem].bytes;
+}
+
+static void push(Eval *e, Buffer *buffer) {
+    Private *s = e->stack;
+    if (s->len == s->cap) {
+        s->cap = s->cap * 2 + 8;
+        s->data = need(realloc(s->data, s->cap * sizeof *s->data));
+    }
+    s->data[s->len++] = buffer;
+    s->bytes += bytes_of(buffer);
+    if (s->bytes > e->report->private_peak) e->report->private_peak = s->bytes;
+}
+
+// Frees private memory from a height on, save what is kept, which moves.
+static void keep(Eval *e, const LoopStm *stm) {
+    Private *s = e->stack;
+    size_t height = (size_t)e->values[stm->args[0]].bits, len = height;
+    if (height > s->len) bug(e, stm, "a mark above the stack's end");
+    for (uint32_t k = 0; k < stm->out_count; k++)
+        e->values[stm->outs[k]] = e->values[stm->args[1 + k]];
+    for (size_t i = height; i < s->len; i++) {
+        Buffer *buffer = s->data[i], *moved = NULL;
+        for (uint32_t k = 0; k < stm->out_count; k++) {
+            if (e->values[stm->args[1 + k]].buffer != buffer) continue;
+            if (moved != NULL) bug(e, stm, "a buffer is kept twice");
+            moved = new_buffer(e, buffer->kind, buffer->elem, 0);
+            free_elements(moved);
+            Buffer *next = moved->next;
+            *moved = *buffer;
+            moved->next = next;
+            e->values[stm->outs[k]].buffer = moved;
+        }
+        if (moved == NULL) {
+            s->bytes -= bytes_of(buffer);
+            end_buffer(buffer);
+            continue;
+        }
+        buffer->is_dead = true;
+        buffer->bits = NULL;
+        buffer->is_set = NULL;
+        buffer->writer = buffer->reader = NULL;
+        s->data[len++] = moved;
+    }
+    s->len = len;
+}
+
+static uint64_t *tags(uint64_t **tags, int64_t count) {
+    if (*tags == NULL) *tags = need(calloc((size_t)count + 1, 8));
+    return *tags;
+}
+
+// Notes that this turn touches the element; another turn of the loop must not have
+// written it or, if this one writes, read it.
+static void touch(Eval *e, const LoopStm *stm, Buffer *b, int64_t at, bool writes) {
+    if (e->turn == 0) return;
+    uint64_t *writer = tags(&b->writer, b->count), *reader = tags(&b->reader, b->count);
+    bool races = writer[at] >= e->first_turn && writer[at] != e->turn;
+    races = races || (writes && reader[at] >= e->first_turn && reader[at] != e->turn);
+    if (races)
+        bug(e, stm, "two turns of a parallel loop touch element %lld of %s memory",
+            (long long)at, b->kind);
+    *(writes ? &writer[at] : &reader[at]) = e->turn;
+}
+
+static Buffer *access_element(Eval *e, const LoopStm *stm, uint32_t first, int64_t *at_out) {
+    Buffer *b = e->values[stm->args[0]].buffer;
+    uint64_t at = e->values[stm->args[first]].bits;
+    for (uint32_t i = first + 1; i < stm->arg_count; i += 2)
+        at += e->values[stm->args[i]].bits * e->values[stm->args[i + 1]].bits;
+    if (b == NULL) bug(e, stm, "no buffer");
+    if (b->is_dead) bug(e, stm, "%s memory that has been freed", b->kind);
+    if (at >= (uint64_t)b->count)
+        bug(e, stm, "element %lld of %lld of %s memory", (long long)at, (long long)b->count,
+            b->kind);
+    *at_out = (int64_t)at;
+    return b;
+}
+
+// ---- statements ---------------------------------------------------------------------
+
+static ScalarType elem_of(const Eval *e, LoopRef ref) {
+    return (ScalarType)e->kernel->values.data[ref].type.elem;
+}
+
+static void set_all(Eval *e, const LoopRef *to, const LoopRef *from, uint32_t count) {
+    Value *values = need(malloc((count + 1) * sizeof *values));
+    for (uint32_t i = 0; i < count; i++) values[i] = e->values[from[i]];
+    for (uint32_t i = 0; i < count; i++) e->values[to[i]] = values[i];
+    free(values);
+}
+
+// False: a check failed.
+static bool run_body(Eval *e, const LoopBody *body);
+
+static void run_scalar(Eval *e, const LoopStm *stm) {
+    uint64_t args[3];
+    for (uint32_t i = 0; i < stm->arg_count; i++) args[i] = e->values[stm->args[i]].bits;
+    CoreFault fault = core_eval(stm->scalar, elem_of(e, stm->args[0]),
+                                elem_of(e, stm->outs[0]), args,
+                                &e->values[stm->outs[0]].bits);
+    if (fault != FAULT_NONE)
+        bug(e, stm, "the operator %s fails", core_op_info[stm->scalar].name);
+}
+
+static void run_load(Eval *e, const LoopStm *stm) {
+    int64_t at;
+    Buffer *b = access_element(e, stm, 1, &at);
+    if (!b->is_set[at])
+        bug(e, stm, "element %lld of %s memory was never written", (long long)at, b->kind);
+    touch(e, stm, b, at, false);
+    e->report->loads++;
+    e->values[stm->outs[0]].bits = b->bits[at];
+}
+
+static void run_store(Eval *e, const LoopStm *stm) {
+    int64_t at;
+    Buffer *b = access_element(e, stm, 2, &at);
+    if (b->is_constant) bug(e, stm, "%s memory is written to", b->kind);
+    touch(e, stm, b, at, true);
+    e->report->stores++;
+    b->bits[at] = e->values[stm->args[1]].bits;
+    b->is_set[at] = 1;
+}
+
+static void run_data(Eval *e, const LoopStm *stm) {
+    ScalarType elem = elem_of(e, stm->outs[0]);
+    size_t bytes = scalar_info[elem].bytes;
+    int64_t count = (int64_t)(stm->text.len / bytes);
+    Buffer *b = new_buffer(e, "constant", elem, count);
+    for (int64_t i = 0; i < count; i++)
+        b->bits[i] = rt_load(elem, stm->text.ptr + (size_t)i * bytes);
+    memset(b->is_set, 1, (size_t)count);
+    b->is_constant = true;
+    e->values[stm->outs[0]].buffer = b;
+}
+
+static void run_alloc(Eval *e, const LoopStm *stm) {
+    int64_t count = (int64_t)e->values[stm->args[0]].bits;
+    if (count < 0 || count > (int64_t)1 << 28)
+        bug(e, stm, "%lld elements", (long long)count);
+    Buffer *b = new_buffer(e, "private", elem_of(e, stm->outs[0]), count);
+    push(e, b);
+    e->report->allocs++;
+    e->values[stm->outs[0]].buffer = b;
+}
+
+static void run_result(Eval *e, const LoopStm *stm) {
+    int64_t count = 1;
+    bool is_empty = false;
+    if (e->turn != 0) bug(e, stm, "not in root code");
+    if (e->results[stm->number] != NULL) bug(e, stm, "made twice");
+    for (uint32_t d = 0; d < stm->arg_count; d++) {
+        int64_t size = (int64_t)e->values[stm->args[d]].bits;
+        if (size < 0) bug(e, stm, "a size of %lld", (long long)size);
+        e->shapes[stm->number][d] = size;
+        is_empty = is_empty || size == 0;
+    }
+    for (uint32_t d = 0; d < stm->arg_count && !is_empty; d++)
+        if (__builtin_mul_overflow(count, e->shapes[stm->number][d], &count) ||
+            count > (int64_t)1 << 28)
+            bug(e, stm, "too large");
+    Buffer *b = new_buffer(e, "result", elem_of(e, stm->outs[0]), is_empty ? 0 : count);
+    e->results[stm->number] = b;
+    e->values[stm->outs[0]].buffer = b;
+}
+
+static bool run_check(Eval *e, const LoopStm *stm) {
+    if (e->values[stm->args[0]].bits != 0) return true;
+    ScalarType types[16];
+    uint64_t bits[16];
+    for (uint32_t i = 1; i < stm->arg_count; i++) {
+        types[i - 1] = elem_of(e, stm->args[i]);
+        bits[i - 1] = e->values[stm->args[i]].bits;
+    }
+    StrBuf text = strbuf(e->arena);
+    core_fill_in(&text, stm->text, stm->arg_count - 1, types, bits);
+    e->report->message = strbuf_done(&text);
+    e->report->loc = stm->loc;
+    return false;
+}
+
+static bool run_call(Eval *e, const LoopStm *stm) {
+    const LoopBody *body = e->kernel->funs.data[stm->number].body;
+    set_all(e, body->params, stm->args, body->param_count);
+    if (!run_body(e, body)) return false;
+    set_all(e, stm->outs, body->results, body->result_count);
+    return true;
+}
+
+static uint64_t mix(uint64_t x) {
+    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
+    x = (x ^ x >> 27) * 0x94d049bb133111ebu;
+    return x ^ x >> 31;
+}
+
+static uint64_t *turn_order(const Eval *e, uint64_t count) {
+    uint64_t *turns = need(malloc((size_t)count * 8 + 8));
+    for (uint64_t i = 0; i < count; i++)
+        turns[i] = e->order == EVAL_REVERSE ? count - 1 - i : i;
+    for (uint64_t i = count; i > 1 && e->order == EVAL_SHUFFLED; i--) {
+        uint64_t k = mix(i + count) % i, t = turns[i - 1];
+        turns[i - 1] = turns[k];
+        turns[k] = t;
+    }
+    return turns;
+}
+
+// Runs one turn of a parallel loop with private memory of its own.
+static bool run_turn(Eval *e, const LoopBody *body, uint64_t i) {
+    Private *outer = e->stack, stack = {0};
+    e->stack = &stack;
+    e->turn = e->first_turn + i;
+    e->values[body->params[0]].bits = i;
+    bool ok = run_body(e, body);
+    for (size_t k = 0; k < stack.len; k++) end_buffer(stack.data[k]);
+    free(stack.data);
+    e->stack = outer;
+    return ok;
+}
+
+// The failed turn with the least index counts.
+static bool run_parallel(Eval *e, const LoopStm *stm, uint64_t count) {
+    if (e->turn != 0) bug(e, stm, "a parallel loop within another");
+    uint64_t *turns = turn_order(e, count), least = count;
+    EvalReport report = {0};
+    e->first_turn = e->turns + 1;
+    e->turns += count;
+    for (uint64_t i = 0; i < count; i++) {
+        if (run_turn(e, stm->bodies[0], turns[i]) || turns[i] >= least) continue;
+        least = turns[i];
+        report = *e->report;
+    }
+    e->turn = 0;
+    free(turns);
+    if (least == count) return true;
+    e->report->message = report.message;
+    e->report->loc = report.loc;
+    return false;
+}
+
+static bool run_for(Eval *e, const LoopStm *stm) {
+    const LoopBody *body = stm->bodies[0];
+    ScalarType type = elem_of(e, stm->args[0]);
+    unsigned unused = 64 - 8u * scalar_info[type].bytes;
+    uint64_t count = e->values[stm->args[0]].bits;
+    if (scalar_is_signed(type) && (int64_t)(count << unused) <= 0) count = 0;
+    if (stm->order == ORDER_PARALLEL) return run_parallel(e, stm, count);
+    set_all(e, body->params + 1, stm->args + 1, stm->out_count);
+    for (uint64_t i = 0; i < count; i++) {
+        e->values[body->params[0]].bits = i;
+        if (!run_body(e, body)) return false;
+        set_all(e, body->params + 1, body->results, stm->out_count);
+    }
+    set_all(e, stm->outs, body->params + 1, stm->out_count);
+    return true;
+}
+
+static bool run_while(Eval *e, const LoopStm *stm) {
+    const LoopBody *guard = stm->bodies[0], *body = stm->bodies[1];
+    set_all(e, body->params, stm->args, stm->out_count);
+    for (;;) {
+        set_all(e, guard->params, body->params, stm->out_count);
+        if (!run_body(e, guard)) return false;
+        if (e->values[guard->results[0]].bits == 0) break;
+        if (!run_body(e, body)) return false;
+        set_all(e, body->params, body->results, stm->out_count);
+    }
+    set_all(e, stm->outs, body->params, stm->out_count);
+    return true;
+}
+
+static bool run_if(Eval *e, const LoopStm *stm) {
+    const LoopBody *body = stm->bodies[e->values[stm->args[0]].bits != 0 ? 0 : 1];
+    if (!run_body(e, body)) return false;
+    set_all(e, stm->outs, body->results, stm->out_count);
+    return true;
+}
+
+static bool run_stm(Eval *e, const LoopStm *stm) {
+    switch (stm->op) {
+    case LOOP_SCALAR: run_scalar(e, stm); return true;
+    case LOOP_LOAD: run_load(e, stm); return true;
+    case LOOP_STORE: run_store(e, stm); return true;
+    case LOOP_DATA: run_data(e, stm); return true;
+    case LOOP_ALLOC: run_alloc(e, stm); return true;
+    case LOOP_MARK: e->values[stm->outs[0]].bits = e->stack->len; return true;
+    case LOOP_KEEP: keep(e, stm); return true;
+    case LOOP_RESULT: run_result(e, stm); return true;
+    case LOOP_CHECK: return run_check(e, stm);
+    case LOOP_CALL: return run_call(e, stm);
+    case LOOP_IF: return run_if(e, stm);
+    case LOOP_FOR: return run_for(e, stm);
+    case LOOP_WHILE: return run_while(e, stm);
+    case LOOP_COUNT: break;
+    }
+    bug(e, stm, "no operator");
+}
+
+static bool run_body(Eval *e, const LoopBody *body) {
+    for (uint32_t i = 0; i < body->stms.len; i++)
+        if (!run_stm(e, body->stms.data[i])) return false;
+    return true;
+}
+
+// ---- arguments and results ----------------------------------------------------------
+
+static int64_t count_of(uint32_t rank, const int64_t *shape) {
+    int64_t count = 1;
+    for (uint32_t d = 0; d < rank; d++)
+        if (shape[d] == 0) return 0;
+    for (uint32_t d = 0; d < rank; d++) count *= shape[d];
+    return count;
+}
+
+static uint64_t load_at(const RtArray *a, int64_t number) {
+    int64_t offset = 0;
+    for (uint32_t d = a->rank; d-- > 0;) {
+        offset += number % a->shape[d] * a->strides[d];
+        number /= a->shape[d];
+    }
+    return rt_load(a->elem, a->data + offset * (int64_t)scalar_info[a->elem].bytes);
+}
+
+static void set_args(Eval *e, const RtValue *args) {
+    const LoopRef *ref = e->kernel->root->params;
+    for (uint32_t i = 0; i < e->kernel->param_count; i++) {
+        if (args[i].rank == 0) {
+            e->values[*ref++].bits = args[i].bits;
+            continue;
+        }
+        const RtArray *a = args[i].array;
+        int64_t count = count_of(a->rank, a->shape);
+        bool is_owned = e->kernel->params[i].is_owned;
+        Buffer *b = new_buffer(e, is_owned ? "owned" : "borrowed", a->elem, count);
+        for (int64_t k = 0; k < count; k++) b->bits[k] = load_at(a, k);
+        memset(b->is_set, 1, (size_t)count);
+        b->is_constant = !is_owned;
+        e->values[*ref++].buffer = b;
+        for (uint32_t d = 0; d < a->rank; d++)
+            e->values[*ref++].bits = (uint64_t)a->shape[d];
+    }
+}
+
+static RtArray *get_array(Eval *e, RtHeap *heap, uint32_t i, CoreType type, Buffer *b,
+                          const int64_t *shape) {
+    bool is_result = e->results[i] == b;
+    if (b->is_dead || (!is_result && strcmp(b->kind, "owned") != 0))
+        bug(e, NULL, "result %u lies in %s memory", i, b->kind);
+    if (is_result && memcmp(shape, e->shapes[i], type.rank * sizeof *shape) != 0)
+        bug(e, NULL, "result %u has another shape than its memory", i);
+    if (b->count != count_of(type.rank, shape))
+        bug(e, NULL, "result %u has not the size of its memory", i);
+    for (int64_t k = 0; k < b->count; k++)
+        if (!b->is_set[k])
+            bug(e, NULL, "element %lld of result %u was never written", (long long)k, i);
+    if (strcmp(b->kind, "owned") == 0) b->kind = "already handed out";
+    RtArray *a = need(rt_new(heap, (ScalarType)type.elem, type.rank, shape));
+    for (int64_t k = 0; k < b->count; k++)
+        rt_store(a->elem, a->data + k * scalar_info[a->elem].bytes, b->bits[k]);
+    return a;
+}
+
+static void get_results(Eval *e, RtHeap *heap, RtValue *results) {
+    const LoopRef *ref = e->kernel->root->results;
+    for (uint32_t i = 0; i < e->kernel->result_count; i++) {
+        CoreType type = e->kernel->results[i].type;
+        results[i] = (RtValue){.elem = (ScalarType)type.elem, .rank = type.rank};
+        if (type.rank == 0) {
+            results[i].bits = e->values[*ref++].bits;
+            continue;
+        }
+        Buffer *b = e->values[*ref++].buffer;
+        int64_t shape[CORE_MAX_RANK];
+        for (uint32_t d = 0; d < type.rank; d++)
+            shape[d] = (int64_t)e->values[*ref++].bits;
+        results[i].array = get_array(e, heap, i, type, b, shape);
+    }
+}
+
+static EvalOutcome run(Eval *e, RtHeap *heap, const RtValue *args, RtValue *results) {
+    if (setjmp(e->exit) != 0) return EVAL_BUG;
+    for (LoopRef ref = 1; ref < e->kernel->values.len; ref++)
+        e->values[ref].bits = e->kernel->values.data[ref].bits;
+    set_args(e, args);
+    if (!run_body(e, e->kernel->root)) return EVAL_FAULT;
+    get_results(e, heap, results);
+    return EVAL_OK;
+}
+
+EvalOutcome loop_eval(const LoopKernel *kernel, EvalOrder order, Arena *arena,
+                      RtHeap *heap, const RtValue *args, RtValue *results,
+                      EvalReport *report) {
+    Private stack = {0};
+    *report = (EvalReport){0};
+    Eval e = {.kernel = kernel, .order = order, .arena = arena, .report = report,
+              .stack = &stack};
+    e.values = need(calloc(kernel->values.len, sizeof *e.values));
+    e.results = need(calloc(kernel->result_count + 1, sizeof *e.results));
+    e.shapes = need(calloc(kernel->result_count + 1, sizeof *e.shapes));
+    EvalOutcome outcome = run(&e, heap, args, results);
+    while (e.all != NULL) {
+        Buffer *next = e.all->next;
+        free_elements(e.all);
+        free(e.all);
+        e.all = next;
+    }
+    free(stack.data);
+    free(e.values);
+    free(e.results);
+    free(e.shapes);
+    return outcome;
+}
