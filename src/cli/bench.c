@@ -28,9 +28,9 @@ const char help_bench[] =
     "and results per second, and the most memory held, for compiling too.\n"
     "\n"
     "Options:\n"
-    "  -e, --entry NAME   only this entry\n"
+    "  -n, --entry NAME   only this entry\n"
     "  -r, --runs N       at least N runs (default: 10)\n"
-    "  -w, --warm-up N    N runs before those (default: 1)\n"
+    "  -w, --warm-up N    N runs before those (default: what fills 0.1 s, at least 1)\n"
     "  -l, --limit SECS   after N runs go on no longer than SECS in all (default: 5)\n"
     "  -a, --against CMD  in turn with each run, run CMD by the shell, with the "
     "arguments\n"
@@ -40,8 +40,8 @@ const char help_bench[] =
     "finds\n"
     "                     the file and entry in $WEFT_FILE and $WEFT_ENTRY\n"
     "  -b, --binary       give CMD the arguments in Futhark's binary format\n"
-    "  -j, --json FILE    write all times to FILE too; `-` prints them instead\n"
-    "  -h, --help         print this\n"
+    "  -j, --json FILE    write all times to FILE too; `-` prints them "
+    "instead\n" CLI_ENGINE_HELP "  -h, --help         print this\n"
     "\n"
     "Example:\n"
     "  weft bench dot.weft --against './dot-in-c' --json dot.json\n"
@@ -50,7 +50,9 @@ const char help_bench[] =
 
 typedef struct Options {
     size_t runs, warm_up;
+    bool has_warm_up;
     double limit;
+    WeftOptions context;
     const char *entry, *against, *json;
     WeftFormat format;
 } Options;
@@ -80,10 +82,15 @@ enum { MOST_RUNS = 10000 };
 
 // ---- running ------------------------------------------------------------------------
 
-static bool fail(const Bench *bench) {
+static void tell_failed(const Bench *bench) {
+    cli_clear_progress();
     if (!cli_interrupted())
         fprintf(stderr, "FAIL %s:%u: %s\n", bench->path, bench->test.line,
                 bench->test.entry);
+}
+
+static bool fail(const Bench *bench) {
+    tell_failed(bench);
     cli_report(bench->context);
     return false;
 }
@@ -121,11 +128,11 @@ static bool check_results(const Bench *bench, const WeftTests *tests, size_t tes
             is_good &= is_equal != 0;
         }
         free_values(expected, count);
-        if (!is_good)
-            fprintf(stderr,
-                    "FAIL %s:%u: %s\n  the result is not the one expected\n"
-                    "hint: weft test shows both\n",
-                    bench->path, bench->test.line, bench->test.entry);
+        if (!is_good) {
+            tell_failed(bench);
+            fputs("  the result is not the one expected\nhint: weft test shows both\n",
+                  stderr);
+        }
     } else {
         fail(bench);
     }
@@ -168,6 +175,16 @@ static bool is_settled(const Sample *sample) {
     return summary.high - summary.low <= 0.02 * summary.median;
 }
 
+static bool warm_up(Bench *bench) {
+    const Options *options = bench->options;
+    double begin = cli_clock();
+    for (size_t i = 0; options->has_warm_up ? i < options->warm_up
+                                            : i == 0 || cli_clock() < begin + 0.1;
+         i++)
+        if (!run_pair(bench, i, false)) return false;
+    return true;
+}
+
 // The first call, the warm-up, and the runs that count.
 static bool take_times(Bench *bench, const WeftTests *tests, size_t test) {
     const Options *options = bench->options;
@@ -177,9 +194,7 @@ static bool take_times(Bench *bench, const WeftTests *tests, size_t test) {
     double args = count_bytes(bench->args, bench->arg_count);
     bench->bytes = results < 0 || args < 0 ? -1 : results + args;
     free_values(bench->results, bench->result_count);
-    if (!is_right) return false;
-    for (size_t i = 0; i < options->warm_up; i++)
-        if (!run_pair(bench, i, false)) return false;
+    if (!is_right || !warm_up(bench)) return false;
     double begin = cli_clock();
     for (size_t i = 0; i < MOST_RUNS || i < options->runs; i++) {
         bool is_power = (i & (i - 1)) == 0; // no need to look at every run
@@ -344,7 +359,7 @@ static bool run_bench(Bench *bench, const WeftTests *tests, size_t test) {
 static void bench_test(const Options *options, const char *path, size_t test,
                        Tally *tally) {
     WeftTests *tests;
-    WeftContext *context = cli_context((WeftOptions){0});
+    WeftContext *context = cli_context(options->context);
     Bench bench = {.options = options,
                    .context = context,
                    .path = path,
@@ -421,26 +436,32 @@ static bool parse_seconds(const char *text, double *out) {
 }
 
 static int parse_words(int argc, char **argv, Options *out) {
-    static const struct option names[] = {{"entry", required_argument, NULL, 'e'},
+    static const struct option names[] = {{"entry", required_argument, NULL, 'n'},
                                           {"runs", required_argument, NULL, 'r'},
                                           {"warm-up", required_argument, NULL, 'w'},
                                           {"limit", required_argument, NULL, 'l'},
                                           {"against", required_argument, NULL, 'a'},
                                           {"binary", no_argument, NULL, 'b'},
                                           {"json", required_argument, NULL, 'j'},
+                                          CLI_ENGINE_OPTIONS,
                                           {"help", no_argument, NULL, 'h'},
                                           {0}};
-    for (int option;
-         (option = cli_option("bench", argc, argv, ":e:r:w:l:a:bj:h", names)) != -1;) {
+    for (int option; (option = cli_option("bench", argc, argv, ":n:r:w:l:a:bj:e:T:h",
+                                          names)) != -1;) {
         bool is_good = true;
-        if (option == 'e') out->entry = optarg;
+        if (option == 'n') out->entry = optarg;
         if (option == 'r') is_good = parse_count(optarg, 1, &out->runs);
-        if (option == 'w') is_good = parse_count(optarg, 0, &out->warm_up);
+        if (option == 'w') {
+            is_good = parse_count(optarg, 0, &out->warm_up);
+            out->has_warm_up = true;
+        }
         if (option == 'l') is_good = parse_seconds(optarg, &out->limit);
         if (option == 'a') out->against = optarg;
         if (option == 'b') out->format = WEFT_FORMAT_BINARY;
         if (option == 'j') out->json = optarg;
         if (!is_good) return cli_usage("bench", "`%s` is not a fitting number", optarg);
+        if (cli_engine_option("bench", option, &out->context) != EXIT_FINE)
+            return EXIT_USAGE;
     }
     if (optind == argc) return cli_usage("bench", "name one or more programs");
     if (out->format == WEFT_FORMAT_BINARY && out->against == NULL)
@@ -459,7 +480,7 @@ static int write_json(const char *path, const char *text, size_t len) {
 }
 
 int verb_bench(int argc, char **argv) {
-    Options options = {.runs = 10, .warm_up = 1, .limit = 5};
+    Options options = {.runs = 10, .limit = 5};
     int status = parse_words(argc, argv, &options);
     if (status != EXIT_FINE) return status;
     bool is_printed = options.json != NULL && strcmp(options.json, "-") == 0;

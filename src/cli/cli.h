@@ -38,6 +38,14 @@ int cli_usage(const char *verb, const char *format, ...)
 // wrong option is reported and exits.
 int cli_option(const char *verb, int argc, char **argv, const char *letters,
                const struct option *names);
+// The options by which run and test choose what runs programs.
+#define CLI_ENGINE_OPTIONS                                                             \
+    {"engine", required_argument, NULL, 'e'}, {"threads", required_argument, NULL, 'T'}
+#define CLI_ENGINE_HELP                                                                \
+    "  -e, --engine NAME   what runs it: auto (the default), native or interp\n"       \
+    "  -T, --threads N     threads of the native engine (default: one per core)\n"
+// Takes such an option into the context's options; EXIT_USAGE if it makes no sense.
+int cli_engine_option(const char *verb, int option, WeftOptions *options);
 // A number of bytes such as 500000, 64M or 2GiB; false if it is none.
 bool cli_parse_size(const char *text, size_t *size_out);
 

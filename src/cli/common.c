@@ -117,6 +117,27 @@ int cli_option(const char *verb, int argc, char **argv, const char *letters,
     exit(cli_usage(verb, "there is no option `%s`", typed));
 }
 
+int cli_engine_option(const char *verb, int option, WeftOptions *options) {
+    static const char *const names[] = {"auto", "interp", "native"};  // by WeftEngine
+    if (option == 'T') {
+        char *end;
+        long count = strtol(optarg, &end, 10);
+        if (*end != '\0' || count < 1 || count > 1024)
+            return cli_usage(verb, "`%s` is no number of threads: 1 to 1024", optarg);
+        options->threads = (unsigned)count;
+        return EXIT_FINE;
+    }
+    for (int i = 0; i < 3; i++) {
+        if (strcmp(optarg, names[i]) != 0) continue;
+        options->engine = (WeftEngine)i;
+        return EXIT_FINE;
+    }
+    const char *near = cli_suggest(optarg, names, 3);
+    if (near != NULL)
+        return cli_usage(verb, "there is no engine `%s`; did you mean `%s`?", optarg, near);
+    return cli_usage(verb, "there is no engine `%s`: auto, native or interp", optarg);
+}
+
 bool cli_parse_size(const char *text, size_t *size_out) {
     size_t value = 0, digits = strspn(text, "0123456789");
     for (size_t i = 0; i < digits; i++)

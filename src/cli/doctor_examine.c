@@ -6,6 +6,7 @@
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
+#include <link.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -137,7 +138,7 @@ static void examine_compiler(Findings *findings) {
                                  "  command -v \"$1\" && \"$@\" --version && exit\n"
                                  "  [ \"$c\" = \"$WEFT_CC\" ] && exit 1\n"
                                  "done 2>/dev/null; exit 1";
-    static const char use[] = "native code (which is to come)";
+    static const char use[] = "compiling programs to native code";
     char path[4096] = "", version[256] = "";
     fflush(stdout);
     FILE *found = popen(script, "r");
@@ -171,7 +172,9 @@ static void examine_library(Findings *findings, const char *name,
     for (const char *const *file = files; *file != NULL; file++) {
         void *library = dlopen(*file, RTLD_LAZY | RTLD_LOCAL);
         if (library == NULL) continue;
-        note(findings, name, "%s", *file)->use = use;
+        struct link_map *map;
+        bool is_known = dlinfo(library, RTLD_DI_LINKMAP, &map) == 0;
+        note(findings, name, "%s", is_known ? map->l_name : *file)->use = use;
         dlclose(library);
         return;
     }
@@ -236,7 +239,7 @@ static void examine_cache(Findings *findings) {
     Finding *finding =
         note(findings, "cache", "%s cannot be written to: %s", shown, strerror(errno));
     finding->verdict = DOCTOR_MISSING;
-    finding->use = "keeping compiled code (which is to come)";
+    finding->use = "keeping compiled code";
     finding->remedy = "set XDG_CACHE_HOME to a folder that you may write to";
 }
 

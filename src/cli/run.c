@@ -27,6 +27,7 @@ const char help_run[] =
     "                     names, the second one to the second -o FILE, and so on;\n"
     "                     results beyond these are printed\n"
     "  -m, --memory SIZE  hold at most SIZE bytes, such as 500M or 2GiB\n"
+    CLI_ENGINE_HELP
     "  -t, --time         say on standard error how long each step took\n"
     "  -h, --help         print this\n"
     "  --                 all words that follow are values\n"
@@ -48,7 +49,7 @@ typedef struct Words {
     const char **outputs; // of -o
     size_t output_count;
     bool is_binary, is_timed;
-    size_t memory;
+    WeftOptions options;
 } Words;
 
 // -1 and -f32.inf are values, not options.
@@ -81,6 +82,7 @@ static int parse_words(int argc, char **argv, Words *out) {
                                           {"output", required_argument, NULL, 'o'},
                                           {"memory", required_argument, NULL, 'm'},
                                           {"time", no_argument, NULL, 't'},
+                                          CLI_ENGINE_OPTIONS,
                                           {"help", no_argument, NULL, 'h'},
                                           {0}};
     int end = 1; // options end at "--"
@@ -89,7 +91,7 @@ static int parse_words(int argc, char **argv, Words *out) {
     out->block = hide_negatives(argc, argv);
     argv = out->block;
     for (int option;
-         (option = cli_option("run", end, argv, ":bo:m:th", names)) != -1;) {
+         (option = cli_option("run", end, argv, ":bo:m:te:T:h", names)) != -1;) {
         if (optarg != NULL) optarg += optarg[0] == HIDDEN;
         if (option == 'b') out->is_binary = true;
         if (option == 't') out->is_timed = true;
@@ -99,7 +101,10 @@ static int parse_words(int argc, char **argv, Words *out) {
                     "run", "what `%s` is to be cannot be told from its ending", optarg);
             out->outputs[out->output_count++] = optarg;
         }
-        if (option == 'm' && !cli_parse_size(optarg, &out->memory))
+        if ((option == 'e' || option == 'T') &&
+            cli_engine_option("run", option, &out->options) != EXIT_FINE)
+            return EXIT_USAGE;
+        if (option == 'm' && !cli_parse_size(optarg, &out->options.memory_ceiling))
             return cli_usage("run", "`%s` is not a size such as 500M or 2GiB", optarg);
     }
     int before = end - optind, after = argc - end - is_marked;
@@ -341,8 +346,8 @@ int verb_run(int argc, char **argv) {
     words.outputs = cli_alloc((size_t)argc * sizeof *words.outputs);
     int status = parse_words(argc, argv, &words);
     if (status == EXIT_FINE) {
-        WeftContext *context = cli_context(
-            (WeftOptions){.memory_ceiling = words.memory, .trace = print_trace});
+        words.options.trace = print_trace;
+        WeftContext *context = cli_context(words.options);
         status = run(context, &words);
         cli_close(context);
     }

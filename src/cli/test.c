@@ -30,6 +30,7 @@ const char help_test[] =
     "  -j, --jobs N        run N programs at a time (default: one per core)\n"
     "  -l, --limit SECS    give each program this much time (default: 60)\n"
     "  -t, --tolerance X   accept floats within X, relative (default: 0.002)\n"
+    CLI_ENGINE_HELP
     "  -h, --help          print this\n"
     "\n"
     "Example:\n"
@@ -40,6 +41,7 @@ const char help_test[] =
 typedef struct Options {
     int jobs;
     double limit, tolerance;
+    WeftOptions context;
 } Options;
 
 typedef struct Paths {
@@ -80,9 +82,15 @@ static int compare_paths(const void *a, const void *b) {
     return strcmp(((const struct Path *)a)->path, ((const struct Path *)b)->path);
 }
 
-static void add_folder(Paths *paths, const char *folder) {
+static bool complain(const char *path) {
+    fprintf(stderr, "weft test: cannot read `%s`: %s\n", path, strerror(errno));
+    return false;
+}
+
+static bool add_folder(Paths *paths, const char *folder) {
     DIR *open_folder = opendir(folder);
-    if (open_folder == NULL) return;
+    if (open_folder == NULL) return complain(folder);
+    bool is_good = true;
     const char *slash = ends_with(folder, "/") ? "" : "/";
     for (struct dirent *entry; (entry = readdir(open_folder)) != NULL;) {
         struct stat info;
@@ -91,27 +99,26 @@ static void add_folder(Paths *paths, const char *folder) {
         if (asprintf(&path, "%s%s%s", folder, slash, entry->d_name) < 0) continue;
         bool exists = lstat(path, &info) == 0;
         bool is_program = ends_with(path, ".weft") || ends_with(path, ".fut");
-        if (exists && S_ISDIR(info.st_mode)) add_folder(paths, path);
+        if (exists && S_ISDIR(info.st_mode)) is_good &= add_folder(paths, path);
         if (exists && !S_ISDIR(info.st_mode) && is_program)
             add_path(paths, path, false);
         else free(path);
     }
     closedir(open_folder);
+    return is_good;
 }
 
 static bool add_argument(Paths *paths, const char *word) {
     struct stat info;
-    if (stat(word, &info) != 0) {
-        fprintf(stderr, "weft test: cannot read `%s`: %s\n", word, strerror(errno));
-        return false;
-    }
+    if (stat(word, &info) != 0) return complain(word);
+    bool is_good = true;
     size_t first = paths->len;
     if (!S_ISDIR(info.st_mode)) add_path(paths, strdup(word), true);
-    else add_folder(paths, word);
+    else is_good = add_folder(paths, word);
     if (paths->len > first)
         qsort(paths->data + first, paths->len - first, sizeof *paths->data,
               compare_paths);
-    return true;
+    return is_good;
 }
 
 // ---- one program, in the child ------------------------------------------------------
@@ -133,7 +140,8 @@ static void send_result(void *data, const char *text) {
 }
 
 static void run_child(const struct Path *path, int out, const Options *options) {
-    TestReport report = {send_result, &out, options->tolerance, path->is_named};
+    TestReport report = {send_result, &out, options->tolerance, path->is_named,
+                         options->context};
     cli_no_progress(); // it is the parent's
     testrun_file(path->path, &report);
     write_all(out, "e", 1);
@@ -269,13 +277,19 @@ int verb_test(int argc, char **argv) {
     static const struct option names[] = {{"jobs", required_argument, NULL, 'j'},
                                           {"limit", required_argument, NULL, 'l'},
                                           {"tolerance", required_argument, NULL, 't'},
+                                          CLI_ENGINE_OPTIONS,
                                           {"help", no_argument, NULL, 'h'},
                                           {0}};
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
     double jobs = cores < 1 ? 1 : (double)cores;
     Options options = {.limit = 60, .tolerance = 0.002};
     for (int option;
-         (option = cli_option("test", argc, argv, ":j:l:t:h", names)) != -1;) {
+         (option = cli_option("test", argc, argv, ":j:l:t:e:T:h", names)) != -1;) {
+        if (option == 'e' || option == 'T') {
+            if (cli_engine_option("test", option, &options.context) != EXIT_FINE)
+                return EXIT_USAGE;
+            continue;
+        }
         bool is_good = option == 'j'   ? parse_number(optarg, 1, &jobs)
                        : option == 'l' ? parse_number(optarg, 0.001, &options.limit)
                                        : parse_number(optarg, 0, &options.tolerance);

@@ -199,7 +199,7 @@ static void run_tests(Run *run) {
 
 void testrun_file(const char *path, const TestReport *report) {
     Run run = {.path = path, .report = report};
-    run.context = cli_context((WeftOptions){0});
+    run.context = cli_context(report->options);
     WeftStatus status = weft_tests_from_file(run.context, path, &run.tests);
     if (status != WEFT_STATUS_OK) {
         start_failure(&run);

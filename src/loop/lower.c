@@ -419,10 +419,21 @@ static void open_root(Lower *l, const CoreBody *body, Val *args) {
     }
 }
 
-static bool is_param(const Lower *l, LoopRef ref) {
+// Whether the array is the whole of an owned parameter.
+static bool is_owned_param(Lower *l, const Array *a) {
     const LoopBody *root = l->b->open.data[0];
-    for (uint32_t i = 0; i < root->param_count; i++)
-        if (loop_same(l->b, root->params[i], ref)) return true;
+    uint32_t at = 0;
+    for (uint32_t i = 0; i < l->kernel->param_count; i++) {
+        const LoopPort *port = &l->kernel->params[i];
+        if (port->is_owned && port->type.rank == a->rank &&
+            loop_same(l->b, root->params[at], a->buf)) {
+            bool is_whole = true;
+            for (uint32_t d = 0; d < a->rank; d++)
+                is_whole = is_whole && loop_same(l->b, root->params[at + 1 + d], a->shape[d]);
+            return is_whole;
+        }
+        at += 1u + port->type.rank;
+    }
     return false;
 }
 
@@ -434,16 +445,13 @@ static void close_root(Lower *l, Home **places, Val *vals, const bool *is_ours,
     for (uint32_t i = 0; i < count; i++) {
         const Array *a = vals[i].array;
         if (a == NULL || !is_ours[i] || !a->is_dense || places[i]->is_taken ||
-            a->kind != ARRAY_MEMORY || !loop_is_int(l->b, a->off, 0))
+            !loop_is_int(l->b, a->off, 0) || !is_owned_param(l, a))
             continue;
-        const Block *block = loop_block_of(l, a);
-        if (block->is_owned != NULL && *block->is_owned && is_param(l, a->buf)) {
-            places[i]->is_taken = true;
-            places[i]->buf = a->buf;
-            places[i]->off = a->off;
-            places[i]->shape = a->shape;
-            places[i]->block = a->block;
-        }
+        places[i]->is_taken = true;
+        places[i]->buf = a->buf;
+        places[i]->off = a->off;
+        places[i]->shape = a->shape;
+        places[i]->block = a->block;
     }
     loop_deliver(l, places, vals, count);
     for (uint32_t i = 0; i < count; i++) {

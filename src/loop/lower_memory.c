@@ -256,7 +256,8 @@ void loop_copy(Lower *l, const Array *to, const Array *from) {
         from = flatten(l, from);
     }
     Nest nest;
-    loop_open_nest(l, &nest, to->rank, to->shape, l->is_parallel);
+    // Of several values for one place the last wins.
+    loop_open_nest(l, &nest, to->rank, to->shape, l->is_parallel && !to->repeats);
     loop_store(l, to, nest.index, loop_load(l, from, nest.index));
     loop_close_nest(l, &nest);
 }

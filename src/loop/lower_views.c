@@ -126,6 +126,8 @@ static Array *region_of(Lower *l, const CoreStm *stm, const Array *a, bool check
             continue;
         }
         if (checks) loop_check_range(l, a, d, start, count, step);
+        uint64_t bits;
+        if (!loop_is_known(b, step, &bits) || bits == 0) region->repeats = true;
         region->shape[rank] = count;
         region->strides[rank++] = loop_mul(b, stride, step);
     }

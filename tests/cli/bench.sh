@@ -32,7 +32,7 @@ out_has 'sum.weft:13 nth @ two.in'
 expect 0 "$weft" bench -l 0 --runs=3 --warm-up=0 --entry=nth sum.weft
 rows 2
 # The number of runs: no more than asked for when time is up, else until settled.
-expect 0 "$weft" bench -l 0 -r 7 --json - -e sum sum.weft
+expect 0 "$weft" bench -l 0 -r 7 --json - -n sum sum.weft
 if [ "$(grep -c '"seconds": \[[^,]*\(,[^,]*\)\{6\}\]' stdout)" = 3 ]; then good
 else bad "not 7 times each: $(cat stdout)"; fi
 if grep -q median stdout && ! grep -q 'benchmark$' stdout; then good; else bad 'a table'; fi
@@ -46,7 +46,7 @@ echo $number >number
 echo "some words" >&2
 echo "seconds: $number of its own" >&2
 END
-expect 0 "$weft" bench -w 0 -r 11 -l 0 -e nth -j times.json --against 'sh other.sh' sum.weft
+expect 0 "$weft" bench -w 0 -r 11 -l 0 -n nth -j times.json --against 'sh other.sh' sum.weft
 out_has 'times as long (95 %:'
 out_has 'sh other.sh'
 command='times.json'
@@ -75,22 +75,22 @@ if command -v python3 >/dev/null; then
     expect 0 python3 -c 'import json; print(len(json.load(open("times.json"))["benchmarks"]))'
     out 2
 fi
-expect 0 "$weft" bench -w 0 -r 1 -l 0 -e nth -b --against 'head -c 1 >&2; echo; cat' sum.weft
-expect 0 "$weft" bench -w 0 -r 1 -l 0 -e nth -b --against 'cat >input.$WEFT_ENTRY' sum.weft
+expect 0 "$weft" bench -w 0 -r 1 -l 0 -n nth -b --against 'head -c 1 >&2; echo; cat' sum.weft
+expect 0 "$weft" bench -w 0 -r 1 -l 0 -n nth -b --against 'cat >input.$WEFT_ENTRY' sum.weft
 cp input.nth in
 expect 0 "$weft" run sum.weft nth
 # Weft itself is such a command.
-expect 0 "$weft" bench -w 0 -r 3 -l 0 -e nth --against \
+expect 0 "$weft" bench -w 0 -r 3 -l 0 -n nth --against \
     "'$weft' run --time \$WEFT_FILE \$WEFT_ENTRY" sum.weft
 out_has 'times as long'
 
 # What goes wrong.
-expect 1 "$weft" bench -l 0 -r 1 -e nth --against 'echo oh >&2; exit 3' sum.weft
+expect 1 "$weft" bench -l 0 -r 1 -n nth --against 'echo oh >&2; exit 3' sum.weft
 err_has 'weft bench: the command `echo oh >&2; exit 3` ended with status 3
 oh'
-expect 1 "$weft" bench -l 0 -r 1 -e nth --against 'kill -9 $$' sum.weft
+expect 1 "$weft" bench -l 0 -r 1 -n nth --against 'kill -9 $$' sum.weft
 err_has 'was ended by signal 9'
-expect 1 "$weft" bench -e none sum.weft
+expect 1 "$weft" bench -n none sum.weft
 err_has '`sum.weft` has no input to time'
 cat >wrong.weft <<'END'
 -- ==
@@ -118,7 +118,7 @@ cp times.json kept.json
 expect 1 "$weft" bench --json nowhere/times.json sum.weft
 err 'weft bench: cannot write `nowhere/times.json`: No such file or directory'
 out ''
-expect 1 timeout --preserve-status -s TERM 0.5 "$weft" bench -r 1000000 -e nth \
+expect 1 timeout --preserve-status -s TERM 0.5 "$weft" bench -r 1000000 -n nth \
     --against 'sleep 9' --json times.json sum.weft
 err 'weft: interrupted'
 if cmp -s times.json kept.json; then good; else bad 'an interrupted run wrote its times'; fi

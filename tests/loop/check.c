@@ -152,20 +152,23 @@ Status __wrap_interp_run(const CoreProgram *program, const CoreFun *fun,
                          const InterpOptions *options, RtValue *args, RtValue *results,
                          InterpError *error_out) {
     uint32_t count = fun->body->param_count;
-    RtValue *kept = arena_array(options->arena, RtValue, count);
+    RtValue *kept = calloc(count + 1, sizeof *kept);
+    if (kept == NULL) abort();
     for (uint32_t i = 0; i < count; i++) {
         kept[i] = args[i];
         if (args[i].rank > 0) rt_retain(args[i].array);
     }
     Status status = __real_interp_run(program, fun, options, args, results, error_out);
-    bool is_comparable = status == STATUS_OK || status == STATUS_RUNTIME;
-    if (is_comparable && program->is_stage0) {
+    if (status == STATUS_OK || status == STATUS_RUNTIME) {
+        // Tests run core as they wrote it, stamps and all: for them it is past stage 0.
+        CoreProgram final = *program;
+        final.is_stage0 = true;
         Mem mem = {.recover = options->arena->mem->recover};
         Arena arena;
         RtHeap heap;
         arena_init(&arena, &mem);
         rt_heap_init(&heap, &mem);
-        Trial t = {.core = program, .fun = fun, .args = kept, .status = status,
+        Trial t = {.core = &final, .fun = fun, .args = kept, .status = status,
                    .results = results, .error = error_out, .heap = &heap, .arena = &arena};
         try_form(&t, "sequential", false);
         try_form(&t, "parallel", true);
@@ -173,5 +176,6 @@ Status __wrap_interp_run(const CoreProgram *program, const CoreFun *fun,
         arena_free(&arena);
     }
     for (uint32_t i = 0; i < count; i++) rt_release_value(options->heap, &kept[i]);
+    free(kept);
     return status;
 }

@@ -29,7 +29,7 @@ enum { DEFAULT_STEP = 1 };
 enum { DEFAULT_STEP = 1 };
 #endif
 
-enum { EVERY = 2000, SAMPLE = 2000 };
+enum { EVERY = 2000, SAMPLE = 2000, PATH = 300 };
 
 // Program and input: the text after "-- input:" on the first line of the file.
 typedef struct Case {
@@ -140,7 +140,7 @@ static void release(void *data) {
 }
 
 static void path_of(char *path, const char *name) {
-    snprintf(path, 100, "%s/%s", folder, name);
+    snprintf(path, PATH, "%s/%s", folder, name);
 }
 
 // Writes the value to a file of each kind and reads it again.
@@ -148,7 +148,7 @@ static WeftStatus go_through_files(WeftContext *context, const WeftValue *value)
     static const char *const names[] = {"a.npy", "a.png", "a.csv", "a.txt",
                                         "a.bin", "a.out", "a.val"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        char path[100];
+        char path[PATH];
         WeftValue *written = NULL, *read = NULL;
         path_of(path, names[i]);
         unlink(path);
@@ -209,12 +209,12 @@ static WeftStatus go_through_memory(WeftContext *context) {
 
 static const char tests_text[] = "-- ==\n"
                                  "-- random input { [9]i32 }\n"
-                                 "-- script input { iota 3 }\n"
+                                 "-- script input { map i32.i64 (iota 3) }\n"
                                  "-- input { [1, 2] } output { 3 }\n"
                                  "def main (xs: []i32): i32 = i32.sum xs\n";
 
 static WeftStatus go_through_tests(WeftContext *context) {
-    char path[100];
+    char path[PATH];
     WeftTests *tests;
     WeftProgram *program;
     path_of(path, "t.weft");
@@ -253,7 +253,7 @@ static WeftStatus go_through_rest(WeftContext *context, const Case *test) {
 
 // Also: no draft of a file is left over.
 static void run_rest(uint64_t step) {
-    char path[100];
+    char path[PATH];
     CHECK(mkdtemp(folder) != NULL);
     path_of(path, "t.weft");
     FILE *file = fopen(path, "wb");
