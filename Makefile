@@ -5,7 +5,7 @@ PREFIX ?= /usr/local
 BUILD ?= build
 export DESTDIR
 .PHONY: all help demo test test-full fuzz math bench format check-deps clean \
-        product install uninstall setup setup-test gcc clang gcc-asan clang-asan fuzzers
+        product install uninstall setup setup-test gcc clang gcc-asan clang-asan gcc-tsan fuzzers
 
 all: setup ## build the command at build/weft
 	@tools/build gcc $(JOBS) weft
@@ -20,16 +20,18 @@ setup-test:
 
 gcc clang gcc-asan clang-asan: setup-test
 	@tools/build $@ $(JOBS)
+gcc-tsan: setup-test
+	@tools/build $@ $(JOBS) test_threads
 fuzzers: setup-test
 	@tools/build fuzz $(JOBS)
 
 demo: all ## filter a photograph and let the planets move
 	@tools/demo
 
-test: setup-test gcc clang gcc-asan ## every test with gcc; a part with clang and sanitizers
+test: setup-test gcc clang gcc-asan gcc-tsan ## every test with gcc; a part with clang and sanitizers
 	@tests/run part
 
-test-full: setup-test gcc clang gcc-asan clang-asan ## the whole matrix
+test-full: setup-test gcc clang gcc-asan clang-asan gcc-tsan ## the whole matrix
 	@tests/run full
 
 fuzz: fuzzers gcc ## fuzz for FUZZ_SECONDS (60) each

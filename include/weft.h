@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Weft from C: compile a program, call its entry points, read and print values.
+ * Weft from C: compile a program, call its entry points, read and print values. A guide
+ * with whole programs is docs/c-api.md.
  *
  *     WeftContext *context;
  *     WeftProgram *program;
@@ -22,8 +23,13 @@
  * value or out parameter is WEFT_STATUS_USAGE, and the free functions ignore it.
  *
  * Threads: different contexts are independent. Calls on one context may come from any
- * thread and wait for each other; texts returned by it are then best copied before
- * another thread calls. weft_cancel alone never waits. Callbacks must not call back.
+ * thread and wait for each other; weft_context_lock keeps a call and the texts about it
+ * together. weft_cancel, weft_memory_used and weft_memory_peak never wait.
+ *
+ * Callbacks come in the thread of the call that they belong to. They may cancel, ask
+ * for memory_used and memory_peak, and free programs and values, which are then gone
+ * when the call ends; any other call on the context is WEFT_STATUS_USAGE. They must
+ * return: no longjmp, no exception.
  *
  * Texts are UTF-8, terminated by a zero byte. Unless it says otherwise, a text returned
  * lives as long as what it was asked of.
@@ -118,7 +124,7 @@ typedef struct WeftOptions {
 
 /* Makes a context. NULL for options means all defaults. */
 WeftStatus weft_context_new(const WeftOptions *options, WeftContext **context_out);
-/* Frees the context, its programs and its values. */
+/* Frees the context, its programs and its values; no call may be running on it. */
 void weft_context_free(WeftContext *context);
 
 /* Makes the call now running on the context, or else its next one that compiles or
@@ -166,8 +172,8 @@ const char *weft_render(WeftContext *context, int colour);
 /* ---- programs ------------------------------------------------------------------- */
 
 /* Compiles a program held in memory (the text is copied and need not be terminated).
- * Messages call it `name`. It may import the library that comes with Weft, but no
- * files. */
+ * Messages call it `name`. It may import the library that comes with Weft and what the
+ * option `import` gives, but no files. */
 WeftStatus weft_program_from_source(WeftContext *context, const char *name,
                                     const char *text, size_t length,
                                     WeftProgram **program_out);

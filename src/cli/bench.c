@@ -460,7 +460,8 @@ static int parse_words(int argc, char **argv, Options *out) {
         if (option == 'b') out->format = WEFT_FORMAT_BINARY;
         if (option == 'j') out->json = optarg;
         if (!is_good) return cli_usage("bench", "`%s` is not a fitting number", optarg);
-        if (cli_engine_option("bench", option, &out->context) != EXIT_FINE)
+        bool is_engine = option == 'e' || option == 'T';
+        if (is_engine && cli_engine_option("bench", option, &out->context) != EXIT_FINE)
             return EXIT_USAGE;
     }
     if (optind == argc) return cli_usage("bench", "name one or more programs");

@@ -35,6 +35,7 @@ const char help_repl[] =
 enum { SHORTENED = 800 }; // bytes of a value that a terminal shows
 
 typedef struct Repl {
+    const struct Command *commands;
     WeftContext *context;
     WeftSession *session;
     bool is_terminal, is_over;
@@ -86,23 +87,19 @@ static void complain(const char *command, const char *usage) {
     fprintf(stderr, "error: write :%s %s\n", command, usage);
 }
 
-typedef struct Shortened {
-    size_t left;
-} Shortened;
-
 static int write_shortened(void *data, const char *bytes, size_t length) {
-    Shortened *rest = data;
-    size_t take = length < rest->left ? length : rest->left;
+    size_t *left = data;
+    size_t take = length < *left ? length : *left;
     fwrite(bytes, 1, take, stdout);
-    rest->left -= take;
+    *left -= take;
     return take < length;
 }
 
 static bool print_value(Repl *repl, const WeftValue *value, const char *type) {
-    Shortened rest = {SHORTENED};
+    size_t left = SHORTENED;
     WeftStatus status =
         weft_value_print(value, WEFT_FORMAT_TEXT,
-                         repl->is_terminal ? write_shortened : cli_write, &rest);
+                         repl->is_terminal ? write_shortened : cli_write, &left);
     bool is_cut = repl->is_terminal && status == WEFT_STATUS_IO;
     if (is_cut) printf(" ...\nshortened; it is of the type %s", type);
     else if (status != WEFT_STATUS_OK) return report(repl, status);
@@ -141,19 +138,15 @@ static void answer(Repl *repl, const char *text, size_t length) {
 // What follows a command. The bytes in front of it are blanks, so that messages name
 // the columns of the line that was typed.
 typedef struct Rest {
-    const char *line;
+    char *line;
     size_t length;
     char *text; // without the blanks
 } Rest;
-
-typedef bool (*Asking)(Repl *repl, Rest rest, const char **out);
 
 typedef struct Command {
     const char *name, *usage, *summary;
     void (*run)(Repl *repl, const struct Command *command, Rest rest);
 } Command;
-
-extern const Command commands[];
 
 // Takes the first word off the rest: it is ended by a zero.
 static char *take_word(Rest *rest) {
@@ -166,7 +159,7 @@ static char *take_word(Rest *rest) {
     char *copy = cli_alloc(length + 1);
     memcpy(copy, word, length);
     copy[length] = '\0';
-    memset((char *)rest->line, ' ', skipped);
+    memset(rest->line, ' ', skipped);
     return copy;
 }
 
@@ -280,9 +273,14 @@ static void run_time(Repl *repl, const Command *command, Rest rest) {
 }
 
 static void run_help(Repl *repl, const Command *command, Rest rest) {
-    (void)repl, (void)command, (void)rest;
-    for (const Command *known = commands; known->name != NULL; known++)
+    (void)command, (void)rest;
+    for (const Command *known = repl->commands; known->name != NULL; known++)
         printf("  :%-6s %-10s %s\n", known->name, known->usage, known->summary);
+}
+
+// Here nothing has been typed; see read_input.
+static void run_abort(Repl *repl, const Command *command, Rest rest) {
+    (void)repl, (void)command, (void)rest;
 }
 
 static void run_quit(Repl *repl, const Command *command, Rest rest) {
@@ -291,7 +289,7 @@ static void run_quit(Repl *repl, const Command *command, Rest rest) {
 }
 
 // The first that begins with what was typed is meant.
-const Command commands[] = {
+static const Command commands[] = {
     {"type", "EXPR", "the type of an expression, which is not evaluated", run_type},
     {"load", "FILE", "start anew with the definitions of a file", run_load},
     {"reload", "", "load the file again", run_reload},
@@ -303,7 +301,7 @@ const Command commands[] = {
      run_write},
     {"save", "FILE", "write the definitions to a file", run_save},
     {"time", "EXPR", "evaluate, and tell how long it took", run_time},
-    {"abort", "", "drop what has been typed of an input of several lines", run_help},
+    {"abort", "", "drop what has been typed of an input of several lines", run_abort},
     {"help", "", "this list", run_help},
     {"quit", "", "leave, as Ctrl-D does", run_quit},
     {0},
@@ -426,7 +424,8 @@ int verb_repl(int argc, char **argv) {
         if (!cli_parse_size(optarg, &memory) || memory == 0)
             return cli_usage("repl", "`%s` is no number of bytes", optarg);
     if (argc - optind > 1) return cli_usage("repl", "name one program at most");
-    Repl repl = {.context = cli_context(
+    Repl repl = {.commands = commands,
+                 .context = cli_context(
                      (WeftOptions){.memory_ceiling = memory, .trace = print_trace})};
     if (weft_session_new(repl.context, &repl.session) != WEFT_STATUS_OK)
         cli_no_memory();

@@ -139,6 +139,16 @@ LoopRef loop_emit1(LoopBuilder *b, LoopOp op, const LoopRef *args, uint32_t arg_
     return loop_emit(b, op, args, arg_count, &out, 1)->outs[0];
 }
 
+bool loop_has_parallel(const LoopBody *body) {
+    for (uint32_t i = 0; i < body->stms.len; i++) {
+        const LoopStm *stm = body->stms.data[i];
+        if (stm->op == LOOP_FOR && stm->order == ORDER_PARALLEL) return true;
+        for (uint32_t k = 0; k < stm->body_count; k++)
+            if (loop_has_parallel(stm->bodies[k])) return true;
+    }
+    return false;
+}
+
 // ---- scalars ------------------------------------------------------------------------
 
 LoopRef loop_scalar(LoopBuilder *b, CoreOp op, ScalarType to, const LoopRef *args,

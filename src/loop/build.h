@@ -62,6 +62,9 @@ void loop_set_bodies(LoopBuilder *b, LoopStm *stm, LoopBody *const *bodies,
 LoopRef loop_emit1(LoopBuilder *b, LoopOp op, const LoopRef *args, uint32_t arg_count,
                    LoopType out);
 
+// Whether there is a parallel loop in it.
+bool loop_has_parallel(const LoopBody *body);
+
 // ---- scalars ------------------------------------------------------------------------
 
 // A scalar operator that gives `to`; it must not be able to fail.

@@ -488,22 +488,12 @@ static void lower_fun(Lower *l, const CoreFun *fun) {
     close_root(l, places, vals, is_ours, count);
 }
 
-static bool has_parallel_loop(const LoopBody *body) {
-    for (uint32_t i = 0; i < body->stms.len; i++) {
-        const LoopStm *stm = body->stms.data[i];
-        if (stm->op == LOOP_FOR && stm->order == ORDER_PARALLEL) return true;
-        for (uint32_t k = 0; k < stm->body_count; k++)
-            if (has_parallel_loop(stm->bodies[k])) return true;
-    }
-    return false;
-}
-
 // Apart, so that no variable of a caller lives across the jump.
 static bool try_lower(Lower *l, const CoreFun *fun) {
     if (setjmp(l->exit) != 0) return false;
     lower_fun(l, fun);
     loop_tidy(l->b);
-    l->kernel->is_parallel = has_parallel_loop(l->kernel->root);
+    l->kernel->is_parallel = loop_has_parallel(l->kernel->root);
     return true;
 }
 

@@ -20,6 +20,11 @@ if has groff; then
                 grep -qE -- "(^|[ ,[])$option([ ,=.]|\$|])" section
         done
     done
+    # PATH and HOME mean here what they mean everywhere.
+    for name in $(grep -rhoE 'getenv\("[A-Z_]+"' "$root/src" | grep -oE '[A-Z_]{2,}' |
+        grep -vxE 'PATH|HOME' | sort -u); do
+        check "the manual page has $name" grep -q "$name" page
+    done
 else skip "the manual page: there is no groff"; fi
 
 mkdir sub "with blank"

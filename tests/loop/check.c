@@ -5,8 +5,8 @@
 // sequentially and in parallel, and evaluated: the bits must be the same, or the error.
 // So `loop_check test tests/lang` tries every program there.
 //
-// One line per run goes to the file that LOOP_CHECK names: "same", "refused: why" or
-// "differs: how".
+// One line per run goes to the file that LOOP_CHECK names: "same", "refused: why",
+// "tired" or "differs: how".
 #define _POSIX_C_SOURCE 200809L
 #include <fcntl.h>
 #include <stdio.h>
@@ -117,8 +117,23 @@ static bool agrees(Trial *t, EvalOutcome outcome, const EvalReport *report,
     return false;
 }
 
+// The kernel is sound, and its text reads back to the same text.
 static bool verifies(Trial *t, const LoopKernel *kernel) {
-    return loop_verify(kernel, &t->why);
+    StrBuf first = strbuf(t->arena), second = strbuf(t->arena);
+    Cx *cx = t->core->cx;
+    if (!loop_verify(kernel, &t->why)) return false;
+    loop_print(kernel, &first);
+    Source source = {.name = STR("printed"), .text = strbuf_done(&first)};
+    uint32_t errors = cx->diags.len;
+    const LoopKernel *again = loop_read(cx, t->arena, t->core, &source);
+    if (again == NULL) {
+        strbuf_str(&t->why, cx->diags.data[errors]->message);
+        return false;
+    }
+    loop_print(again, &second);
+    if (str_eq(strbuf_done(&first), strbuf_done(&second))) return true;
+    strbuf_cstr(&t->why, "its text reads back otherwise");
+    return false;
 }
 
 static void try_form(Trial *t, const char *form, bool is_parallel) {
@@ -140,6 +155,10 @@ static void try_form(Trial *t, const char *form, bool is_parallel) {
         EvalReport report;
         EvalOutcome outcome = loop_eval(kernel, (EvalOrder)order, t->arena, t->heap,
                                         t->args, results, &report);
+        if (outcome == EVAL_TIRED) {
+            tell(t, form, "tired", STR(""));
+            return;
+        }
         ok = agrees(t, outcome, &report, results);
         for (uint32_t i = 0; i < t->fun->body->result_count && outcome == EVAL_OK; i++)
             rt_release_value(t->heap, &results[i]);

@@ -12,6 +12,8 @@
 
 #include "core/messages.h"
 
+enum { MOST_STEPS = 20000000 };
+
 typedef struct Buffer {
     struct Buffer *next;  // of all
     ScalarType elem;
@@ -46,6 +48,7 @@ typedef struct Eval {
     uint64_t turn;     // of the parallel loop at work; 0: none
     uint64_t turns;    // handed out so far
     uint64_t first_turn; // of this loop
+    uint64_t steps;
     jmp_buf exit;
 } Eval;
 
@@ -61,7 +64,7 @@ static _Noreturn void bug(Eval *e, const LoopStm *stm, const char *format, ...) 
     if (stm != NULL) strbuf_printf(&text, " (%s)", loop_op_names[stm->op]);
     e->report->message = strbuf_done(&text);
     e->report->loc = stm != NULL ? stm->loc : 0;
-    longjmp(e->exit, 1);
+    longjmp(e->exit, EVAL_BUG);
 }
 
 // ---- memory -------------------------------------------------------------------------
@@ -376,6 +379,7 @@ static bool run_if(Eval *e, const LoopStm *stm) {
 }
 
 static bool run_stm(Eval *e, const LoopStm *stm) {
+    if (++e->steps == MOST_STEPS) longjmp(e->exit, EVAL_TIRED);
     switch (stm->op) {
     case LOOP_SCALAR: run_scalar(e, stm); return true;
     case LOOP_LOAD: run_load(e, stm); return true;
@@ -477,7 +481,11 @@ static void get_results(Eval *e, RtHeap *heap, RtValue *results) {
 }
 
 static EvalOutcome run(Eval *e, RtHeap *heap, const RtValue *args, RtValue *results) {
-    if (setjmp(e->exit) != 0) return EVAL_BUG;
+    switch (setjmp(e->exit)) {
+    case 0: break;
+    case EVAL_TIRED: return EVAL_TIRED;
+    default: return EVAL_BUG;
+    }
     for (LoopRef ref = 1; ref < e->kernel->values.len; ref++)
         e->values[ref].bits = e->kernel->values.data[ref].bits;
     set_args(e, args);

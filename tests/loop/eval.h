@@ -12,7 +12,9 @@
 
 typedef enum EvalOrder { EVAL_FORWARD, EVAL_REVERSE, EVAL_SHUFFLED } EvalOrder;
 
-typedef enum EvalOutcome { EVAL_OK, EVAL_FAULT, EVAL_BUG } EvalOutcome;
+// TIRED: it did not end in so many steps. A turn that comes first in another order may
+// run for long where the oracle stopped before it.
+typedef enum EvalOutcome { EVAL_OK, EVAL_FAULT, EVAL_BUG, EVAL_TIRED } EvalOutcome;
 
 typedef struct EvalReport {
     Str message;   // of a fault, as people read it; of a bug, what is wrong

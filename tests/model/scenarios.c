@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What the model checker runs: short programs over the real deque, scheduler and pool,
-// with deques of two slots. Usage: scenarios [NAME...]; without names, all but the long
-// ones.
+// with deques of two slots. Usage: scenarios [NAME...]; without names it lists them.
 #include <stdio.h>
 #include <string.h>
 
@@ -352,7 +351,7 @@ static void run_outer_tasks(void) {
 static const struct Scenario {
     const char *name;
     void (*run)(void);
-    bool is_long; // run only when asked for
+    bool is_long;
 } scenarios[] = {
     {"last", run_last, false},     {"wrap", run_wrap, false},
     {"depths", run_depths, false}, {"sleep", run_sleep, false},
@@ -363,17 +362,19 @@ static const struct Scenario {
     {"three", run_three, true},
 };
 
-static bool is_asked(const struct Scenario *scenario, int argc, char **argv) {
+static bool is_asked(const char *name, int argc, char **argv) {
     for (int i = 1; i < argc; i++)
-        if (strcmp(argv[i], scenario->name) == 0) return true;
-    return argc == 1 && !scenario->is_long;
+        if (strcmp(argv[i], name) == 0) return true;
+    return false;
 }
 
 int main(int argc, char **argv) {
     for (size_t i = 0; i < sizeof scenarios / sizeof *scenarios; i++) {
-        if (!is_asked(&scenarios[i], argc, argv)) continue;
-        unsigned long long worlds = model_explore(scenarios[i].run);
-        printf("%s: %llu worlds\n", scenarios[i].name, worlds);
+        const struct Scenario *it = &scenarios[i];
+        if (argc == 1) printf("%s%s\n", it->name, it->is_long ? " long" : "");
+        if (!is_asked(it->name, argc, argv)) continue;
+        printf("%s: %llu worlds\n", it->name,
+               (unsigned long long)model_explore(it->run));
     }
     return 0;
 }

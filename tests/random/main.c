@@ -5,8 +5,9 @@
 // text, it must give the same bits or the same error; and where only integers are
 // computed, the bits that the generator's own evaluation gives. What differs is shrunk.
 //
-//   random_programs [-n COUNT] [-s FIRST_SEED] [-c] [-q]
-// -c prints the coverage; -q stops at the first difference, without shrinking.
+//   random_programs [-n COUNT] [-s FIRST_SEED] [-c] [-q] [-e]
+// -c prints the coverage; -q stops at the first difference, without shrinking; -e runs
+// them on the native engine too, which must give the same or fail with the same message.
 #include <setjmp.h>
 #include <signal.h>
 #include <stdio.h>
@@ -15,6 +16,7 @@
 #include <unistd.h>
 
 #include "check/check.h"
+#include "engine.h"
 #include "gen.h"
 #include "interp/interp.h"
 #include "lower/lower.h"
@@ -23,13 +25,15 @@
 
 typedef enum Outcome {
     SAME, SIZES_DIFFER, REJECTED, UNSOUND, PASS_DIFFERS, TEXT_DIFFERS, EVALUATION_DIFFERS,
-    OUT_OF_MEMORY
+    ENGINE_DIFFERS, OUT_OF_MEMORY
 } Outcome;
 
 static const char *const outcome_names[] = {
     "same", "sizes differ", "a well-typed program is rejected", "the verifier objects",
     "a pass changes the answer", "text does not round trip",
-    "the answer is not the expected one", "out of memory"};
+    "the answer is not the expected one", "an engine differs", "out of memory"};
+
+static bool has_engines;  // -e
 
 // One run: the shape and bits of the result, or the error, as text to compare.
 typedef struct Trial {
@@ -167,6 +171,17 @@ static bool is_of_sizes(const Diag *diag) {
     return strcmp(code, "size-mismatch") == 0 || strcmp(code, "loop-size") == 0;
 }
 
+static void check_engines(Trial *t) {
+    Str expected = engine_run(&t->arena, t->program, (WeftOptions){.engine = WEFT_ENGINE_INTERP});
+    for (unsigned threads = 1; threads <= 3; threads += 2) {
+        WeftOptions options = {.engine = WEFT_ENGINE_NATIVE, .threads = threads};
+        Str seen = engine_run(&t->arena, t->program, options);
+        if (!str_eq(seen, expected))
+            found(t, ENGINE_DIFFERS, threads == 1 ? "native" : "native, 3 threads", expected,
+                  seen);
+    }
+}
+
 static void compile_and_run(Trial *t) {
     Cx *cx = arena_new(&t->arena, Cx);
     cx_init(cx, &t->arena);
@@ -195,6 +210,7 @@ static void compile_and_run(Trial *t) {
     }
     check_evaluation(t);
     check_text(t, cx);
+    if (has_engines && t->outcome == SAME) check_engines(t);
 }
 
 // Apart, so that no variable of a caller lives across the jump.
@@ -309,11 +325,12 @@ static bool run_seed(uint64_t seed, GCoverage *coverage, bool stops, Counts *cou
 int main(int argc, char **argv) {
     uint64_t count = 200, first = 1;
     bool shows_coverage = false, stops = false;
-    for (int c; (c = getopt(argc, argv, "n:s:cq")) != -1;) {
+    for (int c; (c = getopt(argc, argv, "n:s:cqe")) != -1;) {
         if (c == 'n') count = strtoull(optarg, NULL, 10);
         else if (c == 's') first = strtoull(optarg, NULL, 10);
         else if (c == 'c') shows_coverage = true;
         else if (c == 'q') stops = true;
+        else if (c == 'e') has_engines = true;
         else return 2;
     }
     static GCoverage coverage;

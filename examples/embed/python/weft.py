@@ -179,6 +179,11 @@ def _string(text):
     return None if text is None else text.decode("utf-8", "replace")
 
 
+def _progress(at):
+    return Progress(_string(at.activity), _string(at.file), at.line,
+                    at.fraction if at.fraction >= 0 else None, at.seconds)
+
+
 # ---- contexts -----------------------------------------------------------------------
 
 
@@ -200,18 +205,18 @@ class Context:
         self._dead = []      # those to be freed as soon as no call runs
         self._lent = {}      # the buffers that Weft reads, by number
         self._lent_ever = 0
-        # Progress is always asked for: while Weft calls back, Python sees to signals.
-        self._callbacks = (
-            _Trace(lambda _, text: self._tell(trace, _string(text))),
-            _Log(lambda _, level, text: self._tell(
-                log, _SEVERITIES[level], _string(text))),
-            _OnProgress(lambda _, at: self._tell(progress, self._progress(at[0]))),
-            _Release(lambda number: _release_buffer(self._lent.pop(number))))
+        self._trace = _Trace(
+            lambda _, text: self._tell(trace, _string(text))) if trace else _Trace()
+        self._log = _Log(lambda _, level, text: self._tell(
+            log, _SEVERITIES[level], _string(text))) if log else _Log()
+        # Always asked for: while Weft calls back, Python sees to signals.
+        self._progress = _OnProgress(lambda _, at: self._tell(
+            progress, _progress(at[0])))
+        self._release = _Release(
+            lambda number: _release_buffer(self._lent.pop(number)))
         self._handle = handle = c_void_p()
-        given = [kind() if wanted is None else callback for kind, wanted, callback in
-                 zip((_Trace, _Log), (trace, log), self._callbacks)]
-        options = _Options(ctypes.sizeof(_Options), memory, 0, given[0], None, given[1],
-                           self._callbacks[2])
+        options = _Options(ctypes.sizeof(_Options), memory, 0, self._trace, None,
+                           self._log, self._progress)
         status = _weft.weft_context_new(byref(options), byref(handle))
         if status != _OK:
             raise Error(_string(_weft.weft_status_text(status)), "no context was made")
@@ -262,22 +267,22 @@ class Context:
         if self._owner == threading.get_ident():
             raise RuntimeError("a callback must not use its context")
         try:
-            with self._lock, self._interruptible():
+            with self._lock:
                 if self._closed or not self._handle:
                     raise ValueError("the context is closed")
-                self._owner = threading.get_ident()
+                self._owner, self._raised = threading.get_ident(), None
                 try:
-                    yield
+                    with self._interruptible():
+                        yield
                 finally:
                     self._owner = None
+                    self._settle()
         finally:
             self._sweep()
-        self._raise()
 
     @contextlib.contextmanager
     def _interruptible(self):
         """Ctrl-C cancels; raised in a callback from C, a KeyboardInterrupt is lost."""
-        self._raised = None
         default = signal.default_int_handler
         is_main = threading.current_thread() is threading.main_thread()
         if not is_main or signal.getsignal(signal.SIGINT) is not default:
@@ -289,11 +294,18 @@ class Context:
         finally:
             signal.signal(signal.SIGINT, default)
 
-    def _raise(self):
+    def _settle(self):
+        """Raises what has stopped the call."""
+        if self._raised is None:
+            return
+        handle = c_void_p()  # a cancel that came too late shall not end the next call
+        text = b"def main = 0"
+        if _weft.weft_program_from_source(self._handle, b"", text, len(text),
+                                          byref(handle)) == _OK:
+            _weft.weft_program_free(handle)
         raised, self._raised = self._raised, None
         try:
-            if raised is not None:
-                raise raised
+            raise raised from None
         finally:
             del raised  # else its traceback would hold this frame, and that it
 
@@ -308,15 +320,9 @@ class Context:
         except BaseException as error:
             self._stop(error)
 
-    @staticmethod
-    def _progress(at):
-        return Progress(_string(at.activity), _string(at.file), at.line,
-                        at.fraction if at.fraction >= 0 else None, at.seconds)
-
     def _check(self, status):
         if status == _OK:
             return
-        self._raise()
         found = []
         for i in range(_weft.weft_diagnostic_count(self._handle)):
             d = _Diagnostic()
@@ -472,7 +478,7 @@ class Entry:
                 status = _weft.weft_value_borrow(
                     context._handle, element, rank, shape,
                     (c_int64 * rank)(*(at // size for at in strides)), buffer.buf,
-                    context._callbacks[3], number, byref(handle))
+                    context._release, number, byref(handle))
                 if status != _OK:
                     lent = context._lent.pop(number) is None
                 context._check(status)
