@@ -400,7 +400,7 @@ WeftStatus weft_value_random(WeftContext *context, const char *type, uint64_t se
 
 /* ---- test blocks ---------------------------------------------------------------- */
 
-/* A program's comments may hold tests (docs/testing.md): inputs of entries, and what
+/* A program's comments may hold tests (docs/language.md): inputs of entries, and what
  * they must give. `weft test` and `weft bench` stand on these. */
 typedef struct WeftTests WeftTests;
 

@@ -52,7 +52,8 @@ static WeftStatus describe(WeftContext *context, void *data) {
                          .name = cpu_name(&context->scratch),
                          .cores = thread_cores()};
     if (pages > 0 && page > 0) device.memory = (uint64_t)pages * (uint64_t)page;
-    size_t size = device.struct_size < sizeof device ? device.struct_size : sizeof device;
+    size_t size =
+        device.struct_size < sizeof device ? device.struct_size : sizeof device;
     memcpy(call->out, &device, size);
     return WEFT_STATUS_OK;
 }

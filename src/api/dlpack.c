@@ -71,8 +71,7 @@ static WeftStatus from_tensor(WeftContext *context, const DlTensor *tensor,
                               void (*release)(void *data), void *data,
                               WeftValue **value_out) {
     ScalarType type;
-    bool is_here =
-        tensor->device_type == DL_CPU || tensor->device_type == DL_CUDA_HOST;
+    bool is_here = tensor->device_type == DL_CPU || tensor->device_type == DL_CUDA_HOST;
     if (!is_here || !find_type(tensor, &type))
         return api_guard(context, API_KEEPS, refuse, &(RefuseCall){.tensor = tensor});
     const char *at = tensor->data;
@@ -200,8 +199,9 @@ WeftStatus weft_value_to_dlpack(WeftValue *value, struct DLManagedTensor **tenso
     return status;
 }
 
-WeftStatus weft_value_to_dlpack_versioned(
-    WeftValue *value, struct DLManagedTensorVersioned **tensor_out) {
+WeftStatus
+weft_value_to_dlpack_versioned(WeftValue *value,
+                               struct DLManagedTensorVersioned **tensor_out) {
     if (value == NULL || tensor_out == NULL) return WEFT_STATUS_USAGE;
     ExportCall call = {.value = value, .is_versioned = true};
     WeftStatus status = api_guard(value->context, API_KEEPS, export_value, &call);

@@ -7,9 +7,9 @@
 
 #include <stdint.h>
 
-enum { DL_CPU = 1, DL_CUDA_HOST = 3 };                   // device types we can read
+enum { DL_CPU = 1, DL_CUDA_HOST = 3 };                       // device types we can read
 enum { DL_INT = 0, DL_UINT = 1, DL_FLOAT = 2, DL_BOOL = 6 }; // type codes of ours
-enum { DL_READ_ONLY = 1 };                               // a flag
+enum { DL_READ_ONLY = 1 };                                   // a flag
 
 typedef struct DlTensor {
     void *data;

@@ -111,8 +111,7 @@ static const char *full_path(Arena *arena, const ValuesCall *call) {
     const char *slash = strrchr(call->tests->path, '/'), *name = call->data->text;
     StrBuf path = strbuf(arena);
     if (slash != NULL && name[0] != '/')
-        strbuf_bytes(&path, call->tests->path,
-                     (size_t)(slash - call->tests->path) + 1);
+        strbuf_bytes(&path, call->tests->path, (size_t)(slash - call->tests->path) + 1);
     strbuf_cstr(&path, name);
     strbuf_char(&path, '\0');
     return strbuf_done(&path).ptr;
@@ -147,8 +146,7 @@ static WeftStatus make_values(WeftContext *context, void *data) {
                     .bytes = str_of(call->data->text),
                     .out = call->out};
     if (call->data->source == TEST_RANDOM) {
-        WeftStatus status =
-            api_random_bytes(context, call->data->text, &read.bytes);
+        WeftStatus status = api_random_bytes(context, call->data->text, &read.bytes);
         if (status != WEFT_STATUS_OK) return status;
     }
     if (call->data->source == TEST_FILE) {
@@ -167,12 +165,11 @@ static WeftStatus make_values(WeftContext *context, void *data) {
 static WeftStatus run_script(const ValuesCall *call, size_t count) {
     WeftContext *context = call->tests->context;
     WeftProgram *program;
-    WeftStatus status =
-        api_program_from_parts(context, call->tests->path,
-                               (Str[]){call->tests->text,
-                                       STR("\nentry weft_test_script = ("),
-                                       str_of(call->data->text), STR(")\n")},
-                               4, &program);
+    WeftStatus status = api_program_from_parts(
+        context, call->tests->path,
+        (Str[]){call->tests->text, STR("\nentry weft_test_script = ("),
+                str_of(call->data->text), STR(")\n")},
+        4, &program);
     if (status != WEFT_STATUS_OK) return status;
     size_t entry = weft_entry_find(program, "weft_test_script");
     status = weft_call(program, entry, NULL, 0, call->out, count);

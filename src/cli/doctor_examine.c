@@ -175,8 +175,7 @@ static void examine_library(Findings *findings, const char *name,
         struct link_map *map;
         bool is_known = dlinfo(library, RTLD_DI_LINKMAP, &map) == 0;
         note(findings, name, "%s", is_known ? map->l_name : *file)->use = use;
-        dlclose(library);
-        return;
+        return; // it stays open: some leak when they are closed
     }
     Finding *finding = note(findings, name, "no %s", files[0]);
     finding->verdict = DOCTOR_MISSING;

@@ -27,6 +27,7 @@ static LineEnd read_plain(const char *prompt, const char **text_out,
     if (length < 0) {
         bool is_signal = errno == EINTR;
         if (errno == ENOMEM) cli_no_memory();
+        if (has_terminal) putchar('\n');
         if (is_signal) clearerr(stdin);
         return is_signal ? LINE_INTERRUPTED : LINE_OVER;
     }

@@ -41,7 +41,7 @@ static const Template *find_template(CoreOp op, ScalarType in) {
     for (size_t i = 0; i < sizeof templates / sizeof *templates; i++)
         if (templates[i].op == op && (templates[i].classes & class_of(in)) != 0)
             return &templates[i];
-    assert(!"a scalar operator on a type it does not take");
+    assert(false && "a scalar operator on a type it does not take");
     return NULL;
 }
 
@@ -125,7 +125,7 @@ static void put_variable(const Filling *f, char name, StrBuf *out) {
         strbuf_printf(out, "half_to_double(%.*s)", STR_ARG(f->operands[name - 'X']));
         return;
     }
-    assert(!"an unknown variable in scalar.def");
+    assert(false && "an unknown variable in scalar.def");
 }
 
 static bool is_letter(char c) {

@@ -12,7 +12,8 @@
 // iteration writes only places of its own, and its private memory is freed when it ends.
 // Elsewhere loops are sequential. Private memory is a stack, one per thread: what a
 // parallel iteration or a function allocates is freed when that ends, unless it is
-// returned; loops and the like free by MARK and KEEP.
+// returned; loops and the like free by MARK and KEEP, with marks of their own thread.
+// Memory of a parameter that is not owned is only read.
 //
 // Errors: CHECK stops its iteration. Of all iterations of a parallel loop the one with
 // the least index counts; what follows the loop in root code does not run.

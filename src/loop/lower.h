@@ -260,8 +260,10 @@ void loop_close_if(Lower *l, When when);
 // A FOR or WHILE that carries values. Arrays are carried as buffer, offset and sizes.
 typedef struct Carry {
     uint32_t count;
-    const Val *init;        // arrays: dense and ours
-    Val *state;             // inside, likewise
+    const Val *init;        // arrays: dense
+    const bool *is_ours;    // of these; NULL: all of them
+    bool *is_taken;         // a turn may overwrite the state's memory, or keep it
+    Val *state;             // inside: dense and ours
     LoopRef times, index;   // of a FOR
     LoopRef *params, *args; // the flattened state; width of them
     uint32_t width;
@@ -270,8 +272,10 @@ typedef struct Carry {
     uint32_t allocs, known;
 } Carry;
 
-// Opens the body of a FOR or, with times 0, of a WHILE.
-void loop_open_carry(Lower *l, Carry *c, const Val *init, uint32_t count, LoopRef times);
+// Opens the body of a FOR or, with times 0, of a WHILE. Arrays that are not ours are
+// copied only if a turn takes their memory.
+void loop_open_carry(Lower *l, Carry *c, const Val *init, const bool *is_ours,
+                     uint32_t count, LoopRef times);
 // Inside the body of a WHILE: opens the guard, whose state is not ours. Who closes it
 // puts it into c->guard.
 void loop_open_guard(Lower *l, Carry *c, Val *state_out);

@@ -209,7 +209,7 @@ static void open_picker(Lower *l, Picker *p, const Array *flags, LoopRef from, L
                         LoopRef at) {
     Val *init = arena_new(l->arena, Val);
     *init = val_scalar(at);
-    loop_open_carry(l, &p->carry, init, 1, loop_sub(l->b, to, from));
+    loop_open_carry(l, &p->carry, init, NULL, 1, loop_sub(l->b, to, from));
     p->i = loop_add(l->b, from, p->carry.index);
     p->at = p->carry.state[0].scalar;
     p->flag = loop_load(l, flags, &p->i);
@@ -252,7 +252,7 @@ static LoopRef count_in_parallel(Lower *l, const Array *flags, Counts *counts) {
     // Starts are the sums of the counts before.
     Carry carry;
     Val init = val_scalar(loop_int(b, 0)), total;
-    loop_open_carry(l, &carry, &init, 1, counts->blocks);
+    loop_open_carry(l, &carry, &init, NULL, 1, counts->blocks);
     LoopRef count = loop_load(l, counts->starts, &carry.index);
     loop_store(l, counts->starts, &carry.index, carry.state[0].scalar);
     Val next = val_scalar(loop_add(b, carry.state[0].scalar, count));

@@ -246,6 +246,7 @@ typedef struct Loop {
     uint32_t width;   // of what is carried: state that stays the same is not
     uint32_t *number; // of state by carried value
     Val *init, *state;
+    bool *is_ours;    // of init
 } Loop;
 
 static Loop open_loop(Lower *l, const CoreStm *stm) {
@@ -255,14 +256,18 @@ static Loop open_loop(Lower *l, const CoreStm *stm) {
     loop.number = arena_array(l->arena, uint32_t, count);
     loop.init = arena_array(l->arena, Val, count);
     loop.state = arena_array(l->arena, Val, count);
+    loop.is_ours = arena_array(l->arena, bool, count);
     for (uint32_t k = 0; k < count; k++) {
         loop.state[k] = loop_val(l, stm->args[loop.first + k]);
         if (loop.body->results[k] == loop.body->params[loop.first + k]) continue;
         Val v = loop.state[k];
         if (v.array != NULL) {
-            Home *place = l->names[stm->outs[k]].place;
-            v.array = loop_own(l, v.array, loop_is_ours(l, stm, loop.first + k),
-                                loop_is_in_place(l, stm, k) ? place : NULL);
+            bool is_ours = loop_is_ours(l, stm, loop.first + k);
+            Array *given = v.array;
+            v.array = loop_is_in_place(l, stm, k)
+                          ? loop_own(l, given, is_ours, l->names[stm->outs[k]].place)
+                          : loop_make_dense(l, given);
+            loop.is_ours[loop.width] = is_ours || v.array != given;
         }
         loop.init[loop.width] = v;
         loop.number[loop.width++] = k;
@@ -300,14 +305,14 @@ void loop_for(Lower *l, const CoreStm *stm) {
     LoopRef times = loop_arg(l, stm, 0);
     Loop loop = open_loop(l, stm);
     Carry carry = {0};
-    loop_open_carry(l, &carry, loop.init, loop.width, times);
+    loop_open_carry(l, &carry, loop.init, loop.is_ours, loop.width, times);
     finish_loop(l, &loop, &carry);
 }
 
 void loop_while(Lower *l, const CoreStm *stm) {
     Loop loop = open_loop(l, stm);
     Carry carry = {0};
-    loop_open_carry(l, &carry, loop.init, loop.width, 0);
+    loop_open_carry(l, &carry, loop.init, loop.is_ours, loop.width, 0);
     Val *state = arena_array(l->arena, Val, stm->out_count), c;
     bool is_ours;
     loop_open_guard(l, &carry, state);
@@ -357,20 +362,11 @@ static LoopBody *loop_function(Lower *l, const CoreBody *body, bool *owns) {
         args[i] = open_param(l, loop_core_type(l, body->params[i]), &owns[i], refs, &count);
     made->params = arena_copy(l->arena, refs, count * sizeof *refs);
     made->param_count = count;
-    LoopRef mark = loop_mark(l);
-    uint32_t allocs = l->allocs;
     loop_body(l, body, args, NULL, vals, is_ours);
-    struct { LoopRef *data; uint32_t len, cap; } bufs = {0};
-    for (uint32_t i = 0; i < body->result_count; i++) {
-        if (vals[i].array == NULL) continue;
-        vals[i].array = loop_own(l, vals[i].array, is_ours[i], NULL);
-        vec_push(l->arena, &bufs, vals[i].array->buf);
-    }
-    loop_keep(l, mark, allocs, bufs.data, bufs.len);
+    for (uint32_t i = 0; i < body->result_count; i++)
+        if (vals[i].array != NULL)
+            vals[i].array = loop_own(l, vals[i].array, is_ours[i], NULL);
     count = loop_flatten(l, vals, body->result_count, refs);
-    uint32_t buf = 0;
-    for (uint32_t i = 0; i < count; i++)
-        if (loop_type(l->b, refs[i]).kind == LOOP_IS_BUFFER) refs[i] = bufs.data[buf++];
     return loop_close(l->b, refs, count);
 }
 

@@ -80,7 +80,7 @@ void loop_fold_serially(const Fold *f, LoopRef from, LoopRef count, Val *out) {
         if (init[c].array != NULL)
             init[c].array = loop_own(l, init[c].array, is_ours[c], NULL);
     Carry carry = {0};
-    loop_open_carry(l, &carry, init, f->width, loop_sub(l->b, count, one));
+    loop_open_carry(l, &carry, init, NULL, f->width, loop_sub(l->b, count, one));
     LoopRef i = loop_add(l->b, loop_add(l->b, from, one), carry.index);
     loop_fold_later(f, carry.state, i, next, is_ours);
     loop_close_carry(l, &carry, next, is_ours, out);
@@ -220,7 +220,7 @@ void loop_tree_push(const Fold *f, const Tree *tree, LoopRef count) {
     Lower *l = f->l;
     Val init = val_scalar(loop_int(l->b, 0)), guard, level;
     Carry carry = {0};
-    loop_open_carry(l, &carry, &init, 1, 0);
+    loop_open_carry(l, &carry, &init, NULL, 1, 0);
     loop_open_guard(l, &carry, &guard);
     LoopRef more = has_bit(l, count, guard.scalar);
     carry.guard = loop_close(l->b, &more, 1);
@@ -237,7 +237,7 @@ void loop_tree_total(const Fold *f, const Tree *tree, LoopRef count) {
     LoopBuilder *b = l->b;
     Val init = val_scalar(loop_const(b, SCALAR_BOOL, 1)), done;
     Carry carry = {0};
-    loop_open_carry(l, &carry, &init, 1, tree->spare);
+    loop_open_carry(l, &carry, &init, NULL, 1, tree->spare);
     LoopRef level = carry.index, is_first = carry.state[0].scalar;
     LoopRef has = has_bit(l, count, level);
     When when = loop_open_if(l, loop_and(b, has, is_first));

@@ -117,7 +117,7 @@ static void push_part(const Hist *h, const Slots *all, LoopRef p) {
     LoopRef one = loop_int(b, 1);
     Val init = val_scalar(one), guard, last;
     Carry carry = {0};
-    loop_open_carry(l, &carry, &init, 1, 0);
+    loop_open_carry(l, &carry, &init, NULL, 1, 0);
     loop_open_guard(l, &carry, &guard);
     LoopRef bit = loop_scalar(b, OP_AND, SCALAR_I64, (LoopRef[]){p, guard.scalar}, 2);
     LoopRef more = loop_not(b, loop_eq(b, bit, loop_int(b, 0)));
@@ -143,7 +143,7 @@ static void join_trees(const Hist *h, const Slots *all, LoopRef parts) {
     // Without its lowest bit, the number says where the rightmost tree begins.
     Val init = val_scalar(drop_bit(l, parts)), guard, last;
     Carry carry = {0};
-    loop_open_carry(l, &carry, &init, 1, 0);
+    loop_open_carry(l, &carry, &init, NULL, 1, 0);
     loop_open_guard(l, &carry, &guard);
     LoopRef more = loop_lt(b, zero, guard.scalar);
     carry.guard = loop_close(b, &more, 1);

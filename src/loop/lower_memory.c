@@ -58,7 +58,7 @@ bool loop_is_ours(Lower *l, const CoreStm *stm, uint32_t i) {
 
 void loop_take(Lower *l, const Array *a) {
     const Block *block = loop_block_of(l, a);
-    if (block->is_owned != NULL) *block->is_owned = true;
+    if (block != NULL && block->is_owned != NULL) *block->is_owned = true;
 }
 
 // ---- arrays -------------------------------------------------------------------------

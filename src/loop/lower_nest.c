@@ -134,25 +134,25 @@ static Val *unflatten(Lower *l, const Val *like, uint32_t count, const LoopRef *
             loop_dense(l, (ScalarType)a->elem, refs[0], refs[1], a->rank, refs + 2);
         loop_know_shape(l, made);
         made->block = loop_block(l);
-        const Block *block = loop_block_of(l, a);
-        if (block != NULL) loop_block_of(l, made)->is_owned = block->is_owned;
         vals[i] = val_array(made);
         refs += 2 + a->rank;
     }
     return vals;
 }
 
-void loop_open_carry(Lower *l, Carry *c, const Val *init, uint32_t count,
-                     LoopRef times) {
+void loop_open_carry(Lower *l, Carry *c, const Val *init, const bool *is_ours,
+                     uint32_t count, LoopRef times) {
     uint32_t first = times != 0;
     loop_enter(l);
     c->times = times;
     c->count = count;
     c->init = init;
+    c->is_ours = is_ours;
+    c->is_taken = arena_array(l->arena, bool, count);
     c->width = width_of(init, count);
     c->args = arena_array(l->arena, LoopRef, c->width);
     loop_flatten(l, init, count, c->args);
-    c->mark = loop_mark(l);
+    c->mark = loop_value(l->b, (LoopType){LOOP_IS_MARK, 0}, 0);  // set before the loop
     LoopRef *params = arena_array(l->arena, LoopRef, first + c->width);
     if (first != 0) c->index = params[0] = loop_value(l->b, loop_type(l->b, times), 0);
     c->params = params + first;
@@ -161,6 +161,9 @@ void loop_open_carry(Lower *l, Carry *c, const Val *init, uint32_t count,
     c->known = l->sizes.len;
     loop_open(l->b, params, first + c->width);
     c->state = unflatten(l, init, count, c->params);
+    for (uint32_t i = 0; i < count; i++)
+        if (init[i].array != NULL)
+            loop_block_of(l, c->state[i].array)->is_owned = &c->is_taken[i];
     c->allocs = l->allocs;
 }
 
@@ -178,6 +181,17 @@ static void keep_state(Lower *l, const Carry *c, LoopRef *next) {
     for (uint32_t i = 0; i < bufs.len; i++) next[at.data[i]] = bufs.data[i];
 }
 
+// What the loop starts with: copies of what a turn would take and is not ours.
+static const Val *take_init(Lower *l, const Carry *c) {
+    Val *init = arena_array(l->arena, Val, c->count);
+    for (uint32_t i = 0; i < c->count; i++) {
+        init[i] = c->init[i];
+        if (init[i].array == NULL || !c->is_taken[i]) continue;
+        init[i].array = loop_own(l, init[i].array, c->is_ours == NULL || c->is_ours[i], NULL);
+    }
+    return init;
+}
+
 void loop_close_carry(Lower *l, Carry *c, const Val *next, const bool *is_ours,
                       Val *outs) {
     Val *vals = arena_array(l->arena, Val, c->count);
@@ -191,6 +205,9 @@ void loop_close_carry(Lower *l, Carry *c, const Val *next, const bool *is_ours,
     keep_state(l, c, refs);
     LoopBody *bodies[2] = {c->guard, loop_close(l->b, refs, c->width)};
     l->sizes.len = c->known;
+    c->init = take_init(l, c);
+    loop_flatten(l, c->init, c->count, c->args);
+    loop_emit(l->b, LOOP_MARK, NULL, 0, &(LoopType){LOOP_IS_MARK, 0}, 1)->outs[0] = c->mark;
     LoopRef *args = arena_array(l->arena, LoopRef, c->width + 1);
     uint32_t first = c->times != 0;
     args[0] = c->times;
@@ -209,7 +226,13 @@ void loop_close_carry(Lower *l, Carry *c, const Val *next, const bool *is_ours,
     }
     loop_leave(l);
     Val *made = unflatten(l, c->init, c->count, stm->outs);
-    for (uint32_t i = 0; i < c->count; i++) outs[i] = made[i];
+    for (uint32_t i = 0; i < c->count; i++) {
+        outs[i] = made[i];
+        // Without a turn, or when none took its memory, it may still be what it was.
+        if (made[i].array != NULL && !c->is_taken[i])
+            made[i].array->block =
+                loop_join_blocks(l, made[i].array->block, c->init[i].array->block);
+    }
 }
 
 void loop_open_guard(Lower *l, Carry *c, Val *state_out) {

@@ -218,8 +218,10 @@ static Array *no_rows(Lower *l, const Rows *rows, uint32_t k) {
         shape[rows->rank + d] = loop_is_int(l->b, size, -1) ? zero : size;
     }
     LoopRef buf = loop_alloc(l, elem_of(l, rows, k), zero);
-    return loop_dense(l, elem_of(l, rows, k), buf, zero,
-                       rows->rank + row_rank(l, rows, k), shape);
+    Array *a = loop_dense(l, elem_of(l, rows, k), buf, zero,
+                          rows->rank + row_rank(l, rows, k), shape);
+    a->block = loop_block(l);
+    return a;
 }
 
 static void make_open_rows(Lower *l, Rows *rows) {
@@ -237,7 +239,7 @@ static void make_open_rows(Lower *l, Rows *rows) {
         wholes[width++] = val_array(no_rows(l, rows, k));
     }
     Carry carry = {0};
-    loop_open_carry(l, &carry, wholes, width, rows->points);
+    loop_open_carry(l, &carry, wholes, NULL, width, rows->points);
     LoopRef index[CORE_MAX_RANK], rest = carry.index;
     for (uint32_t d = rows->rank; d-- > 1;) {
         index[d] = loop_rem(b, rest, rows->space[d]);

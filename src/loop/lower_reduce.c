@@ -67,7 +67,7 @@ static void fold_halves(const LaneSet *s) {
     bool *is_ours = loop_flags(s->f);
     Val init = val_scalar(loop_int(b, s->count / 2)), guard, last;
     Carry carry = {0};
-    loop_open_carry(l, &carry, &init, 1, 0);
+    loop_open_carry(l, &carry, &init, NULL, 1, 0);
     loop_open_guard(l, &carry, &guard);
     LoopRef more = loop_lt(b, loop_int(b, 0), guard.scalar);
     carry.guard = loop_close(b, &more, 1);
@@ -136,7 +136,7 @@ static void fold_runs(const Fold *f, LoopRef from, LoopRef size, Val *out) {
 
     Val init = val_scalar(one), guard, last;
     Carry carry = {0};
-    loop_open_carry(l, &carry, &init, 1, 0);
+    loop_open_carry(l, &carry, &init, NULL, 1, 0);
     loop_open_guard(l, &carry, &guard);
     LoopRef more = loop_lt(b, guard.scalar, count);
     carry.guard = loop_close(b, &more, 1);

@@ -29,7 +29,7 @@ static void scan_serially(Scan *s) {
             init[c].array = loop_own(l, init[c].array, is_ours[c], NULL);
     loop_store_slot(f, &s->outs, zero, init, NULL);
     Carry carry = {0};
-    loop_open_carry(l, &carry, init, f->width, loop_sub(b, f->n, one));
+    loop_open_carry(l, &carry, init, NULL, f->width, loop_sub(b, f->n, one));
     LoopRef i = loop_add(b, carry.index, one);
     loop_fold_later(f, carry.state, i, next, is_ours);
     loop_store_slot(f, &s->outs, i, next, NULL);

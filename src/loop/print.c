@@ -43,8 +43,8 @@ static void label_body(Printer *p, const LoopBody *body) {
     label_refs(p, body->params, body->param_count);
     for (uint32_t i = 0; i < body->stms.len; i++) {
         const LoopStm *stm = body->stms.data[i];
-        for (uint32_t k = 0; k < stm->body_count; k++) label_body(p, stm->bodies[k]);
         label_refs(p, stm->outs, stm->out_count);
+        for (uint32_t k = 0; k < stm->body_count; k++) label_body(p, stm->bodies[k]);
     }
 }
 

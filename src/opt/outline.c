@@ -236,13 +236,14 @@ static void move_entries(CoreProgram *p) {
 }
 
 bool opt_outline(CoreProgram *p) {
+    for (uint32_t i = 0; i < p->funs.len; i++)
+        if (p->funs.data[i]->kernel != CORE_NO_KERNEL) return false; // it has been done
     Outliner o = {.program = p, .builder = core_builder(p), .old_count = p->funs.len};
     o.name = sym_cstr(&p->cx->syms, "kernel");
     o.hosts = arena_array(p->arena, uint32_t, p->funs.len);
     map_init(&o.views, p->arena);
     for (uint32_t i = 0; i < o.old_count; i++) {
         CoreFun *fun = p->funs.data[i];
-        if (fun->kernel != CORE_NO_KERNEL) return false; // it has been done
         if (fun->is_entry) {
             fun->body = outline_body(&o, fun->body);
             continue;

@@ -4,7 +4,7 @@ cp -r "$root/examples/embed/." .
 check "make" make -C c
 export LD_LIBRARY_PATH="$libdir"
 equal "mean" "$(c/mean 2>&1)" 3.0f64
-c/rod rod.weft 1000 300 >warmest
+c/rod rod.weft 1000 300 >warmest 2>/dev/null
 # After t steps the heat is 1000 C(2t, t) / 4^t where it began.
 check "rod's answer is right" awk '
     BEGIN { want = 1000; for (t = 1; t <= 300; t++) want *= (2 * t - 1) / (2 * t) }
@@ -26,7 +26,7 @@ mkfifo progress
 c/rod rod.weft 10000 1000000000 2>progress & rod=$!
 exec 3<progress
 IFS= read -r -d % -t 60 -u 3 line
-check "rod shows progress" grep -q 'running   0 ' <<<"$line"
+check "rod shows progress" grep -qE '(compiling|running) +[0-9]+ ' <<<"$line"
 kill -INT $rod
 IFS= read -r -d '' -t 60 -u 3 line
 wait $rod

@@ -12,7 +12,7 @@
 
 #include "core/messages.h"
 
-enum { MOST_STEPS = 20000000 };
+enum { MOST_STEPS = 5000000 };
 
 typedef struct Buffer {
     struct Buffer *next;  // of all
@@ -114,16 +114,16 @@ static void push(Eval *e, Buffer *buffer) {
 }
 
 // Frees private memory from a height on, save what is kept, which moves.
-static void keep(Eval *e, const LoopStm *stm) {
+static void keep(Eval *e, const LoopStm *stm, size_t height, const LoopRef *from,
+                 uint32_t count) {
     Private *s = e->stack;
-    size_t height = (size_t)e->values[stm->args[0]].bits, len = height;
+    size_t len = height;
     if (height > s->len) bug(e, stm, "a mark above the stack's end");
-    for (uint32_t k = 0; k < stm->out_count; k++)
-        e->values[stm->outs[k]] = e->values[stm->args[1 + k]];
+    for (uint32_t k = 0; k < count; k++) e->values[stm->outs[k]] = e->values[from[k]];
     for (size_t i = height; i < s->len; i++) {
         Buffer *buffer = s->data[i], *moved = NULL;
-        for (uint32_t k = 0; k < stm->out_count; k++) {
-            if (e->values[stm->args[1 + k]].buffer != buffer) continue;
+        for (uint32_t k = 0; k < count; k++) {
+            if (e->values[from[k]].buffer != buffer) continue;
             if (moved != NULL) bug(e, stm, "a buffer is kept twice");
             moved = new_buffer(e, buffer->kind, buffer->elem, 0);
             free_elements(moved);
@@ -283,9 +283,10 @@ static bool run_check(Eval *e, const LoopStm *stm) {
 
 static bool run_call(Eval *e, const LoopStm *stm) {
     const LoopBody *body = e->kernel->funs.data[stm->number].body;
+    size_t height = e->stack->len;
     set_all(e, body->params, stm->args, body->param_count);
     if (!run_body(e, body)) return false;
-    set_all(e, stm->outs, body->results, body->result_count);
+    keep(e, stm, height, body->results, body->result_count);
     return true;
 }
 
@@ -387,7 +388,9 @@ static bool run_stm(Eval *e, const LoopStm *stm) {
     case LOOP_DATA: run_data(e, stm); return true;
     case LOOP_ALLOC: run_alloc(e, stm); return true;
     case LOOP_MARK: e->values[stm->outs[0]].bits = e->stack->len; return true;
-    case LOOP_KEEP: keep(e, stm); return true;
+    case LOOP_KEEP:
+        keep(e, stm, (size_t)e->values[stm->args[0]].bits, stm->args + 1, stm->out_count);
+        return true;
     case LOOP_RESULT: run_result(e, stm); return true;
     case LOOP_CHECK: return run_check(e, stm);
     case LOOP_CALL: return run_call(e, stm);

@@ -50,8 +50,7 @@ static void see_trace(void *data, const char *text) {
     WeftProgram *program;
     seen->traces++;
     snprintf(seen->traced, sizeof seen->traced, "%s", text);
-    seen->called_back =
-        weft_program_from_source(seen->context, "x", "", 0, &program);
+    seen->called_back = weft_program_from_source(seen->context, "x", "", 0, &program);
     weft_value_free(seen->to_free);
     seen->to_free = NULL;
     CHECK(weft_memory_used(seen->context) > 0);
@@ -159,7 +158,8 @@ static void test_trace(void) {
     CHECK(weft_call(program, 0, &arg, 1, &result, 1) == WEFT_STATUS_OK);
     weft_program_free(program);
     int64_t found;
-    CHECK(weft_value_copy(result, &found, sizeof found) == WEFT_STATUS_OK && found == 5);
+    CHECK(weft_value_copy(result, &found, sizeof found) == WEFT_STATUS_OK &&
+          found == 5);
     CHECK(weft_testing_context_free(context) == 0);
 }
 
@@ -178,7 +178,10 @@ static void test_progress(void) {
         {"def main (n: i64): []i64 =\n"
          "  map (\\i -> loop x = i for j < 100000 do x ^ j) (iota (n / 1000000))",
          2, true},
-        {"def main (n: i64): i64 =\n  i64.sum (map (\\i -> i ^ 12345) (iota n))", 2, true},
+        {"def main (n: i64): i64 =\n"
+         "  reduce (\\x y -> loop z = x for j < 100000 do z ^ (y + j)) 0\n"
+         "    (iota (n / 1000000))",
+         2, true},
         {"def main (n: i64): []i64 =\n  scan (\\x y -> x ^ y) 0 (iota (n / 100000))\n"
          "  |> map (\\x -> loop y = x for j < 100000 do y ^ j)",
          0, true},
@@ -190,10 +193,6 @@ static void test_progress(void) {
         WeftValue *arg = number(context, 1000000000000), *result = NULL;
         seen.cancels = true;
         WeftStatus status = weft_call(program, 0, &arg, 1, &result, 1);
-        if (status == WEFT_STATUS_MEMORY) { // it was not that patient
-            CHECK(weft_testing_context_free(context) == 0);
-            continue;
-        }
         CHECK(status == WEFT_STATUS_CANCELLED && result == NULL);
         CHECK(seen.progress >= 3 && strcmp(seen.activity, "running") == 0);
         CHECK(strcmp(seen.file, "main.weft") == 0 && seen.seconds >= 0.3);
@@ -209,23 +208,24 @@ static void test_progress(void) {
 
 // ---- test blocks --------------------------------------------------------------------
 
-static const char blocks[] = "-- ==\n"
-                             "-- entry: main twice\n"
-                             "-- input { 3 } output { 4 }\n"
-                             "-- \"big\" nobench input { 10 }\n"
-                             "-- notest input { 1 } error: never\n"
-                             "def main (x: i64): i64 = x + 1\n"
-                             "entry twice (x: i64): i64 = 2 * x\n"
-                             "\n"
-                             "-- ==\n"
-                             "-- entry: sum\n"
-                             "-- random input { [100]i64 [3]bool }\n"
-                             "-- script input { (iota 4, [true, false]) } output { 6 }\n"
-                             "-- input @ sum.in\n"
-                             "-- output @ sum.out\n"
-                             "-- random input { bananas }\n"
-                             "entry sum (xs: []i64) (_: []bool): i64 = i64.sum xs\n"
-                             "-- ==\n";
+static const char blocks[] =
+    "-- ==\n"
+    "-- entry: main twice\n"
+    "-- input { 3 } output { 4 }\n"
+    "-- \"big\" nobench input { 10 }\n"
+    "-- notest input { 1 } error: never\n"
+    "def main (x: i64): i64 = x + 1\n"
+    "entry twice (x: i64): i64 = 2 * x\n"
+    "\n"
+    "-- ==\n"
+    "-- entry: sum\n"
+    "-- random input { [100]i64 [3]bool }\n"
+    "-- script input { (iota 4, [true, false]) } output { 6 }\n"
+    "-- input @ sum.in\n"
+    "-- output @ sum.out\n"
+    "-- random input { bananas }\n"
+    "entry sum (xs: []i64) (_: []bool): i64 = i64.sum xs\n"
+    "-- ==\n";
 
 static void write_file(const char *folder, const char *name, const char *text) {
     char path[200];

@@ -18,7 +18,8 @@ static const char source[] =
     "entry turn [n][m] (xs: [n][m]f64) : [m][n]f64 = transpose xs\n"
     "entry tail [n] (xs: [n]f64) : []f64 = xs[1:]\n"
     "entry any [n] (xs: [n]bool) : bool = reduce (||) false xs\n"
-    "entry grid (n: i64) : [][]i64 = transpose (tabulate_2d n 3 (\\i j -> i * 10 + j))\n"
+    "entry grid (n: i64) : [][]i64 = transpose (tabulate_2d n 3 (\\i j -> i * 10 + "
+    "j))\n"
     "type t = #a i32 | #b\n"
     "entry sum (x: i32) : t = if x > 0 then #a x else #b\n"
     "entry pair (x: i32) : {x: i32, y: bool} = {x, y = true}\n";
@@ -191,16 +192,15 @@ static void delete_versioned(struct DLManagedTensorVersioned *self) {
 static void test_dlpack_in(void) {
     float numbers[6] = {0, 1, 2, 3, 4, 5};
     int64_t shape[2] = {2, 2}, strides[2] = {1, 3};
-    struct DLManagedTensor tensor = {
-        .dl_tensor = {.data = numbers,
-                      .device_type = DL_CPU,
-                      .ndim = 2,
-                      .dtype = {DL_FLOAT, 32, 1},
-                      .shape = shape,
-                      .strides = strides,
-                      .byte_offset = 4},
-        .manager_ctx = &deleted,
-        .deleter = delete_plain};
+    struct DLManagedTensor tensor = {.dl_tensor = {.data = numbers,
+                                                   .device_type = DL_CPU,
+                                                   .ndim = 2,
+                                                   .dtype = {DL_FLOAT, 32, 1},
+                                                   .shape = shape,
+                                                   .strides = strides,
+                                                   .byte_offset = 4},
+                                     .manager_ctx = &deleted,
+                                     .deleter = delete_plain};
     WeftValue *value = NULL;
     CHECK(weft_value_from_dlpack(context, &tensor, &value) == WEFT_STATUS_OK);
     CHECK(prints(value, "[[1.0f32, 4.0f32], [2.0f32, 5.0f32]]"));
@@ -217,9 +217,8 @@ static void test_dlpack_in(void) {
         .version = {1, 1},
         .manager_ctx = &deleted,
         .deleter = delete_versioned,
-        .dl_tensor = {.data = numbers + 5,
-                      .device_type = DL_CPU,
-                      .dtype = {DL_FLOAT, 32, 1}}};
+        .dl_tensor = {
+            .data = numbers + 5, .device_type = DL_CPU, .dtype = {DL_FLOAT, 32, 1}}};
     CHECK(weft_value_from_dlpack_versioned(context, &scalar, &value) == WEFT_STATUS_OK);
     CHECK(prints(value, "5.0f32") && deleted == 2);
     weft_value_free(value);
@@ -256,10 +255,10 @@ static void test_dlpack_out(void) {
         WeftScalar scalar;
         uint8_t code, bits;
     } types[] = {
-        {WEFT_BOOL, DL_BOOL, 8},   {WEFT_I8, DL_INT, 8},     {WEFT_I16, DL_INT, 16},
-        {WEFT_I32, DL_INT, 32},    {WEFT_I64, DL_INT, 64},   {WEFT_U8, DL_UINT, 8},
-        {WEFT_U16, DL_UINT, 16},   {WEFT_U32, DL_UINT, 32},  {WEFT_U64, DL_UINT, 64},
-        {WEFT_F16, DL_FLOAT, 16},  {WEFT_F32, DL_FLOAT, 32}, {WEFT_F64, DL_FLOAT, 64},
+        {WEFT_BOOL, DL_BOOL, 8},  {WEFT_I8, DL_INT, 8},     {WEFT_I16, DL_INT, 16},
+        {WEFT_I32, DL_INT, 32},   {WEFT_I64, DL_INT, 64},   {WEFT_U8, DL_UINT, 8},
+        {WEFT_U16, DL_UINT, 16},  {WEFT_U32, DL_UINT, 32},  {WEFT_U64, DL_UINT, 64},
+        {WEFT_F16, DL_FLOAT, 16}, {WEFT_F32, DL_FLOAT, 32}, {WEFT_F64, DL_FLOAT, 64},
     };
     static const char bytes[48] = {1, 0, 1};
     int64_t shape[2] = {2, 3};

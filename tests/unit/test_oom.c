@@ -153,9 +153,8 @@ static WeftStatus go_through_files(WeftContext *context, const WeftValue *value)
         path_of(path, names[i]);
         unlink(path);
         bool is_flat = strcmp(names[i], "a.txt") == 0;
-        WeftStatus status =
-            is_flat ? weft_value_random(context, "[40]u8", 1, &written)
-                    : weft_value_to_file(value, path);
+        WeftStatus status = is_flat ? weft_value_random(context, "[40]u8", 1, &written)
+                                    : weft_value_to_file(value, path);
         if (is_flat && status == WEFT_STATUS_OK) {
             status = weft_value_to_file(written, path);
             weft_value_free(written);

@@ -46,15 +46,14 @@ static bool compute(const Job *job) {
     int64_t numbers[3] = {job->number, 1, 2}, three[1] = {3}, found = 0;
     WeftValue *xs = NULL, *total = NULL, *squares = NULL, *n = NULL, *sum = NULL;
     struct DLManagedTensor *tensor = NULL;
-    bool is_good =
-        weft_value_borrow(job->context, WEFT_I64, 1, three, NULL, numbers, NULL, NULL,
-                          &xs) == WEFT_STATUS_OK &&
-        call(job->program, "total", &xs, 1, &total) &&
-        call(job->program, "squares", &total, 1, &squares) &&
-        weft_value_to_dlpack(squares, &tensor) == WEFT_STATUS_OK &&
-        call(job->program, "total", &squares, 1, &n) &&
-        call(job->program, "add", (WeftValue *[]){n, total}, 2, &sum) &&
-        weft_value_copy(sum, &found, sizeof found) == WEFT_STATUS_OK;
+    bool is_good = weft_value_borrow(job->context, WEFT_I64, 1, three, NULL, numbers,
+                                     NULL, NULL, &xs) == WEFT_STATUS_OK &&
+                   call(job->program, "total", &xs, 1, &total) &&
+                   call(job->program, "squares", &total, 1, &squares) &&
+                   weft_value_to_dlpack(squares, &tensor) == WEFT_STATUS_OK &&
+                   call(job->program, "total", &squares, 1, &n) &&
+                   call(job->program, "add", (WeftValue *[]){n, total}, 2, &sum) &&
+                   weft_value_copy(sum, &found, sizeof found) == WEFT_STATUS_OK;
     int64_t m = job->number + 3, expected = m + (m - 1) * m * (2 * m - 1) / 6;
     WeftValue *all[] = {xs, total, squares, n, sum};
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) weft_value_free(all[i]);
@@ -87,8 +86,7 @@ static bool fail(const Job *job) {
 static void *work(void *data) {
     Job *job = data;
     bool is_own = job->program == NULL;
-    WeftOptions options = {.struct_size = sizeof options,
-                           .engine = WEFT_ENGINE_INTERP};
+    WeftOptions options = {.struct_size = sizeof options, .engine = WEFT_ENGINE_INTERP};
     if (is_own) {
         if (weft_context_new(&options, &job->context) != WEFT_STATUS_OK) return NULL;
         job->program = compile(job->context);
@@ -160,8 +158,7 @@ static void test_cancel(WeftContext *context, WeftProgram *program) {
 
 int main(void) {
     WeftContext *context = NULL;
-    WeftOptions options = {.struct_size = sizeof options,
-                           .engine = WEFT_ENGINE_INTERP};
+    WeftOptions options = {.struct_size = sizeof options, .engine = WEFT_ENGINE_INTERP};
     CHECK(weft_context_new(&options, &context) == WEFT_STATUS_OK);
     WeftProgram *program = compile(context);
     CHECK(program != NULL);

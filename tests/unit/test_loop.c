@@ -1,0 +1,332 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The loop language: its text, its verifier, and what lowering makes of programs: how
+// much memory, which loops, who owns what. That the answers are the oracle's is the
+// business of tests/loop.
+#include <string.h>
+
+#include "loop/loop.h"
+#include "session.h"
+
+// ---- text ---------------------------------------------------------------------------
+
+static LoopKernel *read_kernel(Session *s, const char *text) {
+    Source *source = sources_add(&s->cx.sources, STR("test.loop"), str_of(text), false);
+    return loop_read(&s->cx, &s->arena, s->program, source);
+}
+
+static const char *show(Session *s, const LoopKernel *kernel) {
+    StrBuf text = strbuf(&s->arena);
+    loop_print(kernel, &text);
+    return str_terminated(&s->arena, strbuf_done(&text));
+}
+
+#define EMPTY "entry main() -> () { -> }"
+
+static void test_text(void) {
+    static const char text[] =
+        "function \"half\" {|x: f64|\n"
+        "  %1: f64 = mul(x, 0x1p-1f64)\n"
+        "  -> %1\n"
+        "}\n"
+        "\n"
+        "kernel \"main\" (owned []f64, bool) -> ([]f64, i32) {|a: [f64], n: i64, c: bool|\n"
+        "  t: [i32] = data [1, -2, 3]\n"
+        "  m: mark = mark\n"
+        "  b: [f64] = alloc(n)\n"
+        "  = for(n) {|i: i64|\n"
+        "    x.1: f64 = load(a, 0i64, 1i64, i)\n"
+        "    y: f64 = call[0](x.1)\n"
+        "    = check(c, y, i) \"no \\\"%0\\\"\\nat %1\"\n"
+        "    = store(b, y, 0i64, 1i64, i)\n"
+        "    ->\n"
+        "  }\n"
+        "  b.1: [f64] = keep(m, b)\n"
+        "  k: i32 = while(0i32) {|k.1: i32|\n"
+        "    %2: bool = lt(k.1, 7i32)\n"
+        "    -> %2\n"
+        "  } {|k.2: i32|\n"
+        "    %3: i32 = load(t, 2i64)\n"
+        "    %4: i32 = add(k.2, %3)\n"
+        "    -> %4\n"
+        "  }\n"
+        "  r: [f64] = result[0](n)\n"
+        "  = for.parallel(n) {|j: i64|\n"
+        "    z: f64 = load(b.1, 0i64, 1i64, j)\n"
+        "    v: f64 = if(c) {-> z} {-> 1f64}\n"
+        "    = store(r, v, 0i64, 1i64, j)\n"
+        "    ->\n"
+        "  }\n"
+        "  -> r, n, k\n"
+        "}\n";
+    Session s;
+    start(&s, EMPTY);
+    LoopKernel *kernel = read_kernel(&s, text);
+    CHECK(kernel != NULL);
+    if (kernel != NULL) {
+        const char *again = show(&s, kernel);
+        CHECK(strcmp(again, text) == 0);
+        if (strcmp(again, text) != 0) printf("%s", again);
+        CHECK(kernel->is_parallel && kernel->params[0].is_owned);
+        StrBuf faults = strbuf(&s.arena);
+        bool is_sound = loop_verify(kernel, &faults);
+        CHECK(is_sound);
+        if (!is_sound) printf("%.*s", STR_ARG(strbuf_done(&faults)));
+    }
+    stop(&s);
+}
+
+static void refuse_text(const char *text, const char *wanted) {
+    Session s;
+    start(&s, EMPTY);
+    CHECK(read_kernel(&s, text) == NULL);
+    CHECK(s.cx.diags.error_count == 1);
+    bool ok = s.cx.diags.len == 1 &&
+              strstr(str_terminated(&s.arena, s.cx.diags.data[0]->message), wanted) != NULL;
+    CHECK(ok);
+    if (!ok && s.cx.diags.len > 0)
+        printf("  %s\n  gave %.*s\n", text, STR_ARG(s.cx.diags.data[0]->message));
+    stop(&s);
+}
+
+#define KERNEL "kernel \"k\" () -> () "
+
+static void test_bad_text(void) {
+    refuse_text("", "expected kernel, found the end of the file");
+    refuse_text("kernel k", "expected a text in quotes");
+    refuse_text("kernel \"k\" (f63) -> () {->}", "expected a type, found f63");
+    refuse_text(KERNEL "{", "expected a statement or ->");
+    refuse_text(KERNEL "{->} x", "expected the end of the file, found x");
+    refuse_text(KERNEL "{ = fly(1i64) -> }", "fly is no operator");
+    refuse_text(KERNEL "{ = if.parallel(true) -> }", "if.parallel is no operator");
+    refuse_text(KERNEL "{ x: i64 = add(1i64, y) -> }", "y is not bound");
+    refuse_text(KERNEL "{ x: i64 = add(1i64, 1) -> }", "1 is a number without a type");
+    refuse_text(KERNEL "{ x: i64 = alloc(1i64) x: i64 = alloc(1i64) -> }",
+                "x is bound twice");
+    refuse_text(KERNEL "{ b: [i8] = data [300] -> }", "expected an element");
+    refuse_text(KERNEL "{ = check(true) -> }", "expected a text in quotes");
+    refuse_text(KERNEL "{ r: [i8] = result[x](1i64) -> }", "expected a number");
+    refuse_text(KERNEL "{ = if(true) {->} {->} {->} -> }", "expected no further body");
+}
+
+// ---- the verifier -------------------------------------------------------------------
+
+static void find_fault(const char *text, const char *wanted) {
+    Session s;
+    start(&s, EMPTY);
+    const LoopKernel *kernel = read_kernel(&s, text);
+    StrBuf faults = strbuf(&s.arena);
+    CHECK(kernel != NULL);
+    if (kernel == NULL) {
+        printf("  %s: %.*s\n", text, STR_ARG(s.cx.diags.data[0]->message));
+    } else {
+        CHECK(!loop_verify(kernel, &faults));
+        const char *found = str_terminated(&s.arena, strbuf_done(&faults));
+        bool ok = strstr(found, wanted) != NULL;
+        CHECK(ok);
+        if (!ok) printf("  %s\n  gave %s\n", text, found);
+    }
+    stop(&s);
+}
+
+static void test_verifier(void) {
+    find_fault(KERNEL "{ = for(1i64) {|i: i64| j: i64 = add(i, 1i64) ->} k: i64 = add(j, "
+                      "1i64) -> }",
+               "used out of scope");
+    find_fault(KERNEL "{ x: i64 = add(1i64, 1i32) -> }", "arg 1 has the wrong type");
+    find_fault(KERNEL "{ x: i32 = add(1i64, 1i64) -> }", "its result has the wrong type");
+    find_fault(KERNEL "{ x: i64 = sqrt(1i64) -> }", "it does not take i64");
+    find_fault(KERNEL "{ b: [f32] = alloc(1i64) x: f64 = load(b, 0i64) -> }",
+               "the element has the wrong type");
+    find_fault(KERNEL "{ b: [f32] = alloc(1i64) x: f32 = load(b, 0i64, 1i64) -> }",
+               "it has 3 args");
+    find_fault(KERNEL "{ = store(1i64, 2i64, 0i64) -> }", "a buffer is wanted");
+    find_fault(KERNEL "{ = check(false) \"%0\" -> }", "mentions %0");
+    find_fault(KERNEL "{ = for.parallel(1i64) {|i: i64| = for.parallel(1i64) {|j: i64| ->} "
+                      "->} -> }",
+               "a parallel loop is not in root code");
+    find_fault(KERNEL "{ s: i64 = for.parallel(1i64, 0i64) {|i: i64, t: i64| -> t} -> }",
+               "a parallel loop carries state");
+    find_fault("kernel \"k\" () -> ([]f32) { = for.parallel(1i64) {|i: i64| r: [f32] = "
+               "result[0](1i64) ->} b: [f32] = alloc(1i64) -> b, 1i64 }",
+               "it is not in root code");
+    find_fault(KERNEL "{ r: [f32] = result[0](1i64) -> }", "there is no result 0");
+    find_fault(KERNEL "{ m: mark = mark = for.parallel(1i64) {|i: i64| = keep(m) ->} -> }",
+               "another thread's");
+    find_fault(KERNEL "{ m: mark = mark b: [i8] = alloc(1i64) c: [i8], d: [i8] = keep(m, b, "
+                      "b) -> }",
+               "keeps a buffer twice");
+    find_fault(KERNEL "{ x: i64 = call[0](1i64) -> }", "function 0 does not come before");
+    find_fault(KERNEL "{ x: i64 = if(true) {-> 1i64} {-> 1i32} -> }", "has the wrong type");
+    find_fault(KERNEL "{ x: i64 = while(1i64) {|s: i64| -> s} {|t: i64| -> t} -> }",
+               "its guard gives no bool");
+    find_fault("kernel \"k\" ([]f32) -> () {|a: [f32]| -> }", "param 0 is not there");
+    find_fault("kernel \"k\" () -> (f32) { -> 1f64 }", "result 0 has the wrong type");
+}
+
+// ---- lowering -----------------------------------------------------------------------
+
+static uint32_t count_words(const char *text, const char *word) {
+    uint32_t count = 0;
+    for (const char *at = text; (at = strstr(at, word)) != NULL; at += strlen(word)) count++;
+    return count;
+}
+
+// Pairs of a word and how often the kernel's text has it; the list ends with NULL.
+typedef struct Count {
+    const char *word;
+    uint32_t count;
+} Count;
+
+static void expect_counts(const char *core, bool parallel, const Count *counts) {
+    Session s;
+    start(&s, core);
+    const char *why = NULL;
+    LoopKernel *kernel = loop_lower(s.program, last_fun(&s), parallel, &s.arena, &why);
+    CHECK(kernel != NULL);
+    const char *text = kernel != NULL ? show(&s, kernel) : why;
+    for (; counts->word != NULL; counts++) {
+        uint32_t found = count_words(text, counts->word);
+        CHECK(found == counts->count);
+        if (found != counts->count)
+            printf("  %s: %u times, not %u, in\n%s\n", counts->word, found, counts->count,
+                   text);
+    }
+    stop(&s);
+}
+
+#define COUNTS(...) ((Count[]){__VA_ARGS__, {NULL, 0}})
+
+static const char map_of_maps[] =
+    "stage0\n"
+    "entry main(xs: [][]f32) -> ([][]f32) {\n"
+    "  m: i64 = dim[1](xs)\n"
+    "  r: [][]f32 = map[1](xs, m) {|row: []f32|\n"
+    "    q: []f32 = map[1](row) {|x: f32| y: f32 = add(x, x) -> y}\n"
+    "    -> q\n"
+    "  }\n"
+    "  -> r\n"
+    "}\n";
+
+static const char updates[] =
+    "stage0\n"
+    "entry main(n: i64, xs: []i64) -> ([]i64) {\n"
+    "  r: []i64 = for(n, xs) {|i: i64, a: []i64|\n"
+    "    b: []i64 = update[0](a, i, i, 0i64, 0i64)\n"
+    "    -> b\n"
+    "  }\n"
+    "  -> r\n"
+    "}\n";
+
+static const char kept_updates[] =
+    "stage0\n"
+    "entry main(n: i64, xs: []i64) -> ([]i64, []i64) {\n"
+    "  r: []i64 = for(n, xs) {|i: i64, a: []i64|\n"
+    "    b: []i64 = update[0](a, i, i, 0i64, 0i64)\n"
+    "    -> b\n"
+    "  }\n"
+    "  -> r, xs\n"
+    "}\n";
+
+static const char steps[] =
+    "stage0\n"
+    "entry main(n: i64, xs: []f64) -> ([]f64) {\n"
+    "  r: []f64 = for(n, xs) {|i: i64, a: []f64|\n"
+    "    b: []f64 = map[1](a) {|x: f64| y: f64 = add(x, 1f64) -> y}\n"
+    "    -> b\n"
+    "  }\n"
+    "  -> r\n"
+    "}\n";
+
+static const char sum[] =
+    "stage0\n"
+    "entry main(xs: []f32) -> (f32) {\n"
+    "  s: f32 = reduce.outer_lanes[1](xs, 0f32) {|a: f32, b: f32| c: f32 = add(a, b) -> c}\n"
+    "  -> s\n"
+    "}\n";
+
+static const char views[] =
+    "stage0\n"
+    "entry main(xs: [][]f32) -> (f32) {\n"
+    "  i: []i64 = iota(10i64, 3i64, 2i64)\n"
+    "  k: i64 = index(i, 4i64)\n"
+    "  t: [][]f32 = permute[1, 0](xs)\n"
+    "  v: [][]f32 = reverse[0](t)\n"
+    "  x: f32 = index(v, k, 0i64)\n"
+    "  -> x\n"
+    "}\n";
+
+static const char branches[] =
+    "stage0\n"
+    "entry main(c: bool, n: i64, x: []f32) -> ([]f32) {\n"
+    "  r: []f32 = if(c) {\n"
+    "    a: []f32 = map[1](x) {|e: f32| y: f32 = add(e, e) -> y}\n"
+    "    -> a\n"
+    "  } {\n"
+    "    b: []f32 = replicate(n, 1f32)\n"
+    "    -> b\n"
+    "  }\n"
+    "  -> r\n"
+    "}\n";
+
+static void test_lowering(void) {
+    expect_counts(map_of_maps, false,
+                  COUNTS({"alloc", 0}, {"result[0]", 1}, {"= for(", 2},
+                         {"check", 0}, {"mark", 0}));
+    expect_counts(map_of_maps, true, COUNTS({"alloc", 0}, {"for.parallel", 1}, {"= for(", 1}));
+    expect_counts(updates, false,
+                  COUNTS({"owned", 1}, {"alloc", 0}, {"result[", 0}, {"= for(", 1}));
+    // The old array is a result, too: it is copied once, outside the loop.
+    expect_counts(kept_updates, false,
+                  COUNTS({"owned", 0}, {"alloc", 0}, {"result[", 2}, {"= for(", 3}));
+    // What a loop makes anew each time never overwrites what it began with.
+    expect_counts(steps, false, COUNTS({"owned", 0}, {"alloc", 1}, {"keep", 1}));
+    expect_counts(sum, true, COUNTS({"for.parallel", 1}, {"alloc(32i64)", 1}));
+    expect_counts(views, false, COUNTS({"alloc", 0}, {"load", 1}, {"for", 0}));
+    expect_counts(branches, false, COUNTS({"alloc", 0}, {"result[0]", 2}, {"for", 2}));
+}
+
+static void test_refusal(void) {
+    Session s;
+    start(&s, "stage0\nentry main(x: i64) -> (i64) { y: i64 = trace(x) -> y }");
+    const char *why = NULL;
+    CHECK(loop_lower(s.program, last_fun(&s), false, &s.arena, &why) == NULL);
+    CHECK(why != NULL && strcmp(why, "values are traced") == 0);
+    stop(&s);
+}
+
+// Every allocation fails once.
+static void lower_in(Session *s, Arena *arena, bool *done_out) {
+    jmp_buf recover;
+    arena->mem->recover = &recover;
+    if (setjmp(recover) != 0) return;
+    const char *why;
+    *done_out = loop_lower(s->program, last_fun(s), true, arena, &why) != NULL;
+}
+
+static void test_out_of_memory(void) {
+    Session s;
+    start(&s, sum);
+    bool is_done = false;
+    uint64_t k = 1;
+    for (; !is_done && k < 1000000; k++) {
+        Mem mem = {.fail_at = k};
+        Arena arena;
+        arena_init(&arena, &mem);
+        lower_in(&s, &arena, &is_done);
+        arena_free(&arena);
+        CHECK(mem.used == 0);
+    }
+    CHECK(is_done && k > 10);
+    stop(&s);
+}
+
+int main(void) {
+    test_text();
+    test_bad_text();
+    test_verifier();
+    test_lowering();
+    test_refusal();
+    test_out_of_memory();
+    return test_done();
+}
