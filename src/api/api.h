@@ -168,6 +168,8 @@ typedef enum ApiStage {
     API_STAGE_AST,
     API_STAGE_TYPED,
     API_STAGE_CORE,
+    API_STAGE_LOOP, // the kernels
+    API_STAGE_C,
     API_STAGE_RUN
 } ApiStage;
 
@@ -279,8 +281,8 @@ WeftStatus api_random_bytes(WeftContext *context, const char *types, Str *bytes_
 
 // ---- for weft dump ------------------------------------------------------------------
 
-// Prints a program at a stage ("ast", "typed", "core"), the last after the pass `after`
-// (NULL: all of them; "lower": none).
+// Prints a program at a stage ("ast", "typed", "core", "loop", "c"); core after the pass
+// `after` (NULL: all of them; "lower": none).
 WeftStatus api_dump(WeftContext *context, const char *path, const char *stage,
                     const char *after, const char **text_out);
 

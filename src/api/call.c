@@ -123,7 +123,8 @@ WeftStatus api_call(WeftContext *context, void *data) {
         options.progress_data = data;
     }
     if (program->engine != NULL) {
-        WeftStatus ready = api_engine_wait(program->engine);
+        WeftStatus ready = WEFT_STATUS_OK;
+        if (program->engine->must) ready = api_engine_wait(program->engine);
         if (ready != WEFT_STATUS_OK) return ready;
         options.run_kernel = api_engine_run;
         options.kernel_data = program->engine;

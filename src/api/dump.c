@@ -35,9 +35,9 @@ static WeftStatus refuse(WeftContext *context, void *data) {
 
 WeftStatus api_dump(WeftContext *context, const char *path, const char *stage,
                     const char *after, const char **text_out) {
-    static const char *const names[] = {"ast", "typed", "core"};
+    static const char *const names[] = {"ast", "typed", "core", "loop", "c"};
     DumpCall call = {.path = path, .stage = API_STAGE_RUN, .after = API_AFTER_ALL};
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < API_STAGE_RUN; i++)
         if (strcmp(stage, names[i]) == 0) call.stage = (ApiStage)i;
     if (call.stage == API_STAGE_RUN)
         return api_guard(context, API_STARTS, refuse, "stage of that name");

@@ -257,10 +257,11 @@ WeftStatus api_compile(WeftContext *context, const ApiCompile *call) {
     if (call->stage >= API_STAGE_CORE && !is_over && !optimise(program, call))
         return give_up(context, program);
     if (call->stage == API_STAGE_CORE) core_print(program->core, call->dump);
+    if (call->stage == API_STAGE_LOOP || call->stage == API_STAGE_C)
+        api_engine_print(program, call->stage, call->dump);
     arena_free(&program->trees);
-    WeftEngine wanted = context->options.engine;
-    if (call->stage == API_STAGE_RUN && call->front == NULL && wanted == WEFT_ENGINE_NATIVE) {
-        WeftStatus status = api_engine_new(program, true, &program->engine);
+    if (call->stage == API_STAGE_RUN && call->front == NULL) {
+        WeftStatus status = api_engine_new(program);
         if (status != WEFT_STATUS_OK) return status;
     }
     context->diagnosed = cx;

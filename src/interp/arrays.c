@@ -9,7 +9,8 @@ static _Noreturn void refuse_size(Run *run, const Step *step, ScalarType elem,
                                   uint32_t rank, const int64_t *shape) {
     for (uint32_t d = 0; d < rank; d++)
         if (shape[d] < 0)
-            interp_fail(run, step, "a size of %lld is negative", (long long)shape[d]);
+            interp_say(run, step, MESSAGE_NEGATIVE_SIZE,
+                       interp_number_text(run, shape[d]), NULL, NULL);
     StrBuf text = strbuf(run->arena);
     for (uint32_t d = 0; d < rank; d++)
         strbuf_printf(&text, "%lld × ", (long long)shape[d]);
@@ -130,9 +131,8 @@ void interp_scratch(Run *run, const Step *step) {
 static void require_shape(Run *run, const Step *step, uint32_t rank,
                           const int64_t *first, const int64_t *other) {
     if (memcmp(first, other, rank * sizeof *first) == 0) return;
-    interp_fail(run, step, "rows of unequal shape: %s and %s",
-                interp_shape_text(run, rank, first),
-                interp_shape_text(run, rank, other));
+    interp_say(run, step, MESSAGE_ROWS, interp_shape_text(run, rank, first),
+               interp_shape_text(run, rank, other), NULL);
 }
 
 // OP_ARRAY
@@ -169,17 +169,17 @@ static uint32_t measure_parts(Run *run, const Step *step, uint32_t axis,
         const RtArray *part = interp_array(run, step->args[i]);
         for (uint32_t d = 0; d < part->rank; d++) {
             if (d == axis || part->shape[d] == first->shape[d]) continue;
-            interp_fail(run, step,
-                        "arrays of shape %s and %s cannot be joined along dimension %u",
-                        interp_shape_text(run, first->rank, first->shape),
-                        interp_shape_text(run, part->rank, part->shape), axis);
+            interp_say(run, step, MESSAGE_JOIN,
+                       interp_shape_text(run, first->rank, first->shape),
+                       interp_shape_text(run, part->rank, part->shape),
+                       interp_number_text(run, axis));
         }
         if (part->shape[axis] != 0) filled++, only = i;
         if (i > 0 &&
             __builtin_add_overflow(shape[axis], part->shape[axis], &shape[axis]))
-            interp_fail(run, step,
-                        "an array of %lld + %lld elements cannot be represented",
-                        (long long)shape[axis], (long long)part->shape[axis]);
+            interp_say(run, step, MESSAGE_JOINED_SIZE,
+                       interp_number_text(run, shape[axis]),
+                       interp_number_text(run, part->shape[axis]), NULL);
     }
     return filled <= 1 ? only : UINT32_MAX;
 }
@@ -214,7 +214,8 @@ void interp_split(Run *run, const Step *step) {
     for (uint32_t i = 0; i < step->stm->out_count; i++) {
         int64_t size = interp_int(run, step->args[1 + i]);
         if (size < 0)
-            interp_fail(run, step, "a size of %lld is negative", (long long)size);
+            interp_say(run, step, MESSAGE_NEGATIVE_SIZE, interp_number_text(run, size),
+                       NULL, NULL);
         fits = fits && size <= left;
         if (fits) left -= size;
     }
@@ -253,8 +254,9 @@ void interp_filter(Run *run, const Step *step) {
     for (uint32_t k = 0; k < step->stm->out_count; k++) {
         const RtArray *from = interp_array(run, step->args[1 + k]);
         if (from->shape[0] != flags->shape[0])
-            interp_fail(run, step, "%lld flags for an array of %lld elements",
-                        (long long)flags->shape[0], (long long)from->shape[0]);
+            interp_say(run, step, MESSAGE_FLAGS,
+                       interp_number_text(run, flags->shape[0]),
+                       interp_number_text(run, from->shape[0]), NULL);
         int64_t shape[CORE_MAX_RANK];
         memcpy(shape, from->shape, from->rank * sizeof *shape);
         shape[0] = kept;

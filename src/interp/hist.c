@@ -60,9 +60,9 @@ static void store_bin(const Hist *h, uint32_t group, int64_t b, uint32_t from) {
         RtArray *row = interp_array(h->run, from + c);
         const int64_t *shape = bins->shape + h->depth;
         if (memcmp(row->shape, shape, row->rank * sizeof *shape) != 0)
-            interp_fail(h->run, h->step, "rows of unequal shape: %s and %s",
-                        interp_shape_text(h->run, row->rank, shape),
-                        interp_shape_text(h->run, row->rank, row->shape));
+            interp_say(h->run, h->step, MESSAGE_ROWS,
+                       interp_shape_text(h->run, row->rank, shape),
+                       interp_shape_text(h->run, row->rank, row->shape), NULL);
         rt_copy_elements(at, bins->strides + h->depth, row->data, row->strides,
                          row->rank, shape, bytes);
     }
@@ -201,9 +201,9 @@ void interp_hist(Run *run, const Step *step) {
         has_bins = has_bins || rt_count(dest) > 0;
         if (c == 0) memcpy(h->sizes, dest->shape, h->depth * sizeof *h->sizes);
         if (memcmp(h->sizes, dest->shape, h->depth * sizeof *h->sizes) != 0)
-            interp_fail(run, step, "histograms of unequal shape: %s and %s",
-                        interp_shape_text(run, h->depth, h->sizes),
-                        interp_shape_text(run, h->depth, dest->shape));
+            interp_say(run, step, MESSAGE_HISTOGRAMS,
+                       interp_shape_text(run, h->depth, h->sizes),
+                       interp_shape_text(run, h->depth, dest->shape), NULL);
         own_dest(h, c);
     }
     for (uint32_t d = 0; d < h->depth && has_bins; d++) h->bins *= h->sizes[d];

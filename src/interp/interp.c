@@ -38,6 +38,24 @@ _Noreturn void interp_fail(Run *run, const Step *step, const char *format, ...) 
     leave(run, STATUS_RUNTIME);
 }
 
+_Noreturn void interp_say(Run *run, const Step *step, CoreMessage message,
+                          const char *v0, const char *v1, const char *v2) {
+    const char *const values[] = {v0, v1, v2};
+    StrBuf out = strbuf(run->arena);
+    Str text = core_messages[message];
+    for (size_t i = 0; i < text.len; i++) {
+        if (text.ptr[i] == '%') strbuf_cstr(&out, values[text.ptr[++i] - '0']);
+        else strbuf_char(&out, text.ptr[i]);
+    }
+    interp_fail(run, step, "%.*s", STR_ARG(strbuf_done(&out)));
+}
+
+const char *interp_number_text(Run *run, int64_t number) {
+    StrBuf text = strbuf(run->arena);
+    strbuf_printf(&text, "%lld", (long long)number);
+    return str_terminated(run->arena, strbuf_done(&text));
+}
+
 _Noreturn void interp_fail_memory(Run *run, const Step *step, size_t bytes) {
     run->error.loc = step->stm->loc;
     run->error.message = STR("out of memory");
@@ -68,10 +86,11 @@ _Noreturn void interp_fail_as(Run *run, const InterpError *error) {
 
 _Noreturn void interp_fault(Run *run, const Step *step, CoreFault fault,
                             const uint64_t *args) {
-    if (fault == FAULT_DIVISION_BY_ZERO) interp_fail(run, step, "division by zero");
-    unsigned shift = 64 - 8u * scalar_info[step->in].bytes;
-    interp_fail(run, step, "negative exponent %lld",
-                (long long)((int64_t)(args[1] << shift) >> shift));
+    if (fault == FAULT_DIVISION_BY_ZERO)
+        interp_say(run, step, MESSAGE_DIVISION, NULL, NULL, NULL);
+    int64_t exponent = interp_wide((ScalarType)step->in, args[1]);
+    interp_say(run, step, MESSAGE_EXPONENT, interp_number_text(run, exponent), NULL,
+               NULL);
 }
 
 const char *interp_shape_text(Run *run, uint32_t rank, const int64_t *shape) {

@@ -18,8 +18,8 @@ int64_t interp_open_feeds(Run *run, const Step *step, uint32_t first, uint32_t c
         feed->step = rt_count(a) == 0 ? 0 : a->strides[0] * (int64_t)feed->bytes;
         if (i == 0) n = a->shape[0];
         if (a->shape[0] != n)
-            interp_fail(run, step, "arrays of unequal length: %lld and %lld",
-                        (long long)n, (long long)a->shape[0]);
+            interp_say(run, step, MESSAGE_LENGTHS, interp_number_text(run, n),
+                       interp_number_text(run, a->shape[0]), NULL);
     }
     return n;
 }
@@ -78,7 +78,8 @@ void interp_open_sink(Run *run, const Step *step, uint32_t k, uint32_t space_ran
     for (uint32_t d = 0; d < sink->row_rank; d++) {
         if (row[d] == -1) is_known = false;
         if (row[d] < -1)
-            interp_fail(run, step, "a size of %lld is negative", (long long)row[d]);
+            interp_say(run, step, MESSAGE_NEGATIVE_SIZE,
+                       interp_number_text(run, row[d]), NULL, NULL);
         sink->shape[space_rank + d] = row[d];
     }
     if (is_known) make_result(run, step, k);
@@ -93,9 +94,9 @@ static void fit_row(Run *run, const Step *step, uint32_t k, const RtArray *row) 
         if (shape[d] == row->shape[d]) continue;
         for (uint32_t e = 0; e < sink->row_rank; e++)
             if (shape[e] == -1) shape[e] = row->shape[e];
-        interp_fail(run, step, "rows of unequal shape: %s and %s",
-                    interp_shape_text(run, sink->row_rank, shape),
-                    interp_shape_text(run, sink->row_rank, row->shape));
+        interp_say(run, step, MESSAGE_ROWS,
+                   interp_shape_text(run, sink->row_rank, shape),
+                   interp_shape_text(run, sink->row_rank, row->shape), NULL);
     }
     if (sink->at != NULL) return;
     memcpy(shape, row->shape, sink->row_rank * sizeof *shape);

@@ -14,6 +14,7 @@
 #include <setjmp.h>
 #include <string.h>
 
+#include "core/messages.h"
 #include "interp/interp.h"
 
 typedef union Slot {
@@ -119,6 +120,10 @@ void interp_mark_last_uses(Run *run);
 
 _Noreturn void interp_fail(Run *run, const Step *step, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+// Stops with a text that all engines share, in which %0, %1, %2 are these.
+_Noreturn void interp_say(Run *run, const Step *step, CoreMessage message,
+                          const char *v0, const char *v1, const char *v2);
+const char *interp_number_text(Run *run, int64_t number);
 _Noreturn void interp_fail_memory(Run *run, const Step *step, size_t bytes);
 _Noreturn void interp_fail_deep(Run *run, const Step *step);  // the stack is low
 _Noreturn void interp_fail_cancelled(Run *run, const Step *step);

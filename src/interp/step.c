@@ -3,9 +3,6 @@
 // Execution: the loop over the steps of a body, the movement of values between slots,
 // and the operators that steer (if, loops, calls, checks). Scalar operators and the
 // loading of elements are done in the loop itself; nothing is allocated for them.
-#include <locale.h>
-#include <stdio.h>
-#include <stdlib.h>
 
 #include "interp/run.h"
 
@@ -224,42 +221,10 @@ void interp_trace(Run *run, const Step *step) {
 
 // ---- checks -------------------------------------------------------------------------
 
-// The shortest of printf's texts that reads back the same, with a point in any locale.
-static void show_float(StrBuf *text, double value) {
-    char digits[64];
-    for (int precision = 1; precision <= 17; precision++) {
-        snprintf(digits, sizeof digits, "%.*g", precision, value);
-        if (strtod(digits, NULL) == value) break;
-    }
-    const char *point = localeconv()->decimal_point;
-    for (char *at = digits; *at != 0; at++)
-        if (*at == *point) *at = '.';
-    strbuf_cstr(text, digits);
-}
-
-static void show_scalar(StrBuf *text, ScalarType type, uint64_t bits) {
-    unsigned unused = 64 - 8u * scalar_info[type].bytes;
-    uint64_t wide;
-    double value;
-    switch (scalar_info[type].class) {
-    case CLASS_BOOLEAN: strbuf_cstr(text, bits != 0 ? "true" : "false"); return;
-    case CLASS_SIGNED:
-        strbuf_printf(text, "%lld", (long long)((int64_t)(bits << unused) >> unused));
-        return;
-    case CLASS_UNSIGNED: strbuf_printf(text, "%llu", (unsigned long long)bits); return;
-    case CLASS_FLOAT:
-        core_eval(OP_CONV, type, SCALAR_F64, &bits, &wide);
-        memcpy(&value, &wide, sizeof value);
-        show_float(text, value);
-        return;
-    }
-}
-
 static void show_arg(Run *run, const Step *step, uint32_t arg, StrBuf *text) {
     CoreType type = core_type(run->program, step->stm->args[arg]);
     Slot slot = run->slots.data[step->args[arg]];
-    if (type.rank == 0)
-        show_scalar(text, (ScalarType)type.elem, slot.bits);
+    if (type.rank == 0) core_show_scalar(text, (ScalarType)type.elem, slot.bits);
     else
         strbuf_printf(text, "%s%s",
                       interp_shape_text(run, type.rank, slot.array->shape),

@@ -8,14 +8,16 @@ int64_t interp_check_index(Run *run, const Step *step, const RtArray *a, uint32_
                            int64_t index) {
     if (index >= 0 && index < a->shape[d]) return index;
     if (a->rank == 1)
-        interp_fail(run, step, "index %lld is outside [0, %lld)", (long long)index,
-                    (long long)a->shape[d]);
-    interp_fail(run, step, "index %lld is outside [0, %lld) in dimension %u",
-                (long long)index, (long long)a->shape[d], d + 1);
+        interp_say(run, step, MESSAGE_INDEX, interp_number_text(run, index),
+                   interp_number_text(run, a->shape[d]), NULL);
+    interp_say(run, step, MESSAGE_INDEX_OF, interp_number_text(run, index),
+               interp_number_text(run, a->shape[d]), interp_number_text(run, d + 1));
 }
 
 static void check_size(Run *run, const Step *step, int64_t size) {
-    if (size < 0) interp_fail(run, step, "a size of %lld is negative", (long long)size);
+    if (size < 0)
+        interp_say(run, step, MESSAGE_NEGATIVE_SIZE, interp_number_text(run, size),
+                   NULL, NULL);
 }
 
 // Every index start + i * stride of a range must lie in dimension d; an empty range
@@ -78,8 +80,8 @@ void interp_reshape(Run *run, const Step *step) {
     }
     size_t wanted = (size_t)rt_count(a) * scalar_info[a->elem].bytes;
     if (!rt_byte_count(a->elem, rank, shape, &bytes) || bytes != wanted)
-        interp_fail(run, step, "%lld elements cannot be shaped as %s",
-                    (long long)rt_count(a), interp_shape_text(run, rank, shape));
+        interp_say(run, step, MESSAGE_RESHAPE, interp_number_text(run, rt_count(a)),
+                   interp_shape_text(run, rank, shape), NULL);
     for (uint32_t d = rank; d-- > 0;) {
         strides[d] = stride;
         if (__builtin_mul_overflow(stride, shape[d], &stride)) stride = 0;
@@ -165,10 +167,9 @@ void interp_update(Run *run, const Step *step) {
     if (region.rank > 0) {
         from = value.array;
         if (memcmp(from->shape, region.shape, region.rank * sizeof *region.shape) != 0)
-            interp_fail(run, step,
-                        "a value of shape %s does not fit a region of shape %s",
-                        interp_shape_text(run, from->rank, from->shape),
-                        interp_shape_text(run, region.rank, region.shape));
+            interp_say(run, step, MESSAGE_REGION,
+                       interp_shape_text(run, from->rank, from->shape),
+                       interp_shape_text(run, region.rank, region.shape), NULL);
     }
     RtArray *a = interp_own(run, step, 0, step->out);
     find_region(run, step, a, false, &region);  // a copy has strides of its own
@@ -190,15 +191,16 @@ void interp_scatter(Run *run, const Step *step) {
     for (uint32_t d = 0; d < depth; d++) {
         const RtArray *indices = interp_array(run, step->args[1 + d]);
         if (indices->shape[0] != from->shape[0])
-            interp_fail(run, step, "%lld indices for %lld values",
-                        (long long)indices->shape[0], (long long)from->shape[0]);
+            interp_say(run, step, MESSAGE_INDICES,
+                       interp_number_text(run, indices->shape[0]),
+                       interp_number_text(run, from->shape[0]), NULL);
     }
     uint32_t row_rank = dest->rank - depth;
     if (memcmp(dest->shape + depth, from->shape + 1, row_rank * sizeof *from->shape) !=
         0)
-        interp_fail(run, step, "rows of unequal shape: %s and %s",
-                    interp_shape_text(run, row_rank, dest->shape + depth),
-                    interp_shape_text(run, row_rank, from->shape + 1));
+        interp_say(run, step, MESSAGE_ROWS,
+                   interp_shape_text(run, row_rank, dest->shape + depth),
+                   interp_shape_text(run, row_rank, from->shape + 1), NULL);
     RtArray *a = interp_own(run, step, 0, step->out);
     if (rt_count(a) == 0 || rt_count(from) == 0) return;
     ptrdiff_t bytes = scalar_info[a->elem].bytes;

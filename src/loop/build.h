@@ -11,12 +11,18 @@
 typedef struct LoopBuilder {
     LoopKernel *kernel;
     Arena *arena;
-    struct { LoopBody **data; uint32_t len, cap; } open;
-    Map constants;  // (type, bits) -> LoopRef
+    struct {
+        LoopBody **data;
+        uint32_t len, cap;
+    } open;
+    Map constants; // (type, bits) -> LoopRef
     // By LoopRef: the value that this one turned out to be, or 0. References in the
     // code itself are redirected by loop_tidy.
-    struct { LoopRef *data; uint32_t len, cap; } same;
-    CoreLoc loc;  // given to every statement
+    struct {
+        LoopRef *data;
+        uint32_t len, cap;
+    } same;
+    CoreLoc loc; // given to every statement
 } LoopBuilder;
 
 LoopKernel *loop_kernel(Arena *arena, const CoreProgram *core, Sym name);

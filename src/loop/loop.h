@@ -9,9 +9,9 @@
 //
 // A kernel has a root body, run once by one thread, and functions. In root code a loop
 // may be parallel: its iterations run in any order and at once. It carries no state; an
-// iteration writes only places of its own, and its private memory is freed when it ends.
-// Elsewhere loops are sequential. Private memory is a stack, one per thread: what a
-// parallel iteration or a function allocates is freed when that ends, unless it is
+// iteration writes only places of its own, and its private memory is freed when it
+// ends. Elsewhere loops are sequential. Private memory is a stack, one per thread: what
+// a parallel iteration or a function allocates is freed when that ends, unless it is
 // returned; loops and the like free by MARK and KEEP, with marks of their own thread.
 // Memory of a parameter that is not owned is only read.
 //
@@ -22,7 +22,7 @@
 
 #include "core/core.h"
 
-typedef uint32_t LoopRef;  // a value of its kernel; 0 is none
+typedef uint32_t LoopRef; // a value of its kernel; 0 is none
 
 typedef enum LoopOp {
 #define LOOP(name, text, meaning) LOOP_##name,
@@ -36,40 +36,43 @@ extern const char *const loop_op_names[LOOP_COUNT];
 typedef enum LoopKind { LOOP_IS_SCALAR, LOOP_IS_BUFFER, LOOP_IS_MARK } LoopKind;
 
 typedef struct LoopType {
-    uint8_t kind;  // LoopKind
-    uint8_t elem;  // ScalarType; of a mark 0
+    uint8_t kind; // LoopKind
+    uint8_t elem; // ScalarType; of a mark 0
 } LoopType;
 
 typedef struct LoopValue {
     LoopType type;
-    bool is_const;  // then a scalar
+    bool is_const; // then a scalar
     uint64_t bits;
-    Sym name;       // what the source calls it; may be 0
+    Sym name; // what the source calls it; may be 0
 } LoopValue;
 
-typedef enum LoopOrder { ORDER_SEQUENTIAL, ORDER_PARALLEL } LoopOrder;  // of a FOR
+typedef enum LoopOrder { ORDER_SEQUENTIAL, ORDER_PARALLEL } LoopOrder; // of a FOR
 
 typedef struct LoopBody LoopBody;
 
 typedef struct LoopStm {
     LoopOp op;
-    CoreOp scalar;    // SCALAR: which
-    uint8_t order;    // FOR: LoopOrder
+    CoreOp scalar; // SCALAR: which
+    uint8_t order; // FOR: LoopOrder
     uint8_t body_count;
-    uint32_t number;  // RESULT, CALL
+    uint32_t number; // RESULT, CALL
     CoreLoc loc;
     uint32_t out_count, arg_count;
     LoopRef *outs;
     LoopRef *args;
     LoopBody **bodies;
-    Str text;         // CHECK: the message. DATA: the elements, little-endian
+    Str text; // CHECK: the message. DATA: the elements, little-endian
 } LoopStm;
 
 struct LoopBody {
     uint32_t param_count, result_count;
     LoopRef *params;
     LoopRef *results;
-    struct { LoopStm **data; uint32_t len, cap; } stms;
+    struct {
+        LoopStm **data;
+        uint32_t len, cap;
+    } stms;
 };
 
 typedef struct LoopFun {
@@ -81,20 +84,26 @@ typedef struct LoopFun {
 // is itself; an array of rank r is a buffer and r sizes (i64), row-major without gaps.
 typedef struct LoopPort {
     CoreType type;
-    bool is_owned;  // of an array parameter: the kernel overwrites it, so the caller
-                    // must hand over memory that nobody else sees
+    bool is_owned; // of an array parameter: the kernel overwrites it, so the caller
+                   // must hand over memory that nobody else sees
 } LoopPort;
 
 typedef struct LoopKernel {
     Arena *arena;
-    const CoreProgram *core;  // for places and names
+    const CoreProgram *core; // for places and names
     Sym name;
-    struct { LoopValue *data; uint32_t len, cap; } values;  // entry 0 is unused
-    struct { LoopFun *data; uint32_t len, cap; } funs;      // callees before callers
-    LoopBody *root;       // params and results as the ports say
+    struct {
+        LoopValue *data;
+        uint32_t len, cap;
+    } values; // entry 0 is unused
+    struct {
+        LoopFun *data;
+        uint32_t len, cap;
+    } funs;         // callees before callers
+    LoopBody *root; // params and results as the ports say
     LoopPort *params, *results;
     uint32_t param_count, result_count;
-    bool is_parallel;     // has a parallel loop
+    bool is_parallel; // has a parallel loop
 } LoopKernel;
 
 // Every array result of a kernel is memory from RESULT or an owned parameter's buffer,

@@ -18,8 +18,7 @@ _Noreturn void loop_refuse(Lower *l, const char *why) {
 Val loop_val(Lower *l, CoreRef ref) {
     const CoreValue *value = &l->core->values.data[ref];
     if (value->is_const)
-        return val_scalar(
-            loop_const(l->b, (ScalarType)value->type.elem, value->bits));
+        return val_scalar(loop_const(l->b, (ScalarType)value->type.elem, value->bits));
     return l->names[ref].val;
 }
 
@@ -71,7 +70,7 @@ static void end_names(Lower *l, const CoreRef *refs, uint32_t count) {
 }
 
 void loop_body(Lower *l, const CoreBody *body, const Val *args, Home **places,
-                Val *results_out, bool *is_ours_out) {
+               Val *results_out, bool *is_ours_out) {
     const Uses *uses = loop_uses(l, body);
     uint32_t known = l->sizes.len;
     loop_enter(l);
@@ -81,8 +80,7 @@ void loop_body(Lower *l, const CoreBody *body, const Val *args, Home **places,
         for (uint32_t k = 0; k < body->stms.data[i]->out_count; k++)
             l->names[body->stms.data[i]->outs[k]].place = NULL;
     for (uint32_t i = 0; i < body->result_count && places != NULL; i++)
-        if (places[i] != NULL)
-            loop_assign(l, body->results[i], places[i], uses->body);
+        if (places[i] != NULL) loop_assign(l, body->results[i], places[i], uses->body);
     for (uint32_t i = 0; i < body->stms.len; i++) any_stm(l, body->stms.data[i]);
     for (uint32_t i = 0; i < body->result_count; i++) {
         CoreRef ref = body->results[i];
@@ -106,7 +104,7 @@ static void check_operands(Lower *l, CoreOp op, ScalarType type, LoopRef y) {
     if (op == OP_DIV || op == OP_MOD || op == OP_QUOT || op == OP_REM) {
         if (loop_is_known(l->b, y, &bits) && bits != 0) return;
         loop_check(l, loop_not(l->b, loop_eq(l->b, y, zero)),
-                    core_messages[MESSAGE_DIVISION], NULL, 0);
+                   core_messages[MESSAGE_DIVISION], NULL, 0);
     }
     if (op == OP_POW && scalar_is_signed(type))
         LOWER_CHECK(l, loop_le(l->b, zero, y), MESSAGE_EXPONENT, show_scalar(y));
@@ -119,12 +117,12 @@ static void scalar_stm(Lower *l, const CoreStm *stm) {
     ScalarType to = (ScalarType)loop_core_type(l, stm->outs[0]).elem;
     if (stm->arg_count == 2) check_operands(l, stm->op, in, args[1]);
     loop_bind(l, stm->outs[0],
-               val_scalar(loop_scalar(l->b, stm->op, to, args, stm->arg_count)));
+              val_scalar(loop_scalar(l->b, stm->op, to, args, stm->arg_count)));
 }
 
 // ---- checks -------------------------------------------------------------------------
 
-enum { MOST_SHOWN = 10 };  // values that a text can name
+enum { MOST_SHOWN = 10 }; // values that a text can name
 
 typedef struct Shown {
     StrBuf text;
@@ -216,7 +214,8 @@ void loop_know_size(Lower *l, LoopRef size) {
 static bool is_shape_known(const Lower *l, uint32_t bytes, uint32_t rank,
                            const LoopRef *shape) {
     uint64_t bits;
-    if (rank == 1 && loop_is_known(l->b, shape[0], &bits) && bits < 1u << 30) return true;
+    if (rank == 1 && loop_is_known(l->b, shape[0], &bits) && bits < 1u << 30)
+        return true;
     for (uint32_t i = l->sizes.len; i-- > 0;) {
         const Sizes *known = &l->sizes.data[i];
         bool same = known->rank == rank && known->bytes >= bytes;
@@ -239,18 +238,20 @@ void loop_check_size(Lower *l, LoopRef size) {
 }
 
 // Whether the product of sizes, none negative, is at most `most`, or one of them is 0.
-static LoopRef product_fits(Lower *l, uint32_t rank, const LoopRef *shape, int64_t most) {
+static LoopRef product_fits(Lower *l, uint32_t rank, const LoopRef *shape,
+                            int64_t most) {
     LoopBuilder *b = l->b;
     LoopRef zero = loop_int(b, 0), product = shape[0];
-    LoopRef fits = loop_const(b, SCALAR_BOOL, 1), is_empty = loop_const(b, SCALAR_BOOL, 0);
+    LoopRef fits = loop_const(b, SCALAR_BOOL, 1),
+            is_empty = loop_const(b, SCALAR_BOOL, 0);
     for (uint32_t d = 0; d < rank; d++)
         is_empty = loop_or(b, is_empty, loop_eq(b, shape[d], zero));
     for (uint32_t d = 1; d < rank; d++) {
         LoopRef pair[2] = {product, shape[d]};
         LoopRef high = loop_scalar(b, OP_MULHI, SCALAR_I64, pair, 2);
         product = loop_mul(b, product, shape[d]);
-        fits = loop_and(b, fits, loop_and(b, loop_eq(b, high, zero),
-                                          loop_le(b, zero, product)));
+        fits = loop_and(b, fits,
+                        loop_and(b, loop_eq(b, high, zero), loop_le(b, zero, product)));
     }
     fits = loop_and(b, fits, loop_le(b, product, loop_int(b, most)));
     return loop_or(b, is_empty, fits);
@@ -269,12 +270,12 @@ void loop_check_shape(Lower *l, ScalarType elem, uint32_t rank, const LoopRef *s
     }
     strbuf_printf(&text, "%u bytes cannot be represented", bytes);
     loop_check(l, product_fits(l, rank, shape, PTRDIFF_MAX / bytes), strbuf_done(&text),
-                args, rank);
+               args, rank);
     know_sizes(l, bytes, rank, shape);
 }
 
 LoopRef loop_shape_holds(Lower *l, ScalarType elem, uint32_t rank, const LoopRef *shape,
-                          LoopRef count) {
+                         LoopRef count) {
     LoopRef fits = product_fits(l, rank, shape, PTRDIFF_MAX / scalar_info[elem].bytes);
     return loop_and(l->b, fits, loop_eq(l->b, loop_count(l, rank, shape), count));
 }
@@ -302,7 +303,8 @@ static LoopRef is_inside(Lower *l, LoopRef index, LoopRef size) {
 static void check_inside(Lower *l, const Array *a, uint32_t d, LoopRef inside,
                          LoopRef index) {
     if (a->rank == 1)
-        LOWER_CHECK(l, inside, MESSAGE_INDEX, show_scalar(index), show_scalar(a->shape[d]));
+        LOWER_CHECK(l, inside, MESSAGE_INDEX, show_scalar(index),
+                    show_scalar(a->shape[d]));
     else
         LOWER_CHECK(l, inside, MESSAGE_INDEX_OF, show_scalar(index),
                     show_scalar(a->shape[d]), show_const(l, d + 1));
@@ -322,17 +324,18 @@ static LoopRef last_of_range(Lower *l, LoopRef start, LoopRef count, LoopRef str
     if (loop_is_int(b, stride, 1))
         return loop_select(b, loop_lt(b, last, zero), loop_int(b, INT64_MAX), last);
     LoopRef high = loop_scalar(b, OP_MULHI, SCALAR_I64, (LoopRef[]){steps, stride}, 2);
-    LoopRef sign = loop_scalar(b, OP_SHR, SCALAR_I64, (LoopRef[]){reach, loop_int(b, 63)}, 2);
+    LoopRef sign =
+        loop_scalar(b, OP_SHR, SCALAR_I64, (LoopRef[]){reach, loop_int(b, 63)}, 2);
     LoopRef is_negative = loop_lt(b, stride, zero);
     LoopRef wraps = loop_and(b, loop_le(b, zero, reach), loop_lt(b, last, zero));
     LoopRef fits = loop_and(b, loop_eq(b, high, sign), loop_not(b, wraps));
-    LoopRef bound = loop_select(b, is_negative, loop_int(b, INT64_MIN),
-                                loop_int(b, INT64_MAX));
+    LoopRef bound =
+        loop_select(b, is_negative, loop_int(b, INT64_MIN), loop_int(b, INT64_MAX));
     return loop_select(b, fits, last, bound);
 }
 
 void loop_check_range(Lower *l, const Array *a, uint32_t d, LoopRef start,
-                       LoopRef count, LoopRef stride) {
+                      LoopRef count, LoopRef stride) {
     LoopBuilder *b = l->b;
     loop_check_size(l, count);
     LoopRef is_empty = loop_eq(b, count, loop_int(b, 0));
@@ -346,31 +349,42 @@ void loop_check_range(Lower *l, const Array *a, uint32_t d, LoopRef start,
 // ---- statements ---------------------------------------------------------------------
 
 static LowerStm *const stm_functions[OP_COUNT] = {
-    [OP_CHECK] = loop_user_check, [OP_GUARD] = loop_guard,
-    [OP_IF] = loop_if,            [OP_FOR] = loop_for,
-    [OP_WHILE] = loop_while,      [OP_CALL] = loop_call,
-    [OP_LITERAL] = loop_literal,  [OP_ARRAY] = loop_list,
-    [OP_IOTA] = loop_iota,        [OP_REPLICATE] = loop_replicate,
-    [OP_SCRATCH] = loop_scratch,  [OP_DIM] = loop_dim,
-    [OP_INDEX] = loop_index,      [OP_SLICE] = loop_slice,
-    [OP_RESHAPE] = loop_reshape,  [OP_PERMUTE] = loop_permute,
-    [OP_REVERSE] = loop_reverse,  [OP_CONCAT] = loop_concat,
-    [OP_SPLIT] = loop_split,      [OP_COPY] = loop_duplicate,
-    [OP_UPDATE] = loop_update,    [OP_SCATTER] = loop_scatter,
-    [OP_FILTER] = loop_filter,    [OP_GENERATE] = loop_generate,
-    [OP_MAP] = loop_map,          [OP_REDUCE] = loop_reduce,
-    [OP_SCAN] = loop_scan,        [OP_HIST] = loop_hist,
+    [OP_CHECK] = loop_user_check,
+    [OP_GUARD] = loop_guard,
+    [OP_IF] = loop_if,
+    [OP_FOR] = loop_for,
+    [OP_WHILE] = loop_while,
+    [OP_CALL] = loop_call,
+    [OP_LITERAL] = loop_literal,
+    [OP_ARRAY] = loop_list,
+    [OP_IOTA] = loop_iota,
+    [OP_REPLICATE] = loop_replicate,
+    [OP_SCRATCH] = loop_scratch,
+    [OP_DIM] = loop_dim,
+    [OP_INDEX] = loop_index,
+    [OP_SLICE] = loop_slice,
+    [OP_RESHAPE] = loop_reshape,
+    [OP_PERMUTE] = loop_permute,
+    [OP_REVERSE] = loop_reverse,
+    [OP_CONCAT] = loop_concat,
+    [OP_SPLIT] = loop_split,
+    [OP_COPY] = loop_duplicate,
+    [OP_UPDATE] = loop_update,
+    [OP_SCATTER] = loop_scatter,
+    [OP_FILTER] = loop_filter,
+    [OP_GENERATE] = loop_generate,
+    [OP_MAP] = loop_map,
+    [OP_REDUCE] = loop_reduce,
+    [OP_SCAN] = loop_scan,
+    [OP_HIST] = loop_hist,
 };
 
 static void any_stm(Lower *l, const CoreStm *stm) {
     CoreLoc outer = l->b->loc;
     l->b->loc = stm->loc;
-    if (core_is_scalar_op(stm->op))
-        scalar_stm(l, stm);
-    else if (stm_functions[stm->op] != NULL)
-        stm_functions[stm->op](l, stm);
-    else
-        loop_refuse(l, "values are traced");
+    if (core_is_scalar_op(stm->op)) scalar_stm(l, stm);
+    else if (stm_functions[stm->op] != NULL) stm_functions[stm->op](l, stm);
+    else loop_refuse(l, "values are traced");
     const Uses *uses = loop_uses(l, stm);
     for (uint32_t i = 0; i < stm->arg_count; i++)
         if (uses->moves[i]) end_name(l, stm->args[i]);
@@ -381,7 +395,10 @@ static void any_stm(Lower *l, const CoreStm *stm) {
 // ---- kernels ------------------------------------------------------------------------
 
 static void open_root(Lower *l, const CoreBody *body, Val *args) {
-    struct { LoopRef *data; uint32_t len, cap; } params = {0};
+    struct {
+        LoopRef *data;
+        uint32_t len, cap;
+    } params = {0};
     LoopKernel *kernel = l->kernel;
     kernel->params = arena_array(l->arena, LoopPort, body->param_count);
     kernel->param_count = body->param_count;
@@ -409,8 +426,8 @@ static void open_root(Lower *l, const CoreBody *body, Val *args) {
         CoreType type = kernel->params[i].type;
         LoopRef ref = params.data[at++];
         if (type.rank == 0) continue;
-        Array *a = loop_dense(l, (ScalarType)type.elem, ref, loop_int(l->b, 0), type.rank,
-                               params.data + at);
+        Array *a = loop_dense(l, (ScalarType)type.elem, ref, loop_int(l->b, 0),
+                              type.rank, params.data + at);
         loop_know_shape(l, a);
         a->block = loop_block(l);
         loop_block_of(l, a)->is_owned = &kernel->params[i].is_owned;
@@ -429,7 +446,8 @@ static bool is_owned_param(Lower *l, const Array *a) {
             loop_same(l->b, root->params[at], a->buf)) {
             bool is_whole = true;
             for (uint32_t d = 0; d < a->rank; d++)
-                is_whole = is_whole && loop_same(l->b, root->params[at + 1 + d], a->shape[d]);
+                is_whole =
+                    is_whole && loop_same(l->b, root->params[at + 1 + d], a->shape[d]);
             return is_whole;
         }
         at += 1u + port->type.rank;
@@ -441,7 +459,10 @@ static bool is_owned_param(Lower *l, const Array *a) {
 // memory is that parameter, once.
 static void close_root(Lower *l, Home **places, Val *vals, const bool *is_ours,
                        uint32_t count) {
-    struct { LoopRef *data; uint32_t len, cap; } refs = {0};
+    struct {
+        LoopRef *data;
+        uint32_t len, cap;
+    } refs = {0};
     for (uint32_t i = 0; i < count; i++) {
         const Array *a = vals[i].array;
         if (a == NULL || !is_ours[i] || !a->is_dense || places[i]->is_taken ||

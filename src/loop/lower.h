@@ -15,12 +15,12 @@
 #include "core/messages.h"
 #include "loop/build.h"
 
-typedef uint32_t BlockId;  // 0: memory that is never ours
+typedef uint32_t BlockId; // 0: memory that is never ours
 
 typedef enum ArrayKind {
     ARRAY_MEMORY,
-    ARRAY_IOTA,  // start + step * place, computed in the array's type
-    ARRAY_FILL   // start everywhere
+    ARRAY_IOTA, // start + step * place, computed in the array's type
+    ARRAY_FILL  // start everywhere
 } ArrayKind;
 
 typedef struct Home Home;
@@ -28,60 +28,63 @@ typedef struct Home Home;
 // An element's place is off + the sum of strides times indices.
 typedef struct Array {
     uint8_t kind, elem, rank;
-    bool is_dense;  // strides are those of row-major order without gaps
-    bool repeats;   // an element may have several indices
-    LoopRef buf;    // MEMORY
+    bool is_dense; // strides are those of row-major order without gaps
+    bool repeats;  // an element may have several indices
+    LoopRef buf;   // MEMORY
     LoopRef start, step;
     LoopRef off;
     LoopRef *shape, *strides;
     BlockId block;
-    const Home *if_fits;  // it lies in that place if it has the place's shape
+    const Home *if_fits; // it lies in that place if it has the place's shape
 } Array;
 
 typedef struct Val {
     LoopRef scalar;
-    Array *array;  // NULL: a scalar
+    Array *array; // NULL: a scalar
 } Val;
 
 // Where a result should be put. A place is taken at most once.
 struct Home {
     enum { PLACE_ROW, PLACE_RESULT } kind;
-    uint32_t number;       // RESULT
-    LoopRef buf, off;      // ROW: row-major from off; RESULT: once it is taken
-    const LoopRef *shape;  // likewise
+    uint32_t number;      // RESULT
+    LoopRef buf, off;     // ROW: row-major from off; RESULT: once it is taken
+    const LoopRef *shape; // likewise
     bool is_taken;
-    BlockId block;         // once it is taken
-    const Home *origin;   // the place that this is a copy of, for one branch; or itself
+    BlockId block;      // once it is taken
+    const Home *origin; // the place that this is a copy of, for one branch; or itself
 };
 
 typedef struct Block {
-    BlockId same;    // the block that it has become part of, or 0
-    bool is_ours;    // may be overwritten
-    bool *is_owned;  // of a parameter: set when it is overwritten or given away
-    struct { CoreRef *data; uint32_t len, cap; } names;
+    BlockId same;   // the block that it has become part of, or 0
+    bool is_ours;   // may be overwritten
+    bool *is_owned; // of a parameter: set when it is overwritten or given away
+    struct {
+        CoreRef *data;
+        uint32_t len, cap;
+    } names;
 } Block;
 
 // What lower_uses.c finds out about a statement or body.
 typedef struct Uses {
-    bool *moves;     // per arg or result: this is its last use
-    CoreRef *dead;   // arrays without a further use after the statement
+    bool *moves;   // per arg or result: this is its last use
+    CoreRef *dead; // arrays without a further use after the statement
     uint32_t dead_count;
-    uint32_t body;   // of a body: its number
+    uint32_t body; // of a body: its number
 } Uses;
 
 typedef struct Name {
-    const CoreStm *stm;  // that binds it; NULL: a param
-    uint32_t body;       // number of the body that binds it
-    uint32_t depth;      // while it is being lowered: of bodies
-    bool is_live;        // an array that may still be used
+    const CoreStm *stm; // that binds it; NULL: a param
+    uint32_t body;      // number of the body that binds it
+    uint32_t depth;     // while it is being lowered: of bodies
+    bool is_live;       // an array that may still be used
     Val val;
-    Home *place;        // where its memory should be; or NULL
+    Home *place; // where its memory should be; or NULL
 } Name;
 
 typedef struct Sizes {
     LoopRef *data;
     uint32_t rank;
-    uint32_t bytes;  // an array of elements up to this wide can have that shape
+    uint32_t bytes; // an array of elements up to this wide can have that shape
 } Sizes;
 
 typedef struct Lower {
@@ -89,22 +92,32 @@ typedef struct Lower {
     LoopKernel *kernel;
     Arena *arena;
     LoopBuilder *b;
-    bool is_parallel;    // in root code of a parallel kernel
+    bool is_parallel; // in root code of a parallel kernel
     bool is_function;
-    Name *names;         // by CoreRef
-    Map uses;            // address of a CoreStm or CoreBody -> Uses
-    struct { Block *data; uint32_t len, cap; } blocks;
-    struct { CoreRef *data; uint32_t len, cap; } ended;  // is_live was cleared, in order
-    struct { Sizes *data; uint32_t len, cap; } sizes;    // shapes that arrays can have
+    Name *names; // by CoreRef
+    Map uses;    // address of a CoreStm or CoreBody -> Uses
+    struct {
+        Block *data;
+        uint32_t len, cap;
+    } blocks;
+    struct {
+        CoreRef *data;
+        uint32_t len, cap;
+    } ended; // is_live was cleared, in order
+    struct {
+        Sizes *data;
+        uint32_t len, cap;
+    } sizes; // shapes that arrays can have
     uint32_t depth;
-    uint32_t allocs, checks;  // how many were emitted
-    uint32_t *funs;           // by function index: 1 + LoopFun
-    bool **fun_owns;          // by function index: per param
+    uint32_t allocs, checks; // how many were emitted
+    uint32_t *funs;          // by function index: 1 + LoopFun
+    bool **fun_owns;         // by function index: per param
     const char *why;
     jmp_buf exit;
 } Lower;
 
-// ---- lower_uses.c ----------------------------------------------------------------------
+// ---- lower_uses.c
+// ----------------------------------------------------------------------
 
 void loop_find_uses(Lower *l, const CoreBody *body);
 const Uses *loop_uses(const Lower *l, const void *stm_or_body);
@@ -113,7 +126,7 @@ const Uses *loop_uses(const Lower *l, const void *stm_or_body);
 
 _Noreturn void loop_refuse(Lower *l, const char *why);
 Val loop_val(Lower *l, CoreRef ref);
-LoopRef loop_ref(Lower *l, CoreRef ref);  // of a scalar
+LoopRef loop_ref(Lower *l, CoreRef ref); // of a scalar
 Array *loop_array(Lower *l, CoreRef ref);
 void loop_bind(Lower *l, CoreRef ref, Val val);
 static inline Val val_scalar(LoopRef ref) {
@@ -135,7 +148,7 @@ static inline CoreType loop_core_type(const Lower *l, CoreRef ref) {
 // Lowers the body's statements in the loop body that is open. places (or NULL) say
 // where results should be; is_ours_out tells which results' memory nobody else sees.
 void loop_body(Lower *l, const CoreBody *body, const Val *args, Home **places,
-                Val *results_out, bool *is_ours_out);
+               Val *results_out, bool *is_ours_out);
 // Around a loop body in which core values are bound. Ended: they are gone.
 void loop_enter(Lower *l);
 void loop_leave(Lower *l);
@@ -144,7 +157,7 @@ void loop_leave(Lower *l);
 
 typedef struct CheckArg {
     LoopRef scalar;
-    const LoopRef *shape;  // if scalar is 0: shown as [3][4]
+    const LoopRef *shape; // if scalar is 0: shown as [3][4]
     uint32_t rank;
 } CheckArg;
 
@@ -160,14 +173,14 @@ static inline CheckArg show_const(Lower *l, int64_t value) {
 // Stops with the text, in which %0, %1... are the args, unless c.
 void loop_check(Lower *l, LoopRef c, Str text, const CheckArg *args, uint32_t count);
 // Likewise with a text of core/messages.def; args is an array.
-#define LOWER_CHECK(l, c, message, ...)                                            \
-    loop_check((l), (c), core_messages[message], (CheckArg[]){__VA_ARGS__},       \
-                sizeof((CheckArg[]){__VA_ARGS__}) / sizeof(CheckArg))
+#define LOWER_CHECK(l, c, message, ...)                                                \
+    loop_check((l), (c), core_messages[message], (CheckArg[]){__VA_ARGS__},            \
+               sizeof((CheckArg[]){__VA_ARGS__}) / sizeof(CheckArg))
 void loop_check_size(Lower *l, LoopRef size);
 void loop_check_index(Lower *l, const Array *a, uint32_t d, LoopRef index);
 // Every index start + i * stride of a range must lie in dimension d.
 void loop_check_range(Lower *l, const Array *a, uint32_t d, LoopRef start,
-                       LoopRef count, LoopRef stride);
+                      LoopRef count, LoopRef stride);
 // An array of that type and shape can exist.
 void loop_check_shape(Lower *l, ScalarType elem, uint32_t rank, const LoopRef *shape);
 // Whether it is known to be a size: not negative.
@@ -178,13 +191,14 @@ void loop_know_shape(Lower *l, const Array *a);
 void loop_know_size(Lower *l, LoopRef size);
 // Whether an array of that type and shape can exist and has `count` elements: a bool.
 LoopRef loop_shape_holds(Lower *l, ScalarType elem, uint32_t rank, const LoopRef *shape,
-                          LoopRef count);
+                         LoopRef count);
 // Whether two shapes are equal: a bool.
 LoopRef loop_same_shape(Lower *l, uint32_t rank, const LoopRef *x, const LoopRef *y);
 // Rows of this shape, and another one.
 void loop_check_rows(Lower *l, uint32_t rank, const LoopRef *x, const LoopRef *y);
 
-// ---- lower_memory.c -----------------------------------------------------------------------
+// ---- lower_memory.c
+// -----------------------------------------------------------------------
 
 BlockId loop_block(Lower *l);
 Block *loop_block_of(Lower *l, const Array *a);
@@ -202,12 +216,12 @@ Array *loop_new_array(Lower *l, ArrayKind kind, ScalarType elem, uint32_t rank);
 void loop_set_dense(Lower *l, Array *a);
 // Memory in row-major order at `off` of a buffer.
 Array *loop_dense(Lower *l, ScalarType elem, LoopRef buf, LoopRef off, uint32_t rank,
-                   const LoopRef *shape);
+                  const LoopRef *shape);
 LoopRef loop_count(Lower *l, uint32_t rank, const LoopRef *shape);
 LoopRef loop_alloc(Lower *l, ScalarType elem, LoopRef count);
 // Fresh memory, at the place if there is one that is not taken.
 Array *loop_fresh(Lower *l, ScalarType elem, uint32_t rank, const LoopRef *shape,
-                   Home *place);
+                  Home *place);
 
 // The place of an element: pairs of stride and index, of which there are *count_out.
 LoopRef loop_load(Lower *l, const Array *a, const LoopRef *index);
@@ -229,7 +243,8 @@ bool loop_is_in(const Lower *l, const Array *a, const Home *place);
 // Puts a body's results where they belong, after checks that they have that shape.
 void loop_deliver(Lower *l, Home **places, Val *vals, uint32_t count);
 
-// ---- lower_nest.c: loops ------------------------------------------------------------------
+// ---- lower_nest.c: loops
+// ------------------------------------------------------------------
 
 // A nest of loops that carries nothing.
 typedef struct Nest {
@@ -239,13 +254,14 @@ typedef struct Nest {
     const LoopRef *shape;
     LoopRef mark;
     uint32_t allocs, known;
-    LoopRef outer;  // of a parallel nest: how many parallel iterations
+    LoopRef outer; // of a parallel nest: how many parallel iterations
     bool was_parallel;
 } Nest;
 
-// Opens a nest over an index space. A parallel one has its outer dimensions as one loop.
+// Opens a nest over an index space. A parallel one has its outer dimensions as one
+// loop.
 void loop_open_nest(Lower *l, Nest *nest, uint32_t rank, const LoopRef *shape,
-                     bool is_parallel);
+                    bool is_parallel);
 void loop_close_nest(Lower *l, Nest *nest);
 
 // An IF without results and without an else: what is emitted between open and close.
@@ -267,7 +283,7 @@ typedef struct Carry {
     LoopRef times, index;   // of a FOR
     LoopRef *params, *args; // the flattened state; width of them
     uint32_t width;
-    LoopBody *guard;        // WHILE: over params of its own
+    LoopBody *guard; // WHILE: over params of its own
     LoopRef mark;
     uint32_t allocs, known;
 } Carry;
@@ -281,7 +297,8 @@ void loop_open_carry(Lower *l, Carry *c, const Val *init, const bool *is_ours,
 void loop_open_guard(Lower *l, Carry *c, Val *state_out);
 // Closes the body with the next state; outs is the state in the end. is_ours tells of
 // arrays whether their memory may be taken over.
-void loop_close_carry(Lower *l, Carry *c, const Val *next, const bool *is_ours, Val *outs);
+void loop_close_carry(Lower *l, Carry *c, const Val *next, const bool *is_ours,
+                      Val *outs);
 // Buffer, offset and sizes of arrays in a row with the scalars; returns how many.
 uint32_t loop_flatten(Lower *l, const Val *vals, uint32_t count, LoopRef *refs);
 LoopType *loop_types(Lower *l, const LoopRef *refs, uint32_t count);
@@ -293,10 +310,10 @@ LoopRef loop_mark(Lower *l);
 
 typedef void LowerStm(Lower *l, const CoreStm *stm);
 LowerStm loop_if, loop_for, loop_while, loop_call, loop_guard, loop_user_check;
-LowerStm loop_literal, loop_list, loop_iota, loop_replicate, loop_scratch,
-    loop_concat, loop_split, loop_duplicate, loop_filter;
-LowerStm loop_dim, loop_index, loop_slice, loop_reshape, loop_permute,
-    loop_reverse, loop_update, loop_scatter;
+LowerStm loop_literal, loop_list, loop_iota, loop_replicate, loop_scratch, loop_concat,
+    loop_split, loop_duplicate, loop_filter;
+LowerStm loop_dim, loop_index, loop_slice, loop_reshape, loop_permute, loop_reverse,
+    loop_update, loop_scatter;
 LowerStm loop_generate, loop_map, loop_reduce, loop_scan, loop_hist;
 
 // Whether result k of a loop is its state k, overwritten in place.
@@ -304,7 +321,8 @@ bool loop_is_in_place(Lower *l, const CoreStm *stm, uint32_t k);
 // Says for names bound in the body where their memory should be.
 void loop_assign(Lower *l, CoreRef ref, Home *place, uint32_t body);
 
-// ---- lower_order2.c -----------------------------------------------------------------------
+// ---- lower_order2.c
+// -----------------------------------------------------------------------
 
 // The common length of `count` arrays.
 LoopRef loop_length(Lower *l, Array *const *arrays, uint32_t count);
@@ -313,29 +331,31 @@ Val loop_feed(Lower *l, const Array *a, LoopRef i);
 
 // ---- lower_fold.c -------------------------------------------------------------------
 
-// A reduction's operator and elements. A group is `width` values of the operator's type.
+// A reduction's operator and elements. A group is `width` values of the operator's
+// type.
 typedef struct Fold {
     Lower *l;
     const CoreStm *stm;
-    const CoreBody *op, *pre, *acc;  // pre, acc: NULL if there is none
+    const CoreBody *op, *pre, *acc; // pre, acc: NULL if there is none
     uint32_t width, arrays;
     Array **feeds;
     const Val *ne;
-    const LoopRef **shapes;  // by component: of its rows in slots
+    const LoopRef **shapes; // by component: of its rows in slots
     LoopRef n;
 } Fold;
 
 // Slots that hold a group each: per component a buffer of elements or rows.
 typedef struct Slots {
-    Array **parts;  // by component, of rank 1 + that of a value
+    Array **parts; // by component, of rank 1 + that of a value
 } Slots;
 
 Fold loop_fold(Lower *l, const CoreStm *stm);
 // The group of element i alone, or taken into what is so far.
 void loop_fold_first(const Fold *f, LoopRef i, Val *out, bool *is_ours);
-void loop_fold_later(const Fold *f, const Val *so_far, LoopRef i, Val *out, bool *is_ours);
-void loop_fold_join(const Fold *f, const Val *left, const Val *right, Val *out,
+void loop_fold_later(const Fold *f, const Val *so_far, LoopRef i, Val *out,
                      bool *is_ours);
+void loop_fold_join(const Fold *f, const Val *left, const Val *right, Val *out,
+                    bool *is_ours);
 // Elements from..from+count-1, count > 0, left to right.
 void loop_fold_serially(const Fold *f, LoopRef from, LoopRef count, Val *out);
 // Whether joining may stop with an error.
@@ -344,10 +364,10 @@ Slots loop_slots(const Fold *f, LoopRef count);
 void loop_load_slot(const Fold *f, const Slots *s, LoopRef i, Val *out);
 // is_ours: whether the values lie in memory of their own; NULL: none in the slot's.
 void loop_store_slot(const Fold *f, const Slots *s, LoopRef i, const Val *vals,
-                      const bool *is_ours);
+                     const bool *is_ours);
 // slot to = left op right
 void loop_join_slots(const Fold *f, const Slots *to, LoopRef i, const Slots *left,
-                      LoopRef j, const Slots *right, LoopRef k);
+                     LoopRef j, const Slots *right, LoopRef k);
 
 // Stamped as nested: left to right up to a block.
 bool loop_is_nested(CoreStamp stamp);
@@ -366,7 +386,7 @@ void loop_close_fork(const Fold *f, const Fork *fork, LoopRef c, Val *out);
 // The aligned trees over what was pushed so far, as a binary counter.
 typedef struct Tree {
     Slots levels;  // the last one is for a tree that is being made
-    LoopRef spare;  // its number
+    LoopRef spare; // its number
 } Tree;
 
 // For up to that many pushes.

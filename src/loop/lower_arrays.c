@@ -128,7 +128,8 @@ static void measure_parts(Lower *l, const CoreStm *stm, uint32_t axis, LoopRef *
 
 void loop_concat(Lower *l, const CoreStm *stm) {
     LoopBuilder *b = l->b;
-    uint32_t axis = (uint32_t)stm->attrs[0], rank = loop_core_type(l, stm->outs[0]).rank;
+    uint32_t axis = (uint32_t)stm->attrs[0],
+             rank = loop_core_type(l, stm->outs[0]).rank;
     LoopRef shape[CORE_MAX_RANK], done = loop_int(b, 0);
     measure_parts(l, stm, axis, shape);
     loop_check_shape(l, elem_of(l, stm), rank, shape);
@@ -172,7 +173,8 @@ void loop_split(Lower *l, const CoreStm *stm) {
     }
     args[parts] = show_scalar(a->shape[axis]);
     strbuf_printf(&text, " elements do not make up %%%c", '0' + (char)parts);
-    loop_check(l, parts_fit(l, stm, a->shape[axis]), strbuf_done(&text), args, parts + 1);
+    loop_check(l, parts_fit(l, stm, a->shape[axis]), strbuf_done(&text), args,
+               parts + 1);
     LoopRef done = loop_int(b, 0);
     for (uint32_t i = 0; i < parts; i++) {
         Array *part = arena_copy(l->arena, a, sizeof *a);
@@ -191,7 +193,7 @@ void loop_split(Lower *l, const CoreStm *stm) {
 // OP_COPY
 void loop_duplicate(Lower *l, const CoreStm *stm) {
     Array *a = loop_own(l, loop_arg_array(l, stm, 0), loop_is_ours(l, stm, 0),
-                         place_of(l, stm, 0));
+                        place_of(l, stm, 0));
     loop_bind(l, stm->outs[0], val_array(a));
 }
 
@@ -205,8 +207,8 @@ typedef struct Picker {
     When when;
 } Picker;
 
-static void open_picker(Lower *l, Picker *p, const Array *flags, LoopRef from, LoopRef to,
-                        LoopRef at) {
+static void open_picker(Lower *l, Picker *p, const Array *flags, LoopRef from,
+                        LoopRef to, LoopRef at) {
     Val *init = arena_new(l->arena, Val);
     *init = val_scalar(at);
     loop_open_carry(l, &p->carry, init, NULL, 1, loop_sub(l->b, to, from));
@@ -246,7 +248,8 @@ static LoopRef count_in_parallel(Lower *l, const Array *flags, Counts *counts) {
     Nest nest;
     loop_open_nest(l, &nest, 1, &counts->blocks, true);
     LoopRef from = loop_mul(b, nest.index[0], block);
-    LoopRef kept = count_flags(l, flags, from, loop_min(b, loop_add(b, from, block), n));
+    LoopRef kept =
+        count_flags(l, flags, from, loop_min(b, loop_add(b, from, block), n));
     loop_store(l, counts->starts, nest.index, kept);
     loop_close_nest(l, &nest);
     // Starts are the sums of the counts before.
@@ -297,11 +300,9 @@ void loop_filter(Lower *l, const CoreStm *stm) {
         shape[0] = kept;
         loop_check_shape(l, (ScalarType)from->elem, from->rank, shape);
         Array *to = loop_fresh(l, (ScalarType)from->elem, from->rank, shape,
-                                place_of(l, stm, k));
-        if (l->is_parallel)
-            pick_in_parallel(l, flags, from, to, &counts);
-        else
-            pick(l, flags, from, to, zero, n, zero);
+                               place_of(l, stm, k));
+        if (l->is_parallel) pick_in_parallel(l, flags, from, to, &counts);
+        else pick(l, flags, from, to, zero, n, zero);
         loop_bind(l, stm->outs[k], val_array(to));
     }
 }

@@ -25,7 +25,10 @@ static bool branches_reach(Lower *l, const CoreStm *stm, uint32_t k, CoreRef par
 // Which arg a result takes over the memory of, if it does; else arg_count.
 static uint32_t taken_arg(Lower *l, const CoreStm *stm, uint32_t k) {
     switch ((int)stm->op) {
-    case OP_UPDATE: case OP_SCATTER: case OP_GUARD: case OP_COPY: return 0;
+    case OP_UPDATE:
+    case OP_SCATTER:
+    case OP_GUARD:
+    case OP_COPY: return 0;
     case OP_HIST: return k;
     case OP_FOR: return loop_is_in_place(l, stm, k) ? 1 + k : stm->arg_count;
     case OP_WHILE: return loop_is_in_place(l, stm, k) ? k : stm->arg_count;
@@ -78,7 +81,7 @@ typedef struct Branch {
     Val *vals;
     bool *is_ours;
     Home **places;
-    uint32_t ended;  // l->ended when it began
+    uint32_t ended; // l->ended when it began
 } Branch;
 
 // A copy of the place for one branch: each may take it.
@@ -86,7 +89,8 @@ static Home **places_for_branch(Lower *l, const CoreStm *stm) {
     Home **places = arena_array(l->arena, Home *, stm->out_count);
     for (uint32_t k = 0; k < stm->out_count; k++) {
         const Home *place = l->names[stm->outs[k]].place;
-        if (loop_core_type(l, stm->outs[k]).rank == 0 || place == NULL || place->is_taken)
+        if (loop_core_type(l, stm->outs[k]).rank == 0 || place == NULL ||
+            place->is_taken)
             continue;
         places[k] = arena_copy(l->arena, place, sizeof *place);
     }
@@ -131,7 +135,8 @@ static void fill_place(Lower *l, Branch *branches, uint32_t k) {
     if (branches[0].places[k] == NULL) return;
     for (uint32_t i = 0; i < 2; i++) {
         const Home *place = branches[i].places[k];
-        if (place->kind == PLACE_ROW && !fits_place(l, branches[i].vals[k].array, place))
+        if (place->kind == PLACE_ROW &&
+            !fits_place(l, branches[i].vals[k].array, place))
             return;
     }
     for (uint32_t i = 0; i < 2; i++) {
@@ -153,8 +158,14 @@ static void make_memory(Lower *l, Branch *branch, uint32_t k) {
 // The results of both branches as they are made one.
 typedef struct Merger {
     Lower *l;
-    struct { LoopRef *data; uint32_t len, cap; } refs[2];
-    struct { LoopRef **data; uint32_t len, cap; } outs;  // where the result's ref goes
+    struct {
+        LoopRef *data;
+        uint32_t len, cap;
+    } refs[2];
+    struct {
+        LoopRef **data;
+        uint32_t len, cap;
+    } outs; // where the result's ref goes
 } Merger;
 
 static void merge_refs(Merger *m, LoopRef x, LoopRef y, LoopRef *out) {
@@ -224,8 +235,9 @@ void loop_if(Lower *l, const CoreStm *stm) {
         reopen(l, &branches[i]);
         bodies[i] = loop_close(l->b, m.refs[i].data, m.refs[i].len);
     }
-    LoopStm *made = loop_emit(l->b, LOOP_IF, &c, 1,
-                              loop_types(l, m.refs[0].data, m.refs[0].len), m.refs[0].len);
+    LoopStm *made =
+        loop_emit(l->b, LOOP_IF, &c, 1, loop_types(l, m.refs[0].data, m.refs[0].len),
+                  m.refs[0].len);
     loop_set_bodies(l->b, made, bodies, 2);
     for (uint32_t i = 0; i < m.outs.len; i++) *m.outs.data[i] = made->outs[i];
     for (uint32_t k = 0; k < stm->out_count; k++) {
@@ -246,12 +258,13 @@ typedef struct Loop {
     uint32_t width;   // of what is carried: state that stays the same is not
     uint32_t *number; // of state by carried value
     Val *init, *state;
-    bool *is_ours;    // of init
+    bool *is_ours; // of init
 } Loop;
 
 static Loop open_loop(Lower *l, const CoreStm *stm) {
     uint32_t count = stm->out_count;
-    Loop loop = {.stm = stm, .body = stm->bodies[stm->body_count - 1],
+    Loop loop = {.stm = stm,
+                 .body = stm->bodies[stm->body_count - 1],
                  .first = stm->op == OP_FOR};
     loop.number = arena_array(l->arena, uint32_t, count);
     loop.init = arena_array(l->arena, Val, count);
@@ -278,7 +291,8 @@ static Loop open_loop(Lower *l, const CoreStm *stm) {
 // The params of a body: what is carried, and what stays.
 static Val *loop_args(Lower *l, const Loop *loop, const Val *carried) {
     Val *args = arena_array(l->arena, Val, loop->first + loop->stm->out_count);
-    for (uint32_t k = 0; k < loop->stm->out_count; k++) args[loop->first + k] = loop->state[k];
+    for (uint32_t k = 0; k < loop->stm->out_count; k++)
+        args[loop->first + k] = loop->state[k];
     for (uint32_t i = 0; i < loop->width; i++)
         args[loop->first + loop->number[i]] = carried[i];
     return args;
@@ -288,7 +302,8 @@ static Val *loop_args(Lower *l, const Loop *loop, const Val *carried) {
 static void finish_loop(Lower *l, const Loop *loop, Carry *carry) {
     uint32_t count = loop->stm->out_count;
     Val *args = loop_args(l, loop, carry->state);
-    Val *vals = arena_array(l->arena, Val, count), *outs = arena_array(l->arena, Val, count);
+    Val *vals = arena_array(l->arena, Val, count),
+        *outs = arena_array(l->arena, Val, count);
     bool *is_ours = arena_array(l->arena, bool, count);
     if (loop->first != 0) args[0] = val_scalar(carry->index);
     loop_body(l, loop->body, args, NULL, vals, is_ours);
@@ -298,20 +313,21 @@ static void finish_loop(Lower *l, const Loop *loop, Carry *carry) {
     }
     loop_close_carry(l, carry, vals, is_ours, outs);
     for (uint32_t i = 0; i < loop->width; i++) loop->state[loop->number[i]] = outs[i];
-    for (uint32_t k = 0; k < count; k++) loop_bind(l, loop->stm->outs[k], loop->state[k]);
+    for (uint32_t k = 0; k < count; k++)
+        loop_bind(l, loop->stm->outs[k], loop->state[k]);
 }
 
 void loop_for(Lower *l, const CoreStm *stm) {
     LoopRef times = loop_arg(l, stm, 0);
     Loop loop = open_loop(l, stm);
-    Carry carry = {0};
+    Carry carry;
     loop_open_carry(l, &carry, loop.init, loop.is_ours, loop.width, times);
     finish_loop(l, &loop, &carry);
 }
 
 void loop_while(Lower *l, const CoreStm *stm) {
     Loop loop = open_loop(l, stm);
-    Carry carry = {0};
+    Carry carry;
     loop_open_carry(l, &carry, loop.init, loop.is_ours, loop.width, 0);
     Val *state = arena_array(l->arena, Val, stm->out_count), c;
     bool is_ours;
@@ -359,7 +375,8 @@ static LoopBody *loop_function(Lower *l, const CoreBody *body, bool *owns) {
     bool *is_ours = arena_array(l->arena, bool, body->result_count);
     LoopBody *made = loop_open(l->b, NULL, 0);
     for (uint32_t i = 0; i < body->param_count; i++)
-        args[i] = open_param(l, loop_core_type(l, body->params[i]), &owns[i], refs, &count);
+        args[i] =
+            open_param(l, loop_core_type(l, body->params[i]), &owns[i], refs, &count);
     made->params = arena_copy(l->arena, refs, count * sizeof *refs);
     made->param_count = count;
     loop_body(l, body, args, NULL, vals, is_ours);
@@ -404,7 +421,10 @@ void loop_call(Lower *l, const CoreStm *stm) {
     }
     LoopRef *args = arena_array(l->arena, LoopRef, width);
     loop_flatten(l, vals, stm->arg_count, args);
-    struct { LoopType *data; uint32_t len, cap; } types = {0};
+    struct {
+        LoopType *data;
+        uint32_t len, cap;
+    } types = {0};
     for (uint32_t k = 0; k < stm->out_count; k++) {
         CoreType type = loop_core_type(l, stm->outs[k]);
         ScalarType elem = (ScalarType)type.elem;
@@ -423,7 +443,8 @@ void loop_call(Lower *l, const CoreStm *stm) {
             loop_bind(l, stm->outs[k], val_scalar(*outs++));
             continue;
         }
-        Array *a = loop_dense(l, (ScalarType)type.elem, outs[0], outs[1], type.rank, outs + 2);
+        Array *a =
+            loop_dense(l, (ScalarType)type.elem, outs[0], outs[1], type.rank, outs + 2);
         loop_know_shape(l, a);
         a->block = loop_block(l);
         loop_bind(l, stm->outs[k], val_array(a));

@@ -17,7 +17,8 @@ bool *loop_flags(const Fold *f) {
 
 Fold loop_fold(Lower *l, const CoreStm *stm) {
     uint32_t arrays = (uint32_t)stm->attrs[0], width = stm->out_count;
-    Fold f = {.l = l, .stm = stm, .op = stm->bodies[0], .width = width, .arrays = arrays};
+    Fold f = {
+        .l = l, .stm = stm, .op = stm->bodies[0], .width = width, .arrays = arrays};
     if (stm->body_count > 1) f.pre = stm->bodies[1];
     if (stm->body_count > 2) f.acc = stm->bodies[2];
     f.feeds = arena_array(l->arena, Array *, arrays);
@@ -42,14 +43,12 @@ static Val *feed(const Fold *f, LoopRef i, Val *out) {
 void loop_fold_first(const Fold *f, LoopRef i, Val *out, bool *is_ours) {
     Val *args = arena_array(f->l->arena, Val, f->arrays);
     memset(is_ours, 0, f->width * sizeof *is_ours);
-    if (f->pre == NULL)
-        feed(f, i, out);
-    else
-        loop_body(f->l, f->pre, feed(f, i, args), NULL, out, is_ours);
+    if (f->pre == NULL) feed(f, i, out);
+    else loop_body(f->l, f->pre, feed(f, i, args), NULL, out, is_ours);
 }
 
 void loop_fold_join(const Fold *f, const Val *left, const Val *right, Val *out,
-                     bool *is_ours) {
+                    bool *is_ours) {
     Val *args = arena_array(f->l->arena, Val, 2 * f->width);
     memcpy(args, left, f->width * sizeof *left);
     memcpy(args + f->width, right, f->width * sizeof *right);
@@ -57,7 +56,7 @@ void loop_fold_join(const Fold *f, const Val *left, const Val *right, Val *out,
 }
 
 void loop_fold_later(const Fold *f, const Val *so_far, LoopRef i, Val *out,
-                      bool *is_ours) {
+                     bool *is_ours) {
     if (f->pre != NULL && f->acc == NULL) {
         Val *next = loop_group(f);
         loop_fold_first(f, i, next, is_ours);
@@ -79,7 +78,7 @@ void loop_fold_serially(const Fold *f, LoopRef from, LoopRef count, Val *out) {
     for (uint32_t c = 0; c < f->width; c++)
         if (init[c].array != NULL)
             init[c].array = loop_own(l, init[c].array, is_ours[c], NULL);
-    Carry carry = {0};
+    Carry carry;
     loop_open_carry(l, &carry, init, NULL, f->width, loop_sub(l->b, count, one));
     LoopRef i = loop_add(l->b, loop_add(l->b, from, one), carry.index);
     loop_fold_later(f, carry.state, i, next, is_ours);
@@ -113,7 +112,10 @@ void loop_open_fork(Lower *l, Fork *fork) {
 
 void loop_close_arm(const Fold *f, Fork *fork, uint32_t arm, Val *vals) {
     Lower *l = f->l;
-    struct { LoopRef *data; uint32_t len, cap; } refs = {0};
+    struct {
+        LoopRef *data;
+        uint32_t len, cap;
+    } refs = {0};
     LoopRef flat[2 + CORE_MAX_RANK];
     for (uint32_t c = 0; c < f->width; c++) {
         if (vals[c].array != NULL) vals[c].array = loop_make_dense(l, vals[c].array);
@@ -128,9 +130,9 @@ void loop_close_arm(const Fold *f, Fork *fork, uint32_t arm, Val *vals) {
 void loop_close_fork(const Fold *f, const Fork *fork, LoopRef c, Val *out) {
     Lower *l = f->l;
     const LoopBody *like = fork->bodies[0];
-    LoopStm *stm = loop_emit(l->b, LOOP_IF, &c, 1,
-                             loop_types(l, like->results, like->result_count),
-                             like->result_count);
+    LoopStm *stm =
+        loop_emit(l->b, LOOP_IF, &c, 1,
+                  loop_types(l, like->results, like->result_count), like->result_count);
     loop_set_bodies(l->b, stm, fork->bodies, 2);
     const LoopRef *refs = stm->outs;
     for (uint32_t k = 0; k < f->width; k++) {
@@ -139,7 +141,8 @@ void loop_close_fork(const Fold *f, const Fork *fork, LoopRef c, Val *out) {
             out[k] = val_scalar(*refs++);
             continue;
         }
-        Array *a = loop_dense(l, (ScalarType)type.elem, refs[0], refs[1], type.rank, refs + 2);
+        Array *a =
+            loop_dense(l, (ScalarType)type.elem, refs[0], refs[1], type.rank, refs + 2);
         loop_know_shape(l, a);
         out[k] = val_array(a);
         refs += 2 + type.rank;
@@ -168,22 +171,24 @@ void loop_load_slot(const Fold *f, const Slots *s, LoopRef i, Val *out) {
 }
 
 void loop_store_slot(const Fold *f, const Slots *s, LoopRef i, const Val *vals,
-                      const bool *is_ours) {
+                     const bool *is_ours) {
     Lower *l = f->l;
     Val *safe = loop_group(f);
     for (uint32_t c = 0; c < f->width; c++) {
         safe[c] = vals[c];
         if (vals[c].array == NULL) continue;
-        loop_check_rows(l, vals[c].array->rank, s->parts[c]->shape + 1, vals[c].array->shape);
+        loop_check_rows(l, vals[c].array->rank, s->parts[c]->shape + 1,
+                        vals[c].array->shape);
         // It may be a view of what is to be overwritten.
         if (is_ours != NULL && !is_ours[c])
             safe[c].array = loop_copied(l, vals[c].array, NULL);
     }
-    for (uint32_t c = 0; c < f->width; c++) loop_set_element(l, s->parts[c], i, safe[c]);
+    for (uint32_t c = 0; c < f->width; c++)
+        loop_set_element(l, s->parts[c], i, safe[c]);
 }
 
 void loop_join_slots(const Fold *f, const Slots *to, LoopRef i, const Slots *left,
-                      LoopRef j, const Slots *right, LoopRef k) {
+                     LoopRef j, const Slots *right, LoopRef k) {
     Val *x = loop_group(f), *y = loop_group(f), *out = loop_group(f);
     bool *is_ours = loop_flags(f);
     loop_load_slot(f, left, j, x);
@@ -206,7 +211,8 @@ Tree loop_tree(const Fold *f, LoopRef blocks) {
 static LoopRef has_bit(Lower *l, LoopRef number, LoopRef bit) {
     LoopBuilder *b = l->b;
     LoopRef rest = loop_scalar(b, OP_SHR, SCALAR_I64, (LoopRef[]){number, bit}, 2);
-    LoopRef low = loop_scalar(b, OP_AND, SCALAR_I64, (LoopRef[]){rest, loop_int(b, 1)}, 2);
+    LoopRef low =
+        loop_scalar(b, OP_AND, SCALAR_I64, (LoopRef[]){rest, loop_int(b, 1)}, 2);
     return loop_eq(b, low, loop_int(b, 1));
 }
 
@@ -219,14 +225,14 @@ static void copy_slot(const Fold *f, const Slots *s, LoopRef to, LoopRef from) {
 void loop_tree_push(const Fold *f, const Tree *tree, LoopRef count) {
     Lower *l = f->l;
     Val init = val_scalar(loop_int(l->b, 0)), guard, level;
-    Carry carry = {0};
+    Carry carry;
     loop_open_carry(l, &carry, &init, NULL, 1, 0);
     loop_open_guard(l, &carry, &guard);
     LoopRef more = has_bit(l, count, guard.scalar);
     carry.guard = loop_close(l->b, &more, 1);
     LoopRef at = carry.state[0].scalar;
     loop_join_slots(f, &tree->levels, tree->spare, &tree->levels, at, &tree->levels,
-                     tree->spare);
+                    tree->spare);
     Val next = val_scalar(loop_add(l->b, at, loop_int(l->b, 1)));
     loop_close_carry(l, &carry, &next, NULL, &level);
     copy_slot(f, &tree->levels, level.scalar, tree->spare);
@@ -236,7 +242,7 @@ void loop_tree_total(const Fold *f, const Tree *tree, LoopRef count) {
     Lower *l = f->l;
     LoopBuilder *b = l->b;
     Val init = val_scalar(loop_const(b, SCALAR_BOOL, 1)), done;
-    Carry carry = {0};
+    Carry carry;
     loop_open_carry(l, &carry, &init, NULL, 1, tree->spare);
     LoopRef level = carry.index, is_first = carry.state[0].scalar;
     LoopRef has = has_bit(l, count, level);
@@ -245,7 +251,7 @@ void loop_tree_total(const Fold *f, const Tree *tree, LoopRef count) {
     loop_close_if(l, when);
     when = loop_open_if(l, loop_and(b, has, loop_not(b, is_first)));
     loop_join_slots(f, &tree->levels, tree->spare, &tree->levels, level, &tree->levels,
-                     tree->spare);
+                    tree->spare);
     loop_close_if(l, when);
     Val next = val_scalar(loop_and(b, is_first, loop_not(b, has)));
     loop_close_carry(l, &carry, &next, NULL, &done);
@@ -255,7 +261,8 @@ void loop_tree_total(const Fold *f, const Tree *tree, LoopRef count) {
 
 LoopRef loop_block_count(Lower *l, LoopRef n) {
     LoopBuilder *b = l->b;
-    return loop_quot(b, loop_add(b, n, loop_int(b, CORE_BLOCK - 1)), loop_int(b, CORE_BLOCK));
+    return loop_quot(b, loop_add(b, n, loop_int(b, CORE_BLOCK - 1)),
+                     loop_int(b, CORE_BLOCK));
 }
 
 LoopRef loop_block_size(Lower *l, LoopRef n, LoopRef block) {

@@ -13,7 +13,7 @@ typedef struct Hist {
     Fold fold;      // its slots are bins
     uint32_t depth; // index arrays
     Array **indices;
-    const LoopRef *sizes;  // of the index space
+    const LoopRef *sizes; // of the index space
     LoopRef bins;
     Slots dest;
 } Hist;
@@ -26,7 +26,8 @@ static Array *as_bins(const Hist *h, const Array *a) {
     bins->shape = arena_array(l->arena, LoopRef, bins->rank);
     bins->strides = arena_array(l->arena, LoopRef, bins->rank);
     bins->shape[0] = h->bins;
-    memcpy(bins->shape + 1, a->shape + h->depth, (bins->rank - 1u) * sizeof *bins->shape);
+    memcpy(bins->shape + 1, a->shape + h->depth,
+           (bins->rank - 1u) * sizeof *bins->shape);
     loop_set_dense(l, bins);
     return bins;
 }
@@ -39,8 +40,9 @@ static void fold_value(const Hist *h, const Slots *bins, LoopRef first, LoopRef 
     LoopRef inside = loop_const(b, SCALAR_BOOL, 1), bin = loop_int(b, 0);
     for (uint32_t d = 0; d < h->depth; d++) {
         LoopRef index = loop_load(l, h->indices[d], &i);
-        inside = loop_and(b, inside, loop_and(b, loop_le(b, loop_int(b, 0), index),
-                                              loop_lt(b, index, h->sizes[d])));
+        inside = loop_and(b, inside,
+                          loop_and(b, loop_le(b, loop_int(b, 0), index),
+                                   loop_lt(b, index, h->sizes[d])));
         bin = loop_add(b, loop_mul(b, bin, h->sizes[d]), index);
     }
     bin = loop_add(b, first, bin);
@@ -116,7 +118,7 @@ static void push_part(const Hist *h, const Slots *all, LoopRef p) {
     LoopBuilder *b = l->b;
     LoopRef one = loop_int(b, 1);
     Val init = val_scalar(one), guard, last;
-    Carry carry = {0};
+    Carry carry;
     loop_open_carry(l, &carry, &init, NULL, 1, 0);
     loop_open_guard(l, &carry, &guard);
     LoopRef bit = loop_scalar(b, OP_AND, SCALAR_I64, (LoopRef[]){p, guard.scalar}, 2);
@@ -142,7 +144,7 @@ static void join_trees(const Hist *h, const Slots *all, LoopRef parts) {
     LoopRef zero = loop_int(b, 0);
     // Without its lowest bit, the number says where the rightmost tree begins.
     Val init = val_scalar(drop_bit(l, parts)), guard, last;
-    Carry carry = {0};
+    Carry carry;
     loop_open_carry(l, &carry, &init, NULL, 1, 0);
     loop_open_guard(l, &carry, &guard);
     LoopRef more = loop_lt(b, zero, guard.scalar);
@@ -187,7 +189,8 @@ static void open_hist(Lower *l, const CoreStm *stm, Hist *h) {
     Fold *f = &h->fold;
     uint32_t width = stm->out_count;
     h->depth = (uint32_t)stm->attrs[1];
-    *f = (Fold){.l = l, .stm = stm, .op = stm->bodies[0], .width = width, .arrays = width};
+    *f = (Fold){
+        .l = l, .stm = stm, .op = stm->bodies[0], .width = width, .arrays = width};
     Array **arrays = arena_array(l->arena, Array *, h->depth + width);
     for (uint32_t i = 0; i < h->depth + width; i++)
         arrays[i] = loop_arg_array(l, stm, 2 * width + i);
@@ -216,8 +219,8 @@ void loop_hist(Lower *l, const CoreStm *stm) {
         LOWER_CHECK(l, loop_same_shape(l, h->depth, h->sizes, dest->shape),
                     MESSAGE_HISTOGRAMS, show_shape(h->depth, h->sizes),
                     show_shape(h->depth, dest->shape));
-        dests[c] = loop_own(l, dest, loop_is_ours(l, stm, c),
-                             l->names[stm->outs[c]].place);
+        dests[c] =
+            loop_own(l, dest, loop_is_ours(l, stm, c), l->names[stm->outs[c]].place);
     }
     h->bins = loop_count(l, h->depth, h->sizes);
     h->fold.shapes = arena_array(l->arena, const LoopRef *, width);
@@ -229,8 +232,7 @@ void loop_hist(Lower *l, const CoreStm *stm) {
     When when = loop_open_if(l, has_bins);
     if (stm->stamp == STAMP_PARTS)
         fold_parts(h, was_parallel && !loop_join_fails(&h->fold));
-    else
-        fold_values(h, &h->dest, loop_int(b, 0), loop_int(b, 0), h->fold.n);
+    else fold_values(h, &h->dest, loop_int(b, 0), loop_int(b, 0), h->fold.n);
     loop_close_if(l, when);
     l->is_parallel = was_parallel;
     for (uint32_t c = 0; c < width; c++) {

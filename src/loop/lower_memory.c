@@ -84,7 +84,7 @@ void loop_set_dense(Lower *l, Array *a) {
 }
 
 Array *loop_dense(Lower *l, ScalarType elem, LoopRef buf, LoopRef off, uint32_t rank,
-                   const LoopRef *shape) {
+                  const LoopRef *shape) {
     Array *a = loop_new_array(l, ARRAY_MEMORY, elem, rank);
     a->buf = buf;
     a->off = off;
@@ -139,7 +139,7 @@ static Array *fresh_result(Lower *l, ScalarType elem, uint32_t rank,
 }
 
 Array *loop_fresh(Lower *l, ScalarType elem, uint32_t rank, const LoopRef *shape,
-                   Home *place) {
+                  Home *place) {
     Array *a = NULL;
     if (place != NULL && !place->is_taken) {
         a = place->kind == PLACE_RESULT ? fresh_result(l, elem, rank, shape, place)
@@ -148,7 +148,7 @@ Array *loop_fresh(Lower *l, ScalarType elem, uint32_t rank, const LoopRef *shape
     }
     if (a == NULL)
         a = loop_dense(l, elem, loop_alloc(l, elem, loop_count(l, rank, shape)),
-                        loop_int(l->b, 0), rank, shape);
+                       loop_int(l->b, 0), rank, shape);
     a->block = loop_block(l);
     if (place != NULL && place->is_taken && place->block == 0) place->block = a->block;
     return a;
@@ -157,7 +157,8 @@ Array *loop_fresh(Lower *l, ScalarType elem, uint32_t rank, const LoopRef *shape
 // ---- elements -----------------------------------------------------------------------
 
 // Buffer, offset and pairs of stride and index; returns how many.
-static uint32_t place_args(Lower *l, const Array *a, const LoopRef *index, LoopRef *args) {
+static uint32_t place_args(Lower *l, const Array *a, const LoopRef *index,
+                           LoopRef *args) {
     uint32_t count = 2;
     args[0] = a->buf;
     args[1] = a->off;
@@ -229,10 +230,8 @@ Val loop_element(Lower *l, const Array *a, LoopRef i) {
 }
 
 void loop_set_element(Lower *l, const Array *a, LoopRef i, Val v) {
-    if (v.array == NULL)
-        loop_store(l, a, &i, v.scalar);
-    else
-        loop_copy(l, loop_part(l, a, 1, &i), v.array);
+    if (v.array == NULL) loop_store(l, a, &i, v.scalar);
+    else loop_copy(l, loop_part(l, a, 1, &i), v.array);
 }
 
 // ---- copies -------------------------------------------------------------------------
@@ -290,8 +289,8 @@ bool loop_is_in(const Lower *l, const Array *a, const Home *place) {
 static bool is_in_the_way(const Lower *l, Home **places, const Val *vals,
                           uint32_t count, uint32_t k) {
     for (uint32_t i = 0; i < count; i++) {
-        if (i == k || vals[i].array == NULL || places[i] == NULL || !places[i]->is_taken ||
-            loop_is_in(l, vals[i].array, places[i]))
+        if (i == k || vals[i].array == NULL || places[i] == NULL ||
+            !places[i]->is_taken || loop_is_in(l, vals[i].array, places[i]))
             continue;
         if (find_block(l, places[i]->block) == find_block(l, vals[k].array->block))
             return true;
@@ -308,14 +307,15 @@ static Array *deliver(Lower *l, Home *place, Array *a) {
     }
     if (loop_is_in(l, a, place)) return a;
     Array *to = loop_dense(l, (ScalarType)a->elem, place->buf, place->off, a->rank,
-                            place->shape);
+                           place->shape);
     loop_copy(l, to, a);
     return to;
 }
 
 void loop_deliver(Lower *l, Home **places, Val *vals, uint32_t count) {
     for (uint32_t i = 0; i < count; i++)
-        if (vals[i].array != NULL && places[i] != NULL && is_in_the_way(l, places, vals, count, i))
+        if (vals[i].array != NULL && places[i] != NULL &&
+            is_in_the_way(l, places, vals, count, i))
             vals[i].array = loop_copied(l, vals[i].array, NULL);
     for (uint32_t i = 0; i < count; i++)
         if (vals[i].array != NULL && places[i] != NULL)

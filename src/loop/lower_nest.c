@@ -15,8 +15,8 @@ void loop_keep(Lower *l, LoopRef mark, uint32_t allocs, LoopRef *bufs, uint32_t 
     LoopRef *args = arena_array(l->arena, LoopRef, count + 1);
     args[0] = mark;
     for (uint32_t i = 0; i < count; i++) args[1 + i] = bufs[i];
-    LoopStm *stm = loop_emit(l->b, LOOP_KEEP, args, count + 1,
-                             loop_types(l, bufs, count), count);
+    LoopStm *stm =
+        loop_emit(l->b, LOOP_KEEP, args, count + 1, loop_types(l, bufs, count), count);
     for (uint32_t i = 0; i < count; i++) bufs[i] = stm->outs[i];
 }
 
@@ -36,7 +36,7 @@ static void close_loop(Lower *l, LoopRef times, bool is_parallel) {
 }
 
 void loop_open_nest(Lower *l, Nest *nest, uint32_t rank, const LoopRef *shape,
-                     bool is_parallel) {
+                    bool is_parallel) {
     LoopBuilder *b = l->b;
     nest->rank = rank;
     nest->shape = shape;
@@ -144,15 +144,15 @@ void loop_open_carry(Lower *l, Carry *c, const Val *init, const bool *is_ours,
                      uint32_t count, LoopRef times) {
     uint32_t first = times != 0;
     loop_enter(l);
-    c->times = times;
-    c->count = count;
-    c->init = init;
-    c->is_ours = is_ours;
+    *c = (Carry){.times = times,
+                 .count = count,
+                 .init = init,
+                 .is_ours = is_ours,
+                 .width = width_of(init, count)};
     c->is_taken = arena_array(l->arena, bool, count);
-    c->width = width_of(init, count);
     c->args = arena_array(l->arena, LoopRef, c->width);
     loop_flatten(l, init, count, c->args);
-    c->mark = loop_value(l->b, (LoopType){LOOP_IS_MARK, 0}, 0);  // set before the loop
+    c->mark = loop_value(l->b, (LoopType){LOOP_IS_MARK, 0}, 0); // set before the loop
     LoopRef *params = arena_array(l->arena, LoopRef, first + c->width);
     if (first != 0) c->index = params[0] = loop_value(l->b, loop_type(l->b, times), 0);
     c->params = params + first;
@@ -169,7 +169,10 @@ void loop_open_carry(Lower *l, Carry *c, const Val *init, const bool *is_ours,
 
 // Buffers that are not what they were are kept at the end of a turn.
 static void keep_state(Lower *l, const Carry *c, LoopRef *next) {
-    struct { LoopRef *data; uint32_t len, cap; } bufs = {0}, at = {0};
+    struct {
+        LoopRef *data;
+        uint32_t len, cap;
+    } bufs = {0}, at = {0};
     for (uint32_t i = 0; i < c->width; i++) {
         if (loop_type(l->b, next[i]).kind != LOOP_IS_BUFFER ||
             loop_same(l->b, next[i], c->params[i]))
@@ -187,7 +190,8 @@ static const Val *take_init(Lower *l, const Carry *c) {
     for (uint32_t i = 0; i < c->count; i++) {
         init[i] = c->init[i];
         if (init[i].array == NULL || !c->is_taken[i]) continue;
-        init[i].array = loop_own(l, init[i].array, c->is_ours == NULL || c->is_ours[i], NULL);
+        init[i].array =
+            loop_own(l, init[i].array, c->is_ours == NULL || c->is_ours[i], NULL);
     }
     return init;
 }
@@ -207,13 +211,15 @@ void loop_close_carry(Lower *l, Carry *c, const Val *next, const bool *is_ours,
     l->sizes.len = c->known;
     c->init = take_init(l, c);
     loop_flatten(l, c->init, c->count, c->args);
-    loop_emit(l->b, LOOP_MARK, NULL, 0, &(LoopType){LOOP_IS_MARK, 0}, 1)->outs[0] = c->mark;
+    loop_emit(l->b, LOOP_MARK, NULL, 0, &(LoopType){LOOP_IS_MARK, 0}, 1)->outs[0] =
+        c->mark;
     LoopRef *args = arena_array(l->arena, LoopRef, c->width + 1);
     uint32_t first = c->times != 0;
     args[0] = c->times;
     for (uint32_t i = 0; i < c->width; i++) args[first + i] = c->args[i];
-    LoopStm *stm = loop_emit(l->b, first != 0 ? LOOP_FOR : LOOP_WHILE, args,
-                             first + c->width, loop_types(l, c->args, c->width), c->width);
+    LoopStm *stm =
+        loop_emit(l->b, first != 0 ? LOOP_FOR : LOOP_WHILE, args, first + c->width,
+                  loop_types(l, c->args, c->width), c->width);
     loop_set_bodies(l->b, stm, bodies + first, 2 - first);
     // What stays as it is need not be carried.
     for (uint32_t i = 0; i < c->width; i++) {
@@ -243,6 +249,6 @@ void loop_open_guard(Lower *l, Carry *c, Val *state_out) {
     Val *state = unflatten(l, c->init, c->count, params);
     for (uint32_t i = 0; i < c->count; i++) {
         state_out[i] = state[i];
-        if (state[i].array != NULL) state[i].array->block = 0;  // the loop's, not ours
+        if (state[i].array != NULL) state[i].array->block = 0; // the loop's, not ours
     }
 }

@@ -17,19 +17,19 @@ LoopRef loop_length(Lower *l, Array *const *arrays, uint32_t count) {
 
 Val loop_feed(Lower *l, const Array *a, LoopRef i) {
     Val v = loop_element(l, a, i);
-    if (v.array != NULL) v.array->block = 0;  // the loop's, not the body's
+    if (v.array != NULL) v.array->block = 0; // the loop's, not the body's
     return v;
 }
 
 typedef struct Rows {
     const CoreStm *stm;
-    Array **feeds;        // of a map
+    Array **feeds; // of a map
     uint32_t feed_count;
-    uint32_t rank;        // of the index space
+    uint32_t rank; // of the index space
     const LoopRef *space;
     LoopRef points;
-    LoopRef **shapes;     // by result: of a row; a size may be -1
-    Array **outs;         // by result; NULL: the first row tells its shape
+    LoopRef **shapes; // by result: of a row; a size may be -1
+    Array **outs;     // by result; NULL: the first row tells its shape
 } Rows;
 
 static uint32_t row_rank(const Lower *l, const Rows *rows, uint32_t k) {
@@ -130,7 +130,7 @@ static void open_outs(Lower *l, Rows *rows) {
         uint32_t rank = loop_core_type(l, stm->outs[k]).rank;
         loop_check_shape(l, elem_of(l, rows, k), rank, shape);
         rows->outs[k] = loop_fresh(l, elem_of(l, rows, k), rank, shape,
-                                    l->names[stm->outs[k]].place);
+                                   l->names[stm->outs[k]].place);
     }
 }
 
@@ -139,8 +139,11 @@ static void open_outs(Lower *l, Rows *rows) {
 static Home *row_place(Lower *l, const Rows *rows, uint32_t k, const LoopRef *index) {
     Home *place = arena_new(l->arena, Home);
     const Array *part = loop_part(l, rows->outs[k], rows->rank, index);
-    *place = (Home){.kind = PLACE_ROW, .buf = part->buf, .off = part->off,
-                     .shape = rows->shapes[k], .origin = place};
+    *place = (Home){.kind = PLACE_ROW,
+                    .buf = part->buf,
+                    .off = part->off,
+                    .shape = rows->shapes[k],
+                    .origin = place};
     return place;
 }
 
@@ -202,11 +205,12 @@ static Array *grow(Lower *l, const Rows *rows, uint32_t k, LoopRef i, const Arra
     memcpy(refs + 1, whole->shape + rows->rank, rest * sizeof *refs);
     bodies[1] = loop_close(b, refs, 1 + rest);
     LoopRef is_first = loop_eq(b, i, loop_int(b, 0));
-    LoopStm *stm = loop_emit(b, LOOP_IF, &is_first, 1, loop_types(l, refs, 1 + rest),
-                             1 + rest);
+    LoopStm *stm =
+        loop_emit(b, LOOP_IF, &is_first, 1, loop_types(l, refs, 1 + rest), 1 + rest);
     loop_set_bodies(b, stm, bodies, 2);
     memcpy(shape + rows->rank, stm->outs + 1, rest * sizeof *shape);
-    return loop_dense(l, elem_of(l, rows, k), stm->outs[0], loop_int(b, 0), rank, shape);
+    return loop_dense(l, elem_of(l, rows, k), stm->outs[0], loop_int(b, 0), rank,
+                      shape);
 }
 
 // An empty array of result k, with 0 for what is open.
@@ -228,7 +232,8 @@ static void make_open_rows(Lower *l, Rows *rows) {
     LoopBuilder *b = l->b;
     uint32_t count = rows->stm->out_count, width = 0;
     uint32_t *number = arena_array(l->arena, uint32_t, count);
-    Val *wholes = arena_array(l->arena, Val, count), *outs = arena_array(l->arena, Val, count);
+    Val *wholes = arena_array(l->arena, Val, count),
+        *outs = arena_array(l->arena, Val, count);
     bool *is_ours = arena_array(l->arena, bool, count);
     bool was_parallel = l->is_parallel;
     l->is_parallel = false;
@@ -238,7 +243,7 @@ static void make_open_rows(Lower *l, Rows *rows) {
         is_ours[width] = true;
         wholes[width++] = val_array(no_rows(l, rows, k));
     }
-    Carry carry = {0};
+    Carry carry;
     loop_open_carry(l, &carry, wholes, NULL, width, rows->points);
     LoopRef index[CORE_MAX_RANK], rest = carry.index;
     for (uint32_t d = rows->rank; d-- > 1;) {
@@ -267,10 +272,8 @@ static void make_rows(Lower *l, Rows *rows) {
     open_outs(l, rows);
     for (uint32_t k = 0; k < rows->stm->out_count; k++)
         any_open = any_open || rows->outs[k] == NULL;
-    if (any_open)
-        make_open_rows(l, rows);
-    else
-        make_known_rows(l, rows);
+    if (any_open) make_open_rows(l, rows);
+    else make_known_rows(l, rows);
     for (uint32_t k = 0; k < rows->stm->out_count; k++)
         loop_bind(l, rows->stm->outs[k], val_array(rows->outs[k]));
 }

@@ -21,7 +21,7 @@ static uint32_t lanes_of(const Fold *f, uint32_t c) {
 typedef struct LaneSet {
     const Fold *f;
     uint32_t count;
-    LoopRef lanes;  // likewise
+    LoopRef lanes; // likewise
     Slots slots;
     LoopRef from, size;
 } LaneSet;
@@ -38,7 +38,8 @@ static void load_lane(const LaneSet *s, LoopRef lane, Val *out) {
 
 static void store_lane(const LaneSet *s, LoopRef lane, const Val *vals) {
     for (uint32_t c = 0; c < s->f->width; c++)
-        if (is_in_set(s, c)) loop_set_element(s->f->l, s->slots.parts[c], lane, vals[c]);
+        if (is_in_set(s, c))
+            loop_set_element(s->f->l, s->slots.parts[c], lane, vals[c]);
 }
 
 // Takes elements first + lane into the first `count` lanes.
@@ -66,7 +67,7 @@ static void fold_halves(const LaneSet *s) {
     Val *left = loop_group(s->f), *right = loop_group(s->f), *out = loop_group(s->f);
     bool *is_ours = loop_flags(s->f);
     Val init = val_scalar(loop_int(b, s->count / 2)), guard, last;
-    Carry carry = {0};
+    Carry carry;
     loop_open_carry(l, &carry, &init, NULL, 1, 0);
     loop_open_guard(l, &carry, &guard);
     LoopRef more = loop_lt(b, loop_int(b, 0), guard.scalar);
@@ -108,7 +109,8 @@ static void fold_lane_set(const LaneSet *s, Val *out) {
 static void fold_lanes(const Fold *f, LoopRef from, LoopRef size, Val *out) {
     for (uint32_t count = LANES; count >= LANES / 2; count /= 2) {
         bool has_any = false;
-        for (uint32_t c = 0; c < f->width; c++) has_any = has_any || lanes_of(f, c) == count;
+        for (uint32_t c = 0; c < f->width; c++)
+            has_any = has_any || lanes_of(f, c) == count;
         if (!has_any) continue;
         LoopRef lanes = loop_int(f->l->b, count);
         LaneSet set = {f, count, lanes, loop_slots(f, lanes), from, size};
@@ -130,12 +132,12 @@ static void fold_runs(const Fold *f, LoopRef from, LoopRef size, Val *out) {
     loop_open_nest(l, &nest, 1, &count, false);
     LoopRef start = loop_mul(b, nest.index[0], run);
     loop_fold_serially(f, loop_add(b, from, start),
-                        loop_min(b, run, loop_sub(b, size, start)), total);
+                       loop_min(b, run, loop_sub(b, size, start)), total);
     loop_store_slot(f, &runs, nest.index[0], total, NULL);
     loop_close_nest(l, &nest);
 
     Val init = val_scalar(one), guard, last;
-    Carry carry = {0};
+    Carry carry;
     loop_open_carry(l, &carry, &init, NULL, 1, 0);
     loop_open_guard(l, &carry, &guard);
     LoopRef more = loop_lt(b, guard.scalar, count);
@@ -157,12 +159,16 @@ static void fold_block(const Fold *f, LoopRef block, Val *out) {
     LoopRef from = loop_mul(f->l->b, block, loop_int(f->l->b, CORE_BLOCK));
     LoopRef size = loop_block_size(f->l, f->n, block);
     switch ((CoreStamp)f->stm->stamp) {
-    case STAMP_NESTED_LANES: case STAMP_OUTER_LANES: fold_lanes(f, from, size, out); return;
-    case STAMP_NESTED_RUNS: case STAMP_OUTER_RUNS: fold_runs(f, from, size, out); return;
-    case STAMP_NESTED_ROWS: case STAMP_OUTER_ROWS: case STAMP_FREE: case STAMP_NONE:
-    case STAMP_PARTS: case STAMP_COUNT:
-        loop_fold_serially(f, from, size, out);
-        return;
+    case STAMP_NESTED_LANES:
+    case STAMP_OUTER_LANES: fold_lanes(f, from, size, out); return;
+    case STAMP_NESTED_RUNS:
+    case STAMP_OUTER_RUNS: fold_runs(f, from, size, out); return;
+    case STAMP_NESTED_ROWS:
+    case STAMP_OUTER_ROWS:
+    case STAMP_FREE:
+    case STAMP_NONE:
+    case STAMP_PARTS:
+    case STAMP_COUNT: loop_fold_serially(f, from, size, out); return;
     }
 }
 
@@ -197,10 +203,8 @@ static void fold_in_parallel(const Fold *f, const Tree *tree, LoopRef blocks) {
 static void fold_blocks(const Fold *f, bool is_parallel, Val *out) {
     LoopRef blocks = loop_block_count(f->l, f->n);
     Tree tree = loop_tree(f, blocks);
-    if (is_parallel)
-        fold_in_parallel(f, &tree, blocks);
-    else
-        fold_in_order(f, &tree, blocks);
+    if (is_parallel) fold_in_parallel(f, &tree, blocks);
+    else fold_in_order(f, &tree, blocks);
     loop_tree_total(f, &tree, blocks);
     loop_load_slot(f, &tree.levels, tree.spare, out);
 }
@@ -219,12 +223,9 @@ static void fold_all(const Fold *f, bool is_parallel, Val *out) {
     Lower *l = f->l;
     CoreStamp stamp = (CoreStamp)f->stm->stamp;
     bool is_free = stamp == STAMP_FREE || stamp == STAMP_NONE;
-    if (is_free && !is_parallel)
-        loop_fold_serially(f, loop_int(l->b, 0), f->n, out);
-    else if (loop_is_nested(stamp))
-        fold_nested(f, out);
-    else
-        fold_blocks(f, is_parallel, out);
+    if (is_free && !is_parallel) loop_fold_serially(f, loop_int(l->b, 0), f->n, out);
+    else if (loop_is_nested(stamp)) fold_nested(f, out);
+    else fold_blocks(f, is_parallel, out);
 }
 
 static void fold_nested(const Fold *f, Val *out) {
@@ -249,8 +250,8 @@ static void fold_nested(const Fold *f, Val *out) {
 void loop_reduce(Lower *l, const CoreStm *stm) {
     Fold fold = loop_fold(l, stm), *f = &fold;
     bool was_parallel = l->is_parallel;
-    bool is_parallel = was_parallel && !loop_is_nested((CoreStamp)stm->stamp) &&
-                       !loop_join_fails(f);
+    bool is_parallel =
+        was_parallel && !loop_is_nested((CoreStamp)stm->stamp) && !loop_join_fails(f);
     l->is_parallel = false;
     Val *vals = loop_group(f);
     for (uint32_t c = 0; c < f->width; c++) vals[c] = f->ne[c];
@@ -267,7 +268,8 @@ void loop_reduce(Lower *l, const CoreStm *stm) {
             const Array *ne = f->ne[c].array;
             vals[c].array->block = loop_block(l);
             if (ne->kind == ARRAY_MEMORY)
-                vals[c].array->block = loop_join_blocks(l, vals[c].array->block, ne->block);
+                vals[c].array->block =
+                    loop_join_blocks(l, vals[c].array->block, ne->block);
         }
         loop_bind(l, stm->outs[c], vals[c]);
     }

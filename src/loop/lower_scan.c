@@ -10,7 +10,7 @@ enum { ROW = 16 };
 
 typedef struct Scan {
     Fold fold;
-    Slots outs;  // the results, as slots
+    Slots outs; // the results, as slots
 } Scan;
 
 // ---- left to right ------------------------------------------------------------------
@@ -28,7 +28,7 @@ static void scan_serially(Scan *s) {
         if (init[c].array != NULL)
             init[c].array = loop_own(l, init[c].array, is_ours[c], NULL);
     loop_store_slot(f, &s->outs, zero, init, NULL);
-    Carry carry = {0};
+    Carry carry;
     loop_open_carry(l, &carry, init, NULL, f->width, loop_sub(b, f->n, one));
     LoopRef i = loop_add(b, carry.index, one);
     loop_fold_later(f, carry.state, i, next, is_ours);
@@ -43,8 +43,9 @@ static void scan_serially(Scan *s) {
 enum { LOCAL, CARRY, OUT, SLOT_COUNT };
 
 // slot `to` = what is in `local` or, behind a first block, carry op that.
-static void join_carry(const Fold *f, LoopRef has_carry, const Slots *carries, LoopRef carry,
-                       const Slots *locals, LoopRef local, const Slots *to, LoopRef at) {
+static void join_carry(const Fold *f, LoopRef has_carry, const Slots *carries,
+                       LoopRef carry, const Slots *locals, LoopRef local,
+                       const Slots *to, LoopRef at) {
     Lower *l = f->l;
     Val *vals = loop_group(f);
     When when = loop_open_if(l, has_carry);
@@ -120,8 +121,8 @@ static void scan_blocks_in_parallel(Scan *s) {
     part.feeds = arena_array(l->arena, Array *, f->arrays);
     for (uint32_t k = 0; k < f->arrays; k++) {
         part.feeds[k] = arena_copy(l->arena, f->feeds[k], sizeof *f->feeds[k]);
-        part.feeds[k]->off = loop_add(b, f->feeds[k]->off,
-                                      loop_mul(b, from, f->feeds[k]->strides[0]));
+        part.feeds[k]->off =
+            loop_add(b, f->feeds[k]->off, loop_mul(b, from, f->feeds[k]->strides[0]));
     }
     Scan local = {.fold = part, .outs = {arena_array(l->arena, Array *, f->width)}};
     for (uint32_t c = 0; c < f->width; c++) {
@@ -137,8 +138,8 @@ static void scan_blocks_in_parallel(Scan *s) {
     block = outer.index[0];
     from = loop_mul(b, block, loop_int(b, CORE_BLOCK));
     LoopRef last = loop_sub(b, loop_add(b, from, loop_block_size(l, f->n, block)), one);
-    join_carry(f, loop_lt(b, zero, block), &carries, loop_sub(b, block, one), &s->outs, last,
-               &carries, block);
+    join_carry(f, loop_lt(b, zero, block), &carries, loop_sub(b, block, one), &s->outs,
+               last, &carries, block);
     loop_close_nest(l, &outer);
 
     LoopRef later = loop_max(b, loop_sub(b, blocks, one), zero);
@@ -155,16 +156,17 @@ static void scan_blocks_in_parallel(Scan *s) {
 
 // ---- rows of 16 ---------------------------------------------------------------------
 
-// What goes along a block: its total, without a carry, and the carry if `outs` are made.
+// What goes along a block: its total, without a carry, and the carry if `outs` are
+// made.
 typedef struct Along {
     const Scan *scan;
     Slots row;
-    const Slots *sums;     // NULL: no total is wanted
+    const Slots *sums; // NULL: no total is wanted
     LoopRef sum;
-    const Slots *carries;  // NULL: no outputs are wanted
+    const Slots *carries; // NULL: no outputs are wanted
     LoopRef carry;
-    LoopRef has_carry;     // into the block
-    LoopRef from;          // the block's first element
+    LoopRef has_carry; // into the block
+    LoopRef from;      // the block's first element
 } Along;
 
 // Sklansky's scan of the first `count` slots: at distance d, the upper half of each 2d
@@ -179,7 +181,8 @@ static void scan_row(const Along *a, LoopRef count) {
         Nest outer, inner;
         loop_open_nest(l, &outer, 1, &groups, false);
         LoopRef start = loop_mul(b, outer.index[0], loop_int(b, 2 * d));
-        LoopRef upper = loop_add(b, start, apart), left = loop_sub(b, upper, loop_int(b, 1));
+        LoopRef upper = loop_add(b, start, apart),
+                left = loop_sub(b, upper, loop_int(b, 1));
         LoopRef size = is_whole ? apart : loop_min(b, apart, loop_sub(b, count, upper));
         loop_open_nest(l, &inner, 1, &size, false);
         LoopRef at = loop_add(b, upper, inner.index[0]);
@@ -239,8 +242,8 @@ static void scan_along(Along *a, LoopRef size) {
 }
 
 // The carry into a block is the tree over the totals of the blocks before it.
-static void find_carry(const Fold *f, const Tree *tree, const Slots *carries, LoopRef carry,
-                       LoopRef block) {
+static void find_carry(const Fold *f, const Tree *tree, const Slots *carries,
+                       LoopRef carry, LoopRef block) {
     Lower *l = f->l;
     When when = loop_open_if(l, loop_lt(l->b, loop_int(l->b, 0), block));
     loop_tree_total(f, tree, block);
@@ -255,12 +258,16 @@ static void scan_rows_in_order(Scan *s) {
     LoopRef zero = loop_int(b, 0), one = loop_int(b, 1);
     LoopRef blocks = loop_block_count(l, f->n);
     Tree tree = loop_tree(f, blocks);
-    Slots slots = loop_slots(f, loop_int(b, 2));  // sum, carry
+    Slots slots = loop_slots(f, loop_int(b, 2)); // sum, carry
     Nest nest;
     loop_open_nest(l, &nest, 1, &blocks, false);
     LoopRef block = nest.index[0];
     find_carry(f, &tree, &slots, one, block);
-    Along along = {.scan = s, .sums = &slots, .sum = zero, .carries = &slots, .carry = one,
+    Along along = {.scan = s,
+                   .sums = &slots,
+                   .sum = zero,
+                   .carries = &slots,
+                   .carry = one,
                    .has_carry = loop_lt(b, zero, block),
                    .from = loop_mul(b, block, loop_int(b, CORE_BLOCK))};
     scan_along(&along, loop_block_size(l, f->n, block));
@@ -293,7 +300,10 @@ static void scan_rows_in_parallel(Scan *s) {
     loop_open_nest(l, &nest, 1, &blocks, true);
     block = nest.index[0];
     from = loop_mul(b, block, loop_int(b, CORE_BLOCK));
-    along = (Along){.scan = s, .carries = &carries, .carry = block, .from = from,
+    along = (Along){.scan = s,
+                    .carries = &carries,
+                    .carry = block,
+                    .from = from,
                     .has_carry = loop_lt(b, loop_int(b, 0), block)};
     scan_along(&along, loop_block_size(l, f->n, block));
     loop_close_nest(l, &nest);
@@ -304,14 +314,10 @@ static void scan_rows_in_parallel(Scan *s) {
 static void scan_in_blocks(Scan *s, bool is_parallel) {
     CoreStamp stamp = (CoreStamp)s->fold.stm->stamp;
     bool has_lanes = stamp == STAMP_NESTED_LANES || stamp == STAMP_OUTER_LANES;
-    if (has_lanes && is_parallel)
-        scan_rows_in_parallel(s);
-    else if (has_lanes)
-        scan_rows_in_order(s);
-    else if (is_parallel)
-        scan_blocks_in_parallel(s);
-    else
-        scan_blocks_in_order(s);
+    if (has_lanes && is_parallel) scan_rows_in_parallel(s);
+    else if (has_lanes) scan_rows_in_order(s);
+    else if (is_parallel) scan_blocks_in_parallel(s);
+    else scan_blocks_in_order(s);
 }
 
 static void scan_nested(Scan *s) {
@@ -349,10 +355,8 @@ void loop_scan(Lower *l, const CoreStm *stm) {
     l->is_parallel = false;
     if ((stamp == STAMP_FREE || stamp == STAMP_NONE) && !is_parallel)
         scan_serially(&scan);
-    else if (loop_is_nested(stamp))
-        scan_nested(&scan);
-    else
-        scan_in_blocks(&scan, is_parallel);
+    else if (loop_is_nested(stamp)) scan_nested(&scan);
+    else scan_in_blocks(&scan, is_parallel);
     l->is_parallel = was_parallel;
     for (uint32_t c = 0; c < f->width; c++)
         loop_bind(l, stm->outs[c], val_array(scan.outs.parts[c]));

@@ -9,9 +9,12 @@
 
 typedef struct Finder {
     Lower *l;
-    uint32_t *region;  // by CoreRef: number of the region it is bound in
-    bool *used;        // by CoreRef: met already, later in the program
-    struct { CoreRef *data; uint32_t len, cap; } met;  // in the bodies being visited
+    uint32_t *region; // by CoreRef: number of the region it is bound in
+    bool *used;       // by CoreRef: met already, later in the program
+    struct {
+        CoreRef *data;
+        uint32_t len, cap;
+    } met; // in the bodies being visited
     uint32_t bodies;
 } Finder;
 
@@ -40,10 +43,8 @@ static void settle(Finder *f, uint32_t from, uint32_t body, Uses *uses) {
     uint32_t kept = from;
     for (uint32_t i = from; i < f->met.len; i++) {
         CoreRef ref = f->met.data[i];
-        if (f->l->names[ref].body != body)
-            f->met.data[kept++] = ref;
-        else if (uses != NULL)
-            uses->dead[uses->dead_count++] = ref;
+        if (f->l->names[ref].body != body) f->met.data[kept++] = ref;
+        else if (uses != NULL) uses->dead[uses->dead_count++] = ref;
     }
     f->met.len = kept;
 }
@@ -79,8 +80,7 @@ static void visit_stm(Finder *f, const CoreStm *stm, uint32_t body, uint32_t reg
     uint32_t start = f->met.len;
     Uses *uses = new_uses(f, stm, stm->arg_count);
     if (stack_is_low(&f->l->core->cx->stack)) loop_refuse(f->l, "nested too deeply");
-    if (stm->op == OP_IF)
-        visit_branches(f, stm, region);
+    if (stm->op == OP_IF) visit_branches(f, stm, region);
     else
         for (uint32_t i = stm->body_count; i-- > 0;)
             visit(f, stm->bodies[i], ++f->bodies);

@@ -118,7 +118,8 @@ static Array *region_of(Lower *l, const CoreStm *stm, const Array *a, bool check
             region->strides[rank++] = stride;
             continue;
         }
-        LoopRef start = loop_arg(l, stm, 2 + 3 * d), count = loop_arg(l, stm, 3 + 3 * d);
+        LoopRef start = loop_arg(l, stm, 2 + 3 * d),
+                count = loop_arg(l, stm, 3 + 3 * d);
         LoopRef step = loop_arg(l, stm, 4 + 3 * d);
         region->off = loop_add(b, region->off, loop_mul(b, start, stride));
         if (stm->attrs[d] == 0) {
@@ -148,12 +149,10 @@ void loop_update(Lower *l, const CoreStm *stm) {
         loop_take(l, a);
     } else {
         a = loop_copied(l, a, l->names[stm->outs[0]].place);
-        region = region_of(l, stm, a, false);  // a copy has strides of its own
+        region = region_of(l, stm, a, false); // a copy has strides of its own
     }
-    if (value.array != NULL)
-        loop_copy(l, region, value.array);
-    else
-        loop_store(l, region, NULL, value.scalar);
+    if (value.array != NULL) loop_copy(l, region, value.array);
+    else loop_store(l, region, NULL, value.scalar);
     loop_bind(l, stm->outs[0], val_array(a));
 }
 
@@ -170,10 +169,8 @@ void loop_scatter(Lower *l, const CoreStm *stm) {
                     show_scalar(indices->shape[0]), show_scalar(from->shape[0]));
     }
     loop_check_rows(l, to->rank - depth, to->shape + depth, from->shape + 1);
-    if (loop_is_ours(l, stm, 0))
-        loop_take(l, to);
-    else
-        to = loop_copied(l, to, l->names[stm->outs[0]].place);
+    if (loop_is_ours(l, stm, 0)) loop_take(l, to);
+    else to = loop_copied(l, to, l->names[stm->outs[0]].place);
     // In order, so that the last of several values for one place wins.
     bool was_parallel = l->is_parallel;
     l->is_parallel = false;
@@ -182,15 +179,14 @@ void loop_scatter(Lower *l, const CoreStm *stm) {
     LoopRef index[CORE_MAX_RANK], inside = loop_const(b, SCALAR_BOOL, 1);
     for (uint32_t d = 0; d < depth; d++) {
         index[d] = loop_load(l, loop_arg_array(l, stm, 1 + d), nest.index);
-        inside = loop_and(b, inside, loop_and(b, loop_le(b, loop_int(b, 0), index[d]),
-                                              loop_lt(b, index[d], to->shape[d])));
+        inside = loop_and(b, inside,
+                          loop_and(b, loop_le(b, loop_int(b, 0), index[d]),
+                                   loop_lt(b, index[d], to->shape[d])));
     }
     When when = loop_open_if(l, inside);
     Val value = loop_element(l, from, nest.index[0]);
-    if (value.array != NULL)
-        loop_copy(l, loop_part(l, to, depth, index), value.array);
-    else
-        loop_store(l, to, index, value.scalar);
+    if (value.array != NULL) loop_copy(l, loop_part(l, to, depth, index), value.array);
+    else loop_store(l, to, index, value.scalar);
     loop_close_if(l, when);
     loop_close_nest(l, &nest);
     l->is_parallel = was_parallel;

@@ -9,8 +9,8 @@
 typedef struct Printer {
     const LoopKernel *kernel;
     StrBuf *out;
-    Map labels;  // LoopRef -> its suffix + 1
-    Map counts;  // Sym + 1 -> how many values have that name
+    Map labels; // LoopRef -> its suffix + 1
+    Map counts; // Sym + 1 -> how many values have that name
     unsigned depth;
 } Printer;
 
@@ -31,8 +31,9 @@ static Sym plain_name(const Printer *p, Sym name) {
 static void label_refs(Printer *p, const LoopRef *refs, uint32_t count) {
     for (uint32_t i = 0; i < count; i++) {
         uint64_t known, seen = 0;
-        if (map_get(&p->labels, refs[i], &known)) continue;  // bound twice: broken
-        uint64_t key = (uint64_t)plain_name(p, p->kernel->values.data[refs[i]].name) + 1;
+        if (map_get(&p->labels, refs[i], &known)) continue; // bound twice: broken
+        uint64_t key =
+            (uint64_t)plain_name(p, p->kernel->values.data[refs[i]].name) + 1;
         map_get(&p->counts, key, &seen);
         map_set(&p->counts, key, seen + 1);
         map_set(&p->labels, refs[i], seen + 1);
@@ -79,8 +80,7 @@ static void print_binders(Printer *p, const LoopRef *refs, uint32_t count) {
         if (i > 0) strbuf_cstr(p->out, ", ");
         print_ref(p, refs[i]);
         strbuf_cstr(p->out, ": ");
-        if (type.kind == LOOP_IS_MARK)
-            strbuf_cstr(p->out, "mark");
+        if (type.kind == LOOP_IS_MARK) strbuf_cstr(p->out, "mark");
         else
             strbuf_printf(p->out, type.kind == LOOP_IS_BUFFER ? "[%s]" : "%s",
                           scalar_info[type.elem].name);

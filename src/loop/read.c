@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Reading kernels as text. What is read is well formed but perhaps ill typed: who reads
-// a text that people wrote runs loop_verify next. The first mistake is reported and ends
-// the reading.
+// a text that people wrote runs loop_verify next. The first mistake is reported and
+// ends the reading.
 //
 //   text:      ("function" "name" body)... "kernel" "name" ports -> ports body
 //   ports:     ( [["owned"] type, ...] )
@@ -31,7 +31,7 @@ typedef struct Reader {
     CoreScanner scanner;
     CoreToken token;
     bool failed;
-    Map values;  // Sym of the word -> LoopRef
+    Map values; // Sym of the word -> LoopRef
     uint32_t depth;
 } Reader;
 
@@ -53,7 +53,8 @@ static void stop(Reader *r) {
 }
 
 static Str shown(const Reader *r) {
-    Str text = r->token.kind == CORE_TOKEN_END ? STR("the end of the file") : r->token.text;
+    Str text =
+        r->token.kind == CORE_TOKEN_END ? STR("the end of the file") : r->token.text;
     if (text.len > 40) text.len = 40;
     return text;
 }
@@ -122,8 +123,7 @@ static ScalarType expect_elem(Reader *r) {
     if (r->token.kind != CORE_TOKEN_WORD ||
         !scalar_by_name(r->token.text.ptr, r->token.text.len, &elem))
         fail_expected(r, "a type");
-    else
-        advance(r);
+    else advance(r);
     return elem;
 }
 
@@ -213,7 +213,8 @@ static void read_op(Reader *r, LoopStm *stm) {
         stm->scalar = (CoreOp)scalar;
         if (scalar == OP_COUNT) fail_name(r, "no operator");
     }
-    if (stm->order == ORDER_PARALLEL && stm->op != LOOP_FOR) fail_name(r, "no operator");
+    if (stm->order == ORDER_PARALLEL && stm->op != LOOP_FOR)
+        fail_name(r, "no operator");
     advance(r);
 }
 
@@ -294,8 +295,7 @@ static LoopBody *read_body(Reader *r) {
     while (!r->failed && r->token.kind != CORE_TOKEN_ARROW) {
         if (r->token.kind != CORE_TOKEN_WORD && !at_mark(r, '='))
             fail_expected(r, "a statement or ->");
-        else
-            vec_push(r->arena, &body->stms, read_stm(r));
+        else vec_push(r->arena, &body->stms, read_stm(r));
     }
     expect_arrow(r);
     if (!at_mark(r, '}')) read_operands(r, &results);
@@ -311,7 +311,10 @@ static LoopBody *read_body(Reader *r) {
 // ---- kernels ------------------------------------------------------------------------
 
 static LoopPort *read_ports(Reader *r, uint32_t *count_out) {
-    struct { LoopPort *data; uint32_t len, cap; } ports = {0};
+    struct {
+        LoopPort *data;
+        uint32_t len, cap;
+    } ports = {0};
     expect(r, '(', "(");
     while (!r->failed && !at_mark(r, ')')) {
         LoopPort port = {.is_owned = accept_word(r, "owned")};
@@ -331,7 +334,9 @@ static LoopPort *read_ports(Reader *r, uint32_t *count_out) {
 LoopKernel *loop_read(Cx *cx, Arena *arena, const CoreProgram *core,
                       const Source *source) {
     LoopKernel *kernel = loop_kernel(arena, core, 0);
-    Reader r = {.cx = cx, .arena = arena, .b = loop_builder(kernel),
+    Reader r = {.cx = cx,
+                .arena = arena,
+                .b = loop_builder(kernel),
                 .scanner = {.source = source, .arena = arena}};
     map_init(&r.values, arena);
     advance(&r);

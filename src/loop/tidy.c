@@ -19,11 +19,20 @@ static LoopRef redirect(Tidy *t, LoopRef ref) {
 
 static bool is_needed(const Tidy *t, const LoopStm *stm) {
     switch (stm->op) {
-    case LOOP_STORE: case LOOP_CHECK: case LOOP_KEEP: case LOOP_RESULT: case LOOP_CALL:
-    case LOOP_WHILE:
-        return true;
-    case LOOP_SCALAR: case LOOP_LOAD: case LOOP_DATA: case LOOP_ALLOC: case LOOP_MARK:
-    case LOOP_IF: case LOOP_FOR: case LOOP_COUNT: break;
+    case LOOP_STORE:
+    case LOOP_CHECK:
+    case LOOP_KEEP:
+    case LOOP_RESULT:
+    case LOOP_CALL:
+    case LOOP_WHILE: return true;
+    case LOOP_SCALAR:
+    case LOOP_LOAD:
+    case LOOP_DATA:
+    case LOOP_ALLOC:
+    case LOOP_MARK:
+    case LOOP_IF:
+    case LOOP_FOR:
+    case LOOP_COUNT: break;
     }
     for (uint32_t i = 0; i < stm->out_count; i++)
         if (t->used[stm->outs[i]]) return true;
@@ -37,11 +46,12 @@ static bool is_needed(const Tidy *t, const LoopStm *stm) {
 static void drop_outs(const Tidy *t, LoopStm *stm) {
     if (stm->op != LOOP_IF && stm->op != LOOP_FOR && stm->op != LOOP_WHILE) return;
     const LoopBody *last = stm->bodies[stm->body_count - 1];
-    uint32_t extra = stm->op == LOOP_FOR, kept = 0;  // the count and the index
+    uint32_t extra = stm->op == LOOP_FOR, kept = 0; // the count and the index
     for (uint32_t i = 0; i < stm->out_count; i++) {
-        bool goes = stm->op == LOOP_IF ? !t->used[stm->outs[i]]
-                                       : t->b->same.data[stm->outs[i]] != 0 &&
-                                             t->b->same.data[last->params[extra + i]] != 0;
+        bool goes = stm->op == LOOP_IF
+                        ? !t->used[stm->outs[i]]
+                        : t->b->same.data[stm->outs[i]] != 0 &&
+                              t->b->same.data[last->params[extra + i]] != 0;
         if (goes) continue;
         stm->outs[kept] = stm->outs[i];
         if (stm->op != LOOP_IF) stm->args[extra + kept] = stm->args[extra + i];
@@ -49,7 +59,8 @@ static void drop_outs(const Tidy *t, LoopStm *stm) {
             LoopBody *body = stm->bodies[k];
             bool is_guard = stm->op == LOOP_WHILE && k == 0;
             if (!is_guard) body->results[kept] = body->results[i];
-            if (stm->op != LOOP_IF) body->params[extra + kept] = body->params[extra + i];
+            if (stm->op != LOOP_IF)
+                body->params[extra + kept] = body->params[extra + i];
         }
         kept++;
     }
@@ -85,5 +96,6 @@ void loop_tidy(LoopBuilder *b) {
     LoopKernel *kernel = b->kernel;
     Tidy t = {.b = b, .used = arena_array(b->arena, bool, kernel->values.len)};
     tidy_body(&t, kernel->root);
-    for (uint32_t i = 0; i < kernel->funs.len; i++) tidy_body(&t, kernel->funs.data[i].body);
+    for (uint32_t i = 0; i < kernel->funs.len; i++)
+        tidy_body(&t, kernel->funs.data[i].body);
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What must hold of a kernel: every value is bound once and used in its scope, operators
-// get what they take, and parallel loops, results and private memory keep to where they
-// belong. Every fault is collected.
+// What must hold of a kernel: every value is bound once and used in its scope,
+// operators get what they take, and parallel loops, results and private memory keep to
+// where they belong. Every fault is collected.
 #include <stdarg.h>
 
 #include "core/rules.h"
@@ -15,11 +15,11 @@ typedef enum Scope { UNBOUND, IN_SCOPE, ENDED } Scope;
 typedef struct Verifier {
     const LoopKernel *kernel;
     StrBuf *out;
-    uint8_t *scopes;     // by LoopRef
-    uint32_t *threads;   // by LoopRef, of marks: which thread's memory
+    uint8_t *scopes;   // by LoopRef
+    uint32_t *threads; // by LoopRef, of marks: which thread's memory
     const LoopStm *stm;
-    uint32_t fun;        // whose body this is; funs.len: the root's
-    uint32_t thread;     // 0: root code; else a function's or parallel loop's
+    uint32_t fun;    // whose body this is; funs.len: the root's
+    uint32_t thread; // 0: root code; else a function's or parallel loop's
     uint32_t thread_count;
     uint32_t faults;
 } Verifier;
@@ -58,11 +58,12 @@ static LoopType scalar(ScalarType elem) {
 
 static bool counts(Verifier *v, const LoopStm *stm, uint32_t args, uint32_t outs,
                    uint32_t bodies) {
-    return want(v, stm->arg_count == args, "it has %u args, not %u", stm->arg_count, args) &&
+    return want(v, stm->arg_count == args, "it has %u args, not %u", stm->arg_count,
+                args) &&
            want(v, stm->out_count == outs, "it has %u results, not %u", stm->out_count,
                 outs) &&
-           want(v, stm->body_count == bodies, "it has %u bodies, not %u", stm->body_count,
-                bodies);
+           want(v, stm->body_count == bodies, "it has %u bodies, not %u",
+                stm->body_count, bodies);
 }
 
 static void arg_is(Verifier *v, const LoopStm *stm, uint32_t i, LoopType type) {
@@ -82,8 +83,8 @@ static void alike(Verifier *v, const char *what, const LoopRef *refs, uint32_t c
                   const LoopRef *like, uint32_t like_count) {
     if (!want(v, count == like_count, "%u %s, not %u", count, what, like_count)) return;
     for (uint32_t i = 0; i < count; i++)
-        want(v, same(type_of(v, refs[i]), type_of(v, like[i])), "%s %u has the wrong type",
-             what, i);
+        want(v, same(type_of(v, refs[i]), type_of(v, like[i])),
+             "%s %u has the wrong type", what, i);
 }
 
 // ---- operators ----------------------------------------------------------------------
@@ -97,15 +98,17 @@ static void verify_scalar(Verifier *v, const LoopStm *stm) {
     ScalarType in = (ScalarType)type.elem;
     if (!want(v, type.kind == LOOP_IS_SCALAR, "arg 0 is no scalar")) return;
     args_are(v, stm, 1, in);
-    if (!want(v, core_op_takes(stm->scalar, in), "it does not take %s", scalar_info[in].name))
+    if (!want(v, core_op_takes(stm->scalar, in), "it does not take %s",
+              scalar_info[in].name))
         return;
     ScalarType to = (ScalarType)type_of(v, stm->outs[0]).elem;
     core_op_gives(stm->scalar, in, &to);
-    want(v, same(type_of(v, stm->outs[0]), scalar(to)), "its result has the wrong type");
+    want(v, same(type_of(v, stm->outs[0]), scalar(to)),
+         "its result has the wrong type");
 }
 
 static void verify_access(Verifier *v, const LoopStm *stm) {
-    uint32_t first = stm->op == LOOP_LOAD ? 1 : 2;  // the offset
+    uint32_t first = stm->op == LOOP_LOAD ? 1 : 2; // the offset
     if (!want(v, stm->arg_count > first && (stm->arg_count - first) % 2 == 1,
               "it has %u args", stm->arg_count) ||
         !counts(v, stm, stm->arg_count, stm->op == LOOP_LOAD, 0) ||
@@ -123,7 +126,8 @@ static void verify_check(Verifier *v, const LoopStm *stm) {
         return;
     arg_is(v, stm, 0, scalar(SCALAR_BOOL));
     for (uint32_t i = 1; i < stm->arg_count; i++)
-        want(v, type_of(v, stm->args[i]).kind == LOOP_IS_SCALAR, "arg %u is no scalar", i);
+        want(v, type_of(v, stm->args[i]).kind == LOOP_IS_SCALAR, "arg %u is no scalar",
+             i);
     for (size_t i = 0; i + 1 < stm->text.len; i++) {
         char digit = stm->text.ptr[i + 1];
         if (stm->text.ptr[i] != '%' || digit < '0' || digit > '9') continue;
@@ -155,7 +159,8 @@ static void verify_keep(Verifier *v, const LoopStm *stm) {
 static void verify_result(Verifier *v, const LoopStm *stm) {
     const LoopKernel *kernel = v->kernel;
     want(v, v->thread == 0, "it is not in root code");
-    if (!want(v, stm->number < kernel->result_count, "there is no result %u", stm->number))
+    if (!want(v, stm->number < kernel->result_count, "there is no result %u",
+              stm->number))
         return;
     CoreType type = kernel->results[stm->number].type;
     if (!want(v, type.rank > 0, "result %u is a scalar", stm->number) ||
@@ -167,7 +172,8 @@ static void verify_result(Verifier *v, const LoopStm *stm) {
 }
 
 static void verify_call(Verifier *v, const LoopStm *stm) {
-    if (!want(v, stm->number < v->fun, "function %u does not come before", stm->number) ||
+    if (!want(v, stm->number < v->fun, "function %u does not come before",
+              stm->number) ||
         !want(v, stm->body_count == 0, "it has bodies"))
         return;
     const LoopBody *body = v->kernel->funs.data[stm->number].body;
@@ -181,7 +187,8 @@ static void verify_if(Verifier *v, const LoopStm *stm) {
     for (uint32_t i = 0; i < 2; i++) {
         const LoopBody *body = stm->bodies[i];
         want(v, body->param_count == 0, "body %u has params", i);
-        alike(v, "results", body->results, body->result_count, stm->outs, stm->out_count);
+        alike(v, "results", body->results, body->result_count, stm->outs,
+              stm->out_count);
     }
 }
 
@@ -194,7 +201,8 @@ static void verify_for(Verifier *v, const LoopStm *stm) {
     if (!want(v, body->param_count > 0, "its body has no index")) return;
     want(v, same(type_of(v, body->params[0]), times), "the index has the wrong type");
     alike(v, "args", stm->args + 1, stm->arg_count - 1, stm->outs, stm->out_count);
-    alike(v, "params", body->params + 1, body->param_count - 1, stm->outs, stm->out_count);
+    alike(v, "params", body->params + 1, body->param_count - 1, stm->outs,
+          stm->out_count);
     alike(v, "results", body->results, body->result_count, stm->outs, stm->out_count);
     if (stm->order != ORDER_PARALLEL) return;
     want(v, stm->out_count == 0, "a parallel loop carries state");
@@ -208,7 +216,8 @@ static void verify_while(Verifier *v, const LoopStm *stm) {
     alike(v, "params", guard->params, guard->param_count, stm->outs, stm->out_count);
     alike(v, "params", body->params, body->param_count, stm->outs, stm->out_count);
     alike(v, "results", body->results, body->result_count, stm->outs, stm->out_count);
-    if (want(v, guard->result_count == 1, "its guard has %u results", guard->result_count))
+    if (want(v, guard->result_count == 1, "its guard has %u results",
+             guard->result_count))
         want(v, same(type_of(v, guard->results[0]), scalar(SCALAR_BOOL)),
              "its guard gives no bool");
 }
@@ -216,10 +225,12 @@ static void verify_while(Verifier *v, const LoopStm *stm) {
 static void verify_op(Verifier *v, const LoopStm *stm) {
     switch (stm->op) {
     case LOOP_SCALAR: verify_scalar(v, stm); return;
-    case LOOP_LOAD: case LOOP_STORE: verify_access(v, stm); return;
+    case LOOP_LOAD:
+    case LOOP_STORE: verify_access(v, stm); return;
     case LOOP_DATA:
         if (counts(v, stm, 0, 1, 0) && buffer_is(v, stm->outs[0]))
-            want(v, stm->text.len % scalar_info[type_of(v, stm->outs[0]).elem].bytes == 0,
+            want(v,
+                 stm->text.len % scalar_info[type_of(v, stm->outs[0]).elem].bytes == 0,
                  "its data end within an element");
         return;
     case LOOP_ALLOC:
@@ -242,7 +253,8 @@ static void verify_op(Verifier *v, const LoopStm *stm) {
 // ---- scopes -------------------------------------------------------------------------
 
 static bool check_use(Verifier *v, LoopRef ref) {
-    if (!want(v, ref != 0 && ref < v->kernel->values.len, "value %u does not exist", ref))
+    if (!want(v, ref != 0 && ref < v->kernel->values.len, "value %u does not exist",
+              ref))
         return false;
     if (v->kernel->values.data[ref].is_const) return true;
     return want(v, v->scopes[ref] == IN_SCOPE, "value %u is used out of scope", ref);
@@ -257,9 +269,11 @@ static bool check_uses(Verifier *v, const LoopRef *refs, uint32_t count) {
 static bool bind(Verifier *v, const LoopRef *refs, uint32_t count) {
     bool ok = true;
     for (uint32_t i = 0; i < count; i++) {
-        ok = want(v, refs[i] != 0 && refs[i] < v->kernel->values.len &&
-                         !v->kernel->values.data[refs[i]].is_const,
-                  "value %u cannot be bound", refs[i]) && ok;
+        ok = want(v,
+                  refs[i] != 0 && refs[i] < v->kernel->values.len &&
+                      !v->kernel->values.data[refs[i]].is_const,
+                  "value %u cannot be bound", refs[i]) &&
+             ok;
         if (!ok) continue;
         ok = want(v, v->scopes[refs[i]] == UNBOUND, "value %u is bound twice", refs[i]);
         v->scopes[refs[i]] = IN_SCOPE;
@@ -280,11 +294,13 @@ static void check_stm(Verifier *v, const LoopStm *stm) {
     uint32_t outer = v->thread;
     if (stm->op == LOOP_FOR && stm->order == ORDER_PARALLEL)
         v->thread = ++v->thread_count;
-    for (uint32_t i = 0; i < stm->body_count; i++) ok = check_body(v, stm->bodies[i]) && ok;
+    for (uint32_t i = 0; i < stm->body_count; i++)
+        ok = check_body(v, stm->bodies[i]) && ok;
     v->thread = outer;
     v->stm = stm;
     ok = bind(v, stm->outs, stm->out_count) && ok;
-    want(v, stm->loc < v->kernel->core->places.len, "place %u does not exist", stm->loc);
+    want(v, stm->loc < v->kernel->core->places.len, "place %u does not exist",
+         stm->loc);
     if (ok) verify_op(v, stm);
     v->stm = NULL;
 }

@@ -28,7 +28,7 @@ typedef struct Trial {
     const CoreProgram *core;
     const CoreFun *fun;
     const RtValue *args;
-    Status status;  // the oracle's
+    Status status; // the oracle's
     const RtValue *results;
     const InterpError *error;
     RtHeap *heap;
@@ -38,7 +38,8 @@ typedef struct Trial {
 
 static void tell(const Trial *t, const char *form, const char *what, Str why) {
     const char *path = getenv("LOOP_CHECK");
-    int file = open(path != NULL ? path : "/dev/stderr", O_WRONLY | O_APPEND | O_CREAT, 0666);
+    int file =
+        open(path != NULL ? path : "/dev/stderr", O_WRONLY | O_APPEND | O_CREAT, 0666);
     StrBuf line = strbuf(t->arena);
     Str name = sym_str(&t->core->cx->syms, t->fun->name);
     strbuf_printf(&line, "%s %s", form, what);
@@ -61,11 +62,13 @@ static void tell(const Trial *t, const char *form, const char *what, Str why) {
 static bool is_nan(ScalarType type, uint64_t bits) {
     uint64_t nan = 0;
     return scalar_is_float(type) &&
-           core_eval(OP_ISNAN, type, SCALAR_BOOL, &bits, &nan) == FAULT_NONE && nan != 0;
+           core_eval(OP_ISNAN, type, SCALAR_BOOL, &bits, &nan) == FAULT_NONE &&
+           nan != 0;
 }
 
 static bool same_bits(Trial *t, ScalarType type, uint64_t found, uint64_t expected) {
-    if (found == expected || (is_nan(type, found) && is_nan(type, expected))) return true;
+    if (found == expected || (is_nan(type, found) && is_nan(type, expected)))
+        return true;
     strbuf_printf(&t->why, "%llx, not %llx", (unsigned long long)found,
                   (unsigned long long)expected);
     return false;
@@ -106,8 +109,9 @@ static bool agrees(Trial *t, EvalOutcome outcome, const EvalReport *report,
         return true;
     }
     if (t->status == STATUS_OK || outcome == EVAL_OK) {
-        strbuf_printf(&t->why, "%s: %.*s", outcome == EVAL_OK ? "no error" : "an error",
-                      STR_ARG(outcome == EVAL_OK ? t->error->message : report->message));
+        strbuf_printf(
+            &t->why, "%s: %.*s", outcome == EVAL_OK ? "no error" : "an error",
+            STR_ARG(outcome == EVAL_OK ? t->error->message : report->message));
         return false;
     }
     if (str_eq(report->message, t->error->message) && report->loc == t->error->loc)
@@ -187,8 +191,14 @@ Status __wrap_interp_run(const CoreProgram *program, const CoreFun *fun,
         RtHeap heap;
         arena_init(&arena, &mem);
         rt_heap_init(&heap, &mem);
-        Trial t = {.core = &final, .fun = fun, .args = kept, .status = status,
-                   .results = results, .error = error_out, .heap = &heap, .arena = &arena};
+        Trial t = {.core = &final,
+                   .fun = fun,
+                   .args = kept,
+                   .status = status,
+                   .results = results,
+                   .error = error_out,
+                   .heap = &heap,
+                   .arena = &arena};
         try_form(&t, "sequential", false);
         try_form(&t, "parallel", true);
         rt_heap_free(&heap);

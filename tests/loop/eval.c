@@ -15,18 +15,18 @@
 enum { MOST_STEPS = 5000000 };
 
 typedef struct Buffer {
-    struct Buffer *next;  // of all
+    struct Buffer *next; // of all
     ScalarType elem;
     int64_t count;
     uint64_t *bits;
     uint8_t *is_set;
-    uint64_t *writer, *reader;  // which turn did, made when first needed; 0: none
+    uint64_t *writer, *reader; // which turn did, made when first needed; 0: none
     bool is_dead, is_constant;
     const char *kind;
 } Buffer;
 
 typedef struct Value {
-    uint64_t bits;   // of a mark its height
+    uint64_t bits; // of a mark its height
     Buffer *buffer;
 } Value;
 
@@ -42,11 +42,11 @@ typedef struct Eval {
     EvalReport *report;
     Value *values;
     Buffer *all;
-    Private *stack;      // of the thread at work
-    Buffer **results;  // by number
+    Private *stack;   // of the thread at work
+    Buffer **results; // by number
     int64_t (*shapes)[CORE_MAX_RANK];
-    uint64_t turn;     // of the parallel loop at work; 0: none
-    uint64_t turns;    // handed out so far
+    uint64_t turn;       // of the parallel loop at work; 0: none
+    uint64_t turns;      // handed out so far
     uint64_t first_turn; // of this loop
     uint64_t steps;
     jmp_buf exit;
@@ -164,7 +164,8 @@ static void touch(Eval *e, const LoopStm *stm, Buffer *b, int64_t at, bool write
     *(writes ? &writer[at] : &reader[at]) = e->turn;
 }
 
-static Buffer *access_element(Eval *e, const LoopStm *stm, uint32_t first, int64_t *at_out) {
+static Buffer *access_element(Eval *e, const LoopStm *stm, uint32_t first,
+                              int64_t *at_out) {
     Buffer *b = e->values[stm->args[0]].buffer;
     uint64_t at = e->values[stm->args[first]].bits;
     for (uint32_t i = first + 1; i < stm->arg_count; i += 2)
@@ -172,8 +173,8 @@ static Buffer *access_element(Eval *e, const LoopStm *stm, uint32_t first, int64
     if (b == NULL) bug(e, stm, "no buffer");
     if (b->is_dead) bug(e, stm, "%s memory that has been freed", b->kind);
     if (at >= (uint64_t)b->count)
-        bug(e, stm, "element %lld of %lld of %s memory", (long long)at, (long long)b->count,
-            b->kind);
+        bug(e, stm, "element %lld of %lld of %s memory", (long long)at,
+            (long long)b->count, b->kind);
     *at_out = (int64_t)at;
     return b;
 }
@@ -196,10 +197,11 @@ static bool run_body(Eval *e, const LoopBody *body);
 
 static void run_scalar(Eval *e, const LoopStm *stm) {
     uint64_t args[3];
-    for (uint32_t i = 0; i < stm->arg_count; i++) args[i] = e->values[stm->args[i]].bits;
-    CoreFault fault = core_eval(stm->scalar, elem_of(e, stm->args[0]),
-                                elem_of(e, stm->outs[0]), args,
-                                &e->values[stm->outs[0]].bits);
+    for (uint32_t i = 0; i < stm->arg_count; i++)
+        args[i] = e->values[stm->args[i]].bits;
+    CoreFault fault =
+        core_eval(stm->scalar, elem_of(e, stm->args[0]), elem_of(e, stm->outs[0]), args,
+                  &e->values[stm->outs[0]].bits);
     if (fault != FAULT_NONE)
         bug(e, stm, "the operator %s fails", core_op_info[stm->scalar].name);
 }
@@ -208,7 +210,8 @@ static void run_load(Eval *e, const LoopStm *stm) {
     int64_t at;
     Buffer *b = access_element(e, stm, 1, &at);
     if (!b->is_set[at])
-        bug(e, stm, "element %lld of %s memory was never written", (long long)at, b->kind);
+        bug(e, stm, "element %lld of %s memory was never written", (long long)at,
+            b->kind);
     touch(e, stm, b, at, false);
     e->report->loads++;
     e->values[stm->outs[0]].bits = b->bits[at];
@@ -389,7 +392,8 @@ static bool run_stm(Eval *e, const LoopStm *stm) {
     case LOOP_ALLOC: run_alloc(e, stm); return true;
     case LOOP_MARK: e->values[stm->outs[0]].bits = e->stack->len; return true;
     case LOOP_KEEP:
-        keep(e, stm, (size_t)e->values[stm->args[0]].bits, stm->args + 1, stm->out_count);
+        keep(e, stm, (size_t)e->values[stm->args[0]].bits, stm->args + 1,
+             stm->out_count);
         return true;
     case LOOP_RESULT: run_result(e, stm); return true;
     case LOOP_CHECK: return run_check(e, stm);
@@ -458,7 +462,8 @@ static RtArray *get_array(Eval *e, RtHeap *heap, uint32_t i, CoreType type, Buff
         bug(e, NULL, "result %u has not the size of its memory", i);
     for (int64_t k = 0; k < b->count; k++)
         if (!b->is_set[k])
-            bug(e, NULL, "element %lld of result %u was never written", (long long)k, i);
+            bug(e, NULL, "element %lld of result %u was never written", (long long)k,
+                i);
     if (strcmp(b->kind, "owned") == 0) b->kind = "already handed out";
     RtArray *a = need(rt_new(heap, (ScalarType)type.elem, type.rank, shape));
     for (int64_t k = 0; k < b->count; k++)
@@ -502,7 +507,10 @@ EvalOutcome loop_eval(const LoopKernel *kernel, EvalOrder order, Arena *arena,
                       EvalReport *report) {
     Private stack = {0};
     *report = (EvalReport){0};
-    Eval e = {.kernel = kernel, .order = order, .arena = arena, .report = report,
+    Eval e = {.kernel = kernel,
+              .order = order,
+              .arena = arena,
+              .report = report,
               .stack = &stack};
     e.values = need(calloc(kernel->values.len, sizeof *e.values));
     e.results = need(calloc(kernel->result_count + 1, sizeof *e.results));

@@ -17,11 +17,11 @@ typedef enum EvalOrder { EVAL_FORWARD, EVAL_REVERSE, EVAL_SHUFFLED } EvalOrder;
 typedef enum EvalOutcome { EVAL_OK, EVAL_FAULT, EVAL_BUG, EVAL_TIRED } EvalOutcome;
 
 typedef struct EvalReport {
-    Str message;   // of a fault, as people read it; of a bug, what is wrong
+    Str message; // of a fault, as people read it; of a bug, what is wrong
     CoreLoc loc;
-    uint64_t allocs;       // private allocations
+    uint64_t allocs; // private allocations
     uint64_t loads, stores;
-    size_t private_peak;   // bytes of private memory held at once by one thread
+    size_t private_peak; // bytes of private memory held at once by one thread
 } EvalReport;
 
 // Evaluates the kernel on arguments, which stay as they are; what the kernel may

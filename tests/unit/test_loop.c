@@ -24,41 +24,41 @@ static const char *show(Session *s, const LoopKernel *kernel) {
 #define EMPTY "entry main() -> () { -> }"
 
 static void test_text(void) {
-    static const char text[] =
-        "function \"half\" {|x: f64|\n"
-        "  %1: f64 = mul(x, 0x1p-1f64)\n"
-        "  -> %1\n"
-        "}\n"
-        "\n"
-        "kernel \"main\" (owned []f64, bool) -> ([]f64, i32) {|a: [f64], n: i64, c: bool|\n"
-        "  t: [i32] = data [1, -2, 3]\n"
-        "  m: mark = mark\n"
-        "  b: [f64] = alloc(n)\n"
-        "  = for(n) {|i: i64|\n"
-        "    x.1: f64 = load(a, 0i64, 1i64, i)\n"
-        "    y: f64 = call[0](x.1)\n"
-        "    = check(c, y, i) \"no \\\"%0\\\"\\nat %1\"\n"
-        "    = store(b, y, 0i64, 1i64, i)\n"
-        "    ->\n"
-        "  }\n"
-        "  b.1: [f64] = keep(m, b)\n"
-        "  k: i32 = while(0i32) {|k.1: i32|\n"
-        "    %2: bool = lt(k.1, 7i32)\n"
-        "    -> %2\n"
-        "  } {|k.2: i32|\n"
-        "    %3: i32 = load(t, 2i64)\n"
-        "    %4: i32 = add(k.2, %3)\n"
-        "    -> %4\n"
-        "  }\n"
-        "  r: [f64] = result[0](n)\n"
-        "  = for.parallel(n) {|j: i64|\n"
-        "    z: f64 = load(b.1, 0i64, 1i64, j)\n"
-        "    v: f64 = if(c) {-> z} {-> 1f64}\n"
-        "    = store(r, v, 0i64, 1i64, j)\n"
-        "    ->\n"
-        "  }\n"
-        "  -> r, n, k\n"
-        "}\n";
+    static const char text[] = "function \"half\" {|x: f64|\n"
+                               "  %1: f64 = mul(x, 0x1p-1f64)\n"
+                               "  -> %1\n"
+                               "}\n"
+                               "\n"
+                               "kernel \"main\" (owned []f64, bool) -> ([]f64, i32) "
+                               "{|a: [f64], n: i64, c: bool|\n"
+                               "  t: [i32] = data [1, -2, 3]\n"
+                               "  m: mark = mark\n"
+                               "  b: [f64] = alloc(n)\n"
+                               "  = for(n) {|i: i64|\n"
+                               "    x.1: f64 = load(a, 0i64, 1i64, i)\n"
+                               "    y: f64 = call[0](x.1)\n"
+                               "    = check(c, y, i) \"no \\\"%0\\\"\\nat %1\"\n"
+                               "    = store(b, y, 0i64, 1i64, i)\n"
+                               "    ->\n"
+                               "  }\n"
+                               "  b.1: [f64] = keep(m, b)\n"
+                               "  k: i32 = while(0i32) {|k.1: i32|\n"
+                               "    %2: bool = lt(k.1, 7i32)\n"
+                               "    -> %2\n"
+                               "  } {|k.2: i32|\n"
+                               "    %3: i32 = load(t, 2i64)\n"
+                               "    %4: i32 = add(k.2, %3)\n"
+                               "    -> %4\n"
+                               "  }\n"
+                               "  r: [f64] = result[0](n)\n"
+                               "  = for.parallel(n) {|j: i64|\n"
+                               "    z: f64 = load(b.1, 0i64, 1i64, j)\n"
+                               "    v: f64 = if(c) {-> z} {-> 1f64}\n"
+                               "    = store(r, v, 0i64, 1i64, j)\n"
+                               "    ->\n"
+                               "  }\n"
+                               "  -> r, n, k\n"
+                               "}\n";
     Session s;
     start(&s, EMPTY);
     LoopKernel *kernel = read_kernel(&s, text);
@@ -81,8 +81,9 @@ static void refuse_text(const char *text, const char *wanted) {
     start(&s, EMPTY);
     CHECK(read_kernel(&s, text) == NULL);
     CHECK(s.cx.diags.error_count == 1);
-    bool ok = s.cx.diags.len == 1 &&
-              strstr(str_terminated(&s.arena, s.cx.diags.data[0]->message), wanted) != NULL;
+    bool ok =
+        s.cx.diags.len == 1 &&
+        strstr(str_terminated(&s.arena, s.cx.diags.data[0]->message), wanted) != NULL;
     CHECK(ok);
     if (!ok && s.cx.diags.len > 0)
         printf("  %s\n  gave %.*s\n", text, STR_ARG(s.cx.diags.data[0]->message));
@@ -130,11 +131,13 @@ static void find_fault(const char *text, const char *wanted) {
 }
 
 static void test_verifier(void) {
-    find_fault(KERNEL "{ = for(1i64) {|i: i64| j: i64 = add(i, 1i64) ->} k: i64 = add(j, "
-                      "1i64) -> }",
+    find_fault(KERNEL
+               "{ = for(1i64) {|i: i64| j: i64 = add(i, 1i64) ->} k: i64 = add(j, "
+               "1i64) -> }",
                "used out of scope");
     find_fault(KERNEL "{ x: i64 = add(1i64, 1i32) -> }", "arg 1 has the wrong type");
-    find_fault(KERNEL "{ x: i32 = add(1i64, 1i64) -> }", "its result has the wrong type");
+    find_fault(KERNEL "{ x: i32 = add(1i64, 1i64) -> }",
+               "its result has the wrong type");
     find_fault(KERNEL "{ x: i64 = sqrt(1i64) -> }", "it does not take i64");
     find_fault(KERNEL "{ b: [f32] = alloc(1i64) x: f64 = load(b, 0i64) -> }",
                "the element has the wrong type");
@@ -142,22 +145,28 @@ static void test_verifier(void) {
                "it has 3 args");
     find_fault(KERNEL "{ = store(1i64, 2i64, 0i64) -> }", "a buffer is wanted");
     find_fault(KERNEL "{ = check(false) \"%0\" -> }", "mentions %0");
-    find_fault(KERNEL "{ = for.parallel(1i64) {|i: i64| = for.parallel(1i64) {|j: i64| ->} "
-                      "->} -> }",
+    find_fault(KERNEL
+               "{ = for.parallel(1i64) {|i: i64| = for.parallel(1i64) {|j: i64| ->} "
+               "->} -> }",
                "a parallel loop is not in root code");
-    find_fault(KERNEL "{ s: i64 = for.parallel(1i64, 0i64) {|i: i64, t: i64| -> t} -> }",
+    find_fault(KERNEL
+               "{ s: i64 = for.parallel(1i64, 0i64) {|i: i64, t: i64| -> t} -> }",
                "a parallel loop carries state");
     find_fault("kernel \"k\" () -> ([]f32) { = for.parallel(1i64) {|i: i64| r: [f32] = "
                "result[0](1i64) ->} b: [f32] = alloc(1i64) -> b, 1i64 }",
                "it is not in root code");
     find_fault(KERNEL "{ r: [f32] = result[0](1i64) -> }", "there is no result 0");
-    find_fault(KERNEL "{ m: mark = mark = for.parallel(1i64) {|i: i64| = keep(m) ->} -> }",
+    find_fault(KERNEL
+               "{ m: mark = mark = for.parallel(1i64) {|i: i64| = keep(m) ->} -> }",
                "another thread's");
-    find_fault(KERNEL "{ m: mark = mark b: [i8] = alloc(1i64) c: [i8], d: [i8] = keep(m, b, "
-                      "b) -> }",
+    find_fault(KERNEL
+               "{ m: mark = mark b: [i8] = alloc(1i64) c: [i8], d: [i8] = keep(m, b, "
+               "b) -> }",
                "keeps a buffer twice");
-    find_fault(KERNEL "{ x: i64 = call[0](1i64) -> }", "function 0 does not come before");
-    find_fault(KERNEL "{ x: i64 = if(true) {-> 1i64} {-> 1i32} -> }", "has the wrong type");
+    find_fault(KERNEL "{ x: i64 = call[0](1i64) -> }",
+               "function 0 does not come before");
+    find_fault(KERNEL "{ x: i64 = if(true) {-> 1i64} {-> 1i32} -> }",
+               "has the wrong type");
     find_fault(KERNEL "{ x: i64 = while(1i64) {|s: i64| -> s} {|t: i64| -> t} -> }",
                "its guard gives no bool");
     find_fault("kernel \"k\" ([]f32) -> () {|a: [f32]| -> }", "param 0 is not there");
@@ -168,7 +177,8 @@ static void test_verifier(void) {
 
 static uint32_t count_words(const char *text, const char *word) {
     uint32_t count = 0;
-    for (const char *at = text; (at = strstr(at, word)) != NULL; at += strlen(word)) count++;
+    for (const char *at = text; (at = strstr(at, word)) != NULL; at += strlen(word))
+        count++;
     return count;
 }
 
@@ -189,8 +199,8 @@ static void expect_counts(const char *core, bool parallel, const Count *counts) 
         uint32_t found = count_words(text, counts->word);
         CHECK(found == counts->count);
         if (found != counts->count)
-            printf("  %s: %u times, not %u, in\n%s\n", counts->word, found, counts->count,
-                   text);
+            printf("  %s: %u times, not %u, in\n%s\n", counts->word, found,
+                   counts->count, text);
     }
     stop(&s);
 }
@@ -208,25 +218,23 @@ static const char map_of_maps[] =
     "  -> r\n"
     "}\n";
 
-static const char updates[] =
-    "stage0\n"
-    "entry main(n: i64, xs: []i64) -> ([]i64) {\n"
-    "  r: []i64 = for(n, xs) {|i: i64, a: []i64|\n"
-    "    b: []i64 = update[0](a, i, i, 0i64, 0i64)\n"
-    "    -> b\n"
-    "  }\n"
-    "  -> r\n"
-    "}\n";
+static const char updates[] = "stage0\n"
+                              "entry main(n: i64, xs: []i64) -> ([]i64) {\n"
+                              "  r: []i64 = for(n, xs) {|i: i64, a: []i64|\n"
+                              "    b: []i64 = update[0](a, i, i, 0i64, 0i64)\n"
+                              "    -> b\n"
+                              "  }\n"
+                              "  -> r\n"
+                              "}\n";
 
-static const char kept_updates[] =
-    "stage0\n"
-    "entry main(n: i64, xs: []i64) -> ([]i64, []i64) {\n"
-    "  r: []i64 = for(n, xs) {|i: i64, a: []i64|\n"
-    "    b: []i64 = update[0](a, i, i, 0i64, 0i64)\n"
-    "    -> b\n"
-    "  }\n"
-    "  -> r, xs\n"
-    "}\n";
+static const char kept_updates[] = "stage0\n"
+                                   "entry main(n: i64, xs: []i64) -> ([]i64, []i64) {\n"
+                                   "  r: []i64 = for(n, xs) {|i: i64, a: []i64|\n"
+                                   "    b: []i64 = update[0](a, i, i, 0i64, 0i64)\n"
+                                   "    -> b\n"
+                                   "  }\n"
+                                   "  -> r, xs\n"
+                                   "}\n";
 
 static const char steps[] =
     "stage0\n"
@@ -238,23 +246,22 @@ static const char steps[] =
     "  -> r\n"
     "}\n";
 
-static const char sum[] =
-    "stage0\n"
-    "entry main(xs: []f32) -> (f32) {\n"
-    "  s: f32 = reduce.outer_lanes[1](xs, 0f32) {|a: f32, b: f32| c: f32 = add(a, b) -> c}\n"
-    "  -> s\n"
-    "}\n";
+static const char sum[] = "stage0\n"
+                          "entry main(xs: []f32) -> (f32) {\n"
+                          "  s: f32 = reduce.outer_lanes[1](xs, 0f32) {|a: f32, b: "
+                          "f32| c: f32 = add(a, b) -> c}\n"
+                          "  -> s\n"
+                          "}\n";
 
-static const char views[] =
-    "stage0\n"
-    "entry main(xs: [][]f32) -> (f32) {\n"
-    "  i: []i64 = iota(10i64, 3i64, 2i64)\n"
-    "  k: i64 = index(i, 4i64)\n"
-    "  t: [][]f32 = permute[1, 0](xs)\n"
-    "  v: [][]f32 = reverse[0](t)\n"
-    "  x: f32 = index(v, k, 0i64)\n"
-    "  -> x\n"
-    "}\n";
+static const char views[] = "stage0\n"
+                            "entry main(xs: [][]f32) -> (f32) {\n"
+                            "  i: []i64 = iota(10i64, 3i64, 2i64)\n"
+                            "  k: i64 = index(i, 4i64)\n"
+                            "  t: [][]f32 = permute[1, 0](xs)\n"
+                            "  v: [][]f32 = reverse[0](t)\n"
+                            "  x: f32 = index(v, k, 0i64)\n"
+                            "  -> x\n"
+                            "}\n";
 
 static const char branches[] =
     "stage0\n"
@@ -271,9 +278,10 @@ static const char branches[] =
 
 static void test_lowering(void) {
     expect_counts(map_of_maps, false,
-                  COUNTS({"alloc", 0}, {"result[0]", 1}, {"= for(", 2},
-                         {"check", 0}, {"mark", 0}));
-    expect_counts(map_of_maps, true, COUNTS({"alloc", 0}, {"for.parallel", 1}, {"= for(", 1}));
+                  COUNTS({"alloc", 0}, {"result[0]", 1}, {"= for(", 2}, {"check", 0},
+                         {"mark", 0}));
+    expect_counts(map_of_maps, true,
+                  COUNTS({"alloc", 0}, {"for.parallel", 1}, {"= for(", 1}));
     expect_counts(updates, false,
                   COUNTS({"owned", 1}, {"alloc", 0}, {"result[", 0}, {"= for(", 1}));
     // The old array is a result, too: it is copied once, outside the loop.
