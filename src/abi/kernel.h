@@ -18,11 +18,14 @@ typedef enum KernelStatus {
     KERNEL_CANCELLED
 } KernelStatus;
 
-enum { KERNEL_FAULT_VALUES = 16 };
+enum { KERNEL_FAULT_VALUES = 16, KERNEL_FAULT_CALLS = 60 };
 
-// The first check that failed.
+// The first check that failed. Checks and calls are numbered together, by kernel, in
+// order of the text.
 typedef struct KernelFault {
-    int32_t check;  // its number in the kernel, in order of the text
+    int32_t check;
+    int32_t call_count;  // calls of functions that had not returned, innermost first
+    int32_t calls[KERNEL_FAULT_CALLS];
     uint64_t values[KERNEL_FAULT_VALUES];
 } KernelFault;
 

@@ -180,6 +180,12 @@ static void tell_fault(KernelRun *run) {
     run->error->status = STATUS_RUNTIME;
     run->error->loc = check->loc;
     run->error->message = strbuf_done(&text);
+    const KernelFault *fault = &run->env.fault;
+    run->error->call_count = (uint32_t)fault->call_count;
+    run->error->calls =
+        arena_array(&run->context->scratch, CoreLoc, run->error->call_count);
+    for (uint32_t i = 0; i < run->error->call_count; i++)
+        run->error->calls[i] = run->kernel->checks.data[fault->calls[i]]->loc;
 }
 
 static void tell_end(KernelRun *run, int32_t status) {

@@ -10,7 +10,7 @@
 typedef struct Dialect Dialect;
 extern const Dialect emit_c; // C11 for gcc and clang: functions of type Kernel
 
-// A kernel's checks, by the number that a failing one leaves in KernelFault.
+// A kernel's checks and calls, by the number that they have in KernelFault.
 typedef struct EmitChecks {
     const LoopStm **data;
     uint32_t len, cap;

@@ -32,8 +32,15 @@ static void weft_keep(KernelEnv *env, char *mark, void **kept, int count) {
 static __attribute__((noinline, cold)) int32_t
 weft_fail(KernelEnv *env, int32_t check, int count, const uint64_t *values) {
     env->fault.check = check;
+    env->fault.call_count = 0;
     for (int i = 0; i < count; i++) env->fault.values[i] = values[i];
     return KERNEL_FAULT;
+}
+
+// A call did not return well.
+static __attribute__((noinline, cold)) void weft_called(KernelEnv *env, int32_t call) {
+    if (env->fault.call_count < KERNEL_FAULT_CALLS)
+        env->fault.calls[env->fault.call_count++] = call;
 }
 
 static inline uint64_t weft_bits_f32(float x) {

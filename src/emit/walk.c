@@ -236,7 +236,10 @@ static void put_call(Walker *w, const LoopStm *stm) {
         strbuf_printf(&list, ", &%.*s", STR_ARG(walk_value(w, stm->outs[i])));
     walk_line(w, "{ const int32_t status = weft_%u_f%u(env%.*s);", w->number,
               stm->number, STR_ARG(strbuf_done(&list)));
-    walk_line(w, "  if (status != KERNEL_OK) { %sreturn status; } }", w->failing);
+    walk_line(w,
+              "  if (status != KERNEL_OK) { weft_called(env, %u); %sreturn status; } }",
+              w->checks->len, w->failing);
+    vec_push(w->arena, w->checks, stm);
 }
 
 // ---- branches and loops -------------------------------------------------------------

@@ -13,8 +13,11 @@
 
 // ---- failures -----------------------------------------------------------------------
 
-static void note_calls(Run *run) {
+// The calls that an engine was in, if one failed, are inside those of the run.
+static void note_calls(Run *run, const InterpError *inner) {
     struct { CoreLoc *data; uint32_t len, cap; } calls = {0};
+    for (uint32_t i = 0; inner != NULL && i < inner->call_count; i++)
+        vec_push(run->arena, &calls, inner->calls[i]);
     for (const Call *call = run->call; call != NULL; call = call->outer)
         vec_push(run->arena, &calls, call->step->stm->loc);
     run->error.calls = calls.data;
@@ -34,7 +37,7 @@ _Noreturn void interp_fail(Run *run, const Step *step, const char *format, ...) 
     strbuf_vprintf(&text, format, args);
     va_end(args);
     run->error.message = strbuf_done(&text);
-    note_calls(run);
+    note_calls(run, NULL);
     leave(run, STATUS_RUNTIME);
 }
 
@@ -63,7 +66,7 @@ _Noreturn void interp_fail_memory(Run *run, const Step *step, size_t bytes) {
     StrBuf text = strbuf(run->arena);
     strbuf_printf(&text, "out of memory: %zu bytes were wanted", bytes);
     run->error.message = strbuf_done(&text);
-    note_calls(run);
+    note_calls(run, NULL);
     leave(run, STATUS_MEMORY);
 }
 
@@ -80,7 +83,7 @@ _Noreturn void interp_fail_cancelled(Run *run, const Step *step) {
 _Noreturn void interp_fail_as(Run *run, const InterpError *error) {
     run->error.loc = error->loc;
     run->error.message = error->message;
-    note_calls(run);
+    note_calls(run, error);
     leave(run, error->status);
 }
 

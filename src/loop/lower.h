@@ -93,7 +93,6 @@ typedef struct Lower {
     Arena *arena;
     LoopBuilder *b;
     bool is_parallel; // in root code of a parallel kernel
-    bool is_function;
     Name *names; // by CoreRef
     Map uses;    // address of a CoreStm or CoreBody -> Uses
     struct {
@@ -338,6 +337,7 @@ typedef struct Fold {
     const CoreStm *stm;
     const CoreBody *op, *pre, *acc; // pre, acc: NULL if there is none
     uint32_t width, arrays;
+    bool is_compact; // there are folds inside: code must not multiply with their depth
     Array **feeds;
     const Val *ne;
     const LoopRef **shapes; // by component: of its rows in slots
@@ -365,6 +365,8 @@ void loop_load_slot(const Fold *f, const Slots *s, LoopRef i, Val *out);
 // is_ours: whether the values lie in memory of their own; NULL: none in the slot's.
 void loop_store_slot(const Fold *f, const Slots *s, LoopRef i, const Val *vals,
                      const bool *is_ours);
+void loop_copy_slot(const Fold *f, const Slots *to, LoopRef i, const Slots *from,
+                    LoopRef j);
 // slot to = left op right
 void loop_join_slots(const Fold *f, const Slots *to, LoopRef i, const Slots *left,
                      LoopRef j, const Slots *right, LoopRef k);

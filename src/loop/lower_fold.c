@@ -15,10 +15,22 @@ bool *loop_flags(const Fold *f) {
     return arena_array(f->l->arena, bool, f->width);
 }
 
+bool loop_is_nested(CoreStamp stamp) {
+    return stamp == STAMP_NESTED_LANES || stamp == STAMP_NESTED_RUNS ||
+           stamp == STAMP_NESTED_ROWS;
+}
+
+static void find_fold(void *found, const CoreStm *stm) {
+    if (stm->op == OP_REDUCE || stm->op == OP_SCAN || stm->op == OP_HIST)
+        *(bool *)found = true;
+}
+
 Fold loop_fold(Lower *l, const CoreStm *stm) {
     uint32_t arrays = (uint32_t)stm->attrs[0], width = stm->out_count;
     Fold f = {
         .l = l, .stm = stm, .op = stm->bodies[0], .width = width, .arrays = arrays};
+    for (uint32_t i = 0; i < stm->body_count; i++)
+        core_walk(stm->bodies[i], find_fold, &f.is_compact);
     if (stm->body_count > 1) f.pre = stm->bodies[1];
     if (stm->body_count > 2) f.acc = stm->bodies[2];
     f.feeds = arena_array(l->arena, Array *, arrays);
@@ -216,10 +228,11 @@ static LoopRef has_bit(Lower *l, LoopRef number, LoopRef bit) {
     return loop_eq(b, low, loop_int(b, 1));
 }
 
-static void copy_slot(const Fold *f, const Slots *s, LoopRef to, LoopRef from) {
+void loop_copy_slot(const Fold *f, const Slots *to, LoopRef i, const Slots *from,
+                    LoopRef j) {
     Val *vals = loop_group(f);
-    loop_load_slot(f, s, from, vals);
-    loop_store_slot(f, s, to, vals, NULL);
+    loop_load_slot(f, from, j, vals);
+    loop_store_slot(f, to, i, vals, NULL);
 }
 
 void loop_tree_push(const Fold *f, const Tree *tree, LoopRef count) {
@@ -235,7 +248,7 @@ void loop_tree_push(const Fold *f, const Tree *tree, LoopRef count) {
                     tree->spare);
     Val next = val_scalar(loop_add(l->b, at, loop_int(l->b, 1)));
     loop_close_carry(l, &carry, &next, NULL, &level);
-    copy_slot(f, &tree->levels, level.scalar, tree->spare);
+    loop_copy_slot(f, &tree->levels, level.scalar, &tree->levels, tree->spare);
 }
 
 void loop_tree_total(const Fold *f, const Tree *tree, LoopRef count) {
@@ -247,7 +260,7 @@ void loop_tree_total(const Fold *f, const Tree *tree, LoopRef count) {
     LoopRef level = carry.index, is_first = carry.state[0].scalar;
     LoopRef has = has_bit(l, count, level);
     When when = loop_open_if(l, loop_and(b, has, is_first));
-    copy_slot(f, &tree->levels, tree->spare, level);
+    loop_copy_slot(f, &tree->levels, tree->spare, &tree->levels, level);
     loop_close_if(l, when);
     when = loop_open_if(l, loop_and(b, has, loop_not(b, is_first)));
     loop_join_slots(f, &tree->levels, tree->spare, &tree->levels, level, &tree->levels,

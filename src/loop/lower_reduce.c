@@ -66,7 +66,7 @@ static void fold_halves(const LaneSet *s) {
     LoopBuilder *b = l->b;
     Val *left = loop_group(s->f), *right = loop_group(s->f), *out = loop_group(s->f);
     bool *is_ours = loop_flags(s->f);
-    Val init = val_scalar(loop_int(b, s->count / 2)), guard, last;
+    Val init = val_scalar(loop_quot(b, s->lanes, loop_int(b, 2))), guard, last;
     Carry carry;
     loop_open_carry(l, &carry, &init, NULL, 1, 0);
     loop_open_guard(l, &carry, &guard);
@@ -85,7 +85,8 @@ static void fold_halves(const LaneSet *s) {
     loop_close_carry(l, &carry, &next, NULL, &last);
 }
 
-static void fold_lane_set(const LaneSet *s, Val *out) {
+// Row by row; the full ones have as many turns as there are lanes, which is known.
+static void fold_rows(const LaneSet *s) {
     Lower *l = s->f->l;
     LoopBuilder *b = l->b;
     LoopRef one = loop_int(b, 1);
@@ -99,11 +100,48 @@ static void fold_lane_set(const LaneSet *s, Val *out) {
     loop_close_nest(l, &nest);
     LoopRef done = loop_mul(b, rows, s->lanes);
     fold_row(s, loop_add(b, s->from, done), loop_sub(b, s->size, done), false);
+}
+
+// The same with each body only twice in the code.
+static void fold_rows_compactly(const LaneSet *s) {
+    Lower *l = s->f->l;
+    LoopBuilder *b = l->b;
+    Val *so_far = loop_group(s->f), *out = loop_group(s->f);
+    bool *is_ours = loop_flags(s->f);
+    Nest nest;
+    loop_open_nest(l, &nest, 1, &s->size, false);
+    LoopRef i = loop_add(b, s->from, nest.index[0]);
+    LoopRef lane = loop_rem(b, nest.index[0], s->lanes);
+    LoopRef is_first = loop_lt(b, nest.index[0], s->lanes);
+    When when = loop_open_if(l, is_first);
+    loop_fold_first(s->f, i, out, is_ours);
+    store_lane(s, lane, out);
+    loop_close_if(l, when);
+    when = loop_open_if(l, loop_not(b, is_first));
+    load_lane(s, lane, so_far);
+    loop_fold_later(s->f, so_far, i, out, is_ours);
+    store_lane(s, lane, out);
+    loop_close_if(l, when);
+    loop_close_nest(l, &nest);
+}
+
+static void fold_lane_set(const LaneSet *s, Val *out) {
+    if (s->f->is_compact) fold_rows_compactly(s);
+    else fold_rows(s);
     fold_halves(s);
     Val *total = loop_group(s->f);
-    load_lane(s, loop_int(b, 0), total);
+    load_lane(s, loop_int(s->f->l->b, 0), total);
     for (uint32_t c = 0; c < s->f->width; c++)
         if (is_in_set(s, c)) out[c] = total[c];
+}
+
+// One lane or run is left to right: what nested folds of up to a block are.
+static LoopRef one_if_short(const Fold *f, int64_t one, int64_t other) {
+    LoopBuilder *b = f->l->b;
+    CoreStamp stamp = (CoreStamp)f->stm->stamp;
+    if (!f->is_compact || !loop_is_nested(stamp)) return loop_int(b, other);
+    LoopRef is_short = loop_le(b, f->n, loop_int(b, CORE_BLOCK));
+    return loop_select(b, is_short, loop_int(b, one), loop_int(b, other));
 }
 
 static void fold_lanes(const Fold *f, LoopRef from, LoopRef size, Val *out) {
@@ -112,8 +150,9 @@ static void fold_lanes(const Fold *f, LoopRef from, LoopRef size, Val *out) {
         for (uint32_t c = 0; c < f->width; c++)
             has_any = has_any || lanes_of(f, c) == count;
         if (!has_any) continue;
-        LoopRef lanes = loop_int(f->l->b, count);
-        LaneSet set = {f, count, lanes, loop_slots(f, lanes), from, size};
+        LoopRef lanes = one_if_short(f, 1, count);
+        LaneSet set = {f,    count, lanes, loop_slots(f, loop_int(f->l->b, count)),
+                       from, size};
         fold_lane_set(&set, out);
     }
 }
@@ -124,8 +163,8 @@ static void fold_lanes(const Fold *f, LoopRef from, LoopRef size, Val *out) {
 static void fold_runs(const Fold *f, LoopRef from, LoopRef size, Val *out) {
     Lower *l = f->l;
     LoopBuilder *b = l->b;
-    LoopRef run = loop_int(b, RUN), one = loop_int(b, 1);
-    LoopRef count = loop_quot(b, loop_add(b, size, loop_int(b, RUN - 1)), run);
+    LoopRef run = one_if_short(f, CORE_BLOCK, RUN), one = loop_int(b, 1);
+    LoopRef count = loop_quot(b, loop_sub(b, loop_add(b, size, run), one), run);
     Slots runs = loop_slots(f, loop_int(b, LANES));
     Val *total = loop_group(f);
     Nest nest;
@@ -211,11 +250,6 @@ static void fold_blocks(const Fold *f, bool is_parallel, Val *out) {
 
 // ---- the whole ----------------------------------------------------------------------
 
-bool loop_is_nested(CoreStamp stamp) {
-    return stamp == STAMP_NESTED_LANES || stamp == STAMP_NESTED_RUNS ||
-           stamp == STAMP_NESTED_ROWS;
-}
-
 static void fold_nested(const Fold *f, Val *out);
 
 // The reduction of at least one element.
@@ -235,6 +269,10 @@ static void fold_nested(const Fold *f, Val *out) {
     bool is_known = loop_is_known(l->b, f->n, &n);
     if (is_known && n <= CORE_BLOCK) {
         loop_fold_serially(f, loop_int(l->b, 0), f->n, out);
+        return;
+    }
+    if (f->is_compact) {
+        fold_blocks(f, false, out);
         return;
     }
     Fork fork;

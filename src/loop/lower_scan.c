@@ -57,13 +57,6 @@ static void join_carry(const Fold *f, LoopRef has_carry, const Slots *carries,
     loop_close_if(l, when);
 }
 
-static void copy_slot(const Fold *f, const Slots *to, LoopRef i, const Slots *from,
-                      LoopRef j) {
-    Val *vals = loop_group(f);
-    loop_load_slot(f, from, j, vals);
-    loop_store_slot(f, to, i, vals, NULL);
-}
-
 // Takes element i into slot `local`, which is empty at the first.
 static void extend_local(const Fold *f, const Slots *s, LoopRef local, LoopRef i,
                          LoopRef is_first) {
@@ -97,9 +90,9 @@ static void scan_blocks_in_order(Scan *s) {
     LoopRef i = loop_add(b, from, inner.index[0]);
     extend_local(f, &slots, local, i, loop_eq(b, inner.index[0], zero));
     join_carry(f, loop_lt(b, zero, block), &slots, carry, &slots, local, &slots, out);
-    copy_slot(f, &s->outs, i, &slots, out);
+    loop_copy_slot(f, &s->outs, i, &slots, out);
     loop_close_nest(l, &inner);
-    copy_slot(f, &slots, carry, &slots, out);
+    loop_copy_slot(f, &slots, carry, &slots, out);
     loop_close_nest(l, &outer);
 }
 
@@ -247,7 +240,7 @@ static void find_carry(const Fold *f, const Tree *tree, const Slots *carries,
     Lower *l = f->l;
     When when = loop_open_if(l, loop_lt(l->b, loop_int(l->b, 0), block));
     loop_tree_total(f, tree, block);
-    copy_slot(f, carries, carry, &tree->levels, tree->spare);
+    loop_copy_slot(f, carries, carry, &tree->levels, tree->spare);
     loop_close_if(l, when);
 }
 
@@ -271,7 +264,7 @@ static void scan_rows_in_order(Scan *s) {
                    .has_carry = loop_lt(b, zero, block),
                    .from = loop_mul(b, block, loop_int(b, CORE_BLOCK))};
     scan_along(&along, loop_block_size(l, f->n, block));
-    copy_slot(f, &tree.levels, tree.spare, &slots, zero);
+    loop_copy_slot(f, &tree.levels, tree.spare, &slots, zero);
     loop_tree_push(f, &tree, block);
     loop_close_nest(l, &nest);
 }
@@ -293,7 +286,7 @@ static void scan_rows_in_parallel(Scan *s) {
     loop_open_nest(l, &nest, 1, &blocks, false);
     block = nest.index[0];
     find_carry(f, &tree, &carries, block, block);
-    copy_slot(f, &tree.levels, tree.spare, &sums, block);
+    loop_copy_slot(f, &tree.levels, tree.spare, &sums, block);
     loop_tree_push(f, &tree, block);
     loop_close_nest(l, &nest);
 

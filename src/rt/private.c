@@ -5,12 +5,22 @@
 #include "rt/private.h"
 
 #include <sys/mman.h>
+#include <sys/resource.h>
 
 enum { KEPT = 1 << 20 };
 
+// How much to ask for: less where addresses are rationed, for the heap wants some too.
+static size_t most_bytes(void) {
+    size_t most = (size_t)64 << 30;
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
+        while (most > KEPT && most > limit.rlim_cur / 16) most /= 2;
+    return most;
+}
+
 bool rt_private_new(Mem *mem, RtPrivate *private_out) {
     if (++mem->calls == mem->fail_at) return false;
-    for (size_t size = (size_t)64 << 30; size >= KEPT; size /= 4) {
+    for (size_t size = most_bytes(); size >= KEPT; size /= 4) {
         void *base = mmap(NULL, size, PROT_READ | PROT_WRITE,
                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
         if (base == MAP_FAILED) continue;

@@ -1,0 +1,98 @@
+# Engines: the same answers and errors, compilers that fail, a cache that is damaged.
+XDG_CACHE_HOME=$PWD/cache
+export XDG_CACHE_HOME
+mkdir cache
+cat >calls.weft <<'END'
+#[noinline]
+def g (xs: []i64) (i: i64): i64 = 10 / xs[i]
+#[noinline]
+def f (xs: []i64) (i: i64): i64 = 1 + g xs (i + 1)
+entry main (xs: []i64): []i64 = map (f xs) (iota (length xs))
+entry sum (xs: []i64): i64 = loop s = 0 for x in xs do s + assert (x < 3) x
+entry nested (n: i64) (m: i64): [][]i64 =
+  map (\i -> map (\j -> if i * j == 12 then i / 0 else i * j) (iota m)) (iota n)
+entry least (xs: []i64): []i64 = map (\x -> 100 / x) xs
+entry negative (n: i64): [][]i64 = map (\i -> iota (3 - i)) (iota n)
+entry square (n: i64): i64 = i64.sum (map (\x -> x * x) (iota n))
+END
+engines() {  # engines ENTRY VALUE...: as the interpreter answers
+    "$weft" run -e interp calls.weft "$@" >wanted 2>wanted_err
+    wanted_status=$?
+    for threads in 1 3; do
+        expect $wanted_status "$weft" run -e native -T $threads calls.weft "$@"
+        same stdout "$(cat wanted)"
+        same stderr "$(cat wanted_err)"
+    done
+}
+engines main '[1, 2, 0, 4]'
+engines main '[1, 2, 3, 4]'
+engines sum '[1, 2, 2]'
+engines sum '[1, 2, 3]'
+engines nested 3 4
+engines nested 5 5
+engines least '[5, 4, 3]'
+"$weft" data random '[20000]u8' --seed 4 -o bytes.npy
+cat >zeros.weft <<'END'
+entry main (xs: []u8): []i64 = map (\x -> 100 / i64.u8 x) xs
+END
+for threads in 1 2 7; do  # many turns fail: the first one in order counts
+    expect 1 "$weft" run -e native -T $threads zeros.weft bytes.npy
+    err_has 'division by zero'
+done
+engines negative 4
+engines square 100000
+expect 1 "$weft" run -e native -m 100K calls.weft square 100000
+err_has 'out of memory'
+expect 0 "$weft" run --engine auto calls.weft square 10
+out '285i64'
+expect 2 "$weft" run --engine nativ calls.weft square 10
+err_has 'did you mean `native`?'
+expect 2 "$weft" run --threads 0 calls.weft square 10
+err_has 'no number of threads'
+expect 2 "$weft" run --threads x calls.weft square 10
+cat >traced.weft <<'END'
+entry main (n: i64): []i64 = map (\i -> #[trace] (i * i)) (iota n)
+END
+expect 0 "$weft" run -e native traced.weft 2
+err_has '1i64'
+# The cache: entries cut short, replaced by nonsense, a folder that is a file.
+for file in cache/weft/*.so; do head -c 100 "$file" >part && mv part "$file"; done
+expect 0 "$weft" run -e native calls.weft square 10
+out '285i64'
+for file in cache/weft/*.so; do echo nonsense >"$file"; done
+expect 0 "$weft" run -e native calls.weft square 10
+out '285i64'
+if ls cache/weft | grep -q '^tmp-'; then bad "left behind: $(ls cache/weft)"; else good; fi
+XDG_CACHE_HOME=$PWD/calls.weft
+expect 0 "$weft" run -e native calls.weft square 10
+out '285i64'
+XDG_CACHE_HOME=$PWD/cache
+# Compilers: none, one that fails, one that hangs and is interrupted.
+export WEFT_CC=/nonexistent/cc
+expect 1 "$weft" run -e native calls.weft square 10
+err_has '$WEFT_CC'
+expect 0 "$weft" run calls.weft square 2000000
+out_has 'i64'
+printf '#!/bin/sh\necho no luck\nexit 1\n' >badcc
+chmod +x badcc
+WEFT_CC=$PWD/badcc
+expect 1 "$weft" run -e native calls.weft square 10
+err_has '.log'
+log=$(sed -n 's/.* is in //p' stderr)
+if grep -q 'no luck' "$log"; then good; else bad "no log in $log"; fi
+expect 0 "$weft" run calls.weft square 2000000
+out '2666664666667000000i64'
+printf '#!/bin/sh\nsleep 100\n' >slowcc
+chmod +x slowcc
+WEFT_CC=$PWD/slowcc
+expect 1 timeout --preserve-status -s INT 1 "$weft" run -e native calls.weft square 10
+err 'weft: interrupted'
+unset WEFT_CC
+# An interrupt in the middle of a kernel.
+cat >endless.weft <<'END'
+entry main (n: i64): []i64 = map (\i -> loop x = i while x < n do x - 1) (iota n)
+END
+expect 0 "$weft" run -e native endless.weft 0
+expect 1 timeout --preserve-status -s INT 1 "$weft" run -e native -T 2 endless.weft 10
+err 'weft: interrupted'
+unset XDG_CACHE_HOME
