@@ -464,6 +464,24 @@ size_t weft_device_count(WeftContext *context);
 WeftStatus weft_device_info(WeftContext *context, size_t index,
                             WeftDevice *device_out);
 
+/* ---- compiled code -------------------------------------------------------------- */
+
+/* Native code is kept on disk, in $XDG_CACHE_HOME/weft or ~/.cache/weft, for all
+ * contexts and processes; the oldest goes when it exceeds 256 MiB. */
+typedef struct WeftCached {
+    const char *name;  /* of an entry: 32 digits that tell what it was made from */
+    uint64_t bytes;
+    int64_t used;      /* when last, in seconds since 1970 */
+} WeftCached;
+
+/* Calls `entry`, which may be NULL, for each of them. folder_out gets the folder, until
+ * the next call on the context; WEFT_STATUS_IO: there is none that can be written to. */
+WeftStatus weft_cache_list(WeftContext *context,
+                           void (*entry)(void *data, const WeftCached *cached),
+                           void *data, const char **folder_out);
+/* Removes all of it. Code that is loaded stays so. */
+WeftStatus weft_cache_clear(WeftContext *context, size_t *removed_out);
+
 #ifdef __GNUC__
 #pragma GCC visibility pop
 #endif

@@ -96,3 +96,26 @@ expect 0 "$weft" run -e native endless.weft 0
 expect 1 timeout --preserve-status -s INT 1 "$weft" run -e native -T 2 endless.weft 10
 err 'weft: interrupted'
 unset XDG_CACHE_HOME
+# The cache as people see it.
+XDG_CACHE_HOME=$PWD/fresh
+export XDG_CACHE_HOME
+expect 0 "$weft" cache list
+out "0 in $PWD/fresh/weft, 0.0 MB"
+"$weft" run -e native calls.weft square 10 >/dev/null
+expect 0 "$weft" cache list
+out_has '1 in '
+expect 0 "$weft" cache clear
+out '1 removed'
+expect 0 "$weft" cache clear
+out '0 removed'
+expect 2 "$weft" cache
+expect 2 "$weft" cache forget
+expect 2 "$weft" cache list now
+XDG_CACHE_HOME=$PWD/calls.weft
+expect 1 "$weft" cache list
+err_has 'no folder for compiled code'
+expect 1 "$weft" cache clear
+unset XDG_CACHE_HOME
+expect 0 "$weft" devices
+out_has 'cores'
+expect 2 "$weft" devices all
