@@ -43,6 +43,9 @@ struct KernelEnv {
     KernelFault fault;
     const volatile bool *cancel;  // becomes true when the run should end
     void *host;                   // the callbacks' own
+    // True when the run should end. Tells people how far a loop is: `done` of `total`
+    // turns; total 0: that is not known.
+    bool (*poll)(KernelEnv *env, int64_t done, int64_t total);
     // Root code only. Memory for array result `number`; NULL when there is none.
     void *(*result)(KernelEnv *env, uint32_t number, uint32_t rank,
                     const int64_t *shape);

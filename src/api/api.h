@@ -140,6 +140,8 @@ void api_value_destroy(WeftValue *value);
 // and fills in the seconds.
 bool api_is_progress_due(const WeftContext *context);
 void api_progress(WeftContext *context, const WeftProgress *progress);
+// The same for a program that runs and is at that place.
+void api_progress_at(const WeftProgram *program, CoreLoc loc, double fraction);
 // Logs a note or a warning.
 void api_warn(WeftContext *context, const char *format, ...)
     __attribute__((format(printf, 2, 3)));

@@ -57,17 +57,8 @@ static void show_trace(void *data, CoreLoc loc, const RtValue *value) {
 
 static void show_progress(void *data, CoreLoc loc, double fraction) {
     const ApiCall *call = data;
-    const CoreProgram *core = call->program->core;
-    if (!api_is_progress_due(call->program->context)) return;
-    WeftProgress progress = {.activity = "running", .fraction = fraction};
-    const CorePlace *at = api_place(core, loc);
-    Place place = {0};
-    if (at != NULL) place = sources_place(&core->cx->sources, at->span.start);
-    if (place.source != NULL) {
-        progress.file = place.source->name.ptr;
-        progress.line = place.line;
-    }
-    api_progress(call->program->context, &progress);
+    if (api_is_progress_due(call->program->context))
+        api_progress_at(call->program, loc, fraction);
 }
 
 // Gives the engine references of its own to the arguments, and notes how many there

@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "base/clock.h"
 #include "core/messages.h"
 #include "loop/loop.h"
 
@@ -13,12 +14,17 @@
 
 typedef struct KernelRun {
     WeftContext *context;
+    const WeftProgram *program;
     EngineKernel *kernel;
     const InterpOffer *offer;
     InterpError *error;
     KernelEnv env;      // of the root code
     KernelEnv *workers; // of parallel loops; NULL before the first
     RtWorker *self;     // while in the pool
+    // Polls since people were last thought of, after how many it is done again, and
+    // when it was.
+    uint32_t polls, interval;
+    double looked;
 } KernelRun;
 
 static void *make_result(KernelEnv *env, uint32_t number, uint32_t rank,
@@ -33,17 +39,49 @@ static void *make_result(KernelEnv *env, uint32_t number, uint32_t rank,
     return array->data;
 }
 
+// Looks at the clock often enough to tell people some ten times a second, and else as
+// seldom as it can.
+static void tell_progress(KernelRun *run, double fraction) {
+    enum { MOST_POLLS = 1 << 20 };
+    if (++run->polls < run->interval) return;
+    double now = clock_seconds(), passed = now - run->looked;
+    run->looked = now;
+    run->polls = 0;
+    if (passed < 0.005 && run->interval < MOST_POLLS) run->interval *= 2;
+    if (passed > 0.02 && run->interval > 1) run->interval /= 2;
+    if (!api_is_progress_due(run->context)) return;
+    api_progress_at(run->program, run->offer->loc, fraction < 1 ? fraction : 1);
+}
+
+static bool poll_root(KernelEnv *env, int64_t done, int64_t total) {
+    KernelRun *run = env->host;
+    if (run->context->options.progress != NULL)
+        tell_progress(run, total > 0 ? (double)done / (double)total : -1);
+    return *env->cancel;
+}
+
+static bool poll_worker(KernelEnv *env, int64_t done, int64_t total) {
+    (void)done, (void)total;
+    return *env->cancel;
+}
+
 typedef struct ChunkEnv {
     KernelRun *run;
     KernelChunk *chunk;
     const void *frame;
+    int64_t done, total; // turns; done by worker 0
+    unsigned threads;
 } ChunkEnv;
 
 static int32_t run_chunk(void *data, RtWorker *self, int64_t begin, int64_t end,
                          int64_t *failed_out) {
     ChunkEnv *env = data;
-    return env->chunk(&env->run->workers[rt_worker_number(self)], env->frame, begin,
-                      end, failed_out);
+    unsigned number = rt_worker_number(self);
+    if (number == 0) { // the thread of the call, which alone may tell people
+        env->done += end - begin;
+        poll_root(&env->run->env, env->done * (int64_t)env->threads, env->total);
+    }
+    return env->chunk(&env->run->workers[number], env->frame, begin, end, failed_out);
 }
 
 static void keep_fault(void *data, RtWorker *self) {
@@ -64,8 +102,9 @@ static int32_t run_parallel(KernelEnv *root, int64_t n, int64_t grain,
     for (unsigned i = 0; i < count; i++) {
         rt_private_open(&workers->memory[i], &run->context->mem, &workers->envs[i]);
         workers->envs[i].cancel = root->cancel;
+        workers->envs[i].poll = poll_worker;
     }
-    ChunkEnv env = {run, chunk, frame};
+    ChunkEnv env = {run, chunk, frame, 0, n, count};
     RtLoop loop = {.count = n,
                    .grain = grain,
                    .body = run_chunk,
@@ -289,10 +328,15 @@ bool api_engine_run(void *data, const InterpOffer *offer, InterpError *error_out
     ApiWorkers *workers = api_workers(context);
     if (workers == NULL) return false;
     EngineKernel *kernel = &engine->kernels[number - 1];
-    KernelRun run = {
-        .context = context, .kernel = kernel, .offer = offer, .error = error_out};
+    KernelRun run = {.context = context,
+                     .program = engine->program,
+                     .kernel = kernel,
+                     .offer = offer,
+                     .error = error_out,
+                     .interval = 1};
     run.env = (KernelEnv){.cancel = (const volatile bool *)&context->cancel,
                           .host = &run,
+                          .poll = poll_root,
                           .result = make_result,
                           .parallel = run_parallel};
     rt_private_open(&workers->root, &context->mem, &run.env);

@@ -45,3 +45,15 @@ void api_warn(WeftContext *context, const char *format, ...) {
 double api_seconds(const WeftContext *context) {
     return clock_seconds() - context->began;
 }
+
+void api_progress_at(const WeftProgram *program, CoreLoc loc, double fraction) {
+    WeftProgress progress = {.activity = "running", .fraction = fraction};
+    const CorePlace *at = api_place(program->core, loc);
+    Place place = {0};
+    if (at != NULL) place = sources_place(&program->core->cx->sources, at->span.start);
+    if (place.source != NULL) {
+        progress.file = place.source->name.ptr;
+        progress.line = place.line;
+    }
+    api_progress(program->context, &progress);
+}

@@ -73,7 +73,10 @@ static void put_chunk(Walker *w, const LoopStm *stm, const Captured *c,
     StrBuf failing = strbuf(w->arena);
     strbuf_printf(&failing, "*failed = %.*s; ", STR_ARG(i));
     w->failing = str_terminated(w->arena, strbuf_done(&failing));
+    uint32_t depth = w->depth;
+    w->depth = 1;
     walk_body(w, body);
+    w->depth = depth;
     if (allocates) walk_line(w, "env->top = mark;");
     w->indent--;
     walk_line(w, "}");

@@ -295,14 +295,54 @@ static void share_names(Walker *w, const LoopRef *params, const LoopStm *stm) {
         w->names[params[i]] = walk_value(w, stm->outs[i]);
 }
 
-// Loops that could not be vectorised anyway see whether the run is cancelled.
-static void put_poll(Walker *w, const LoopBody *body) {
+static const char *cancelled(Walker *w) {
+    StrBuf text = strbuf(w->arena);
+    strbuf_printf(&text, "{ %sreturn KERNEL_CANCELLED; }", w->failing);
+    return str_terminated(w->arena, strbuf_done(&text));
+}
+
+// Whether a turn is long enough to look each time whether the run should end.
+static bool is_heavy(const LoopBody *body) {
     static const LoopOp heavy[] = {LOOP_FOR, LOOP_WHILE, LOOP_ALLOC, LOOP_CALL};
-    for (size_t i = 0; i < sizeof heavy / sizeof *heavy; i++) {
-        if (!walk_has(body, heavy[i])) continue;
-        walk_line(w, "if (*env->cancel) { %sreturn KERNEL_CANCELLED; }", w->failing);
-        return;
-    }
+    for (size_t i = 0; i < sizeof heavy / sizeof *heavy; i++)
+        if (walk_has(body, heavy[i])) return true;
+    return false;
+}
+
+// The body of a loop, between the braces.
+static void put_turn(Walker *w, const LoopStm *stm, const LoopBody *body,
+                     const LoopRef *state) {
+    w->indent++;
+    w->depth++;
+    walk_body(w, body);
+    assign_results(w, stm, body, state);
+    w->depth--;
+    w->indent--;
+}
+
+// A long loop of short turns is one of strips, so that the inner one stays simple.
+static void put_strips(Walker *w, const LoopStm *stm, const char *type, Str i, Str n) {
+    LoopRef number = stm->bodies[0]->params[0];
+    walk_line(w, "for (%sstrip_%u = 0; strip_%u < %.*s;) {", type, number, number,
+              STR_ARG(n));
+    w->indent++;
+    walk_line(w, "if (env->poll(env, (int64_t)strip_%u, (int64_t)%.*s)) %s", number,
+              STR_ARG(n), cancelled(w));
+    walk_line(w, "const %send_%u = %.*s - strip_%u > 65536 ? strip_%u + 65536 : %.*s;",
+              type, number, STR_ARG(n), number, number, STR_ARG(n));
+    walk_line(w, "for (%s%.*s = strip_%u; %.*s < end_%u; %.*s++) {", type, STR_ARG(i),
+              number, STR_ARG(i), number, STR_ARG(i));
+    put_turn(w, stm, stm->bodies[0], stm->bodies[0]->params + 1);
+    walk_line(w, "}");
+    walk_line(w, "strip_%u = end_%u;", number, number);
+    w->indent--;
+    walk_line(w, "}");
+}
+
+static bool may_be_long(const Walker *w, LoopRef n) {
+    const LoopValue *value = &w->kernel->values.data[n];
+    if (scalar_info[value->type.elem].bytes < 4) return false;
+    return !value->is_const || value->bits > 65536;
 }
 
 static void put_for(Walker *w, const LoopStm *stm) {
@@ -313,15 +353,20 @@ static void put_for(Walker *w, const LoopStm *stm) {
     }
     declare_outs(w, stm, 1);
     share_names(w, body->params + 1, stm);
-    Str i = walk_value(w, body->params[0]);
-    walk_line(w, "for (%s%.*s = 0; %.*s < %.*s; %.*s++) {",
-              walk_type(w, body->params[0]), STR_ARG(i), STR_ARG(i),
-              STR_ARG(walk_value(w, stm->args[0])), STR_ARG(i));
-    w->indent++;
-    put_poll(w, body);
-    walk_body(w, body);
-    assign_results(w, stm, body, body->params + 1);
-    w->indent--;
+    Str i = walk_value(w, body->params[0]), n = walk_value(w, stm->args[0]);
+    const char *type = walk_type(w, body->params[0]);
+    bool heavy = is_heavy(body);
+    if (w->depth == 0 && !heavy && may_be_long(w, stm->args[0])) {
+        put_strips(w, stm, type, i, n);
+        return;
+    }
+    walk_line(w, "for (%s%.*s = 0; %.*s < %.*s; %.*s++) {", type, STR_ARG(i),
+              STR_ARG(i), STR_ARG(n), STR_ARG(i));
+    if (heavy && w->depth == 0)
+        walk_line(w, "    if (env->poll(env, (int64_t)%.*s, (int64_t)%.*s)) %s",
+                  STR_ARG(i), STR_ARG(n), cancelled(w));
+    else if (heavy) walk_line(w, "    if (*env->cancel) %s", cancelled(w));
+    put_turn(w, stm, body, body->params + 1);
     walk_line(w, "}");
 }
 
@@ -330,14 +375,25 @@ static void put_while(Walker *w, const LoopStm *stm) {
     declare_outs(w, stm, 0);
     share_names(w, guard->params, stm);
     share_names(w, body->params, stm);
-    walk_line(w, "for (;;) {");
+    if (w->depth == 0) {
+        uint32_t number = body->params == NULL ? 0 : body->params[0];
+        walk_line(w, "for (uint32_t turn_%u = 1;; turn_%u++) {", number, number);
+        if (is_heavy(body))
+            walk_line(w, "    if (env->poll(env, 0, 0)) %s", cancelled(w));
+        else
+            walk_line(w, "    if (turn_%u %% 1024 == 0 && env->poll(env, 0, 0)) %s",
+                      number, cancelled(w));
+    } else {
+        walk_line(w, "for (;;) {");
+        walk_line(w, "    if (*env->cancel) %s", cancelled(w));
+    }
     w->indent++;
-    walk_line(w, "if (*env->cancel) { %sreturn KERNEL_CANCELLED; }", w->failing);
+    w->depth++;
     walk_body(w, guard);
     walk_line(w, "if (!%.*s) break;", STR_ARG(walk_value(w, guard->results[0])));
-    walk_body(w, body);
-    assign_results(w, stm, body, body->params);
+    w->depth--;
     w->indent--;
+    put_turn(w, stm, body, body->params);
     walk_line(w, "}");
 }
 

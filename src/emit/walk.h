@@ -22,6 +22,7 @@ typedef struct Walker {
     uint32_t indent;     // in levels
     const char *failing; // what goes before the return of a status
     uint32_t chunks;     // parallel loops so far
+    uint32_t depth;      // loops that the statement is in, within its function
     CoreLoc loc;         // last one commented on
 } Walker;
 

@@ -25,6 +25,7 @@ typedef struct InterpError {
 // The call of a kernel (opt/outline.c), which an engine may run instead.
 typedef struct InterpOffer {
     const CoreFun *kernel;
+    CoreLoc loc;            // of the call
     const RtValue *args;    // lent
     const bool *may_take;   // by arg: nobody needs the array afterwards; an engine may
                             // retain it and return it as a result, overwritten

@@ -172,7 +172,7 @@ static bool offer_kernel(Run *run, const Step *step) {
         if (type.rank > 0) args[i].array = slot.array;
         else args[i].bits = slot.bits;
     }
-    InterpOffer offer = {run->program->funs.data[stm->attrs[0]], args, step->moves, results};
+    InterpOffer offer = {run->program->funs.data[stm->attrs[0]], stm->loc, args, step->moves, results};
     InterpError error = {0};
     if (!run->options->run_kernel(run->options->kernel_data, &offer, &error)) return false;
     if (error.status != STATUS_OK) interp_fail_as(run, &error);
