@@ -291,6 +291,17 @@ static double work_of(const InterpOffer *offer, const CoreProgram *core) {
     return rounds * cost;
 }
 
+// Starts the build. Memory that is too short for it is still enough to interpret.
+static bool start(ApiEngine *engine) {
+    Mem *mem = &engine->program->context->mem;
+    jmp_buf recover, *outer = mem->recover;
+    volatile bool started = false;
+    mem->recover = &recover;
+    if (setjmp(recover) == 0) started = api_engine_start(engine) == WEFT_STATUS_OK;
+    mem->recover = outer;
+    return started;
+}
+
 // Whether the kernels can run. An engine that only may run them starts when it would
 // pay: the build takes about a tenth of a second, in which the interpreter runs some
 // five million statements. Work that is much longer waits for it.
@@ -303,7 +314,7 @@ static bool is_ready(ApiEngine *engine, const InterpOffer *offer, InterpError *e
     double work = work_of(offer, engine->program->core);
     if (state == ENGINE_IDLE) {
         if (work < WORTH && api_seconds(context) < long_seconds) return false;
-        if (api_engine_start(engine) != WEFT_STATUS_OK) return false;
+        if (!start(engine)) return false;
     }
     if (work < WORTH_WAITING) return atomic_load(&engine->state) == ENGINE_READY;
     WeftStatus status = api_engine_wait(engine);
