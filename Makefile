@@ -52,8 +52,9 @@ install: product ## install below PREFIX (/usr/local), or below DESTDIR/PREFIX
 uninstall: product ## remove what `make install` puts there
 	@tools/uninstall "$(BUILD)" "$(DESTDIR)$(PREFIX)"
 
-bench: all ## time checking and start-up
+bench: all ## time checking, start-up, and native code against C
 	@bench/run
+	@bench/native/run
 
 format: ## lay out the sources with clang-format
 	@clang-format -i $$(git ls-files 'src/*.[ch]' 'include/*.h' 'tests/*.[ch]')
