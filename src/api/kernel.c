@@ -89,13 +89,26 @@ static void keep_fault(void *data, RtWorker *self) {
     env->run->env.fault = env->run->workers[rt_worker_number(self)].fault;
 }
 
+// All of a loop in the thread of the call, in strips after each of which it polls.
+static int32_t run_alone(KernelEnv *root, int64_t n, int64_t grain, KernelChunk *chunk,
+                         const void *frame) {
+    int64_t failed, strip = 64 * grain;
+    for (int64_t begin = 0; begin < n;) {
+        int64_t end = n - begin > strip ? begin + strip : n;
+        int32_t status = chunk(root, frame, begin, end, &failed);
+        if (status != KERNEL_OK) return status;
+        if (root->poll(root, end, n)) return KERNEL_CANCELLED;
+        begin = end;
+    }
+    return KERNEL_OK;
+}
+
 static int32_t run_parallel(KernelEnv *root, int64_t n, int64_t grain,
                             KernelChunk *chunk, const void *frame) {
     KernelRun *run = root->host;
-    int64_t failed = 0;
-    ApiWorkers *workers = n <= grain ? NULL : api_workers(run->context);
-    if (workers == NULL || rt_pool_threads(workers->pool) == 1)
-        return chunk(root, frame, 0, n, &failed);
+    ApiWorkers *workers = run->context->workers;
+    if (n <= grain || rt_pool_threads(workers->pool) == 1)
+        return run_alone(root, n, grain, chunk, frame);
     if (run->self == NULL) run->self = rt_pool_enter(workers->pool);
     unsigned count = rt_pool_threads(workers->pool);
     run->workers = workers->envs;
@@ -233,6 +246,7 @@ static void tell_end(KernelRun *run, int32_t status) {
     case KERNEL_FAULT: tell_fault(run); return;
     case KERNEL_MEMORY:
         run->error->status = STATUS_MEMORY;
+        run->error->loc = run->offer->loc;
         run->error->message = STR("out of memory");
         return;
     case KERNEL_CANCELLED:
