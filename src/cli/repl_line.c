@@ -7,8 +7,10 @@
 #include "cli/repl.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/select.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -16,16 +18,41 @@ static bool has_terminal;
 static char *line; // the last one read
 static size_t room;
 
+// ---- waiting ------------------------------------------------------------------------
+
+// From the prompt on an interrupt waits until wait_for_input lets it through, so that
+// none falls between the two.
+static void hold_interrupts(sigset_t *before_out) {
+    sigset_t interrupts;
+    sigemptyset(&interrupts);
+    sigaddset(&interrupts, SIGINT);
+    sigprocmask(SIG_BLOCK, &interrupts, before_out);
+}
+
+// False: there was a signal.
+static bool wait_for_input(const sigset_t *before) {
+    fd_set input;
+    FD_ZERO(&input);
+    FD_SET(STDIN_FILENO, &input);
+    return pselect(STDIN_FILENO + 1, &input, NULL, NULL, NULL, before) >= 0 ||
+           errno != EINTR;
+}
+
 static LineEnd read_plain(const char *prompt, const char **text_out,
                           size_t *length_out) {
+    bool is_signal = false;
     if (has_terminal) {
+        sigset_t before;
+        hold_interrupts(&before);
         fputs(prompt, stdout);
         fflush(stdout);
+        is_signal = !wait_for_input(&before);
+        sigprocmask(SIG_SETMASK, &before, NULL);
     }
     errno = 0;
-    ssize_t length = getline(&line, &room, stdin);
+    ssize_t length = is_signal ? -1 : getline(&line, &room, stdin);
     if (length < 0) {
-        bool is_signal = errno == EINTR;
+        is_signal = is_signal || errno == EINTR;
         if (errno == ENOMEM) cli_no_memory();
         if (has_terminal) putchar('\n');
         if (is_signal) clearerr(stdin);
@@ -41,7 +68,6 @@ static LineEnd read_plain(const char *prompt, const char **text_out,
 
 #ifdef WEFT_EDIT
 #include <editline/readline.h>
-#include <poll.h>
 #include <sys/ioctl.h>
 
 enum { REMEMBERED = 1000 };
@@ -144,13 +170,12 @@ static void take_line(char *text) {
     rl_callback_handler_remove();
 }
 
-static LineEnd read_edited(const char *prompt, const char **text_out,
-                           size_t *length_out) {
+static LineEnd edit(const char *prompt, const sigset_t *before, const char **text_out,
+                    size_t *length_out) {
     is_done = false;
     rl_callback_handler_install(prompt, take_line);
     while (!is_done) {
-        struct pollfd input = {.fd = STDIN_FILENO, .events = POLLIN};
-        bool is_signal = poll(&input, 1, -1) < 0 && errno == EINTR;
+        bool is_signal = !wait_for_input(before);
         int waiting = 0; // bytes; none at the end of the input
         if (!is_signal && ioctl(STDIN_FILENO, FIONREAD, &waiting) == 0 && waiting > 0) {
             rl_callback_read_char();
@@ -164,6 +189,15 @@ static LineEnd read_edited(const char *prompt, const char **text_out,
     *text_out = line;
     *length_out = strlen(line);
     return LINE_READ;
+}
+
+static LineEnd read_edited(const char *prompt, const char **text_out,
+                           size_t *length_out) {
+    sigset_t before;
+    hold_interrupts(&before);
+    LineEnd end = edit(prompt, &before, text_out, length_out);
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    return end;
 }
 
 void line_start(bool is_terminal, const char *const *commands, LineNames names,
