@@ -44,7 +44,8 @@ void *arena_alloc(Arena *arena, size_t size) {
     mem_count(arena->mem);
     if (size > SIZE_MAX - ARENA_ALIGN) mem_fail(arena->mem);
     size = (size + ARENA_ALIGN - 1) & ~(size_t)(ARENA_ALIGN - 1);
-    if ((size_t)(arena->end - arena->next) < size) add_chunk(arena, size);
+    if (arena->next == NULL || (size_t)(arena->end - arena->next) < size)
+        add_chunk(arena, size);
     void *block = arena->next;
     arena->next += size;
     return block;

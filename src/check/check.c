@@ -23,6 +23,7 @@ static void set_up(Checker *ck, Cx *cx, const CheckImporter *importer) {
     ck->unit = type_record(ck, (FieldVec){0});
     ck->sym_length = intern(ck, "length");
     ck->sym_main = intern(ck, "main");
+    ck->sym_map = intern(ck, "map");
     ck->sym_pipe = intern(ck, "|>");
     ck->sym_pipe_left = intern(ck, "<|");
     ck->op_add = intern(ck, "add");

@@ -48,7 +48,7 @@ typedef struct TypeConParam {
 } TypeConParam;
 
 typedef struct TypeCon {
-    Sym name;
+    Sym name; // with its module's in front
     Span span;
     uint8_t lifting; // TypeParamKind
     struct {
@@ -277,6 +277,7 @@ typedef enum SizeMode {
     SIZES_STRICT, // constants and parameters of one definition must agree
     SIZES_LOOSE,  // anything goes; variables are solved all the same
     SIZES_JOIN,   // the same, save the open sizes of loops
+    SIZES_VIEW,   // the same, save that a hidden size solves nothing
     SIZES_FORCED  // the same, and n * m = a * b is taken apart factor by factor
 } SizeMode;
 
@@ -308,7 +309,8 @@ struct Checker {
     } files;
     BindingVec globals; // the user's, in order
     TProgram *program;
-    Sym sym_length, sym_main, sym_pipe, sym_pipe_left, sym_and, sym_or, sym_wild;
+    Sym sym_length, sym_main, sym_map, sym_pipe, sym_pipe_left, sym_and, sym_or,
+        sym_wild;
     Sym op_add, op_sub, op_mul, op_neg; // names of intrinsics
     Binding *add_op, *sub_op, *mul_op, *not_op, *neg_op, *and_op, *or_op, *pow_op;
 };
@@ -334,6 +336,10 @@ bool type_is_error(const Checker *ck, const Type *type);
 bool type_is_scalar(Type *type, ScalarType scalar);
 // An unsolved inference variable.
 bool type_is_open(Type *type);
+// How many arguments a function takes one after the other; of anything else 0.
+uint32_t type_arity(Type *type);
+// Whether both are functions, of so many arguments that they can never be one type.
+bool type_arities_differ(Type *a, Type *b);
 Sym field_sym(Checker *ck, uint32_t index);
 int field_compare(const Checker *ck, Sym a, Sym b);
 // The index of a field, or -1.
@@ -416,6 +422,16 @@ bool type_require_data(Checker *ck, Type *type);
 bool type_require(Checker *ck, Type *type, const Constraint *constraint);
 // The default of a constrained variable; NULL if it has none.
 Type *constraint_default(Checker *ck, const Constraint *constraint);
+
+// ---- written.c: what an abbreviation was given -------------------------------------
+
+typedef struct WrittenArg {
+    Type *type; // or
+    Size *size;
+} WrittenArg;
+// What stands for each parameter of type->written; NULL if one of them is nowhere in
+// the type, or the type is no longer an instance of what the abbreviation stands for.
+WrittenArg *written_args(const Cx *cx, const Type *type, Arena *arena);
 
 // ---- message.c ---------------------------------------------------------------------
 

@@ -127,7 +127,7 @@ static TExp *instantiate_view(Checker *ck, Entry *entry, Span span) {
     uint32_t reveal = ck->reveal_from;
     SizeMode mode = ck->size_mode;
     ck->reveal_from = 0;
-    ck->size_mode = SIZES_LOOSE;
+    ck->size_mode = SIZES_VIEW;
     ck->clash = (Clash){0};
     type_unify(ck, type, exp->type);
     ck->reveal_from = reveal;
@@ -143,7 +143,11 @@ static TExp *value_of(Checker *ck, Found found, Span span) {
         return instantiate(ck, found.local->value, span);
     }
     if (found.entry->value == NULL) return texp_error(ck, span);
-    if (found.entry->impl != NULL) return instantiate_view(ck, found.entry, span);
+    if (found.entry->impl != NULL) {
+        TExp *exp = instantiate_view(ck, found.entry, span);
+        bool is_fun = type_resolve(exp->type)->kind == TYPE_FUN; // see apply
+        return is_fun ? exp : coerce_to(ck, exp, exp->type);
+    }
     return instantiate(ck, found.entry->value, span);
 }
 

@@ -13,6 +13,15 @@ static const char *fun_name(Checker *ck, const TExp *fun) {
     return sym_show(ck, binding->name);
 }
 
+// Whether an expression is what the prelude calls by this name.
+static bool is_prelude(const TExp *exp, Sym name) {
+    if (exp->kind != TEXP_VAR || exp->as.var.binding->name != name) return false;
+    const Binding *binding = exp->as.var.binding;
+    bool is_global = binding->kind == BIND_GLOBAL || binding->kind == BIND_INTRINSIC;
+    return is_global && binding->check_data != NULL &&
+           ((const Global *)binding->check_data)->is_lib;
+}
+
 static const char *argument_name(Checker *ck, const TExp *fun, uint32_t index,
                                  uint32_t count, bool infix) {
     const char *name = fun_name(ck, fun);
@@ -27,14 +36,6 @@ static const char *argument_name(Checker *ck, const TExp *fun, uint32_t index,
     return str_terminated(ck->arena, strbuf_done(&buf));
 }
 
-static uint32_t arity(Type *type) {
-    uint32_t count = 0;
-    for (type = type_resolve(type); type->kind == TYPE_FUN;
-         type = type_resolve(type->as.fun.result))
-        count++;
-    return count;
-}
-
 static void note_function(Checker *ck, Diag *diag, const TExp *fun) {
     if (fun->kind != TEXP_VAR || fun->as.var.binding->name == 0) return;
     const Binding *shown = fun->as.var.shown;
@@ -46,7 +47,7 @@ static void note_function(Checker *ck, Diag *diag, const TExp *fun) {
 }
 
 static void report_not_function(Checker *ck, TExp *fun, const TExp *arg) {
-    uint32_t takes = arity(fun->type);
+    uint32_t takes = type_arity(fun->type);
     const char *name = fun_name(ck, fun);
     if (takes == 0) {
         Diag *diag =
@@ -112,14 +113,18 @@ static TExp *apply(Checker *ck, TExp *fun, TExp *const *args, uint32_t count, Sp
         }
         ck->clash = (Clash){0};
         ck->here = args[i]->span;
-        if (!type_unify(ck, type->as.fun.param, args[i]->type)) {
-            Diag *diag =
-                report_mismatch(ck, args[i]->span, type->as.fun.param, args[i]->type,
-                                argument_name(ck, fun, i, count, infix));
+        Type *param = type->as.fun.param;
+        if (!type_unify(ck, param, args[i]->type)) {
+            bool other_arity = type_arities_differ(param, args[i]->type);
+            Diag *diag = report_mismatch(ck, args[i]->span, param, args[i]->type,
+                                         argument_name(ck, fun, i, count, infix));
             if (infix) note_operands(ck, diag, args, i);
             else note_function(ck, diag, fun);
+            if (other_arity && is_prelude(fun, ck->sym_map) &&
+                type_arity(args[i]->type) == 2)
+                check_hint(ck, diag, "`map2` maps it over two arrays");
             type = infix ? ck->error_type : type_resolve(type->as.fun.result);
-            if (arity(type) + i + 1 < count) type = ck->error_type;
+            if (type_arity(type) + i + 1 < count || other_arity) type = ck->error_type;
             // The result may depend on what did not fit.
             if (type->kind != TYPE_FUN && type->kind != TYPE_SCALAR)
                 type = ck->error_type;
@@ -129,7 +134,9 @@ static TExp *apply(Checker *ck, TExp *fun, TExp *const *args, uint32_t count, Sp
         type = type_resolve(result_of(ck, type, args[i]));
     }
     exp->type = type;
-    return exp;
+    // Behind a signature, the size that it promises may be hidden: seen when it runs.
+    bool is_view = fun->kind == TEXP_VAR && fun->as.var.shown != NULL;
+    return is_view && type->kind != TYPE_FUN ? coerce_to(ck, exp, type) : exp;
 }
 
 TExp *apply_value(Checker *ck, TExp *fun, TExp *const *args, const Span *spans,
@@ -165,18 +172,12 @@ static bool is_logic(const Checker *ck, const TExp *op) {
            (op->as.var.binding == ck->and_op || op->as.var.binding == ck->or_op);
 }
 
-// x |> f and f <| x of the prelude are applications, so that sizes may depend on x.
-static bool is_pipe(const TExp *op, Sym name) {
-    if (op->kind != TEXP_VAR || op->as.var.binding->name != name) return false;
-    const Binding *binding = op->as.var.binding;
-    return binding->kind == BIND_GLOBAL && binding->check_data != NULL &&
-           ((const Global *)binding->check_data)->is_lib;
-}
-
 static TExp *binary(Checker *ck, TExp *op, TExp *left, TExp *right, Span span) {
     if (is_logic(ck, op)) return logic(ck, op, left, right, span);
-    if (is_pipe(op, ck->sym_pipe)) return apply(ck, right, &left, 1, span, false);
-    if (is_pipe(op, ck->sym_pipe_left)) return apply(ck, left, &right, 1, span, false);
+    // Pipes are applications, so that sizes may depend on the argument.
+    if (is_prelude(op, ck->sym_pipe)) return apply(ck, right, &left, 1, span, false);
+    if (is_prelude(op, ck->sym_pipe_left))
+        return apply(ck, left, &right, 1, span, false);
     TExp *args[2] = {left, right};
     return apply(ck, op, args, 2, span, true);
 }
@@ -236,7 +237,7 @@ static TExp *abstract(Checker *ck, Param param, TExp *body, Span span) {
 static TExp *section_left(Checker *ck, const Exp *exp) {
     TExp *operand = infer(ck, exp->as.section.operand);
     TExp *op = infer_var(ck, &exp->as.section.op);
-    if (!is_logic(ck, op) && !is_pipe(op, ck->sym_pipe))
+    if (!is_logic(ck, op) && !is_prelude(op, ck->sym_pipe))
         return apply(ck, op, &operand, 1, exp->span, true);
     Param param = new_param(ck, exp->span, "x");
     TExp *body = binary(ck, op, operand, param.var, exp->span);

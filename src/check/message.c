@@ -2,6 +2,8 @@
 //
 // What the checker says. Most of it is the explanation of a failed unification: what
 // was expected, what was found, and why the two do not go together.
+#include <string.h>
+
 #include "check/checker.h"
 
 const DiagKind check_diags[CHECK_DIAG_COUNT] = {
@@ -119,12 +121,25 @@ static void note_sizes(Checker *ck, Diag *diag, Span span) {
     }
 }
 
+// How a message tells two types apart: in full where abbreviations would not.
+typedef struct Shown {
+    const char *expected, *found;
+    bool in_full;
+} Shown;
+
+static Shown show_both(Checker *ck, Type *expected, Type *found) {
+    Shown shown = {type_show(ck, expected), type_show(ck, found), false};
+    if (strcmp(shown.expected, shown.found) != 0) return shown;
+    return (Shown){type_show_whole(ck, expected), type_show_whole(ck, found), true};
+}
+
 static Diag *report_sizes(Checker *ck, Span span, Type *expected, Type *found) {
     Clash clash = ck->clash;
     Diag *diag = check_error(ck, CHECK_SIZES, span, size_show(ck, clash.size_a),
                              size_show(ck, clash.size_b));
-    check_note(ck, diag, (Span){0, 0}, "expected %s, found %s", type_show(ck, expected),
-               type_show(ck, found));
+    Shown shown = show_both(ck, expected, found);
+    check_note(ck, diag, (Span){0, 0}, "expected %s, found %s", shown.expected,
+               shown.found);
     note_sizes(ck, diag, span);
     int64_t x, y;
     if (!size_is_const(ck, clash.size_a, &x) || !size_is_const(ck, clash.size_b, &y))
@@ -136,24 +151,25 @@ static Diag *report_sizes(Checker *ck, Span span, Type *expected, Type *found) {
 
 // What an abbreviation in the message stands for.
 static void note_written(Checker *ck, Diag *diag, Type *type) {
-    type = type_resolve(type);
-    if (type->written == 0) return;
-    check_note(ck, diag, (Span){0, 0}, "%s is %s", type_show(ck, type),
-               type_show_whole(ck, type));
+    const char *shown = type_show(ck, type), *whole = type_show_whole(ck, type);
+    if (strcmp(shown, whole) == 0) return;
+    check_note(ck, diag, (Span){0, 0}, "%s is %s", shown, whole);
 }
 
 static Diag *report_kinds(Checker *ck, Span span, Type *expected, Type *found) {
     Clash clash = ck->clash;
-    Diag *diag = check_error(ck, CHECK_MISMATCH, span, type_show(ck, expected),
-                             type_show(ck, found));
+    Shown shown = show_both(ck, expected, found);
+    Diag *diag = check_error(ck, CHECK_MISMATCH, span, shown.expected, shown.found);
     Type *outer = type_resolve(expected), *other = type_resolve(found);
     bool inner = clash.a != NULL && clash.b != NULL && clash.a != outer &&
                  clash.b != outer && clash.a != other;
     if (inner)
         check_note(ck, diag, (Span){0, 0}, "%s is not %s", type_show(ck, clash.a),
                    type_show(ck, clash.b));
-    note_written(ck, diag, expected);
-    if (other != outer) note_written(ck, diag, found);
+    if (!shown.in_full) {
+        note_written(ck, diag, expected);
+        note_written(ck, diag, found);
+    }
     if (clash.kind == CLASH_RIGID) {
         Type *param = clash.a->kind == TYPE_VAR ? clash.a : clash.b;
         if (param != NULL && param->kind == TYPE_VAR && param->as.var != NULL)
@@ -168,6 +184,39 @@ static Diag *report_kinds(Checker *ck, Span span, Type *expected, Type *found) {
                    scalar_info[other->as.scalar].name);
     if (other->kind == TYPE_FUN && outer->kind != TYPE_FUN && !type_is_open(outer))
         check_hint(ck, diag, "this is a function: is an argument missing?");
+    return diag;
+}
+
+// How a function of so many arguments begins, if they are few, as a pair or one by one.
+static const char *lambda_of(uint32_t count, bool as_tuple) {
+    if (count == 2) return as_tuple ? "(x, y)" : "x y";
+    if (count == 3) return as_tuple ? "(x, y, z)" : "x y z";
+    return NULL;
+}
+
+static bool is_tuple_of(Checker *ck, Type *type, uint32_t count) {
+    type = type_reveal(type);
+    return type->kind == TYPE_RECORD && type->as.record.len == count &&
+           record_is_tuple(ck, &type->as.record);
+}
+
+// Two functions, one of which takes more arguments than the other.
+static Diag *report_arity(Checker *ck, Span span, Type *expected, Type *found) {
+    expected = type_resolve(expected);
+    uint32_t wants = type_arity(expected), takes = type_arity(found);
+    Diag *diag = check_error(ck, CHECK_ARITY, span, wants, wants == 1 ? "" : "s", takes,
+                             type_show(ck, found));
+    Type *param = expected->as.fun.param; // a variable may have stood for a tuple
+    bool wants_tuple = wants == 1 && lambda_of(takes, true) != NULL &&
+                       (param->kind == TYPE_VAR || is_tuple_of(ck, param, takes));
+    bool takes_tuple = takes == 1 && lambda_of(wants, false) != NULL &&
+                       is_tuple_of(ck, type_resolve(found)->as.fun.param, wants);
+    if (wants_tuple)
+        check_hint(ck, diag, "a function of one tuple is written `\\%s -> ...`",
+                   lambda_of(takes, true));
+    if (takes_tuple)
+        check_hint(ck, diag, "a function of %u arguments is written `\\%s -> ...`",
+                   wants, lambda_of(wants, false));
     return diag;
 }
 
@@ -224,6 +273,11 @@ Diag *report_mismatch(Checker *ck, Span span, Type *expected, Type *found,
                       const char *what) {
     Diag *diag = NULL;
     Clash clash = ck->clash;
+    if (found != NULL && type_arities_differ(expected, found)) {
+        diag = report_arity(ck, span, expected, found);
+        if (what != NULL) check_label(ck, diag, "%s", what);
+        return diag;
+    }
     switch (clash.kind) {
     case CLASH_NONE:
     case CLASH_KINDS:

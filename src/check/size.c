@@ -324,6 +324,7 @@ bool size_unify(Checker *ck, Size *a, Size *b) {
     if (a->kind == SIZE_VAR || b->kind == SIZE_VAR) {
         Size *var = a->kind == SIZE_VAR ? a : b, *other = a->kind == SIZE_VAR ? b : a;
         if (ck->size_mode == SIZES_JOIN && var->is_open) return true;
+        if (ck->size_mode == SIZES_VIEW && other->kind == SIZE_UNKNOWN) return true;
         if (!known || !mentions(var == a ? &q : &p, var, UINT32_MAX))
             solve(ck, var, other);
         return true;

@@ -261,6 +261,13 @@ static Type *subst_type_var(Checker *ck, Subst *subst, Type *type) {
     return type;
 }
 
+// An instance of an abbreviation with parameters stays one.
+static Type *keep_written(Type *type, const Type *old) {
+    if (type->kind == old->kind && old->written != NULL && old->written->params.len > 0)
+        type->written = old->written;
+    return type;
+}
+
 static Type *subst_record(Checker *ck, Subst *subst, Type *type) {
     FieldVec fields = {0};
     bool changed = false;
@@ -275,7 +282,7 @@ static Type *subst_record(Checker *ck, Subst *subst, Type *type) {
         field.type = fresh;
         if (changed) vec_push(ck->arena, &fields, field);
     }
-    return changed ? type_record(ck, fields) : type;
+    return changed ? keep_written(type_record(ck, fields), type) : type;
 }
 
 static Type *subst_sum(Checker *ck, Subst *subst, Type *type) {
@@ -291,7 +298,7 @@ static Type *subst_sum(Checker *ck, Subst *subst, Type *type) {
         }
         vec_push(ck->arena, &ctors, ctor);
     }
-    return changed ? type_sum(ck, ctors) : type;
+    return changed ? keep_written(type_sum(ck, ctors), type) : type;
 }
 
 static Type *subst_fun(Checker *ck, Subst *subst, Type *type) {

@@ -229,6 +229,23 @@ bool type_is_open(Type *type) {
     return type->kind == TYPE_VAR && type->as.var != NULL && !type->as.var->is_param;
 }
 
+uint32_t type_arity(Type *type) {
+    uint32_t count = 0;
+    for (type = type_resolve(type); type->kind == TYPE_FUN;
+         type = type_resolve(type->as.fun.result))
+        count++;
+    return count;
+}
+
+bool type_arities_differ(Type *a, Type *b) {
+    uint32_t m = type_arity(a), n = type_arity(b);
+    if (m == 0 || n == 0 || m == n) return false;
+    Type *last = type_resolve(m < n ? a : b);
+    while (last->kind == TYPE_FUN) last = type_resolve(last->as.fun.result);
+    return last->kind != TYPE_VAR ||
+           (last->as.var != NULL && last->as.var->lifting != TP_LIFTED);
+}
+
 int record_find(const FieldVec *fields, Sym name) {
     for (uint32_t i = 0; i < fields->len; i++)
         if (fields->data[i].name == name) return (int)i;
@@ -344,6 +361,12 @@ static bool put_budget(Printer *p) {
     return true;
 }
 
+static void put_size(Printer *p, const Size *size) {
+    strbuf_char(p->out, '[');
+    size_print(p->cx, size, p->out);
+    strbuf_char(p->out, ']');
+}
+
 static bool is_tuple(const Cx *cx, const FieldVec *fields) {
     if (fields->len == 1) return false;
     for (uint32_t i = 0; i < fields->len; i++)
@@ -428,35 +451,49 @@ static void put_fun(Printer *p, const Type *type) {
 static void put_abs(Printer *p, const Type *type) {
     strbuf_str(p->out, sym_str(&p->cx->syms, type->as.abs.name));
     for (uint32_t i = 0; i < type->as.abs.size_args.len; i++) {
-        strbuf_cstr(p->out, " [");
-        size_print(p->cx, type->as.abs.size_args.data[i], p->out);
-        strbuf_char(p->out, ']');
+        strbuf_char(p->out, ' ');
+        put_size(p, type->as.abs.size_args.data[i]);
     }
     for (uint32_t i = 0; i < type->as.abs.type_args.len; i++) {
         strbuf_char(p->out, ' ');
-        put_type(p, type->as.abs.type_args.data[i], 3);
+        put_type(p, type->as.abs.type_args.data[i], 4);
     }
 }
 
-// level: 0 anything; 1 no bare function; 2 no bare sum; 3 one word.
+// The abbreviation a type was written by, with its arguments, if they can be told.
+static bool put_written(Printer *p, const Type *type, int level) {
+    if (type->written == NULL || type == p->whole) return false;
+    uint32_t count = type->written->params.len;
+    const WrittenArg *args = NULL;
+    if (count > 0) args = written_args(p->cx, type, p->out->arena);
+    if (count > 0 && args == NULL) return false;
+    if (count > 0 && level >= 3) strbuf_char(p->out, '(');
+    strbuf_str(p->out, sym_str(&p->cx->syms, type->written->name));
+    for (uint32_t i = 0; i < count; i++) {
+        strbuf_char(p->out, ' ');
+        if (args[i].type != NULL) put_type(p, args[i].type, 4);
+        else put_size(p, args[i].size);
+    }
+    if (count > 0 && level >= 3) strbuf_char(p->out, ')');
+    return true;
+}
+
+// level: 0 anything; 1 no bare function; 2 no bare sum; 3 one word, or an array; 4 one
+// word, since an array's brackets would be taken for another argument.
 static void put_type(Printer *p, const Type *type, int level) {
     if (!put_budget(p) || stack_is_low(&p->cx->stack)) return;
     type = type_resolve((Type *)type);
-    if (type->written != 0 && type != p->whole) {
-        strbuf_str(p->out, sym_str(&p->cx->syms, type->written));
-        return;
-    }
+    if (put_written(p, type, level)) return;
     bool open = (type->kind == TYPE_FUN && level >= 1) ||
                 (type->kind == TYPE_SUM && level >= 2) ||
+                (type->kind == TYPE_ARRAY && level >= 4) ||
                 (type->kind == TYPE_ABS && level >= 3 &&
                  type->as.abs.type_args.len + type->as.abs.size_args.len > 0);
     if (open) strbuf_char(p->out, '(');
     switch (type->kind) {
     case TYPE_SCALAR: strbuf_cstr(p->out, scalar_info[type->as.scalar].name); break;
     case TYPE_ARRAY:
-        strbuf_char(p->out, '[');
-        size_print(p->cx, type->as.array.size, p->out);
-        strbuf_char(p->out, ']');
+        put_size(p, type->as.array.size);
         put_type(p, type->as.array.elem, 2);
         break;
     case TYPE_RECORD: put_record(p, &type->as.record); break;

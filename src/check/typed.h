@@ -119,7 +119,8 @@ struct Type {
     TypeKind kind;
     bool is_ground;  // no variables, no sizes but constants: substitution keeps it
     uint32_t weight; // nodes it has as a tree, at least; 0 if nobody counted
-    Sym written;     // the abbreviation that a user knows it by, or 0
+    // The abbreviation that a user knows it by, or NULL; the checker's own.
+    const struct TypeCon *written;
     union {
         ScalarType scalar;
         struct {

@@ -353,12 +353,11 @@ static bool find_name(Checker *ck, Size *size, void *data) {
 }
 
 // Messages call a record or sum by the name it was defined under.
-static void note_written(Checker *ck, const TypeCon *con) {
+static void note_written(const TypeCon *con) {
     Type *body = con->body;
     bool has_parts = (body->kind == TYPE_RECORD && body->as.record.len > 0) ||
                      (body->kind == TYPE_SUM && body->as.sum.len > 0);
-    if (con->params.len > 0 || !has_parts || body->written != 0) return;
-    body->written = ck->prefix == 0 ? con->name : join_names(ck, ck->prefix, con->name);
+    if (has_parts && body->written == NULL) body->written = con;
 }
 
 TypeCon *typecon_apply_def(Checker *ck, Name name, const TypeParamVec *params,
@@ -366,7 +365,7 @@ TypeCon *typecon_apply_def(Checker *ck, Name name, const TypeParamVec *params,
     Frame *outer = ck->frame;
     ck->frame = frame_new(ck, env, NULL);
     TypeCon *con = arena_new(ck->arena, TypeCon);
-    con->name = name.sym;
+    con->name = ck->prefix == 0 ? name.sym : join_names(ck, ck->prefix, name.sym);
     con->span = name.span;
     con->lifting = lifting;
     for (uint32_t i = 0; i < params->len; i++) {
@@ -385,7 +384,7 @@ TypeCon *typecon_apply_def(Checker *ck, Name name, const TypeParamVec *params,
     if (exp != NULL) {
         TypeCx tcx = {.anon = ANON_UNKNOWN, .no_anon = lifting == TP_TYPE};
         con->body = typexp_check(ck, exp, &tcx);
-        note_written(ck, con);
+        note_written(con);
         if (lifting != TP_LIFTED && type_holds_function(ck, con->body)) {
             Diag *diag = check_error(ck, CHECK_UNLIFTED_FUNCTION, name.span,
                                      sym_show(ck, name.sym));

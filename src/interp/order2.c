@@ -77,9 +77,6 @@ void interp_open_sink(Run *run, const Step *step, uint32_t k, uint32_t space_ran
     memcpy(sink->shape, space, space_rank * sizeof *space);
     for (uint32_t d = 0; d < sink->row_rank; d++) {
         if (row[d] == -1) is_known = false;
-        if (row[d] < -1)
-            interp_say(run, step, MESSAGE_NEGATIVE_SIZE,
-                       interp_number_text(run, row[d]), NULL, NULL);
         sink->shape[space_rank + d] = row[d];
     }
     if (is_known) make_result(run, step, k);
@@ -130,12 +127,18 @@ void interp_close_sink(Run *run, const Step *step, uint32_t k, const int64_t *ro
 
 // ---- generate and map ---------------------------------------------------------------
 
+// A row size that is -1 leaves it open only where the program says so itself.
 static void open_sinks(Run *run, const Step *step, uint32_t space_rank,
                        const int64_t *space, uint32_t first_size) {
     for (uint32_t k = 0; k < step->stm->out_count; k++) {
         int64_t row[CORE_MAX_RANK];
-        for (uint32_t d = 0; d < step->sinks[k].row_rank; d++)
-            row[d] = interp_int(run, step->args[first_size++]);
+        for (uint32_t d = 0; d < step->sinks[k].row_rank; d++, first_size++) {
+            row[d] = interp_int(run, step->args[first_size]);
+            bool is_open = core_is_const(run->program, step->stm->args[first_size]);
+            if (row[d] < -1 || (row[d] == -1 && !is_open))
+                interp_say(run, step, MESSAGE_NEGATIVE_SIZE,
+                           interp_number_text(run, row[d]), NULL, NULL);
+        }
         interp_open_sink(run, step, k, space_rank, space, row);
     }
 }

@@ -57,13 +57,10 @@ static bool is_open(const Lower *l, const Rows *rows, uint32_t k) {
     return false;
 }
 
-// A size that is computed may come out as -1, too; then there had better be no row.
-static LoopRef check_row_size(Lower *l, LoopRef size) {
-    LoopBuilder *b = l->b;
-    LoopRef open = loop_int(b, -1);
-    if (loop_is_size(l, size) || loop_is_int(b, size, -1)) return size;
-    LOWER_CHECK(l, loop_le(b, open, size), MESSAGE_NEGATIVE_SIZE, show_scalar(size));
-    return loop_select(b, loop_eq(b, size, open), loop_int(b, 0), size);
+// Whether the program leaves the size to the rows; -1 that is computed does not.
+static bool says_open(const Lower *l, const CoreStm *stm, uint32_t arg) {
+    const CoreValue *size = &l->core->values.data[stm->args[arg]];
+    return size->is_const && (int64_t)size->bits == -1;
 }
 
 // Makes a row for trial and takes over sizes that are known outside of it.
@@ -94,6 +91,13 @@ static void try_row(Lower *l, Rows *rows) {
     }
 }
 
+// What turns out as -1, and not to be open, fails later: it stands for anything else.
+static LoopRef stated_size(Lower *l, const CoreStm *stm, uint32_t arg) {
+    LoopRef size = loop_arg(l, stm, arg);
+    bool is_wrong = loop_is_int(l->b, size, -1) && !says_open(l, stm, arg);
+    return is_wrong ? loop_int(l->b, 0) : size;
+}
+
 static void read_sizes(Lower *l, Rows *rows) {
     const CoreStm *stm = rows->stm;
     uint32_t at = rows->feeds != NULL ? rows->feed_count : rows->rank;
@@ -102,13 +106,14 @@ static void read_sizes(Lower *l, Rows *rows) {
     for (uint32_t k = 0; k < stm->out_count; k++) {
         rows->shapes[k] = arena_array(l->arena, LoopRef, row_rank(l, rows, k));
         for (uint32_t d = 0; d < row_rank(l, rows, k); d++)
-            rows->shapes[k][d] = loop_arg(l, stm, at++);
+            rows->shapes[k][d] = stated_size(l, stm, at++);
         any_open = any_open || is_open(l, rows, k);
     }
     if (any_open) try_row(l, rows);
 }
 
-// Makes the results whose shape is known. Without a row, sizes that were open are 0.
+// Makes the results whose shape is known. Without a row, sizes that were open are 0; so
+// are those that are negative, since then no row can be made.
 static void open_outs(Lower *l, Rows *rows) {
     LoopBuilder *b = l->b;
     const CoreStm *stm = rows->stm;
@@ -118,13 +123,14 @@ static void open_outs(Lower *l, Rows *rows) {
         LoopRef shape[CORE_MAX_RANK];
         memcpy(shape, rows->space, rows->rank * sizeof *shape);
         for (uint32_t d = 0; d < row_rank(l, rows, k); d++, at++) {
-            LoopRef *size = &rows->shapes[k][d];
-            bool was_open = loop_is_int(b, loop_arg(l, stm, at), -1);
-            *size = check_row_size(l, *size);
-            shape[rows->rank + d] = *size;
-            if (was_open)
-                shape[rows->rank + d] = loop_select(
-                    b, loop_eq(b, rows->points, loop_int(b, 0)), loop_int(b, 0), *size);
+            LoopRef *size = &shape[rows->rank + d], zero = loop_int(b, 0);
+            *size = rows->shapes[k][d];
+            if (!says_open(l, stm, at)) {
+                loop_check_size(l, loop_arg(l, stm, at));
+                continue;
+            }
+            if (!loop_is_size(l, *size)) *size = loop_max(b, zero, *size);
+            *size = loop_select(b, loop_eq(b, rows->points, zero), zero, *size);
         }
         if (is_open(l, rows, k)) continue;
         uint32_t rank = loop_core_type(l, stm->outs[k]).rank;

@@ -88,7 +88,7 @@ static void tidy_body(Tidy *t, LoopBody *body) {
         body->stms.data[--kept] = stm;
     }
     body->stms.len -= kept;
-    body->stms.data += kept;
+    if (kept > 0) body->stms.data += kept;
     body->stms.cap = body->stms.len;
 }
 

@@ -260,6 +260,7 @@ CoreRef lower_emit_both(Lower *l, CoreRef x, CoreRef y);
 CoreRef lower_emit_either(Lower *l, CoreRef x, CoreRef y);
 CoreRef lower_emit_not(Lower *l, CoreRef x);
 CoreRef lower_emit_select(Lower *l, CoreRef cond, CoreRef yes, CoreRef no);
+CoreRef lower_emit_all(Lower *l, CoreRef flags); // of an array; in scalar.c
 CoreRef lower_emit_to_i64(Lower *l, CoreRef x);
 // A check with its token, or 0 when it holds anyway or is switched off.
 CoreRef lower_emit_check(Lower *l, CoreRef cond, Str text, const CoreRef *args,
@@ -275,6 +276,21 @@ CoreRef lower_emit_reshape(Lower *l, CoreRef a, const CoreRef *dims, uint32_t co
 CoreRef lower_emit_replicate(Lower *l, CoreRef n, CoreRef x);
 CoreRef lower_emit_iota(Lower *l, CoreRef n, CoreRef start, CoreRef step);
 CoreRef lower_emit_zero(Lower *l, CoreType type, const CoreRef *dims);
+
+// ---- payloads (choice.c) ----------------------------------------------------------
+
+// What a payload belongs to: a constructor, and the one in whose payload that is.
+typedef struct Choice {
+    CoreRef tag; // a u8, or an array of them
+    uint32_t ctor;
+    const struct Choice *outer; // of no higher rank; or NULL
+} Choice;
+
+// Whether a size may pass that is the `same` as wanted: also if nothing chose so.
+CoreRef lower_choice_allows(Lower *l, const Choice *choice, CoreRef same);
+// The array if its size along the axis is the `same` as wanted, else zeros that fit.
+CoreRef lower_choice_fit(Lower *l, CoreRef same, CoreRef ref, uint32_t axis,
+                         CoreRef size);
 
 // ---- sizes (size.c) ---------------------------------------------------------------
 

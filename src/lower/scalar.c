@@ -176,11 +176,23 @@ static CoreRef flat(Lower *l, CoreRef x) {
     return lower_emit_reshape(l, x, &size, 1);
 }
 
+CoreRef lower_emit_all(Lower *l, CoreRef flags) {
+    CoreType flag = {SCALAR_BOOL, 0};
+    CoreRef params[2], args[2] = {flat(l, flags), core_bool(l->program, true)};
+    for (int i = 0; i < 2; i++) params[i] = core_value(l->program, flag, 0);
+    Mark mark = lower_body_open(l, params, 2);
+    CoreRef both = lower_emit_op2(l, OP_AND, params[0], params[1]);
+    CoreBody *body = lower_body_close(l, mark, &both, 1);
+    CoreStm *reduce = lower_emit(l, OP_REDUCE, args, 2, &flag, 1);
+    core_set_attrs(&l->now.b, reduce, (int32_t[]){1, 1}, 2);
+    core_set_bodies(&l->now.b, reduce, &body, 1);
+    return reduce->outs[0];
+}
+
 // All elements of two arrays of one shape: map (==), then reduce (&&).
 static CoreRef elements_equal(Lower *l, CoreRef x, CoreRef y) {
     CoreRef arrays[2] = {flat(l, x), flat(l, y)}, params[2];
     CoreType elem = {lower_ref_type(l, x).elem, 0}, flags = {SCALAR_BOOL, 1};
-    CoreType flag = {SCALAR_BOOL, 0};
     for (int i = 0; i < 2; i++) params[i] = core_value(l->program, elem, 0);
     Mark mark = lower_body_open(l, params, 2);
     CoreRef same = lower_emit_op2(l, OP_EQ, params[0], params[1]);
@@ -188,15 +200,7 @@ static CoreRef elements_equal(Lower *l, CoreRef x, CoreRef y) {
     CoreStm *map = lower_emit(l, OP_MAP, arrays, 2, &flags, 1);
     core_set_attrs(&l->now.b, map, (int32_t[]){2}, 1);
     core_set_bodies(&l->now.b, map, &body, 1);
-    for (int i = 0; i < 2; i++) params[i] = core_value(l->program, flag, 0);
-    mark = lower_body_open(l, params, 2);
-    CoreRef both = lower_emit_op2(l, OP_AND, params[0], params[1]);
-    body = lower_body_close(l, mark, &both, 1);
-    CoreRef args[2] = {map->outs[0], core_bool(l->program, true)};
-    CoreStm *reduce = lower_emit(l, OP_REDUCE, args, 2, &flag, 1);
-    core_set_attrs(&l->now.b, reduce, (int32_t[]){1, 1}, 2);
-    core_set_bodies(&l->now.b, reduce, &body, 1);
-    return reduce->outs[0];
+    return lower_emit_all(l, map->outs[0]);
 }
 
 static CoreRef arrays_equal(Lower *l, CoreRef x, CoreRef y) {

@@ -196,6 +196,7 @@ typedef struct Wanted { // for messages
     Frame *frame;
     Size *size; // or NULL: a size that came with a type parameter
     Str what;
+    const Choice *choice; // of a payload; or NULL
 } Wanted;
 
 static Str describe_dim(Lower *l, const Wanted *wanted, uint32_t axis) {
@@ -234,13 +235,16 @@ static void check_dim(Lower *l, const Wanted *wanted, CoreRef expected, CoreRef 
                       uint32_t count, uint32_t axis) {
     if (expected == 0 || count == 0) return;
     CoreRef actual = lower_ref_dim(l, refs[0], axis);
-    CoreRef cond = lower_emit_same_size(l, actual, expected);
+    CoreRef same = lower_emit_same_size(l, actual, expected), cond = same;
+    if (wanted->choice != NULL) cond = lower_choice_allows(l, wanted->choice, same);
     Str has = describe_dim(l, wanted, axis), wants = describe_wanted(l, wanted);
     Str text = lower_format(l, "size mismatch: %.*s %%0 where %.*s", STR_ARG(has),
                             STR_ARG(wants));
     CoreRef token = lower_emit_check(l, cond, text, (CoreRef[]){actual, expected}, 2);
     if (token == 0) return;
     for (uint32_t i = 0; i < count; i++) {
+        if (wanted->choice != NULL)
+            refs[i] = lower_choice_fit(l, same, refs[i], axis, expected);
         refs[i] = lower_emit_guard(l, refs[i], token);
         lower_ref_set_dim(l, refs[i], axis, expected);
     }
@@ -254,6 +258,31 @@ static void check_var(Lower *l, const Wanted *wanted, const TypeVar *var, CoreRe
     for (uint32_t leaf = 0; leaf < type->layout->leaf_count; leaf++)
         for (uint32_t axis = 0; axis < type->layout->leaves[leaf].rank; axis++)
             check_dim(l, wanted, *dim++, refs + leaf, 1, depth + axis);
+}
+
+static void check_leaves(Lower *l, Wanted wanted, Type *type, CoreRef *refs,
+                         uint32_t depth);
+
+// Each payload lies in slots of its own order among the leaves behind the tag.
+static void check_payloads(Lower *l, Wanted wanted, Type *type, CoreRef *refs,
+                           uint32_t depth) {
+    const Layout *sum = lower_layout_of(l, wanted.frame, type);
+    const Choice *outer = wanted.choice;
+    for (uint32_t c = 0; c < sum->part_count; c++) {
+        const Layout *payload = sum->parts[c];
+        const TypeVec *types = &type->as.sum.data[c].payload;
+        Choice choice = {refs[0], c, outer};
+        CoreRef *own = arena_array(l->arena, CoreRef, payload->leaf_count);
+        for (uint32_t i = 0; i < payload->leaf_count; i++)
+            own[i] = refs[sum->slots[c][i]];
+        if (sum->part_count > 1) wanted.choice = &choice;
+        for (uint32_t i = 0, leaf = 0; i < types->len; i++) {
+            check_leaves(l, wanted, types->data[i], own + leaf, depth);
+            leaf += payload->parts[i]->leaf_count;
+        }
+        for (uint32_t i = 0; i < payload->leaf_count; i++)
+            refs[sum->slots[c][i]] = own[i];
+    }
 }
 
 static void check_leaves(Lower *l, Wanted wanted, Type *type, CoreRef *refs,
@@ -276,9 +305,9 @@ static void check_leaves(Lower *l, Wanted wanted, Type *type, CoreRef *refs,
             refs += lower_layout_of(l, wanted.frame, field)->leaf_count;
         }
         return;
+    case TYPE_SUM: check_payloads(l, wanted, type, refs, depth); return;
     case TYPE_VAR: check_var(l, &wanted, type->as.var, refs, depth); return;
     case TYPE_SCALAR:
-    case TYPE_SUM:
     case TYPE_FUN:
     case TYPE_ABS:
     case TYPE_STREAM: return;
@@ -295,17 +324,29 @@ static Value *check_items(Lower *l, Frame *frame, Type *type, const Value *value
     return lower_value_record(l, items, count);
 }
 
+static Value *check_args(Lower *l, Frame *frame, Type *type, const Value *value,
+                         Str what) {
+    uint32_t index = value->as.ctor.index, count = value->as.ctor.count;
+    Value **args = arena_array(l->arena, Value *, count);
+    for (uint32_t i = 0; i < count; i++)
+        args[i] = lower_sizes_check(l, frame, type->as.sum.data[index].payload.data[i],
+                                    value->as.ctor.args[i], what);
+    return lower_value_ctor(l, value->as.ctor.type, index, args, count);
+}
+
 Value *lower_sizes_check(Lower *l, Frame *frame, Type *type, Value *value, Str what) {
     type = type_reveal(type);
     if ((l->now.b.flags & STM_UNSAFE) != 0) return value;
     if (value->kind == VALUE_RECORD && type->kind == TYPE_RECORD)
         return check_items(l, frame, type, value, what);
+    if (value->kind == VALUE_CTOR && type->kind == TYPE_SUM)
+        return check_args(l, frame, type, value, what);
     if (value->kind != VALUE_LEAVES && value->kind != VALUE_RECORD) return value;
     const Layout *layout = lower_value_layout(l, value);
     if (layout->has_fun || layout->dim_count == 0) return value;
     CoreRefs refs = lower_value_refs(l, value);
     CoreRef *before = arena_copy(l->arena, refs.data, refs.len * sizeof *before);
-    Wanted wanted = {frame, NULL, what};
+    Wanted wanted = {.frame = frame, .what = what};
     check_leaves(l, wanted, type, refs.data, 0);
     for (uint32_t i = 0; i < refs.len; i++)
         if (refs.data[i] != before[i]) return lower_value_leaves(l, layout, refs.data);

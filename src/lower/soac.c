@@ -66,6 +66,12 @@ static void complete_rows(Lower *l, const Call *call, Mapped *mapped, uint32_t o
     }
 }
 
+// The body may never run, so a negative size, which would fail there, fails here.
+static void check_rows(Lower *l, const Mapped *mapped) {
+    for (uint32_t d = 0; d < mapped->layout->dim_count; d++)
+        if (mapped->rows[d] != 0) mapped->rows[d] = lower_emit_size(l, mapped->rows[d]);
+}
+
 // Emits the statement for the leaves that are not handed on. args holds arrays or
 // sizes.
 static CoreStm *emit_mapped(Lower *l, CoreOp op, const Mapped *mapped, CoreRefs *args,
@@ -148,6 +154,7 @@ Value *lower_intrinsic_map(Lower *l, Call *call) {
     Value *element = element_params(l, call->args[1], &params);
     Mapped mapped = map_body(l, call, call->args[0], &element, 1, &params, true);
     complete_rows(l, call, &mapped, 1);
+    check_rows(l, &mapped);
     CoreRefs args = {0};
     for (uint32_t i = 0; i < arrays.len; i++) vec_push(l->arena, &args, arrays.data[i]);
     CoreStm *stm = emit_mapped(l, OP_MAP, &mapped, &args, (int32_t)arrays.len, 1);
@@ -170,6 +177,7 @@ Value *lower_intrinsic_tabulate(Lower *l, Call *call) {
     }
     Mapped mapped = map_body(l, call, call->args[rank], indices, rank, &params, false);
     complete_rows(l, call, &mapped, rank);
+    check_rows(l, &mapped);
     CoreStm *stm = emit_mapped(l, OP_GENERATE, &mapped, &args, (int32_t)rank, rank);
     return mapped_value(l, &mapped, stm, NULL, sizes.data, rank);
 }

@@ -13,6 +13,7 @@ typedef struct Layout {
     StrBuf *out;
     size_t start;      // of this text in out
     size_t column;
+    size_t line_indent;  // of the line under way
     uint32_t last_line_end;  // the item that ended the last line
     struct { size_t *data; uint32_t len, cap; } indents;
     struct { bool *data; uint32_t len, cap; } flat;  // per open group
@@ -85,7 +86,7 @@ static void end_line(Layout *l, bool blank_line, size_t indent) {
         if (blank_line) strbuf_char(l->out, '\n');
     }
     for (size_t i = 0; i < indent; i++) strbuf_char(l->out, ' ');
-    l->column = indent;
+    l->column = l->line_indent = indent;
 }
 
 static void break_line(Layout *l, uint32_t i) {
@@ -162,6 +163,9 @@ void doc_layout(Doc *doc, StrBuf *out) {
         }
         case DOC_CLOSE: l.flat.len--; break;
         case DOC_INDENT: vec_push(out->arena, &l.indents, indent + item->what); break;
+        case DOC_HANG:
+            vec_push(out->arena, &l.indents, l.line_indent + item->what);
+            break;
         case DOC_ALIGN: {
             size_t to = l.column <= FARTHEST_ALIGNED ? l.column : indent + 2;
             vec_push(out->arena, &l.indents, to);

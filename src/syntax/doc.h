@@ -35,12 +35,16 @@ typedef struct DocGap {
 } DocGap;
 
 typedef enum DocKind {
-    DOC_TEXT, DOC_BREAK, DOC_OPEN, DOC_CLOSE, DOC_INDENT, DOC_ALIGN, DOC_OUTDENT
+    DOC_TEXT, DOC_BREAK, DOC_OPEN, DOC_CLOSE,
+    DOC_INDENT,  // from the indentation around it
+    DOC_HANG,    // from where its line starts
+    DOC_ALIGN,   // to where the line has come
+    DOC_OUTDENT  // ends the last of these
 } DocKind;
 
 typedef struct DocItem {
     uint8_t kind;   // a DocKind
-    uint8_t what;   // BREAK: a DocBreak; INDENT: by how much
+    uint8_t what;   // BREAK: a DocBreak; INDENT, HANG: by how much
     uint8_t back;   // BREAK: what the text behind it stands further left
     uint32_t match; // OPEN, CLOSE: the other one; filled in by doc_layout
     bool is_forced; // OPEN: has a line end in it

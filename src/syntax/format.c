@@ -213,6 +213,7 @@ static void visit(Format *f, Step step) {
     case STEP_OPEN: add_item(f, DOC_OPEN); return;
     case STEP_CLOSE: add_item(f, DOC_CLOSE); return;
     case STEP_INDENT: add_item(f, DOC_INDENT)->what = step.what; return;
+    case STEP_HANG: add_item(f, DOC_HANG)->what = step.what; return;
     case STEP_ALIGN: add_item(f, DOC_ALIGN); return;
     case STEP_OUTDENT: add_item(f, DOC_OUTDENT); return;
     }

@@ -18,7 +18,8 @@ typedef enum StepKind {
     STEP_ATTR,   // the same, of an attribute
     STEP_TOKEN,  // print one token
     STEP_PAREN,  // print one token if it closes a parenthesis
-    STEP_BREAK, STEP_OPEN, STEP_CLOSE, STEP_INDENT, STEP_ALIGN, STEP_OUTDENT
+    STEP_BREAK, STEP_OPEN, STEP_CLOSE,
+    STEP_INDENT, STEP_HANG, STEP_ALIGN, STEP_OUTDENT  // as in doc.h
 } StepKind;
 
 typedef struct Step {

@@ -15,13 +15,18 @@ static void reach(Format *f, const Exp *exp) {
     exp_step(f, exp);
 }
 
-void format_value(Format *f, DocBreak kind, const Exp *exp) {
+// On this line or on the next.
+static void break_before(Format *f, DocBreak kind, const Exp *exp) {
     format_until(f, exp->span.start);
-    format_indent(f, 2);
     format_mark(f, STEP_OPEN);
     format_break(f, kind);
     exp_step(f, exp);
     format_mark(f, STEP_CLOSE);
+}
+
+void format_value(Format *f, DocBreak kind, const Exp *exp) {
+    format_indent(f, 2);
+    break_before(f, kind, exp);
     format_mark(f, STEP_OUTDENT);
 }
 
@@ -326,15 +331,19 @@ static void format_if(Format *f, const Exp *exp) {
     format_mark(f, STEP_OUTDENT);
 }
 
+// The body hangs from the line the lambda begins on, so that it stays left however far
+// to the right that is.
 static void format_lambda(Format *f, const Exp *exp) {
+    format_step(f, (Step){.kind = STEP_HANG, .what = 2});
     format_mark(f, STEP_TOKEN);
-    format_indent(f, 4);
+    format_indent(f, 2);
     for (uint32_t i = 0; i < exp->as.lambda.params.len; i++)
         format_node(f, STEP_PAT, exp->as.lambda.params.data[i]);
     if (exp->as.lambda.result != NULL) format_node(f, STEP_TYPE, exp->as.lambda.result);
     format_mark(f, STEP_OUTDENT);
     if (exp->as.lambda.body->kind == EXP_LAMBDA) reach(f, exp->as.lambda.body);
-    else format_value(f, BREAK_USER, exp->as.lambda.body);
+    else break_before(f, BREAK_USER, exp->as.lambda.body);
+    format_mark(f, STEP_OUTDENT);
 }
 
 static void format_loop(Format *f, const Exp *exp) {

@@ -14,13 +14,14 @@ void parse_start(Parser *p, Cx *cx, const Source *source) {
     *p = (Parser){.cx = cx, .first_diag = cx->diags.error_count};
     lex_init(&p->lexer, cx, source);
     lex_next(&p->lexer, &p->tok);
-    p->prev_end = p->tok.start;
+    p->prev_start = p->prev_end = p->tok.start;
 }
 
 void parse_next(Parser *p) {
     if (p->panic || p->tok.kind == TOK_END) return;
     if (p->tok.kind == TOK_BRACE_OPEN) p->braces++;
     if (p->tok.kind == TOK_BRACE_CLOSE && p->braces > 0) p->braces--;
+    p->prev_start = p->tok.start;
     p->prev_end = p->tok.end;
     if (++p->tokens == PARSE_MOST_TOKENS) {
         parse_fail(p, SYNTAX_TOO_LARGE, token_span(&p->tok), "");

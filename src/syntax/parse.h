@@ -33,7 +33,7 @@ typedef struct Parser {
     Token tok;           // the current token
     Token ahead[AHEAD];  // those behind it, as far as anyone peeked
     uint32_t ahead_len;
-    uint32_t prev_end;   // where the last token taken ends
+    uint32_t prev_start, prev_end;  // of the last token taken
     uint32_t tokens;     // taken so far, to keep any input within seconds
     uint32_t depth;      // of nesting
     uint32_t braces;     // open ones

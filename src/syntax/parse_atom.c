@@ -282,14 +282,25 @@ static Exp *parse_leaf(Parser *p, ExpKind kind) {
     return finish(p, exp);
 }
 
+// Where the text simply ends, what it ends with says what is missing.
+static const char *expected_expression(Parser *p) {
+    enum { LONGEST = 40 };
+    Str before = lex_text(&p->lexer, (Span){p->prev_start, p->prev_end});
+    if (!parse_at(p, TOK_END) || before.len == 0 || before.len > LONGEST)
+        return "an expression";
+    StrBuf buf = strbuf(p->cx->arena);
+    strbuf_printf(&buf, "an expression after `%.*s`", STR_ARG(before));
+    return str_terminated(p->cx->arena, strbuf_done(&buf));
+}
+
 static Exp *report_no_expression(Parser *p) {
     Token found = p->tok;
     uint32_t start = p->tok.start;
-    Diag *diag = parse_unexpected(p, "an expression");
+    Diag *diag = parse_unexpected(p, expected_expression(p));
     Diags *diags = &p->cx->diags;
     if (found.kind == TOK_UNDERSCORE)
         diag_hint(diags, diag, "_ is a pattern; a hole to fill in later is ???");
-    if (found.kind == TOK_DEF || found.kind == TOK_ENTRY || found.kind == TOK_END)
+    if (found.kind == TOK_DEF || found.kind == TOK_ENTRY)
         diag_hint(diags, diag, "the definition before this one ends too early");
     return parse_exp_node(p, EXP_HOLE, start);
 }

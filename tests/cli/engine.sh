@@ -39,6 +39,32 @@ for threads in 1 2 7; do  # many turns fail: the first one in order counts
     expect 1 "$weft" run -e native -T $threads zeros.weft bytes.npy
     err_has 'division by zero'
 done
+# A row size of -1 leaves it to the rows only where it is written; computed, it is wrong.
+cat >rows.core <<'END'
+entry computed(k: i64, m: i64) -> ([][]i64) {
+  n: i64 = sub(m, 1i64)
+  r: [][]i64 = generate[1](k, n) {|i: i64| a: []i64 = iota(m, i, 1i64) -> a}
+  -> r
+}
+entry written(k: i64, m: i64) -> ([][]i64) {
+  r: [][]i64 = generate[1](k, -1i64) {|i: i64| a: []i64 = iota(m, i, 1i64) -> a}
+  -> r
+}
+END
+for engine in interp native; do
+    expect 1 "$weft" run -e $engine rows.core computed 0 0
+    err_has 'a size of -1 is negative'
+    expect 1 "$weft" run -e $engine rows.core computed 2 0
+    err_has 'a size of -1 is negative'
+    expect 0 "$weft" run -e $engine rows.core computed 0 3
+    out 'empty([0][2]i64)'
+    expect 1 "$weft" run -e $engine rows.core computed 2 3
+    err_has 'rows of unequal shape'
+    expect 0 "$weft" run -e $engine rows.core written 2 3
+    out '[[0i64, 1i64, 2i64], [1i64, 2i64, 3i64]]'
+    expect 0 "$weft" run -e $engine rows.core written 0 -- -2
+    out 'empty([0][0]i64)'
+done
 engines negative 4
 engines square 100000
 expect 1 "$weft" run -e native -m 100K calls.weft square 100000

@@ -191,7 +191,8 @@ static const ErrorTest error_tests[] = {
     // functions stay out of data
     {"def f (c: bool) = if c then (+ 1i32) else (+ 2)", "function-value"},
     {"def f = [(+ 1i32)]", "function-value"},
-    {"def f (xs: []i32) = map (+) xs", "function-value"},
+    {"def f (xs: []i32) = map (+) xs", "type-mismatch"},
+    {"def f (xs: []i32) = map (\\x -> (x, (+ x))) xs", "function-value"},
     {"def f = {g = (+ 1i32)}", ""},
     {"type t = i32 -> i32", "unlifted-type"},
     {"type^ t = i32 -> i32", ""},

@@ -85,8 +85,13 @@ static void test_layout(void) {
                   "def f x =\n  loop a = 0 for i < n do\n    a + i\n"));
     CHECK(becomes("def f x=x\n|> g|> h", "def f x =\n  x\n  |> g\n  |> h\n"));
     CHECK(becomes("def f x=map (\\y->let z=y in z) x",
-                  "def f x =\n  map (\\y ->\n         let z = y\n         in z)\n"
+                  "def f x =\n  map (\\y ->\n    let z = y\n    in z)\n"
                   "      x\n"));
+    CHECK(becomes("def f xs = xs |> map (\\x -> map (\\(y,\nz) w -> let a = y in a) x)",
+                  "def f xs =\n  xs\n  |> map (\\x ->\n    map (\\(y, z) w ->\n"
+                  "      let a = y\n      in a)\n        x)\n"));
+    CHECK(becomes("def f x = g <| \\y -> \\z -> let a = y\n in a",
+                  "def f x =\n  g <| \\y -> \\z ->\n    let a = y\n    in a\n"));
     CHECK(becomes("module m={type t=i32}", "module m = { type t = i32 }\n"));
     CHECK(becomes("module m={\ndef a=1\n\n\n\ndef b=2}",
                   "module m = {\n  def a = 1\n\n  def b = 2\n}\n"));

@@ -373,6 +373,15 @@ static void test_errors(void) {
            "error: rows of unequal shape: [4] and [0]");
     expect(GIVES("[][]i64", "generate[1] (3i64, -2i64) {|i: i64| -> a}"),
            "error: a size of -2 is negative");
+    // A size that is computed is a size, be it -1.
+    expect(MAIN("[][]i64", A5 "n: i64 = sub (0i64, 1i64)"
+                              "r: [][]i64 = generate[1] (3i64, n) {|i: i64| -> a}"
+                              "-> r"),
+           "error: a size of -1 is negative");
+    expect(MAIN("[][]i64", A5 "n: i64 = sub (0i64, 1i64)"
+                              "e: []i64 = slice[0] (a, 0i64, 0i64, 1i64)"
+                              "r: [][]i64 = map[1] (e, n) {|x: i64| -> a} -> r"),
+           "error: a size of -1 is negative");
     expect(GIVES("i64", "div (7i64, 0i64)"), "error: division by zero");
     expect(GIVES("i8", "pow (7i8, -2i8)"), "error: negative exponent -2");
     expect(MAIN("bool", "c: bool = check (false, 3i32, 0x1.999999999999ap-4f64, 255u8) "
