@@ -33,7 +33,8 @@ static void on_interrupt(int number) {
     static double first; // some senders signal a process and then its group
     double now = cli_clock();
     if (open_context == NULL) {
-        ssize_t put = write(STDERR_FILENO, interrupted, sizeof interrupted - 1);
+        ssize_t put = 0;
+        if (!is_told) put = write(STDERR_FILENO, interrupted, sizeof interrupted - 1);
         (void)put;
         _exit(EXIT_ERROR);
     }
