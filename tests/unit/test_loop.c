@@ -329,8 +329,34 @@ static void test_out_of_memory(void) {
     stop(&s);
 }
 
+// The kernel in docs/internals/loop.md is sound, and printed as it stands there.
+static void test_docs(void) {
+    static char text[16384];
+    FILE *file = fopen(WEFT_SOURCE_DIR "/docs/internals/loop.md", "r");
+    CHECK(file != NULL);
+    if (file == NULL) return;
+    text[fread(text, 1, sizeof text - 1, file)] = '\0';
+    fclose(file);
+    char *block = strstr(text, "```\nkernel ");
+    char *end = block == NULL ? NULL : strstr(block + 4, "```");
+    CHECK(end != NULL);
+    if (end == NULL) return;
+    *end = '\0';
+    Session s;
+    start(&s, EMPTY);
+    LoopKernel *kernel = read_kernel(&s, block + 4);
+    CHECK(kernel != NULL);
+    if (kernel != NULL) {
+        StrBuf faults = strbuf(&s.arena);
+        CHECK(loop_verify(kernel, &faults));
+        CHECK(strcmp(show(&s, kernel), block + 4) == 0);
+    }
+    stop(&s);
+}
+
 int main(void) {
     test_text();
+    test_docs();
     test_bad_text();
     test_verifier();
     test_lowering();
