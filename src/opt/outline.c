@@ -34,11 +34,10 @@ static void note_trace(void *data, const CoreStm *stm) {
     if (stm->op == OP_TRACE) *(bool *)data = true;
 }
 
-static bool has_trace(const CoreProgram *p, const CoreStm *stm) {
+static bool has_trace(const CoreStm *stm) {
     bool found = stm->op == OP_TRACE;
     for (uint32_t i = 0; i < stm->body_count; i++)
         core_walk(stm->bodies[i], note_trace, &found);
-    (void)p;
     return found;
 }
 
@@ -175,7 +174,7 @@ static void outline_host_stm(Outliner *o, CoreStm *stm) {
     if (is_view(o->program, stm))
         for (uint32_t i = 0; i < stm->out_count; i++)
             map_set(&o->views, stm->outs[i], (uint64_t)(uintptr_t)stm);
-    bool stays = has_trace(o->program, stm);
+    bool stays = has_trace(stm);
     if (!stays && is_parallel(stm)) {
         outline_stm(o, stm, CORE_PARALLEL_KERNEL);
         return;
