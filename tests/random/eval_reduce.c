@@ -35,10 +35,13 @@ static bool is_negative_zero(ScalarType t, uint64_t bits) {
     return scalar_is_float(t) && bits == (eval_mask(t) ^ eval_mask(t) >> 1);
 }
 
+static bool is_extreme(GOp op) {
+    return op == GOP_MIN || op == GOP_MAX;
+}
+
 // The fold's value; of nothing, the neutral element, which floats' min and max lack here.
 static uint64_t end_fold(Run *r, const Fold *fold) {
-    bool extreme = fold->op == GOP_MIN || fold->op == GOP_MAX;
-    if (!fold->any && extreme && scalar_is_float(fold->t)) r->inexact = true;
+    if (!fold->any && is_extreme(fold->op) && scalar_is_float(fold->t)) r->inexact = true;
     return fold->value;
 }
 
@@ -144,7 +147,9 @@ static GValue eval_scattered(Run *r, const GNode *node) {
         else out.data[at] = vs.data[k];
     }
     for (int64_t k = 0; hist && k < rows * columns; k++) {
-        if (!folds[k].any && !is_negative_zero(t, d.data[k])) continue;
+        // a neutral sum turns -0 into +0; any other cell without values keeps its own
+        bool may_change = is_negative_zero(t, d.data[k]) && !is_extreme(node->op);
+        if (!folds[k].any && !may_change) continue;
         Fold all = folds[k];
         add_to_fold(r, &all, d.data[k]);
         out.data[k] = eval_op(r, node->op, t, d.data[k], folds[k].value);
