@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The device contract: an address space, and for GPUs code that runs on it. The cores of
+// this machine are devices too: one whose memory is the host's, or several with memory of
+// their own (cpu*K), whose code is called by the thread that asks (native.h).
+//
+// Threads: a device is used by one thread at a time. After a call that did not end with
+// STATUS_OK, device->why says what happened, for people.
+#ifndef WEFT_DEV_DEV_H
+#define WEFT_DEV_DEV_H
+
+#include <stdatomic.h>
+
+#include "base/arena.h"
+#include "base/status.h"
+#include "base/str.h"
+
+typedef enum DeviceKind { DEVICE_CPU, DEVICE_OPENCL, DEVICE_CUDA } DeviceKind;
+
+// A device that is there, open or not.
+typedef struct DeviceInfo {
+    DeviceKind kind;
+    const char *address;  // "opencl:0"
+    const char *name;     // of the hardware
+    const char *driver;   // its name and version; NULL for CPUs
+    const char *cannot;   // why kernels cannot run there (no f64...); NULL: they can
+    unsigned cores;       // compute units
+    uint64_t memory;      // bytes; 0: not known
+} DeviceInfo;
+
+// What has happened so far.
+typedef struct DeviceCounts {
+    uint64_t writes, write_bytes; // host to device
+    uint64_t reads, read_bytes;   // device to host
+    uint64_t launches, builds;
+    size_t used, peak;            // bytes allocated
+} DeviceCounts;
+
+// One launch of generated code (abi/gpu.h).
+typedef struct DeviceLaunch {
+    void *code;               // from dev_build
+    const char *function;     // weft_j_launch_k
+    int64_t turns;            // of a parallel loop; 1 for statements
+    const uint64_t *ins;      // slots; buffers as addresses
+    uint32_t in_count;
+    uint64_t *outs;           // filled in
+    uint32_t out_count;
+    bool has_private;         // wants private memory
+    bool may_repeat;          // running a turn twice does no harm
+    const atomic_bool *cancel; // looked at now and then; may be NULL
+    // Told after each part of a long launch: turns done. May be NULL.
+    void (*progress)(void *data, int64_t done);
+    void *data;
+} DeviceLaunch;
+
+typedef enum LaunchEnd {
+    LAUNCH_OK,
+    LAUNCH_FAULT,     // a check failed; see the fault
+    LAUNCH_MEMORY,    // private memory cannot be large enough
+    LAUNCH_CANCELLED,
+    LAUNCH_BROKEN     // the device failed; device->why
+} LaunchEnd;
+
+typedef struct GpuFault GpuFault; // abi/gpu.h
+
+typedef struct Device Device;
+
+// What a kind of device does. Those of CPUs have no code of their own: build, unload and
+// launch are NULL.
+typedef struct DeviceOps {
+    void (*close)(Device *device); // frees it, whatever is still allocated on it
+    Status (*alloc)(Device *device, size_t bytes, uint64_t *address_out);
+    void (*free)(Device *device, uint64_t address, size_t bytes);
+    Status (*write)(Device *device, uint64_t to, const void *from, size_t bytes);
+    Status (*read)(Device *device, void *to, uint64_t from, size_t bytes);
+    Status (*copy)(Device *device, uint64_t to, uint64_t from, size_t bytes);
+    // Code from the text of a file, and the constant tables that it uses.
+    Status (*build)(Device *device, Str source, Str tables, const atomic_bool *cancel,
+                    void **code_out);
+    void (*unload)(Device *device, void *code);
+    LaunchEnd (*launch)(Device *device, const DeviceLaunch *launch, GpuFault *fault_out);
+} DeviceOps;
+
+struct Device {
+    const DeviceOps *ops;
+    Mem *mem;             // for what it needs of the host's memory
+    DeviceKind kind;
+    const char *address;
+    size_t limit;         // bytes; 0: what the hardware has
+    DeviceCounts counts;
+    char why[512];
+};
+
+// ---- finding and opening ------------------------------------------------------------
+
+// Lists what this machine has: cpu first, then GPUs by their drivers, where these can be
+// opened; in the arena. *notes_out: a line for each driver that is there but broken.
+uint32_t dev_list(Arena *arena, DeviceInfo **infos_out, Str *notes_out);
+// Opens a device by its address ("cpu", "cpu:1", "opencl:0", "cuda:0"). STATUS_USAGE: there
+// is none, or it cannot run kernels; STATUS_MEMORY; STATUS_IO: its driver fails.
+// *why_out: in the arena.
+Status dev_open(Mem *mem, Arena *arena, const char *address, Device **device_out,
+                Str *why_out);
+void dev_close(Device *device); // NULL is ignored
+
+// ---- memory -------------------------------------------------------------------------
+
+// STATUS_MEMORY beyond the limit or when the device has no more. 0 bytes are fine.
+Status dev_alloc(Device *device, size_t bytes, uint64_t *address_out);
+void dev_free(Device *device, uint64_t address, size_t bytes);
+Status dev_write(Device *device, uint64_t to, const void *from, size_t bytes);
+Status dev_read(Device *device, void *to, uint64_t from, size_t bytes);
+Status dev_copy(Device *device, uint64_t to, uint64_t from, size_t bytes);
+
+// ---- code ---------------------------------------------------------------------------
+
+// Whether kernels are launched on it rather than called.
+bool dev_has_launches(const Device *device);
+Status dev_build(Device *device, Str source, Str tables, const atomic_bool *cancel,
+                 void **code_out);
+void dev_unload(Device *device, void *code); // NULL is ignored
+LaunchEnd dev_launch(Device *device, const DeviceLaunch *launch, GpuFault *fault_out);
+
+#endif

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A kernel cut into launches, for devices that do not hold the thread that runs it
+// (GPUs). A host walks the root code: scalars, checks, sizes, memory, branches and loops
+// around launches are its own; parallel loops, and runs of statements that touch
+// elements, are launched. Buffers are addresses to the host, which never looks inside.
+#ifndef WEFT_LOOP_LAUNCH_H
+#define WEFT_LOOP_LAUNCH_H
+
+#include "loop/loop.h"
+
+enum { LAUNCH_LOADS = 1, LAUNCH_STORES = 2 }; // what a launch does to a buffer
+
+typedef struct LoopLaunch {
+    uint32_t number;     // weft_j_launch_<number>
+    const LoopBody *body;
+    uint32_t first, count; // the statements in body: of a parallel loop one
+    bool is_parallel;
+    // Of a parallel loop with a loop of independent turns all over its body: both, turn i
+    // being (i / inner, i % inner); else 0. One of the ins or a constant.
+    LoopRef inner;
+    LoopRef *ins;        // values from outside, by slot of the frame
+    uint8_t *uses;       // by slot: LAUNCH_LOADS, LAUNCH_STORES; buffers only
+    uint32_t in_count;
+    LoopRef *outs;       // scalars that later code needs, in the slots after the ins
+    uint32_t out_count;
+    bool has_private;    // allocates: wants an arena
+} LoopLaunch;
+
+// No buffer is allocated within a launch and needed after it: statements that would do
+// so are walked by the host. Tables (DATA) within launches are not among the ins.
+typedef struct LoopPlan {
+    LoopLaunch *launches;
+    uint32_t count;
+    Map by_stm; // address of a LoopStm -> 1 + the launch that begins with it
+} LoopPlan;
+
+void loop_plan(const LoopKernel *kernel, Arena *arena, LoopPlan *plan_out);
+// The launch that begins with that statement; NULL: it is the host's.
+const LoopLaunch *loop_launch_at(const LoopPlan *plan, const LoopStm *stm);
+
+#endif
