@@ -120,6 +120,11 @@ typedef struct WeftOptions {
     void (*import_release)(void *data, const char *text, size_t length);
     WeftEngine engine;      /* what runs programs; default: WEFT_ENGINE_AUTO */
     unsigned threads;       /* of the native engine; default: one for each core */
+    /* Where programs run, by address, several with commas between: "cpu"; "cpu*K", the
+     * cores in K devices with memories of their own; "opencl:N"; "cuda:N"; "all". What
+     * cannot run there does not compile. Copied. Default: this machine's cores, if that
+     * is worth while. */
+    const char *devices;
 } WeftOptions;
 
 /* Makes a context. NULL for options means all defaults. */
@@ -217,6 +222,19 @@ WeftStatus weft_call(WeftProgram *program, size_t entry, WeftValue *const *args,
  * WEFT_STATUS_PROGRAM. */
 WeftStatus weft_format(WeftContext *context, const char *name, const char *text,
                        size_t length, const char **text_out, size_t *length_out);
+
+/* ---- C from programs ------------------------------------------------------------- */
+
+/* Makes C of a program's entries, which then run without the library that you are
+ * reading about: with the small libweftrt alone (weft_rt.h). An output NAME is the files
+ * NAME.h and NAME.c; NAME.so is NAME.h and a shared library, made by the system's
+ * compiler, with all it needs inside. What NAME ends in begins the names of the
+ * functions. entries are the names of those wanted; with entry_count 0 they are all.
+ *
+ * WEFT_STATUS_USAGE: no such entry, or one that C has no form for (sums), or that
+ * traces; or NAME begins no name in C. Files appear once both are complete. */
+WeftStatus weft_build(WeftContext *context, const char *path, const char *output,
+                      const char *const *entries, size_t entry_count);
 
 /* ---- sessions ------------------------------------------------------------------- */
 
@@ -463,6 +481,56 @@ size_t weft_device_count(WeftContext *context);
 /* The texts live until the next call on the context. */
 WeftStatus weft_device_info(WeftContext *context, size_t index,
                             WeftDevice *device_out);
+
+/* ---- seeing what happened -------------------------------------------------------- */
+
+typedef enum WeftRecord {
+    WEFT_RECORD_NOTHING,
+    WEFT_RECORD_TOTALS, /* what weft_profile tells */
+    WEFT_RECORD_EVENTS  /* and what weft_trace writes */
+} WeftRecord;
+
+/* Forgets what was recorded, and from now on records what calls spend their time on.
+ * That takes about a tenth of a microsecond for each statement that is not scalar, and
+ * for events a megabyte of memory for each thread. Programs that are called meanwhile
+ * stay in memory. A new context records nothing. */
+WeftStatus weft_record(WeftContext *context, WeftRecord what);
+
+typedef enum WeftWork {
+    WEFT_WORK_KERNEL,    /* kernels of a line of the program */
+    WEFT_WORK_INTERPRET, /* the same line in the interpreter */
+    WEFT_WORK_TRANSFER,  /* copying between the memories of devices */
+    WEFT_WORK_HOST,      /* the rest of an entry called, by its name */
+    WEFT_WORK_VALUES,    /* "read" and "print" */
+    WEFT_WORK_PHASE,     /* of Weft's own compiler, by name */
+    WEFT_WORK_WAIT,      /* for the system's compiler */
+    WEFT_WORK_BESIDE     /* what another thread did meanwhile, by name; in no total */
+} WeftWork;
+
+/* Time spent on one thing. Those that are not beside add up to that of all calls that
+ * compile, run, read or print. */
+typedef struct WeftProfile {
+    WeftWork work;
+    const char *name; /* "" for a line of the program */
+    const char *file; /* NULL where there is no line */
+    uint32_t line;
+    const char *text; /* of that line, without blanks around it; NULL with file */
+    uint64_t count;   /* how often */
+    double seconds;
+    uint64_t bytes;   /* of the arrays that kernels took and made, or transfers moved */
+    uint64_t before;  /* of phases: the statements they found */
+    uint64_t after;   /* and left; both 0 where there are none */
+} WeftProfile;
+
+/* Calls `row` for each; phases come in the order in which they first ran. The texts live
+ * until the next call on the context. If nothing is recorded there are no rows. */
+WeftStatus weft_profile(WeftContext *context,
+                        void (*row)(void *data, const WeftProfile *row), void *data);
+
+/* Prints the events recorded as JSON, in Chrome's trace event format, which
+ * ui.perfetto.dev shows: a row for the calling thread, each worker and each device. If
+ * the writer stops: WEFT_STATUS_IO. */
+WeftStatus weft_trace(WeftContext *context, WeftWriter writer, void *data);
 
 /* ---- compiled code -------------------------------------------------------------- */
 

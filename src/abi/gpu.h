@@ -6,7 +6,7 @@
 // A kernel is run from outside in launches (loop/launch.h). The function of launch k of
 // kernel j is weft_j_launch_k; its only arguments are `heap` and the address of a GpuControl.
 // An address is a number; what lies there is heap + address. Devices with one address
-// for everything hand over a heap of 0.
+// for everything hand over a heap of 0. Addresses are multiples of 8.
 #ifndef WEFT_ABI_GPU_H
 #define WEFT_ABI_GPU_H
 

@@ -1,32 +1,41 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // f16, the IEEE 16-bit float, which travels as u16. Widening is exact; narrowing rounds
-// once, to nearest with ties to even, and needs nothing of the rounding mode.
+// once, to nearest with ties to even, and needs nothing of the rounding mode. This text
+// is also in the head of generated files, in C, OpenCL C and CUDA C.
 #ifndef WEFT_ABI_HALF_H
 #define WEFT_ABI_HALF_H
 
+#ifndef WEFT_GPU_CODE
 #include <stdint.h>
-#include <string.h>
+#endif
+#ifndef WEFT_FUN // what a function is declared as
+#define WEFT_FUN static inline
+#endif
 
-static inline double half_to_double(uint16_t bits) {
-    uint64_t sign = (uint64_t)(bits >> 15) << 63, wide;
-    uint64_t exponent = bits >> 10 & 31, fraction = bits & 1023;
+typedef union HalfBits {
     double value;
+    uint64_t bits;
+} HalfBits;
+
+WEFT_FUN double half_to_double(uint16_t bits) {
+    uint64_t sign = (uint64_t)(bits >> 15) << 63;
+    uint64_t exponent = bits >> 10 & 31, fraction = bits & 1023;
+    HalfBits wide;
     if (exponent == 0) {  // zero or subnormal: fraction units of 2^-24
-        value = (double)fraction * 0x1p-24;
-        memcpy(&wide, &value, sizeof wide);
+        wide.value = (double)fraction * 0x1p-24;
     } else {
         exponent = exponent == 31 ? 2047 : exponent + (1023 - 15);
-        wide = exponent << 52 | fraction << 42;
+        wide.bits = exponent << 52 | fraction << 42;
     }
-    wide |= sign;
-    memcpy(&value, &wide, sizeof value);
-    return value;
+    wide.bits |= sign;
+    return wide.value;
 }
 
-static inline uint16_t half_of_double(double value) {
-    uint64_t wide;
-    memcpy(&wide, &value, sizeof wide);
+WEFT_FUN uint16_t half_of_double(double value) {
+    HalfBits as;
+    as.value = value;
+    uint64_t wide = as.bits;
     unsigned sign = (unsigned)(wide >> 63) << 15;
     wide &= ~((uint64_t)1 << 63);
     unsigned exponent = (unsigned)(wide >> 52);

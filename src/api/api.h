@@ -18,10 +18,11 @@
 #include "data/data.h"
 #include "interp/interp.h"
 #include "rt/array.h"
+#include "rt/events.h"
 #include "weft.h"
 
 typedef struct ApiEngine ApiEngine;   // engine.h
-typedef struct ApiWorkers ApiWorkers; // engine.h
+typedef struct ApiPlace ApiPlace;     // places.h
 
 // A parameter or result of an entry: how its leaves lie in core and what they mean.
 typedef struct ApiPort {
@@ -51,7 +52,8 @@ struct WeftProgram {
     WeftContext *context;
     ApiDrop drop;
     WeftProgram *next, *prev; // in context->programs
-    uint32_t refs;            // the user and every value made by it
+    uint32_t refs;            // the user, every value made by it, the recording
+    uint32_t owner;           // its number in the recording; 0: none
     Arena arena;              // core, names, sources, diagnostics, entries
     Arena trees;              // syntax trees and types; freed once core is made
     Cx cx;
@@ -105,7 +107,14 @@ struct WeftContext {
     Arena report;        // texts that live until the next call that runs something
     Arena scratch;       // texts that live until the next call
     atomic_bool cancel;
-    ApiWorkers *workers; // NULL before the first kernel
+    char devices[256];    // those of the options; "": none are named
+    ApiPlace *places;     // places.h; NULL before the first program that may need one
+    uint32_t place_count;
+    // What is recorded (record.c).
+    RtEvents *events;     // NULL: nothing
+    const char *activity; // what the call that goes on does; NULL: nothing of note
+    RtSpan lap;           // the phase of the compiler that goes on
+    uint64_t statements;  // before it
     // References that a call in progress has lent: put back when memory runs out.
     struct ApiLoan {
         RtArray *array;
@@ -150,6 +159,30 @@ void api_note(WeftContext *context, const char *format, ...)
 // Since the call began.
 double api_seconds(const WeftContext *context);
 
+// ---- record.c -----------------------------------------------------------------------
+
+// What a call does, beside running an entry, which it is then called by.
+extern const char api_compiles[], api_reads[], api_prints[];
+
+// All of these do nothing when nothing is recorded.
+void api_record_end(WeftContext *context);
+// An entry of the program is being called.
+void api_record_entry(WeftProgram *program, const char *entry);
+// The phase of the compiler that went on is over, and left core behind, if there is
+// some already; the next one begins. Without a name: only the latter.
+void api_lap(WeftContext *context, const char *phase, const CoreProgram *core);
+// The call of a kernel is over. span is from before it.
+void api_record_kernel(WeftContext *context, RtSpan span, const InterpOffer *offer,
+                       bool has_results);
+// Adds the builds that have ended; to be called before events are read.
+void api_record_builds(WeftContext *context);
+// The first of the rows of that many workers of a device; "cpu": the host's.
+uint32_t api_worker_rows(WeftContext *context, const char *device, unsigned count);
+// The place, in the user's own text, that an event belongs to, and the program; without
+// a source: none is known.
+Place api_event_place(const WeftContext *context, const RtEvent *event,
+                      const WeftProgram **program_out);
+
 // ---- diagnose.c ---------------------------------------------------------------------
 
 // Records a failure at a place in a value's text; at line 0 there is no place.
@@ -172,6 +205,8 @@ typedef enum ApiStage {
     API_STAGE_CORE,
     API_STAGE_LOOP, // the kernels
     API_STAGE_C,
+    API_STAGE_OPENCL,
+    API_STAGE_CUDA,
     API_STAGE_RUN
 } ApiStage;
 
@@ -184,6 +219,7 @@ typedef struct ApiCompile {
     ApiStage stage;   // before RUN: print the program there to `dump`, and stop
     int after;        // the pass after which API_STAGE_CORE stops
     StrBuf *dump;
+    bool is_whole; // no engine makes kernels of parts of the entries
     WeftProgram **out;
     // NULL, or what parses and checks in its own way (a session); then an entry has one
     // result, be it a tuple or not.
@@ -213,6 +249,24 @@ WeftStatus api_program_from_parts(WeftContext *context, const char *path,
 bool api_read_file(Arena *arena, const char *path, Str *text_out, const char **why_out);
 const char *api_describe_errno(Arena *arena, int code);
 
+// ---- draft.c ------------------------------------------------------------------------
+
+// A file being written under another name beside its place.
+typedef struct ApiDraft {
+    const char *path;
+    const char *target; // the path with links followed
+    char *name;         // where it is written first; NULL: to the target directly
+    int file;
+    int code; // the errno of what failed, or 0
+} ApiDraft;
+
+void api_draft_open(ApiDraft *draft, const char *path, Arena *arena);
+bool api_draft_write(ApiDraft *draft, const char *bytes, size_t len);
+// Closes the file and gives it its name; or removes it, if something failed.
+void api_draft_close(ApiDraft *draft);
+// How it went: sets the message of a failure.
+WeftStatus api_draft_status(WeftContext *context, const ApiDraft *draft);
+
 // ---- shape.c ------------------------------------------------------------------------
 
 // Describes the entries of program->core. typed may be NULL (a .core file). is_split:
@@ -233,10 +287,11 @@ typedef struct ApiCall {
 // Calls an entry; a body for api_guard.
 WeftStatus api_call(WeftContext *context, void *call);
 
-// ---- engine.c, workers.c ------------------------------------------------------------
+// ---- engine.c ------------------------------------------------------------
 
 void api_engine_free(ApiEngine *engine);
-void api_workers_free(WeftContext *context);
+// Adds the build to the context's events, once it has ended and if it began after them.
+void api_engine_record(ApiEngine *engine);
 
 // ---- session.c ----------------------------------------------------------------------
 

@@ -4,6 +4,7 @@
 // references it is given; since the caller keeps its own, none is updated in place.
 #include "api/engine.h"
 #include "interp/interp.h"
+#include "rt/store.h"
 
 static WeftStatus check_args(WeftContext *context, const ApiCall *call,
                              const ApiEntry *entry) {
@@ -87,6 +88,22 @@ static void lend(WeftContext *context, const ApiCall *call, const ApiEntry *entr
         if (args[i].rank > 0) rt_retain(args[i].array);
 }
 
+// Results on devices come to the host.
+static Status fetch_results(WeftContext *context, const CoreBody *body, RtValue *flat,
+                            InterpError *error) {
+    Status status = STATUS_OK;
+    for (uint32_t i = 0; i < body->result_count && status == STATUS_OK; i++)
+        if (flat[i].rank > 0) status = rt_fetch(&context->heap, flat[i].array);
+    if (status == STATUS_OK) return STATUS_OK;
+    for (uint32_t i = 0; i < body->result_count; i++)
+        rt_release_value(&context->heap, &flat[i]);
+    error->status = status;
+    error->message = status == STATUS_MEMORY
+                         ? STR("out of memory for the result")
+                         : STR("the result cannot be read from its device");
+    return status;
+}
+
 WeftStatus api_call(WeftContext *context, void *data) {
     const ApiCall *call = data;
     WeftProgram *program = call->program;
@@ -96,6 +113,7 @@ WeftStatus api_call(WeftContext *context, void *data) {
     WeftStatus checked = check_args(context, call, entry);
     if (checked != WEFT_STATUS_OK) return checked;
     if (atomic_load(&context->cancel)) return WEFT_STATUS_CANCELLED;
+    api_record_entry(program, entry->name);
 
     const CoreBody *body = entry->fun->body;
     RtValue *args = arena_array(&context->scratch, RtValue, body->param_count + 1);
@@ -114,16 +132,18 @@ WeftStatus api_call(WeftContext *context, void *data) {
         options.progress_data = data;
     }
     if (program->engine != NULL) {
-        WeftStatus ready = WEFT_STATUS_OK;
-        if (program->engine->must) ready = api_engine_wait(program->engine);
+        WeftStatus ready = api_engine_enter(program->engine, entry->fun);
         if (ready != WEFT_STATUS_OK) return ready;
         options.run_kernel = api_engine_run;
         options.kernel_data = program->engine;
     }
+    options.events = context->events;
     stack_measure(&program->cx.stack);
+    rt_settle(&context->heap);
     lend(context, call, entry, args);
     InterpError error = {0};
     Status status = interp_run(program->core, entry->fun, &options, args, flat, &error);
+    if (status == STATUS_OK) status = fetch_results(context, body, flat, &error);
     if (status != STATUS_OK) {
         context->loan_count = 0;
         if (status == STATUS_CANCELLED) return WEFT_STATUS_CANCELLED;

@@ -4,9 +4,10 @@
 // itself lies in memory of its own Mem, which is moved out to free it.
 #define _POSIX_C_SOURCE 200809L
 #include <assert.h>
+#include <stdio.h>
 #include <string.h>
 
-#include "api/api.h"
+#include "api/places.h"
 #include "api/testing.h"
 #include "base/clock.h"
 
@@ -71,6 +72,9 @@ WeftStatus weft_context_new(const WeftOptions *options, WeftContext **context_ou
     }
     context->mem = mem;
     context->mem.limit = context->options.memory_ceiling;
+    if (context->options.devices != NULL)
+        snprintf(context->devices, sizeof context->devices, "%s",
+                 context->options.devices);
     context->holders = 1;
     context->message = "";
     rt_heap_init(&context->heap, &context->mem);
@@ -129,7 +133,8 @@ static void close_context(void *what) {
     while (context->sessions != NULL) api_session_destroy(context->sessions);
     while (context->values != NULL) api_value_destroy(context->values);
     while (context->programs != NULL) api_program_destroy(context->programs);
-    api_workers_free(context);
+    api_places_close(context);
+    api_record_end(context);
     arena_free(&context->report);
     arena_free(&context->scratch);
     context->holders--;
@@ -180,6 +185,7 @@ uint64_t weft_testing_allocations(const WeftContext *context) {
 static void begin(WeftContext *context, ApiScope scope) {
     arena_free(&context->scratch);
     context->message = "";
+    context->activity = NULL;
     context->began = context->told = clock_seconds();
     if (scope == API_KEEPS) return;
     context->fault.is_set = false;
@@ -227,7 +233,11 @@ WeftStatus api_guard(WeftContext *context, ApiScope scope, ApiBody body, void *c
     const WeftProgram *programs = context->programs;
     const WeftValue *values = context->values;
     const WeftTests *tests = context->tests;
+    RtSpan span = rt_span_open(context->events);
     WeftStatus status = run_body(context, body, call);
+    if (context->activity != NULL)
+        rt_span_close(context->events, span,
+                      &(RtEvent){.kind = RT_EVENT_CALL, .name = context->activity});
     context->mem.recover = NULL;
     context->loan_count = 0;
     context->loans = NULL;

@@ -3,79 +3,107 @@
 // The native engine of a program: its kernels (opt/outline.c) as C, built by the
 // system's compiler while the interpreter already runs, and called by it from then on.
 //
-// States: an engine that may run kernels (WEFT_ENGINE_AUTO) is idle until some work is
-// worth it; one that must (WEFT_ENGINE_NATIVE) starts when the program is compiled, and
-// entries wait for it.
+// An engine that may run kernels (WEFT_ENGINE_AUTO) is idle until some work is worth it;
+// one that must (WEFT_ENGINE_NATIVE) starts when the program is compiled, and entries
+// wait until the kernels that they may call are built.
 #ifndef WEFT_API_ENGINE_H
 #define WEFT_API_ENGINE_H
 
-#include "abi/kernel.h"
-#include "api/api.h"
+#include "api/places.h"
 #include "dev/native.h"
 #include "emit/emit.h"
-#include "rt/pool.h"
-#include "rt/private.h"
-
-// The threads of a context, and what kernels see of each.
-struct ApiWorkers {
-    RtPool *pool;
-    RtPrivate root;    // of root code
-    RtPrivate *memory; // by worker
-    KernelEnv *envs;   // by worker
-};
-
-// Made when first asked for; NULL when memory is short.
-ApiWorkers *api_workers(WeftContext *context);
 
 typedef struct EngineKernel {
     const CoreFun *fun;
     LoopKernel *loop;
-    Kernel *run; // once built
-    EmitChecks checks;
-    uint64_t *in, *out;
-    RtArray **owned; // by param: the array handed over
-    RtArray **made;  // by result: memory that the kernel asked for
+    EmitChecks checks, launch_checks;
+    LoopPlan plan;
+    ExecKernel exec;
+    struct EngineGroup *group; // NULL: there are no cores to build it for
+    double *seconds;   // by place: of its last call there; 0: none
+    const bool *keeps; // by param: false, for may_take
 } EngineKernel;
+
+typedef enum GroupState {
+    GROUP_IDLE,  // nobody has asked for it
+    GROUP_WAITS, // for a compiler
+    GROUP_BUILDS,
+    GROUP_READY,
+    GROUP_FAILED // build.why says why; for good
+} GroupState;
+
+// Kernels that are compiled as one file.
+typedef struct EngineGroup {
+    uint32_t first, count;
+    uint32_t size; // about how much there is to compile, in values
+    GroupState state;
+    NativeBuild build;
+    uint64_t began;    // when
+    unsigned compiler; // of those at work at once, from 0
+} EngineGroup;
 
 typedef enum EngineState {
     ENGINE_IDLE,
-    ENGINE_BUILDS,
-    ENGINE_READY,
-    ENGINE_FAILED // `why` says why; for good
+    ENGINE_STARTED, // kernels are made
+    ENGINE_FAILED   // there will be none
 } EngineState;
 
 struct ApiEngine {
     WeftProgram *program;
     bool must;
-    atomic_int state; // EngineState
+    EngineState state;
     EngineKernel *kernels;
     uint32_t count;
     Map by_fun; // address of a CoreFun -> 1 + kernel
-    Str why;
-    // The build, in a thread of its own with memory of its own.
-    Str source;
     NativeCompiler compiler;
-    pthread_t thread;
-    bool has_thread;
-    Mem mem;
-    Arena arena;
-    atomic_bool cancel;
-    void *library;
+    EngineGroup *groups;
+    uint32_t group_count;
+    const CoreFun *entry; // that was called last; its kernels are asked for
+    bool has_warned;      // of a build that failed
+    void **codes; // by place that is launched on
 };
 
 // Gives a program past its passes an engine, if it is to have one. With
 // WEFT_ENGINE_NATIVE what cannot be built is a failure. To be run by api_guard.
 WeftStatus api_engine_new(WeftProgram *program);
-// Lowers the kernels and starts to build them; the engine leaves the state IDLE. With
-// `must`, WEFT_STATUS_USAGE if one cannot be lowered or there is no compiler.
+// Lowers the kernels and asks for those of the entry; the engine leaves the state IDLE.
+// With `must`, WEFT_STATUS_USAGE if one cannot be lowered or there is no compiler.
 WeftStatus api_engine_start(ApiEngine *engine);
-// Waits until the build has ended. WEFT_STATUS_CANCELLED, or IO with the context's
-// message, if kernels cannot run.
-WeftStatus api_engine_wait(ApiEngine *engine);
-// A program's kernels as loops or as C, for people.
+// Asks for the kernels of an entry that is about to be called. With `must` it waits for
+// them: WEFT_STATUS_CANCELLED, or IO if they cannot be built.
+WeftStatus api_engine_enter(ApiEngine *engine, const CoreFun *entry);
+// A program's kernels as loops or as code, for people.
 void api_engine_print(WeftProgram *program, ApiStage stage, StrBuf *out);
 
-// InterpOptions.run_kernel (kernel.c); data is the engine.
+// ---- builds.c -----------------------------------------------------------------------
+
+// Divides the kernels into groups.
+void api_builds_plan(ApiEngine *engine);
+// Asks for the groups of all kernels that the function may call.
+void api_builds_want(ApiEngine *engine, const CoreFun *entry);
+// Looks at the compilers at work and starts others, `first` (which may be NULL) before
+// the rest.
+void api_builds_poll(ApiEngine *engine, EngineGroup *first);
+// Polls until that group, or all wanted if it is NULL, are READY, or FAILED.
+// WEFT_STATUS_CANCELLED: the context is.
+WeftStatus api_builds_wait(ApiEngine *engine, EngineGroup *group);
+// Appends kernels as C.
+void api_builds_write(ApiEngine *engine, uint32_t first, uint32_t count, bool for_people,
+                      StrBuf *out);
+void api_builds_free(ApiEngine *engine);
+
+// ---- launches.c ---------------------------------------------------------------------
+
+// Writes the kernels, once they are made, for devices that are launched on.
+void api_launches_write(ApiEngine *engine, const Dialect *dialect, bool for_people,
+                        StrBuf *out, StrBuf *tables_out);
+// Builds them for each such device of the context.
+WeftStatus api_launches_build(ApiEngine *engine);
+void api_launches_free(ApiEngine *engine);
+
+// ---- kernel.c -----------------------------------------------------------------------
+
+// InterpOptions.run_kernel; data is the engine.
 bool api_engine_run(void *data, const InterpOffer *offer, InterpError *error_out);
 
 #endif

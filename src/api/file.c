@@ -1,17 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Values from and to files. A file is written under another name beside its place and
-// renamed once all of it is there; whatever ends the writing early, out of memory
-// included, closes and removes it.
-#define _XOPEN_SOURCE 700
+// Values from and to files. Whatever ends the writing early, out of memory included,
+// closes and removes the file.
 #include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "api/api.h"
 #include "data/file.h"
@@ -67,6 +59,7 @@ static WeftStatus read_typed(WeftContext *context, const ApiFromFile *call,
 
 WeftStatus api_value_from_file(WeftContext *context, void *data) {
     const ApiFromFile *call = data;
+    context->activity = api_reads;
     size_t path_len;
     FileKind kind = file_kind(call->path, &path_len);
     if (kind == FILE_UNKNOWN) return fail_ending(context, call->path);
@@ -118,93 +111,13 @@ WeftStatus weft_argument_from_file(WeftProgram *program, size_t entry, size_t pa
 typedef struct ToCall {
     const WeftValue *value;
     const char *path;
-    const char *target; // the path with links followed
-    char *draft;        // where it is written first; NULL: to the target directly
-    int file;
-    int code; // the errno of what failed, or 0
+    ApiDraft draft;
 } ToCall;
 
 static bool write_file(void *data, const char *bytes, size_t len) {
     ToCall *call = data;
-    while (len > 0) {
-        if (call->value->context->cancel) call->code = ECANCELED;
-        if (call->code != 0) return false;
-        ssize_t put = write(call->file, bytes, len);
-        if (put < 0 && errno == EINTR) continue;
-        if (put < 0) {
-            call->code = errno;
-            return false;
-        }
-        bytes += put;
-        len -= (size_t)put;
-    }
-    return true;
-}
-
-// Where links lead to in the end, be there a file or not; NULL if they go in circles.
-static const char *follow_links(const char *path, Arena *arena) {
-    enum { MOST_LINKS = 40 };
-    for (int i = 0; i < MOST_LINKS; i++) {
-        char *link = arena_alloc(arena, PATH_MAX);
-        ssize_t len = readlink(path, link, PATH_MAX - 1);
-        if (len < 0) return path;
-        link[len] = '\0';
-        const char *slash = strrchr(path, '/');
-        size_t folder =
-            link[0] == '/' || slash == NULL ? 0 : (size_t)(slash - path) + 1;
-        char *joined = arena_alloc(arena, folder + (size_t)len + 1);
-        memcpy(joined, path, folder);
-        memcpy(joined + folder, link, (size_t)len + 1);
-        path = joined;
-    }
-    return NULL;
-}
-
-enum { DRAFT_NAME = 64 };
-
-// Opens a new file beside the target, with the mode of what it will replace.
-static void open_draft(ToCall *call, const struct stat *old, Arena *arena) {
-    enum { TRIES = 100 };
-    const char *slash = strrchr(call->target, '/');
-    size_t folder = slash == NULL ? 0 : (size_t)(slash - call->target) + 1;
-    call->draft = arena_alloc(arena, folder + DRAFT_NAME);
-    memcpy(call->draft, call->target, folder);
-    for (int i = 0; i < TRIES; i++) {
-        snprintf(call->draft + folder, DRAFT_NAME, ".weft-%ld-%d.part", (long)getpid(),
-                 i);
-        call->file = open(call->draft, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-        if (call->file >= 0 || errno != EEXIST) break;
-    }
-    if (call->file < 0) call->code = errno;
-    else if (old != NULL && fchmod(call->file, old->st_mode & 0777) != 0)
-        call->code = errno;
-}
-
-static void open_target(ToCall *call, Arena *arena) {
-    struct stat old;
-    bool is_old = stat(call->path, &old) == 0;
-    call->target = follow_links(call->path, arena);
-    call->file = -1;
-    if (is_old && !S_ISREG(old.st_mode)) {
-        call->file = open(call->path, O_WRONLY | O_CLOEXEC);
-        if (call->file < 0) call->code = errno;
-    } else if (is_old && access(call->path, W_OK) != 0) {
-        call->code = errno;
-    } else if (call->target == NULL) {
-        call->code = ELOOP;
-    } else {
-        open_draft(call, is_old ? &old : NULL, arena);
-    }
-}
-
-// Closes the file and gives it its name, or removes it.
-static void finish_target(ToCall *call) {
-    if (call->file < 0) return;
-    if (close(call->file) != 0 && call->code == 0) call->code = errno;
-    call->file = -1;
-    if (call->draft == NULL) return;
-    if (call->code == 0 && rename(call->draft, call->target) != 0) call->code = errno;
-    if (call->code != 0) unlink(call->draft);
+    if (call->value->context->cancel) call->draft.code = ECANCELED;
+    return api_draft_write(&call->draft, bytes, len);
 }
 
 static void write_value(WeftContext *context, ToCall *call, FileKind kind) {
@@ -212,8 +125,8 @@ static void write_value(WeftContext *context, ToCall *call, FileKind kind) {
     jmp_buf *outer = mem->recover, recover;
     mem->recover = &recover;
     if (setjmp(recover) != 0) {
-        call->code = ENOMEM;
-        finish_target(call);
+        call->draft.code = ENOMEM;
+        api_draft_close(&call->draft);
         mem->recover = outer;
         mem_fail(mem);
     }
@@ -222,13 +135,14 @@ static void write_value(WeftContext *context, ToCall *call, FileKind kind) {
     sink->data = call;
     file_write(sink, kind, call->value->type, call->value->leaves, &context->scratch);
     mem->recover = outer;
-    if (sink->has_failed && call->code == 0) call->code = EIO;
-    finish_target(call);
+    if (sink->has_failed && call->draft.code == 0) call->draft.code = EIO;
+    api_draft_close(&call->draft);
 }
 
 static WeftStatus to_file(WeftContext *context, void *data) {
     ToCall *call = data;
     const WeftValue *value = call->value;
+    context->activity = api_prints;
     size_t path_len;
     FileKind kind = file_kind(call->path, &path_len);
     if (kind == FILE_UNKNOWN) return fail_ending(context, call->path);
@@ -237,17 +151,14 @@ static WeftStatus to_file(WeftContext *context, void *data) {
         return api_fail(context, WEFT_STATUS_USAGE,
                         "a value of type %s cannot be written to `%s`: %.*s",
                         weft_value_type(value), call->path, STR_ARG(why));
-    open_target(call, &context->scratch);
-    if (call->code == 0) write_value(context, call, kind);
-    else finish_target(call);
-    if (call->code == 0) return WEFT_STATUS_OK;
-    if (call->code == ECANCELED) return WEFT_STATUS_CANCELLED;
-    return api_fail(context, WEFT_STATUS_IO, "cannot write `%s`: %s", call->path,
-                    api_describe_errno(&context->scratch, call->code));
+    api_draft_open(&call->draft, call->path, &context->scratch);
+    if (call->draft.code == 0) write_value(context, call, kind);
+    else api_draft_close(&call->draft);
+    return api_draft_status(context, &call->draft);
 }
 
 WeftStatus weft_value_to_file(const WeftValue *value, const char *path) {
     if (value == NULL || path == NULL) return WEFT_STATUS_USAGE;
-    ToCall call = {.value = value, .path = path, .file = -1};
+    ToCall call = {.value = value, .path = path};
     return api_guard(value->context, API_STARTS, to_file, &call);
 }

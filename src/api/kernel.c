@@ -1,259 +1,178 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One call of a kernel by the interpreter: whether to take it, its arguments and
-// results, its parallel loops, its failures.
+// One call of a kernel by the interpreter: whether to take it, where it runs, how it
+// ended.
 #include "api/engine.h"
 
 #include <string.h>
 
 #include "base/clock.h"
 #include "core/messages.h"
-#include "loop/loop.h"
-
-// ---- while it runs ------------------------------------------------------------------
 
 typedef struct KernelRun {
     WeftContext *context;
     const WeftProgram *program;
+    ApiEngine *engine;
     EngineKernel *kernel;
     const InterpOffer *offer;
     InterpError *error;
-    KernelEnv env;      // of the root code
-    KernelEnv *workers; // of parallel loops; NULL before the first
-    RtWorker *self;     // while in the pool
-    // Polls since people were last thought of, after how many it is done again, and
-    // when it was.
-    uint32_t polls, interval;
-    double looked;
+    uint32_t row; // of the first worker, where turns are recorded
 } KernelRun;
 
-static void *make_result(KernelEnv *env, uint32_t number, uint32_t rank,
-                         const int64_t *shape) {
-    KernelRun *run = env->host;
-    EngineKernel *kernel = run->kernel;
-    ScalarType elem = (ScalarType)kernel->loop->results[number].type.elem;
-    RtArray *array = rt_new(&run->context->heap, elem, rank, shape);
-    if (array == NULL) return NULL;
-    rt_release(&run->context->heap, kernel->made[number]);
-    kernel->made[number] = array;
-    return array->data;
+static const char *name_of(const KernelRun *run) {
+    return core_op_info[core_kernel_op(run->kernel->fun)].name;
 }
 
-// Looks at the clock often enough to tell people some ten times a second, and else as
-// seldom as it can.
-static void tell_progress(KernelRun *run, double fraction) {
-    enum { MOST_POLLS = 1 << 20 };
-    if (++run->polls < run->interval) return;
-    double now = clock_seconds(), passed = now - run->looked;
-    run->looked = now;
-    run->polls = 0;
-    if (passed < 0.005 && run->interval < MOST_POLLS) run->interval *= 2;
-    if (passed > 0.02 && run->interval > 1) run->interval /= 2;
+// ---- while it runs ------------------------------------------------------------------
+
+static void tell_progress(void *data, int64_t done, int64_t total) {
+    const KernelRun *run = data;
     if (!api_is_progress_due(run->context)) return;
+    double fraction = total > 0 ? (double)done / (double)total : -1;
     api_progress_at(run->program, run->offer->loc, fraction < 1 ? fraction : 1);
 }
 
-static bool poll_root(KernelEnv *env, int64_t done, int64_t total) {
-    KernelRun *run = env->host;
-    if (run->context->options.progress != NULL)
-        tell_progress(run, total > 0 ? (double)done / (double)total : -1);
-    return *env->cancel;
-}
-
-static bool poll_worker(KernelEnv *env, int64_t done, int64_t total) {
-    (void)done, (void)total;
-    return *env->cancel;
-}
-
-typedef struct ChunkEnv {
-    KernelRun *run;
-    KernelChunk *chunk;
-    const void *frame;
-    int64_t done, total; // turns; done by worker 0
-    unsigned threads;
-} ChunkEnv;
-
-static int32_t run_chunk(void *data, RtWorker *self, int64_t begin, int64_t end,
-                         int64_t *failed_out) {
-    ChunkEnv *env = data;
-    unsigned number = rt_worker_number(self);
-    if (number == 0) { // the thread of the call, which alone may tell people
-        env->done += end - begin;
-        poll_root(&env->run->env, env->done * (int64_t)env->threads, env->total);
-    }
-    return env->chunk(&env->run->workers[number], env->frame, begin, end, failed_out);
-}
-
-static void keep_fault(void *data, RtWorker *self) {
-    ChunkEnv *env = data;
-    env->run->env.fault = env->run->workers[rt_worker_number(self)].fault;
-}
-
-// All of a loop in the thread of the call, in strips after each of which it polls.
-static int32_t run_alone(KernelEnv *root, int64_t n, int64_t grain, KernelChunk *chunk,
-                         const void *frame) {
-    int64_t failed, strip = 64 * grain;
-    for (int64_t begin = 0; begin < n;) {
-        int64_t end = n - begin > strip ? begin + strip : n;
-        int32_t status = chunk(root, frame, begin, end, &failed);
-        if (status != KERNEL_OK) return status;
-        if (root->poll(root, end, n)) return KERNEL_CANCELLED;
-        begin = end;
-    }
-    return KERNEL_OK;
-}
-
-static int32_t run_parallel(KernelEnv *root, int64_t n, int64_t grain,
-                            KernelChunk *chunk, const void *frame) {
-    KernelRun *run = root->host;
-    ApiWorkers *workers = run->context->workers;
-    if (n <= grain || rt_pool_threads(workers->pool) == 1)
-        return run_alone(root, n, grain, chunk, frame);
-    if (run->self == NULL) run->self = rt_pool_enter(workers->pool);
-    unsigned count = rt_pool_threads(workers->pool);
-    run->workers = workers->envs;
-    for (unsigned i = 0; i < count; i++) {
-        rt_private_open(&workers->memory[i], &run->context->mem, &workers->envs[i]);
-        workers->envs[i].cancel = root->cancel;
-        workers->envs[i].poll = poll_worker;
-    }
-    ChunkEnv env = {run, chunk, frame, 0, n, count};
-    RtLoop loop = {.count = n,
-                   .grain = grain,
-                   .body = run_chunk,
-                   .env = &env,
-                   .cancel = &run->context->cancel,
-                   .keep = keep_fault};
-    RtEnd end = rt_for(run->self, &loop);
-    for (unsigned i = 0; i < count; i++)
-        rt_private_close(&workers->memory[i], &workers->envs[i]);
-    return end == RT_DONE     ? KERNEL_OK
-           : end == RT_FAILED ? loop.status
-                              : KERNEL_CANCELLED;
-}
-
-// ---- arguments and results ----------------------------------------------------------
-
-// The array as the kernel wants it: row-major, and its own if it is to be overwritten.
-static RtArray *prepare_array(RtHeap *heap, RtArray *array, bool is_owned,
-                              bool may_take) {
-    if (!is_owned) return rt_contiguous(heap, rt_retain(array));
-    if (may_take && rt_is_contiguous(array) && rt_is_unshared(array))
-        return rt_retain(array);
-    RtArray *copy = rt_new(heap, array->elem, array->rank, array->shape);
-    int64_t strides[CORE_MAX_RANK], stride = 1;
-    for (uint32_t d = array->rank; d-- > 0; stride *= array->shape[d])
-        strides[d] = stride;
-    if (copy != NULL)
-        rt_copy_elements(copy->data, strides, array->data, array->strides, array->rank,
-                         array->shape, scalar_info[array->elem].bytes);
-    return copy;
-}
-
-static bool put_args(KernelRun *run) {
-    EngineKernel *kernel = run->kernel;
-    uint64_t *slot = kernel->in;
-    for (uint32_t i = 0; i < kernel->loop->param_count; i++) {
-        const RtValue *arg = &run->offer->args[i];
-        if (arg->rank == 0) {
-            *slot++ = arg->bits;
-            continue;
-        }
-        RtArray *array =
-            prepare_array(&run->context->heap, arg->array,
-                          kernel->loop->params[i].is_owned, run->offer->may_take[i]);
-        if (array == NULL) return false;
-        kernel->owned[i] = array;
-        *slot++ = (uint64_t)(uintptr_t)array->data;
-        for (uint32_t d = 0; d < array->rank; d++) *slot++ = (uint64_t)array->shape[d];
-    }
-    return true;
-}
-
-// The array whose memory a result lies in; it leaves the kernel's books.
-static RtArray *take_array(EngineKernel *kernel, uint32_t result, const char *data) {
-    RtArray **from = &kernel->made[result];
-    if (*from == NULL || (*from)->data != data) {
-        from = NULL;
-        for (uint32_t i = 0; i < kernel->loop->param_count && from == NULL; i++)
-            if (kernel->owned[i] != NULL && kernel->owned[i]->data == data &&
-                kernel->loop->params[i].is_owned)
-                from = &kernel->owned[i];
-    }
-    if (from == NULL) return NULL;
-    RtArray *array = *from;
-    *from = NULL;
-    return array;
-}
-
-static bool take_results(KernelRun *run) {
-    EngineKernel *kernel = run->kernel;
-    const uint64_t *slot = kernel->out;
-    for (uint32_t i = 0; i < kernel->loop->result_count; i++) {
-        CoreType type = kernel->loop->results[i].type;
-        RtValue *value = &run->offer->results[i];
-        *value = (RtValue){.elem = (ScalarType)type.elem, .rank = type.rank};
-        uint64_t first = *slot++;
-        if (type.rank == 0) {
-            value->bits = first;
-            continue;
-        }
-        value->array = take_array(kernel, i, (const char *)(uintptr_t)first);
-        if (value->array == NULL) return false;
-        slot += type.rank;
-    }
-    return true;
-}
-
-static void release_all(KernelRun *run) {
-    RtHeap *heap = &run->context->heap;
-    EngineKernel *kernel = run->kernel;
-    for (uint32_t i = 0; i < kernel->loop->param_count; i++) {
-        rt_release(heap, kernel->owned[i]);
-        kernel->owned[i] = NULL;
-    }
-    for (uint32_t i = 0; i < kernel->loop->result_count; i++) {
-        rt_release(heap, kernel->made[i]);
-        kernel->made[i] = NULL;
-    }
+// Records the turns of a worker as one piece, as long as they follow each other.
+static void record_turns(void *data, unsigned worker, uint64_t loop_began,
+                         uint64_t began, int64_t turns) {
+    const KernelRun *run = data;
+    rt_event_piece(run->context->events, run->row + worker, RT_EVENT_LOOP, name_of(run),
+                   loop_began, began, clock_ns(), (uint64_t)turns, run->offer->loc);
 }
 
 // ---- failures -----------------------------------------------------------------------
 
-static void tell_fault(KernelRun *run) {
-    const LoopStm *check = run->kernel->checks.data[run->env.fault.check];
+static void tell_fault(KernelRun *run, const ExecEnd *end) {
+    InterpError *error = run->error;
+    error->status = STATUS_RUNTIME;
+    error->loc = run->offer->loc;
+    error->message = STR("a check failed on the device, which lost account of which");
+    const LoopStm *check = end->check;
+    if (check == NULL) return;
     ScalarType types[KERNEL_FAULT_VALUES];
     for (uint32_t i = 1; i < check->arg_count; i++)
         types[i - 1] =
             (ScalarType)run->kernel->loop->values.data[check->args[i]].type.elem;
     StrBuf text = strbuf(&run->context->scratch);
-    core_fill_in(&text, check->text, check->arg_count - 1, types,
-                 run->env.fault.values);
-    run->error->status = STATUS_RUNTIME;
-    run->error->loc = check->loc;
-    run->error->message = strbuf_done(&text);
-    const KernelFault *fault = &run->env.fault;
-    run->error->call_count = (uint32_t)fault->call_count;
-    run->error->calls =
-        arena_array(&run->context->scratch, CoreLoc, run->error->call_count);
-    for (uint32_t i = 0; i < run->error->call_count; i++)
-        run->error->calls[i] = run->kernel->checks.data[fault->calls[i]]->loc;
+    core_fill_in(&text, check->text, check->arg_count - 1, types, end->values);
+    error->loc = check->loc;
+    error->message = strbuf_done(&text);
+    error->call_count = end->call_count;
+    error->calls = arena_array(&run->context->scratch, CoreLoc, error->call_count);
+    for (uint32_t i = 0; i < error->call_count; i++)
+        error->calls[i] = end->calls[i]->loc;
 }
 
-static void tell_end(KernelRun *run, int32_t status) {
-    switch ((KernelStatus)status) {
-    case KERNEL_OK: run->error->status = STATUS_OK; return;
-    case KERNEL_FAULT: tell_fault(run); return;
-    case KERNEL_MEMORY:
-        run->error->status = STATUS_MEMORY;
-        run->error->loc = run->offer->loc;
-        run->error->message = STR("out of memory");
+static void tell_end(KernelRun *run, const ApiPlace *place, const ExecEnd *end) {
+    InterpError *error = run->error;
+    StrBuf text = strbuf(&run->context->scratch);
+    error->loc = run->offer->loc;
+    switch (end->status) {
+    case EXEC_OK: error->status = STATUS_OK; return;
+    case EXEC_FAULT: tell_fault(run, end); return;
+    case EXEC_MEMORY:
+        error->status = STATUS_MEMORY;
+        error->message = STR("out of memory");
         return;
-    case KERNEL_CANCELLED:
-        run->error->status = STATUS_CANCELLED;
-        run->error->message = STR("cancelled");
+    case EXEC_CANCELLED:
+        error->status = STATUS_CANCELLED;
+        error->message = STR("cancelled");
+        return;
+    case EXEC_BROKEN:
+        error->status = STATUS_IO;
+        strbuf_printf(&text, "device %s failed: %s", place->address,
+                      place->device != NULL ? place->device->why
+                                            : "it has lost an array");
+        error->message = strbuf_done(&text);
         return;
     }
+}
+
+// ---- where it runs ------------------------------------------------------------------
+
+// Seconds until this place would have the results, by what it did before: moving the
+// arguments, and the kernel itself.
+static double predict(const KernelRun *run, const ApiPlace *place, uint32_t number) {
+    static const double bytes_per_second = 8e9;
+    size_t bytes = 0;
+    for (uint32_t i = 0; i < run->kernel->loop->param_count; i++)
+        if (run->offer->args[i].rank > 0)
+            bytes += rt_bytes_to_send(run->offer->args[i].array, place->device);
+    return place->load + (double)bytes / bytes_per_second +
+           run->kernel->seconds[number];
+}
+
+// The number of the place that would be ready first; the last one left is never lost.
+static uint32_t choose(const KernelRun *run) {
+    const WeftContext *context = run->context;
+    uint32_t best = 0;
+    double least = -1;
+    for (uint32_t i = 0; i < context->place_count; i++) {
+        const ApiPlace *place = &context->places[i];
+        if (place->is_lost) continue;
+        double seconds = predict(run, place, i);
+        if (least >= 0 && seconds >= least) continue;
+        best = i;
+        least = seconds;
+    }
+    return best;
+}
+
+// A device that failed is left; its arrays that are nowhere else are lost.
+static void leave(WeftContext *context, ApiPlace *place) {
+    api_warn(context, "device %s failed and is not used any more: %s", place->address,
+             place->device->why);
+    place->is_lost = true;
+    rt_leave(&context->heap, place->device);
+}
+
+static bool has_another(const WeftContext *context) {
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < context->place_count; i++)
+        count += !context->places[i].is_lost;
+    return count > 1;
+}
+
+static void record(KernelRun *run, ApiPlace *place, RtSpan span, uint64_t began,
+                   bool has_results) {
+    WeftContext *context = run->context;
+    api_record_kernel(context, span, run->offer, has_results);
+    if (rt_events_are_kept(context->events) && place->device != NULL)
+        rt_event(context->events, api_place_row(context, place), RT_EVENT_KERNEL,
+                 name_of(run), began, clock_ns(), 0, 0, run->offer->loc);
+}
+
+static void run_at(KernelRun *run, ApiPlace *place, uint32_t number, ExecEnd *end) {
+    WeftContext *context = run->context;
+    const InterpOffer *offer = run->offer;
+    ExecCall call = {.kernel = &run->kernel->exec,
+                     .heap = &context->heap,
+                     .args = offer->args,
+                     .may_take = offer->may_take,
+                     .results = offer->results,
+                     .device = place->device,
+                     .cancel = &context->cancel,
+                     .data = run};
+    bool is_launched = api_is_launched(place);
+    // What a device may lose, another may need.
+    if (is_launched && has_another(context)) call.may_take = run->kernel->keeps;
+    if (is_launched) call.code = run->engine->codes[number];
+    else call.team = api_team(context, place);
+    end->status = EXEC_MEMORY;
+    if (!is_launched && call.team == NULL) return;
+    if (context->options.progress != NULL) call.progress = tell_progress;
+    if (!is_launched && rt_events_are_kept(context->events)) {
+        call.ran = record_turns;
+        run->row = api_worker_rows(context, place->address,
+                                   rt_pool_threads(call.team->pool));
+    }
+    RtSpan span = rt_span_open(context->events);
+    uint64_t began = clock_ns();
+    exec_call(&call, end);
+    double seconds = (double)(clock_ns() - began) * 1e-9;
+    place->load += seconds;
+    run->kernel->seconds[number] = seconds;
+    record(run, place, span, began, end->status == EXEC_OK);
 }
 
 // ---- the offer ----------------------------------------------------------------------
@@ -305,35 +224,53 @@ static double work_of(const InterpOffer *offer, const CoreProgram *core) {
     return rounds * cost;
 }
 
-// Starts the build. Memory that is too short for it is still enough to interpret.
-static bool start(ApiEngine *engine) {
-    Mem *mem = &engine->program->context->mem;
-    jmp_buf recover, *outer = mem->recover;
-    volatile bool started = false;
-    mem->recover = &recover;
-    if (setjmp(recover) == 0) started = api_engine_start(engine) == WEFT_STATUS_OK;
-    mem->recover = outer;
-    return started;
+// Starts the engine, or goes on with its builds and, if that pays, waits for this one.
+static WeftStatus build(ApiEngine *engine, EngineGroup *group, double work) {
+    enum { WORTH_WAITING = 20000000, WORK_PER_VALUE = 40000 };
+    if (engine->state == ENGINE_IDLE) return api_engine_start(engine);
+    if (work > WORTH_WAITING && work > WORK_PER_VALUE * (double)group->size)
+        return api_builds_wait(engine, group);
+    api_builds_poll(engine, group);
+    return WEFT_STATUS_OK;
 }
 
-// Whether the kernels can run. An engine that only may run them starts when it would
-// pay: the build takes about a tenth of a second, in which the interpreter runs some
+// Memory that is too short for a build is still enough to interpret.
+static WeftStatus try_build(ApiEngine *engine, EngineGroup *group, double work) {
+    Mem *mem = &engine->program->context->mem;
+    jmp_buf recover, *outer = mem->recover;
+    volatile WeftStatus status = WEFT_STATUS_MEMORY;
+    mem->recover = &recover;
+    if (setjmp(recover) == 0) status = build(engine, group, work);
+    mem->recover = outer;
+    return status;
+}
+
+// The kernel, if it can run. An engine that only may run kernels starts when it would
+// pay: a build takes a tenth of a second or more, in which the interpreter runs some
 // five million statements. Work that is much longer waits for it.
-static bool is_ready(ApiEngine *engine, const InterpOffer *offer, InterpError *error) {
-    enum { WORTH = 1000000, WORTH_WAITING = 20000000 };
+static EngineKernel *find_kernel(ApiEngine *engine, const InterpOffer *offer,
+                                 InterpError *error) {
+    enum { WORTH = 1000000 };
     static const double long_seconds = 0.05;
-    WeftContext *context = engine->program->context;
-    int state = atomic_load(&engine->state);
-    if (state == ENGINE_READY || state == ENGINE_FAILED) return state == ENGINE_READY;
-    double work = work_of(offer, engine->program->core);
-    if (state == ENGINE_IDLE) {
-        if (work < WORTH && api_seconds(context) < long_seconds) return false;
-        if (!start(engine)) return false;
+    double work = 0;
+    if (engine->state == ENGINE_IDLE) {
+        work = work_of(offer, engine->program->core);
+        if (work < WORTH && api_seconds(engine->program->context) < long_seconds)
+            return NULL;
+        try_build(engine, NULL, 0);
     }
-    if (work < WORTH_WAITING) return atomic_load(&engine->state) == ENGINE_READY;
-    WeftStatus status = api_engine_wait(engine);
-    if (status == WEFT_STATUS_CANCELLED) error->status = STATUS_CANCELLED;
-    return status == WEFT_STATUS_OK;
+    uint64_t number;
+    if (engine->state != ENGINE_STARTED ||
+        !map_get(&engine->by_fun, (uint64_t)(uintptr_t)offer->kernel, &number))
+        return NULL;
+    EngineKernel *kernel = &engine->kernels[number - 1];
+    EngineGroup *group = kernel->group;
+    if (group == NULL || group->state == GROUP_READY) return kernel;
+    if (group->state == GROUP_FAILED) return NULL;
+    if (work == 0) work = work_of(offer, engine->program->core);
+    if (try_build(engine, group, work) == WEFT_STATUS_CANCELLED)
+        error->status = STATUS_CANCELLED;
+    return group->state == GROUP_READY ? kernel : NULL;
 }
 
 // A kernel that hides parallel work is for small arrays only.
@@ -344,35 +281,23 @@ static bool is_for_host(const InterpOffer *offer) {
 
 bool api_engine_run(void *data, const InterpOffer *offer, InterpError *error_out) {
     ApiEngine *engine = data;
-    WeftContext *context = engine->program->context;
-    uint64_t number;
     if (is_for_host(offer)) return false;
-    if (!is_ready(engine, offer, error_out)) return error_out->status != STATUS_OK;
-    if (!map_get(&engine->by_fun, (uint64_t)(uintptr_t)offer->kernel, &number))
-        return false;
-    ApiWorkers *workers = api_workers(context);
-    if (workers == NULL) return false;
-    EngineKernel *kernel = &engine->kernels[number - 1];
-    KernelRun run = {.context = context,
+    EngineKernel *kernel = find_kernel(engine, offer, error_out);
+    if (kernel == NULL) return error_out->status != STATUS_OK;
+    KernelRun run = {.context = engine->program->context,
                      .program = engine->program,
+                     .engine = engine,
                      .kernel = kernel,
                      .offer = offer,
-                     .error = error_out,
-                     .interval = 1};
-    run.env = (KernelEnv){.cancel = (const volatile bool *)&context->cancel,
-                          .host = &run,
-                          .poll = poll_root,
-                          .result = make_result,
-                          .parallel = run_parallel};
-    rt_private_open(&workers->root, &context->mem, &run.env);
-    memset(kernel->owned, 0, kernel->loop->param_count * sizeof *kernel->owned);
-    memset(kernel->made, 0, kernel->loop->result_count * sizeof *kernel->made);
-    int32_t status = KERNEL_MEMORY;
-    if (put_args(&run)) status = kernel->run(&run.env, kernel->in, kernel->out);
-    if (run.self != NULL) rt_pool_leave(workers->pool);
-    rt_private_close(&workers->root, &run.env);
-    if (status == KERNEL_OK && !take_results(&run)) status = KERNEL_MEMORY;
-    tell_end(&run, status);
-    release_all(&run);
-    return true;
+                     .error = error_out};
+    for (;;) {
+        uint32_t at = choose(&run);
+        ApiPlace *place = &run.context->places[at];
+        ExecEnd end;
+        run_at(&run, place, at, &end);
+        tell_end(&run, place, &end);
+        bool is_broken = end.status == EXEC_BROKEN && place->device != NULL;
+        if (!is_broken || !has_another(run.context)) return true;
+        leave(run.context, place);
+    }
 }

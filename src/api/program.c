@@ -168,7 +168,8 @@ static void tell_compiling(WeftProgram *program) {
 }
 
 static void tell_pass(void *data, const OptPassInfo *pass, CoreProgram *core) {
-    (void)pass, (void)core;
+    const WeftProgram *program = data;
+    api_lap(program->context, pass->name, core);
     tell_compiling(data);
 }
 
@@ -208,6 +209,7 @@ static const TProgram *make_typed(WeftProgram *program, const ApiCompile *call,
     Cx *cx = &program->cx;
     if (call->front != NULL) return call->front(program, source, call->front_data);
     const Ast *ast = syntax_parse(cx, source);
+    api_lap(program->context, "parse", NULL);
     if (cx->diags.error_count > 0 || atomic_load(&program->context->cancel))
         return NULL;
     tell_compiling(program);
@@ -222,6 +224,7 @@ static void make_core(WeftContext *context, WeftProgram *program,
                       const ApiCompile *call, const Source *source) {
     Cx *cx = &program->cx;
     const TProgram *typed = make_typed(program, call, source);
+    api_lap(context, "check", NULL);
     if (typed == NULL || cx->diags.error_count > 0 || atomic_load(&context->cancel))
         return;
     tell_compiling(program);
@@ -230,11 +233,15 @@ static void make_core(WeftContext *context, WeftProgram *program,
         return;
     }
     program->core = lower_program(cx, &program->arena, typed);
+    api_lap(context, "lower", program->core);
     if (program->core != NULL) api_describe(program, typed, call->front == NULL);
     tell_compiling(program);
 }
 
 WeftStatus api_compile(WeftContext *context, const ApiCompile *call) {
+    context->activity = api_compiles;
+    context->statements = 0;
+    api_lap(context, NULL, NULL);
     WeftProgram *program = api_program_new(context);
     Cx *cx = &program->cx;
     cx_init(cx, &program->arena);
@@ -245,6 +252,7 @@ WeftStatus api_compile(WeftContext *context, const ApiCompile *call) {
                         "%.*s: a program has at most 4 GiB", STR_ARG(call->name));
     if (call->front == NULL && ends_with(call->name, STR(".core"))) {
         program->core = core_read(cx, &program->arena, source);
+        api_lap(context, "read core", program->core);
         if (program->core != NULL) api_describe(program, NULL, true);
     } else {
         cx->arena = &program->trees;
@@ -257,10 +265,10 @@ WeftStatus api_compile(WeftContext *context, const ApiCompile *call) {
     if (call->stage >= API_STAGE_CORE && !is_over && !optimise(program, call))
         return give_up(context, program);
     if (call->stage == API_STAGE_CORE) core_print(program->core, call->dump);
-    if (call->stage == API_STAGE_LOOP || call->stage == API_STAGE_C)
+    if (call->stage >= API_STAGE_LOOP && call->stage != API_STAGE_RUN)
         api_engine_print(program, call->stage, call->dump);
     arena_free(&program->trees);
-    if (call->stage == API_STAGE_RUN && call->front == NULL) {
+    if (call->stage == API_STAGE_RUN && call->front == NULL && !call->is_whole) {
         WeftStatus status = api_engine_new(program);
         if (status != WEFT_STATUS_OK) return status;
     }

@@ -208,6 +208,7 @@ static WeftStatus fail_read(WeftContext *context, const ApiRead *call,
 
 WeftStatus api_read_values(WeftContext *context, void *data) {
     const ApiRead *call = data;
+    context->activity = api_reads;
     DataReader reader = data_reader(call->bytes, &context->heap, &context->scratch);
     WeftValue **made = arena_array(&context->scratch, WeftValue *, call->count + 1);
     const char *plural = call->count == 1 ? "" : "s";
@@ -297,6 +298,7 @@ static bool write_through(void *data, const char *bytes, size_t len) {
 static WeftStatus print_value(WeftContext *context, void *data) {
     PrintCall *call = data;
     const WeftValue *value = call->value;
+    context->activity = api_prints;
     DataSink sink = {.write = write_through, .data = call};
     bool has_form = true;
     if (call->format == WEFT_FORMAT_BINARY)
@@ -327,6 +329,7 @@ static bool write_buffer(void *data, const char *bytes, size_t len) {
 static WeftStatus text_value(WeftContext *context, void *data) {
     PrintCall *call = data;
     StrBuf text = strbuf(&context->scratch);
+    context->activity = api_prints;
     DataSink sink = {.write = write_buffer, .data = &text};
     data_print(&sink, call->value->type, call->value->leaves);
     data_put(&sink, "", 1);

@@ -6,8 +6,12 @@
 
 #include <time.h>
 
-double clock_seconds(void) {
+uint64_t clock_ns(void) {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+double clock_seconds(void) {
+    return (double)clock_ns() * 1e-9;
 }

@@ -5,6 +5,9 @@
 #define WEFT_BASE_CLOCK_H
 
 // Seconds on a clock that only goes forward, from a start that means nothing.
+#include <stdint.h>
+
 double clock_seconds(void);
+uint64_t clock_ns(void); // the same clock, in nanoseconds
 
 #endif

@@ -196,6 +196,11 @@ typedef struct Pending {
     const NameVec *path;
 } Pending;
 
+// An unknown size that is `a` should that turn out to be `b`.
+typedef struct SizeJoin {
+    Size *joined, *a, *b;
+} SizeJoin;
+
 // The checker's part of a global.
 typedef struct Global {
     const Decl *decl;
@@ -218,6 +223,11 @@ struct Frame {
     SizeVec size_vars;
     SizeVec exp_sizes; // SIZE_EXP sizes made: they may mention size variables
     SizeVec deferred;  // pairs of sizes to be unified once more is known
+    uint32_t loops;    // under way
+    struct {
+        SizeJoin *data;
+        uint32_t len, cap;
+    } joins; // made in the loops under way
     struct {
         Pending *data;
         uint32_t len, cap;
@@ -276,7 +286,7 @@ typedef struct Clash {
 typedef enum SizeMode {
     SIZES_STRICT, // constants and parameters of one definition must agree
     SIZES_LOOSE,  // anything goes; variables are solved all the same
-    SIZES_JOIN,   // the same, save the open sizes of loops
+    SIZES_JOIN,   // the same, save that open sizes stay what they are
     SIZES_VIEW,   // the same, save that a hidden size solves nothing
     SIZES_FORCED  // the same, and n * m = a * b is taken apart factor by factor
 } SizeMode;
@@ -404,6 +414,11 @@ bool size_unify(Checker *ck, Size *a, Size *b);
 const char *size_show(Checker *ck, Size *size);
 void size_print(const Cx *cx, const Size *size, StrBuf *out);
 void texp_print_size(const Cx *cx, const TExp *exp, StrBuf *out);
+// The size of what has either: unknown, but within loops size_joins_settle may find out more.
+Size *size_join(Checker *ck, Size *a, Size *b, Span origin);
+// Ends a loop: of what was joined since there were `from` joins, finds all that can be
+// one size at once. The rest is tried again by the loop around.
+void size_joins_settle(Checker *ck, uint32_t from);
 // Unifies again what had to wait.
 void sizes_retry(Checker *ck, Frame *frame);
 void sizes_leave(Checker *ck, uint32_t mark); // before names made since go

@@ -124,6 +124,14 @@ TExp *infer_let_chain(Checker *ck, const Exp *exp) {
     return result;
 }
 
+static bool open_size(Checker *ck, Size *size, void *data) {
+    (void)ck;
+    (void)data;
+    size = size_resolve(size);
+    if (size->kind == SIZE_VAR) size->is_open = true;
+    return true;
+}
+
 TExp *infer_lambda(Checker *ck, const Exp *exp) {
     uint32_t locals = locals_mark(ck);
     FunHead *head = arena_new(ck->arena, FunHead);
@@ -133,6 +141,7 @@ TExp *infer_lambda(Checker *ck, const Exp *exp) {
     for (uint32_t i = 0; i < exp->as.lambda.params.len; i++) {
         const Pat *pat = exp->as.lambda.params.data[i];
         TPat *param = pat_check(ck, pat, type_fresh(ck, pat->span), &pcx);
+        type_visit_sizes(ck, param->type, open_size, NULL);
         vec_push(ck->arena, &head->params, param);
         Pending pending = {.kind = PENDING_LET_PAT, .pat = param};
         vec_push(ck->arena, &ck->frame->pending, pending);

@@ -2,8 +2,8 @@
 //
 // Loops. The sizes of the initial value are first replaced by variables. After the body
 // is checked, a size that nothing pinned is invariant if the body gives it back and
-// hidden loop state if not; one that the body or an ascription pinned must be
-// invariant.
+// hidden loop state if not: it joins the initial size and the body's, as branches do.
+// One that the body or an ascription pinned must be invariant.
 #include "check/checker.h"
 
 typedef struct LoopSize {
@@ -165,15 +165,11 @@ static bool settle(Checker *ck, LoopSizes *sizes, const BindingVec *own, Span in
             now->is_open = false;
         }
     }
-    for (bool changed = true; changed;) {
-        changed = false;
-        for (uint32_t i = 0; i < sizes->len; i++) {
-            LoopSize *size = &sizes->data[i];
-            if (size->pinned || size->varies || size->body == NULL) continue;
-            if (size_equal(ck, size->var, size->body)) continue;
-            size->varies = changed = true;
-            size->var->link = size_unknown(ck, size->var->origin);
-        }
+    for (uint32_t i = 0; i < sizes->len; i++) {
+        LoopSize *size = &sizes->data[i];
+        if (size->pinned || size->varies || size->body == NULL) continue;
+        size->var->link =
+            size_join(ck, size->initial, size->body, size->var->origin);
     }
     return needs_check;
 }
@@ -244,6 +240,8 @@ TExp *infer_loop(Checker *ck, const Exp *exp) {
     Type *elem = NULL;
     check_form(ck, exp, loop, &elem);
     uint32_t mark = ++ck->counter, locals = locals_mark(ck);
+    uint32_t joins = ck->frame->joins.len;
+    ck->frame->loops++;
     LoopSizes sizes = {0};
     Type *state = open_sizes(ck, init->type, &sizes);
     PatCx pcx = {.types = {.anon = ANON_VAR}, .is_param = true, .value = init->span};
@@ -274,6 +272,8 @@ TExp *infer_loop(Checker *ck, const Exp *exp) {
     for (uint32_t i = 0; i < sizes.len; i++)
         if (sizes.data[i].var->link == NULL) sizes.data[i].var->kind = SIZE_VAR;
     bool needs_check = settle(ck, &sizes, &pcx.sizes, init->span, body->span);
+    ck->frame->loops--;
+    size_joins_settle(ck, joins);
     loop->as.loop.body = needs_check && fits ? coerce_to(ck, body, state) : body;
     locals_release(ck, locals);
     loop->type = type_escape(ck, result_type(ck, state, &pcx.sizes), mark);

@@ -255,6 +255,15 @@ static bool has_var(const Poly *poly) {
     return false;
 }
 
+static bool has_open(const Poly *poly) {
+    for (uint32_t i = 0; i < poly->count; i++)
+        for (uint32_t k = 0; k < poly->terms[i].degree; k++) {
+            const Size *size = poly->terms[i].atoms[k].size;
+            if (size != NULL && size->kind == SIZE_VAR && size->is_open) return true;
+        }
+    return false;
+}
+
 // More than one: solving for either says nothing of both, where taking apart does.
 static bool has_vars(const Poly *poly) {
     const Size *first = NULL;
@@ -311,6 +320,7 @@ bool size_unify(Checker *ck, Size *a, Size *b) {
     b = size_resolve(b);
     if (a == b) return true;
     if (a->kind == SIZE_VAR && b->kind == SIZE_VAR) {
+        if (ck->size_mode == SIZES_JOIN && a->is_open && b->is_open) return true;
         if (a->level < b->level) b->link = a;
         else a->link = b;
         a->is_open = b->is_open = a->is_open || b->is_open;
@@ -333,6 +343,7 @@ bool size_unify(Checker *ck, Size *a, Size *b) {
     poly_add(ck, &p, &q, -1);
     if (p.overflow || p.count == 0) return true;
     if (has_var(&p)) {
+        if (ck->size_mode == SIZES_JOIN && has_open(&p)) return true;
         bool apart = a->kind == SIZE_EXP && b->kind == SIZE_EXP;
         bool forced = ck->size_mode == SIZES_FORCED, wait = apart && has_vars(&p);
         if (!wait && solve_linear(ck, &p, a->origin)) return true;
@@ -348,6 +359,43 @@ bool size_unify(Checker *ck, Size *a, Size *b) {
     if (size_is_const(ck, a, &x) && size_is_const(ck, b, &y)) return clash(ck, a, b);
     if (are_distinct_params(a, b)) return clash(ck, a, b);
     return true;
+}
+
+// ---- joins -------------------------------------------------------------------------
+
+Size *size_join(Checker *ck, Size *a, Size *b, Span origin) {
+    Size *joined = size_unknown(ck, origin);
+    if (ck->frame != NULL && ck->frame->loops > 0)
+        vec_push(ck->arena, &ck->frame->joins, (SizeJoin){joined, a, b});
+    return joined;
+}
+
+static bool is_one(const SizeJoin *join) {
+    return join->joined->kind == SIZE_VAR;
+}
+
+static void set_one(const SizeJoin *join, bool is_one) {
+    join->joined->kind = is_one ? SIZE_VAR : SIZE_UNKNOWN;
+    join->joined->link = is_one ? join->a : NULL;
+}
+
+void size_joins_settle(Checker *ck, uint32_t from) {
+    SizeJoin *joins = ck->frame->joins.data;
+    uint32_t len = ck->frame->joins.len, kept = from;
+    for (uint32_t i = from; i < len; i++)
+        if (size_resolve(joins[i].a) != joins[i].joined) set_one(&joins[i], true);
+    // All of them, then, that do not rest on one that is wrong.
+    for (bool changed = true; changed;) {
+        changed = false;
+        for (uint32_t i = from; i < len; i++) {
+            if (!is_one(&joins[i]) || size_equal(ck, joins[i].a, joins[i].b)) continue;
+            set_one(&joins[i], false);
+            changed = true;
+        }
+    }
+    for (uint32_t i = from; i < len && ck->frame->loops > 0; i++)
+        if (!is_one(&joins[i])) joins[kept++] = joins[i];
+    ck->frame->joins.len = kept;
 }
 
 void sizes_retry(Checker *ck, Frame *frame) {

@@ -63,7 +63,7 @@ struct Size {
     TExp *exp;     // EXP
     Span origin;   // where it comes from, for messages
     int32_t level; // VAR
-    bool is_open;  // VAR: of a loop under way; joining branches leaves it alone
+    bool is_open;  // VAR: of a loop under way, or [] of a lambda: joins leave it alone
 };
 
 // ---- types -------------------------------------------------------------------------

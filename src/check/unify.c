@@ -349,7 +349,7 @@ static Size *join_sizes(Checker *ck, Size *a, Size *b, bool rows) {
         ck->clash.kind == CLASH_NONE)
         ck->clash = (Clash){.kind = CLASH_SIZES, .size_a = a, .size_b = b};
     if (rows) return a->kind == SIZE_UNKNOWN ? b : a; // rows are checked to agree
-    return size_unknown(ck, a->origin);
+    return size_join(ck, a, b, a->origin);
 }
 
 static Type *join(Checker *ck, Type *a, Type *b, bool rows) {

@@ -41,7 +41,13 @@ const char help_bench[] =
     "                     the file and entry in $WEFT_FILE and $WEFT_ENTRY\n"
     "  -b, --binary       give CMD the arguments in Futhark's binary format\n"
     "  -j, --json FILE    write all times to FILE too; `-` prints them "
-    "instead\n" CLI_ENGINE_HELP "  -h, --help         print this\n"
+    "instead\n" CLI_ENGINE_HELP
+    "  --times            say on standard error how long each phase took, up to the\n"
+    "                     end of the warm-up\n"
+    "  --profile          say there on which lines of the program the runs spent time\n"
+    "  --trace FILE       write when what ran where in the runs of the first input,\n"
+    "                     for ui.perfetto.dev\n"
+    "  -h, --help         print this\n"
     "\n"
     "Example:\n"
     "  weft bench dot.weft --against './dot-in-c' --json dot.json\n"
@@ -53,6 +59,7 @@ typedef struct Options {
     bool has_warm_up;
     double limit;
     WeftOptions context;
+    CliRecord record;
     const char *entry, *against, *json;
     WeftFormat format;
 } Options;
@@ -66,6 +73,7 @@ typedef struct Bench {
     WeftTest test;
     size_t entry, arg_count, result_count;
     WeftValue **args, **results;
+    CliRecord record; // what is told of the runs
     double bytes; // of arguments and results; negative: some are not arrays
     size_t memory;
     Other other;
@@ -185,6 +193,13 @@ static bool warm_up(Bench *bench) {
     return true;
 }
 
+static bool tell_recorded(const Bench *bench, CliRecord record) {
+    if (record.times || record.profile)
+        fprintf(stderr, "%s:%u %s\n", bench->path, bench->test.line,
+                bench->test.entry);
+    return cli_record_report("bench", bench->context, &record) == EXIT_FINE;
+}
+
 // The first call, the warm-up, and the runs that count.
 static bool take_times(Bench *bench, const WeftTests *tests, size_t test) {
     const Options *options = bench->options;
@@ -195,6 +210,8 @@ static bool take_times(Bench *bench, const WeftTests *tests, size_t test) {
     bench->bytes = results < 0 || args < 0 ? -1 : results + args;
     free_values(bench->results, bench->result_count);
     if (!is_right || !warm_up(bench)) return false;
+    if (options->record.times) tell_recorded(bench, (CliRecord){.times = true});
+    cli_record_start(bench->context, &bench->record);
     double begin = cli_clock();
     for (size_t i = 0; i < MOST_RUNS || i < options->runs; i++) {
         bool is_power = (i & (i - 1)) == 0; // no need to look at every run
@@ -205,40 +222,20 @@ static bool take_times(Bench *bench, const WeftTests *tests, size_t test) {
         if (!run_pair(bench, i, true)) return false;
     }
     bench->memory = weft_memory_peak(bench->context);
-    return true;
+    return tell_recorded(bench, bench->record);
 }
 
 // ---- telling ------------------------------------------------------------------------
 
-// A number with a unit, in 9 columns: "12.3 ms".
-static const char *scaled(char text[32], double x, const char *const units[],
-                          double first) {
-    int i = 0;
-    x *= first;
-    while (x >= 999.5 && units[i + 1] != NULL) x /= 1000, i++;
-    snprintf(text, 32, "%.*f %s", x < 9.995 ? 2 : x < 99.95 ? 1 : 0, x, units[i]);
-    return text;
-}
-
-static const char *show_time(char text[32], double seconds) {
-    static const char *const units[] = {"ns", "us", "ms", "s", NULL};
-    return scaled(text, seconds, units, 1e9);
-}
-
-static const char *show_bytes(char text[32], double bytes) {
-    static const char *const units[] = {"B", "kB", "MB", "GB", "TB", NULL};
-    return scaled(text, bytes, units, 1);
-}
-
 static void print_row(const Sample *sample, double bytes, double memory) {
-    char text[3][32], rate[34] = "-", held[32] = "-";
+    char text[3][CLI_NUMBER], rate[CLI_NUMBER + 2] = "-", held[CLI_NUMBER] = "-";
     Summary s = bench_summarise(sample);
     double spread = 100 * (s.quartiles[1] - s.quartiles[0]) / s.median;
     if (bytes >= 0)
-        snprintf(rate, sizeof rate, "%s/s", show_bytes(text[2], bytes / s.median));
-    if (memory >= 0) show_bytes(held, memory);
-    printf("%9s %9s %6.1f %% %6zu %11s %9s", show_time(text[0], s.median),
-           show_time(text[1], s.least), spread, sample->len, rate, held);
+        snprintf(rate, sizeof rate, "%s/s", cli_bytes_text(text[2], bytes / s.median));
+    if (memory >= 0) cli_bytes_text(held, memory);
+    printf("%9s %9s %6.1f %% %6zu %11s %9s", cli_time_text(text[0], s.median),
+           cli_time_text(text[1], s.least), spread, sample->len, rate, held);
 }
 
 // The label, or the first words of the input.
@@ -363,7 +360,11 @@ static void bench_test(const Options *options, const char *path, size_t test,
     Bench bench = {.options = options,
                    .context = context,
                    .path = path,
-                   .test = {.struct_size = sizeof bench.test}};
+                   .test = {.struct_size = sizeof bench.test},
+                   .record = options->record};
+    bench.record.times = false;
+    if (tally->timed + tally->failed > 0) bench.record.trace = NULL;
+    cli_record_start(context, &(CliRecord){.times = options->record.times});
     bool is_good =
         weft_tests_from_file(context, path, &tests) == WEFT_STATUS_OK &&
         weft_test_info(tests, test, &bench.test) == WEFT_STATUS_OK &&
@@ -444,9 +445,10 @@ static int parse_words(int argc, char **argv, Options *out) {
                                           {"binary", no_argument, NULL, 'b'},
                                           {"json", required_argument, NULL, 'j'},
                                           CLI_ENGINE_OPTIONS,
+                                          CLI_RECORD_OPTIONS,
                                           {"help", no_argument, NULL, 'h'},
                                           {0}};
-    for (int option; (option = cli_option("bench", argc, argv, ":n:r:w:l:a:bj:e:T:h",
+    for (int option; (option = cli_option("bench", argc, argv, ":n:r:w:l:a:bj:" CLI_ENGINE_LETTERS "h",
                                           names)) != -1;) {
         bool is_good = true;
         if (option == 'n') out->entry = optarg;
@@ -459,9 +461,9 @@ static int parse_words(int argc, char **argv, Options *out) {
         if (option == 'a') out->against = optarg;
         if (option == 'b') out->format = WEFT_FORMAT_BINARY;
         if (option == 'j') out->json = optarg;
+        cli_record_option(option, &out->record);
         if (!is_good) return cli_usage("bench", "`%s` is not a fitting number", optarg);
-        bool is_engine = option == 'e' || option == 'T';
-        if (is_engine && cli_engine_option("bench", option, &out->context) != EXIT_FINE)
+        if (cli_engine_option("bench", option, &out->context) != EXIT_FINE)
             return EXIT_USAGE;
     }
     if (optind == argc) return cli_usage("bench", "name one or more programs");
@@ -483,6 +485,7 @@ static int write_json(const char *path, const char *text, size_t len) {
 int verb_bench(int argc, char **argv) {
     Options options = {.runs = 10, .limit = 5};
     int status = parse_words(argc, argv, &options);
+    if (status == EXIT_FINE) status = cli_record_check("bench", &options.record);
     if (status != EXIT_FINE) return status;
     bool is_printed = options.json != NULL && strcmp(options.json, "-") == 0;
     Tally tally = {.has_table = !is_printed};

@@ -40,12 +40,39 @@ int cli_option(const char *verb, int argc, char **argv, const char *letters,
                const struct option *names);
 // The options by which run and test choose what runs programs.
 #define CLI_ENGINE_OPTIONS                                                             \
-    {"engine", required_argument, NULL, 'e'}, {"threads", required_argument, NULL, 'T'}
+    {"engine", required_argument, NULL, 'e'},                                          \
+        {"threads", required_argument, NULL, 'T'},                                     \
+        {"device", required_argument, NULL, 'd'}
+#define CLI_ENGINE_LETTERS "e:T:d:"
 #define CLI_ENGINE_HELP                                                                \
     "  -e, --engine NAME   what runs it: auto (the default), native or interp\n"       \
-    "  -T, --threads N     threads of the native engine (default: one per core)\n"
-// Takes such an option into the context's options; EXIT_USAGE if it makes no sense.
+    "  -T, --threads N     threads of the native engine (default: one per core)\n"     \
+    "  -d, --device LIST   where: cpu, cpu*K, opencl:N, cuda:N, all (weft devices)\n"
+// Takes such an option, but no other, into the context's options; EXIT_USAGE if it
+// makes no sense.
 int cli_engine_option(const char *verb, int option, WeftOptions *options);
+// The options by which verbs tell where the time went (record.c).
+enum { CLI_TIMES = 256, CLI_PROFILE, CLI_TRACE };
+#define CLI_RECORD_OPTIONS                                                             \
+    {"times", no_argument, NULL, CLI_TIMES},                                           \
+        {"profile", no_argument, NULL, CLI_PROFILE},                                   \
+        {"trace", required_argument, NULL, CLI_TRACE}
+#define CLI_RECORD_HELP                                                                \
+    "  --times            say on standard error how long each phase took\n"            \
+    "  --profile          say there on which lines of the program the time went\n"     \
+    "  --trace FILE       write when what ran where, for ui.perfetto.dev\n"
+typedef struct CliRecord {
+    bool times, profile;
+    const char *trace; // NULL: none
+} CliRecord;
+// Takes such an option; false if it is another.
+bool cli_record_option(int option, CliRecord *record);
+// Whether the trace can be written; if not it is said, and the status EXIT_ERROR.
+int cli_record_check(const char *verb, const CliRecord *record);
+// From now on records, if there is something to.
+void cli_record_start(WeftContext *context, const CliRecord *record);
+// Tells what was recorded, and writes the trace.
+int cli_record_report(const char *verb, WeftContext *context, const CliRecord *record);
 // A number of bytes such as 500000, 64M or 2GiB; false if it is none.
 bool cli_parse_size(const char *text, size_t *size_out);
 
@@ -92,6 +119,10 @@ void *cli_resize(void *block, size_t size);
 char *cli_read_all(int file, size_t *len_out);
 // A WeftWriter for stdout.
 int cli_write(void *data, const char *bytes, size_t length);
+// In at most 9 columns, with a unit: "12.3 ms", "1.18 MB".
+enum { CLI_NUMBER = 32 };
+const char *cli_time_text(char text[CLI_NUMBER], double seconds);
+const char *cli_bytes_text(char text[CLI_NUMBER], double bytes);
 // Prints a text as a JSON string, with bytes that are no UTF-8 replaced.
 void cli_json_text(FILE *out, const char *text);
 // Flushes stdout; returns the status, or EXIT_ERROR with a message if output was lost.

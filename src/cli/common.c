@@ -119,6 +119,7 @@ int cli_option(const char *verb, int argc, char **argv, const char *letters,
 
 int cli_engine_option(const char *verb, int option, WeftOptions *options) {
     static const char *const names[] = {"auto", "interp", "native"};  // by WeftEngine
+    if (option == 'd') options->devices = optarg;
     if (option == 'T') {
         char *end;
         long count = strtol(optarg, &end, 10);
@@ -127,11 +128,12 @@ int cli_engine_option(const char *verb, int option, WeftOptions *options) {
         options->threads = (unsigned)count;
         return EXIT_FINE;
     }
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < 3 && option == 'e'; i++) {
         if (strcmp(optarg, names[i]) != 0) continue;
         options->engine = (WeftEngine)i;
         return EXIT_FINE;
     }
+    if (option != 'e') return EXIT_FINE;
     const char *near = cli_suggest(optarg, names, 3);
     if (near != NULL)
         return cli_usage(verb, "there is no engine `%s`; did you mean `%s`?", optarg, near);
@@ -210,6 +212,23 @@ int cli_write(void *data, const char *bytes, size_t length) {
     if (is_lost && lost == 0) lost = errno;
     end_if_interrupted();
     return is_lost;
+}
+
+static const char *scaled(char text[CLI_NUMBER], double x, const char *const units[]) {
+    int i = 0;
+    while (x >= 999.5 && units[i + 1] != NULL) x /= 1000, i++;
+    snprintf(text, CLI_NUMBER, "%.*f %s", x < 9.995 ? 2 : x < 99.95 ? 1 : 0, x, units[i]);
+    return text;
+}
+
+const char *cli_time_text(char text[CLI_NUMBER], double seconds) {
+    static const char *const units[] = {"ns", "us", "ms", "s", NULL};
+    return scaled(text, seconds * 1e9, units);
+}
+
+const char *cli_bytes_text(char text[CLI_NUMBER], double bytes) {
+    static const char *const units[] = {"B", "kB", "MB", "GB", "TB", NULL};
+    return scaled(text, bytes, units);
 }
 
 // How many bytes the UTF-8 character at text takes, or 0 if it is none. (Surrogates and

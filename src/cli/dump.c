@@ -13,8 +13,10 @@ const char help_dump[] =
     "\n"
     "Options:\n"
     "  --stage=STAGE  ast, typed, core (the default), loop (the kernels that native\n"
-    "                 code is made of) or c (that code)\n"
+    "                 code is made of), c (that code), opencl or cuda (the same for\n"
+    "                 GPUs)\n"
     "  --after=PASS   core as it is after this pass; `lower` for before the first\n"
+    "  --times        say on standard error how long each phase took\n"
     "  -h, --help     print this\n"
     "\n"
     "Example:\n"
@@ -25,24 +27,29 @@ const char help_dump[] =
 int verb_dump(int argc, char **argv) {
     static const struct option names[] = {{"stage", required_argument, NULL, 's'},
                                           {"after", required_argument, NULL, 'a'},
+                                          {"times", no_argument, NULL, CLI_TIMES},
                                           {"help", no_argument, NULL, 'h'},
                                           {0}};
     const char *stage = "core", *after = NULL;
+    CliRecord record = {0};
     for (int option; (option = cli_option("dump", argc, argv, ":h", names)) != -1;) {
         if (option == 's') stage = optarg;
         if (option == 'a') after = optarg;
+        cli_record_option(option, &record);
     }
     if (optind == argc) return cli_usage("dump", "name a program");
     if (optind + 1 < argc)
         return cli_usage("dump", "`%s` is one word too many", argv[optind + 1]);
     WeftContext *context = cli_context((WeftOptions){0});
     const char *text;
+    cli_record_start(context, &record);
     WeftStatus status = api_dump(context, argv[optind], stage, after, &text);
     int result = EXIT_ERROR;
     if (status == WEFT_STATUS_OK) {
         cli_clear_progress();
         fputs(text, stdout);
         result = cli_finish(EXIT_FINE);
+        cli_record_report("dump", context, &record);
     } else if (status == WEFT_STATUS_USAGE) {
         result = cli_usage("dump", "%s", weft_message(context));
     } else {

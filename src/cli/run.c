@@ -29,6 +29,7 @@ const char help_run[] =
     "  -m, --memory SIZE  hold at most SIZE bytes, such as 500M or 2GiB\n"
     CLI_ENGINE_HELP
     "  -t, --time         say on standard error how long each step took\n"
+    CLI_RECORD_HELP
     "  -h, --help         print this\n"
     "  --                 all words that follow are values\n"
     "\n"
@@ -49,6 +50,7 @@ typedef struct Words {
     const char **outputs; // of -o
     size_t output_count;
     bool is_binary, is_timed;
+    CliRecord record;
     WeftOptions options;
 } Words;
 
@@ -83,6 +85,7 @@ static int parse_words(int argc, char **argv, Words *out) {
                                           {"memory", required_argument, NULL, 'm'},
                                           {"time", no_argument, NULL, 't'},
                                           CLI_ENGINE_OPTIONS,
+                                          CLI_RECORD_OPTIONS,
                                           {"help", no_argument, NULL, 'h'},
                                           {0}};
     int end = 1; // options end at "--"
@@ -91,18 +94,18 @@ static int parse_words(int argc, char **argv, Words *out) {
     out->block = hide_negatives(argc, argv);
     argv = out->block;
     for (int option;
-         (option = cli_option("run", end, argv, ":bo:m:te:T:h", names)) != -1;) {
+         (option = cli_option("run", end, argv, ":bo:m:t" CLI_ENGINE_LETTERS "h", names)) != -1;) {
         if (optarg != NULL) optarg += optarg[0] == HIDDEN;
         if (option == 'b') out->is_binary = true;
         if (option == 't') out->is_timed = true;
+        cli_record_option(option, &out->record);
         if (option == 'o') {
             if (!weft_path_is_file(optarg))
                 return cli_usage(
                     "run", "what `%s` is to be cannot be told from its ending", optarg);
             out->outputs[out->output_count++] = optarg;
         }
-        if ((option == 'e' || option == 'T') &&
-            cli_engine_option("run", option, &out->options) != EXIT_FINE)
+        if (cli_engine_option("run", option, &out->options) != EXIT_FINE)
             return EXIT_USAGE;
         if (option == 'm' && !cli_parse_size(optarg, &out->options.memory_ceiling))
             return cli_usage("run", "`%s` is not a size such as 500M or 2GiB", optarg);
@@ -345,10 +348,15 @@ int verb_run(int argc, char **argv) {
     Words words = {0};
     words.outputs = cli_alloc((size_t)argc * sizeof *words.outputs);
     int status = parse_words(argc, argv, &words);
+    if (status == EXIT_FINE) status = cli_record_check("run", &words.record);
     if (status == EXIT_FINE) {
         words.options.trace = print_trace;
         WeftContext *context = cli_context(words.options);
+        cli_record_start(context, &words.record);
         status = run(context, &words);
+        if (status != EXIT_USAGE &&
+            cli_record_report("run", context, &words.record) != EXIT_FINE)
+            status = EXIT_ERROR;
         cli_close(context);
     }
     free(words.block);

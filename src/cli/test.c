@@ -284,8 +284,8 @@ int verb_test(int argc, char **argv) {
     double jobs = cores < 1 ? 1 : (double)cores;
     Options options = {.limit = 60, .tolerance = 0.002};
     for (int option;
-         (option = cli_option("test", argc, argv, ":j:l:t:e:T:h", names)) != -1;) {
-        if (option == 'e' || option == 'T') {
+         (option = cli_option("test", argc, argv, ":j:l:t:" CLI_ENGINE_LETTERS "h", names)) != -1;) {
+        if (strchr(CLI_ENGINE_LETTERS, option) != NULL) {
             if (cli_engine_option("test", option, &options.context) != EXIT_FINE)
                 return EXIT_USAGE;
             continue;

@@ -136,6 +136,11 @@ typedef struct CoreFun {
     struct { CorePort *data; uint32_t len, cap; } params, results;  // entries only
 } CoreFun;
 
+// What a kernel was made of: its last statement.
+static inline CoreOp core_kernel_op(const CoreFun *kernel) {
+    return kernel->body->stms.data[kernel->body->stms.len - 1]->op;
+}
+
 typedef struct CoreProgram {
     Arena *arena;
     Cx *cx;

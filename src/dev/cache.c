@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The cache of compiled code (cache.h). An entry is NAME.so with 16 bytes behind it,
-// which loaders ignore: a mark and the hash of what precedes. Other files of ours start
-// with "tmp-"; they belong to processes at work, or are an hour old and belong to none.
+// which loaders ignore: a mark and the hash of what precedes. Other files and folders of
+// ours start with "tmp-"; they belong to processes at work, or are logs, or are an hour
+// old and belong to none.
 #define _GNU_SOURCE
 #include "dev/cache.h"
 
@@ -14,6 +15,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -22,7 +24,7 @@
 
 enum { TRAILER = 16, STALE_SECONDS = 3600 };
 static const char mark[8] = {'w', 'e', 'f', 't', 'c', 'o', 'd', '1'};
-static const uint64_t most_bytes = (uint64_t)256 << 20;
+static const uint64_t most_bytes = (uint64_t)256 << 20, least_room = (uint64_t)8 << 20;
 
 // ---- where it is --------------------------------------------------------------------
 
@@ -43,9 +45,17 @@ const char *cache_folder(Arena *arena) {
         base = join(arena, home, ".cache");
     }
     const char *folder = join(arena, base, "weft");
-    if (access(folder, W_OK | X_OK) == 0) return folder;
-    if (!make_folder(base) || !make_folder(folder)) return NULL;
-    return access(folder, W_OK | X_OK) == 0 ? folder : NULL;
+    if (access(folder, W_OK | X_OK) != 0) {
+        if (!make_folder(base) || !make_folder(folder)) return NULL;
+        if (access(folder, W_OK | X_OK) != 0) return NULL;
+    }
+    return folder;
+}
+
+bool cache_has_room(const char *folder) {
+    struct statvfs info;
+    return statvfs(folder, &info) != 0 ||
+           (uint64_t)info.f_bavail * info.f_frsize >= least_room;
 }
 
 void cache_name(const Str *parts, uint32_t count, char name_out[CACHE_NAME + 1]) {
@@ -106,14 +116,56 @@ bool cache_has(Arena *arena, const char *folder, const char *name) {
     return whole;
 }
 
+bool cache_read(Arena *arena, const char *folder, const char *name, Str *bytes_out) {
+    const char *path = cache_path(arena, folder, name);
+    struct stat info;
+    if (!cache_has(arena, folder, name) || stat(path, &info) != 0) return false;
+    size_t size = (size_t)info.st_size - TRAILER;
+    char *bytes = arena_alloc(arena, size);
+    FILE *file = fopen(path, "rbe");
+    if (file == NULL) return false;
+    bool done = fread(bytes, 1, size, file) == size;
+    fclose(file);
+    *bytes_out = (Str){bytes, size};
+    return done;
+}
+
+void cache_drop_folder(const char *path) {
+    int file = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    DIR *dir = file < 0 ? NULL : fdopendir(file);
+    if (dir == NULL) return;
+    for (struct dirent *entry; (entry = readdir(dir)) != NULL;)
+        unlinkat(dirfd(dir), entry->d_name, 0);
+    closedir(dir);
+    rmdir(path);
+}
+
+static void drop_stale(Arena *arena, const char *folder) {
+    DIR *dir = opendir(folder);
+    if (dir == NULL) return;
+    time_t now = time(NULL);
+    for (struct dirent *file; (file = readdir(dir)) != NULL;) {
+        struct stat info;
+        if (strncmp(file->d_name, "tmp-", 4) != 0 ||
+            fstatat(dirfd(dir), file->d_name, &info, AT_SYMLINK_NOFOLLOW) != 0 ||
+            now - info.st_mtime <= STALE_SECONDS)
+            continue;
+        if (S_ISDIR(info.st_mode))
+            cache_drop_folder(join(arena, folder, file->d_name));
+        else unlinkat(dirfd(dir), file->d_name, 0);
+    }
+    closedir(dir);
+}
+
 static int is_older(const void *a, const void *b) {
     const CacheEntry *x = a, *y = b;
     if (x->used != y->used) return x->used < y->used ? -1 : 1;
     return strcmp(x->name, y->name);
 }
 
-static void trim(Arena *arena, const char *folder, const char *newest) {
+static void tidy(Arena *arena, const char *folder, const char *newest) {
     CacheEntries entries;
+    drop_stale(arena, folder);
     cache_list(arena, folder, &entries);
     uint64_t total = 0;
     for (uint32_t i = 0; i < entries.len; i++) total += entries.data[i].bytes;
@@ -144,7 +196,7 @@ static bool append_trailer(const char *path) {
 bool cache_add(Arena *arena, const char *folder, const char *name, const char *file) {
     if (!append_trailer(file) || rename(file, cache_path(arena, folder, name)) != 0)
         return false;
-    trim(arena, folder, name);
+    tidy(arena, folder, name);
     return true;
 }
 
@@ -177,16 +229,6 @@ uint32_t cache_clear(Arena *arena, const char *folder) {
     cache_list(arena, folder, &entries);
     for (uint32_t i = 0; i < entries.len; i++)
         cleared += unlink(cache_path(arena, folder, entries.data[i].name)) == 0;
-    DIR *dir = opendir(folder);
-    if (dir == NULL) return cleared;
-    time_t now = time(NULL);
-    for (struct dirent *file; (file = readdir(dir)) != NULL;) {
-        struct stat info;
-        if (strncmp(file->d_name, "tmp-", 4) == 0 &&
-            fstatat(dirfd(dir), file->d_name, &info, 0) == 0 &&
-            now - info.st_mtime > STALE_SECONDS)
-            unlinkat(dirfd(dir), file->d_name, 0);
-    }
-    closedir(dir);
+    drop_stale(arena, folder);
     return cleared;
 }

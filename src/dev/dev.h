@@ -4,8 +4,8 @@
 // this machine are devices too: one whose memory is the host's, or several with memory of
 // their own (cpu*K), whose code is called by the thread that asks (native.h).
 //
-// Threads: a device is used by one thread at a time. After a call that did not end with
-// STATUS_OK, device->why says what happened, for people.
+// Threads: a device is used by one thread at a time. After a call that did not end well,
+// device->why says what happened, for people.
 #ifndef WEFT_DEV_DEV_H
 #define WEFT_DEV_DEV_H
 
@@ -17,9 +17,13 @@
 
 typedef enum DeviceKind { DEVICE_CPU, DEVICE_OPENCL, DEVICE_CUDA } DeviceKind;
 
-// A device that is there, open or not.
+enum { DEVICE_ADDRESS = 24, DEVICE_WHY = 512 };
+
+// A device that is there, open or not. A driver that is there and has no devices, or
+// that does not work, has one, too: its address has no number, and `cannot` says why.
 typedef struct DeviceInfo {
     DeviceKind kind;
+    bool is_processor;    // this machine's processor itself, by whatever driver
     const char *address;  // "opencl:0"
     const char *name;     // of the hardware
     const char *driver;   // its name and version; NULL for CPUs
@@ -28,11 +32,11 @@ typedef struct DeviceInfo {
     uint64_t memory;      // bytes; 0: not known
 } DeviceInfo;
 
-// What has happened so far.
+// What has happened so far; the arguments of launches are not counted.
 typedef struct DeviceCounts {
     uint64_t writes, write_bytes; // host to device
     uint64_t reads, read_bytes;   // device to host
-    uint64_t launches, builds;
+    uint64_t launches, builds;    // builds: those that the cache did not spare
     size_t used, peak;            // bytes allocated
 } DeviceCounts;
 
@@ -55,7 +59,7 @@ typedef struct DeviceLaunch {
 
 typedef enum LaunchEnd {
     LAUNCH_OK,
-    LAUNCH_FAULT,     // a check failed; see the fault
+    LAUNCH_FAULT,     // a check failed; see the fault (its check is -1 if it was lost)
     LAUNCH_MEMORY,    // private memory cannot be large enough
     LAUNCH_CANCELLED,
     LAUNCH_BROKEN     // the device failed; device->why
@@ -74,6 +78,8 @@ typedef struct DeviceOps {
     Status (*write)(Device *device, uint64_t to, const void *from, size_t bytes);
     Status (*read)(Device *device, void *to, uint64_t from, size_t bytes);
     Status (*copy)(Device *device, uint64_t to, uint64_t from, size_t bytes);
+    // Gives back what it holds for itself; NULL: that is nothing.
+    void (*trim)(Device *device);
     // Code from the text of a file, and the constant tables that it uses.
     Status (*build)(Device *device, Str source, Str tables, const atomic_bool *cancel,
                     void **code_out);
@@ -85,17 +91,20 @@ struct Device {
     const DeviceOps *ops;
     Mem *mem;             // for what it needs of the host's memory
     DeviceKind kind;
-    const char *address;
+    char address[DEVICE_ADDRESS];
     size_t limit;         // bytes; 0: what the hardware has
+    size_t held;          // bytes that it holds for itself, besides counts.used
     DeviceCounts counts;
-    char why[512];
+    char why[DEVICE_WHY];
 };
 
 // ---- finding and opening ------------------------------------------------------------
 
 // Lists what this machine has: cpu first, then GPUs by their drivers, where these can be
-// opened; in the arena. *notes_out: a line for each driver that is there but broken.
-uint32_t dev_list(Arena *arena, DeviceInfo **infos_out, Str *notes_out);
+// opened; in the arena.
+uint32_t dev_list(Arena *arena, DeviceInfo **infos_out);
+// The first of them, without opening a driver.
+void dev_processor(Arena *arena, DeviceInfo *info_out);
 // Opens a device by its address ("cpu", "cpu:1", "opencl:0", "cuda:0"). STATUS_USAGE: there
 // is none, or it cannot run kernels; STATUS_MEMORY; STATUS_IO: its driver fails.
 // *why_out: in the arena.

@@ -1,303 +1,226 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Building and loading (native.h). The compiler runs in a process group of its own, so
-// that it and its helpers can be ended together; what it says goes to a file.
+// Building and loading (native.h). The files of a build are in a folder of its own,
+// which goes with it, whatever the compiler left there; of a failed one what the
+// compiler said stays.
 #define _GNU_SOURCE
 #include "dev/native.h"
 
 #include <dlfcn.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/auxv.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
-#if defined(__x86_64__)
-#include <cpuid.h>
-#endif
 
 #include "dev/cache.h"
+#include "dev/compiler.h"
 
-extern char **environ;
+typedef struct NativeWork {
+    Compile compile;
+    const char *cache;  // the folder; NULL: there is none
+    const char *target; // of native_library; NULL: it is to be loaded
+    char name[CACHE_NAME + 1];
+} NativeWork;
 
-// The meaning of floats is theirs: no contraction, no reassociation; traps and errno
-// are never looked at. Memory is reused for other types.
-static const char *const flags[] = {
-    "-std=gnu11",
-    "-O2",
-    "-ftree-vectorize",
-    "-march=native",
-    "-ffp-contract=off",
-    "-fno-math-errno",
-    "-fno-trapping-math",
-    "-fno-strict-aliasing",
-    "-fPIC",
-    "-shared",
-    "-pipe",
-    "-w",
-};
-enum { FLAG_COUNT = sizeof flags / sizeof *flags, DEFAULT_SECONDS = 120 };
+static NativeState fail(NativeBuild *build, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 
-// ---- the compiler -------------------------------------------------------------------
-
-// The file that the shell would run for that word; NULL if there is none.
-static const char *find_program(Arena *arena, const char *word) {
-    const char *path = getenv("PATH");
-    if (strchr(word, '/') != NULL) return access(word, X_OK) == 0 ? word : NULL;
-    if (path == NULL) path = "/usr/local/bin:/usr/bin:/bin";
-    while (*path != 0) {
-        size_t len = strcspn(path, ":");
-        StrBuf text = strbuf(arena);
-        strbuf_bytes(&text, path, len);
-        strbuf_printf(&text, "/%s", word);
-        const char *file = str_terminated(arena, strbuf_done(&text));
-        struct stat info;
-        if (len > 0 && stat(file, &info) == 0 && S_ISREG(info.st_mode) &&
-            access(file, X_OK) == 0)
-            return file;
-        path += len;
-        path += *path == ':';
-    }
-    return NULL;
+static NativeState fail(NativeBuild *build, const char *format, ...) {
+    StrBuf text = strbuf(build->arena);
+    va_list args;
+    va_start(args, format);
+    strbuf_vprintf(&text, format, args);
+    va_end(args);
+    build->why = strbuf_done(&text);
+    return NATIVE_FAILED;
 }
 
-bool native_find(Arena *arena, NativeCompiler *compiler_out, Str *why_out) {
-    static const char *const known[] = {"cc", "gcc", "clang"};
-    const char *wanted = getenv("WEFT_CC"), *path = NULL;
-    if (wanted != NULL && wanted[0] != 0) {
-        path = find_program(arena, wanted);
-    } else {
-        for (size_t i = 0; i < sizeof known / sizeof *known && path == NULL; i++)
-            path = find_program(arena, known[i]);
-        wanted = NULL;
-    }
+// ---- files --------------------------------------------------------------------------
+
+static const char *join(Arena *arena, const char *folder, const char *name) {
     StrBuf text = strbuf(arena);
-    struct stat info;
-    if (path == NULL || stat(path, &info) != 0) {
-        if (wanted != NULL)
-            strbuf_printf(&text, "there is no compiler `%s` (from $WEFT_CC)", wanted);
-        else
-            strbuf_cstr(&text, "there is no C compiler: none of cc, gcc and clang is "
-                               "on the PATH");
-        *why_out = strbuf_done(&text);
-        return false;
-    }
-    strbuf_printf(&text, "%s %lld %lld.%09ld", path, (long long)info.st_size,
-                  (long long)info.st_mtim.tv_sec, info.st_mtim.tv_nsec);
-    compiler_out->path = path;
-    compiler_out->identity = str_terminated(arena, strbuf_done(&text));
-    return true;
+    strbuf_printf(&text, "%s/%s", folder, name);
+    return str_terminated(arena, strbuf_done(&text));
 }
-
-// What -march=native depends on.
-static Str cpu_features(Arena *arena) {
-    StrBuf text = strbuf(arena);
-#if defined(__x86_64__)
-    for (unsigned leaf = 0; leaf < 8; leaf += leaf == 1 ? 6 : 1) {
-        unsigned a = 0, b = 0, c = 0, d = 0;
-        if (!__get_cpuid_count(leaf, 0, &a, &b, &c, &d)) break;
-        if (leaf == 1) b = 0; // names the core that ran this
-        strbuf_printf(&text, "%08x%08x%08x%08x ", leaf == 7 ? 0 : a, b, c, d);
-    }
-#endif
-    strbuf_printf(&text, "%lx %lx", getauxval(AT_HWCAP), getauxval(AT_HWCAP2));
-    return strbuf_done(&text);
-}
-
-// ---- running it ---------------------------------------------------------------------
-
-// Starts the compiler; returns an errno.
-static int spawn(const NativeBuild *build, const char *source, const char *library,
-                 const char *log, pid_t *pid_out) {
-    const char *args[FLAG_COUNT + 6];
-    size_t count = 0;
-    args[count++] = build->compiler->path;
-    for (size_t i = 0; i < FLAG_COUNT; i++) args[count++] = flags[i];
-    args[count++] = "-o";
-    args[count++] = library;
-    args[count++] = source;
-    args[count++] = "-lm";
-    args[count] = NULL;
-    posix_spawn_file_actions_t files;
-    posix_spawnattr_t attributes;
-    sigset_t none;
-    sigemptyset(&none);
-    posix_spawn_file_actions_init(&files);
-    posix_spawnattr_init(&attributes);
-    posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDONLY, 0);
-    posix_spawn_file_actions_addopen(&files, 1, log, O_WRONLY | O_CREAT | O_TRUNC,
-                                     0666);
-    posix_spawn_file_actions_adddup2(&files, 1, 2);
-    posix_spawnattr_setpgroup(&attributes, 0);
-    posix_spawnattr_setsigmask(&attributes, &none);
-    posix_spawnattr_setflags(&attributes,
-                             POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK);
-    int error = posix_spawn(pid_out, build->compiler->path, &files, &attributes,
-                            (char *const *)(uintptr_t)args, environ);
-    posix_spawnattr_destroy(&attributes);
-    posix_spawn_file_actions_destroy(&files);
-    return error;
-}
-
-static double seconds_now(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
-
-typedef enum Ending { ENDED_WELL, ENDED_BADLY, ENDED_LATE, ENDED_CANCELLED } Ending;
-
-static Ending wait_for(const NativeBuild *build, pid_t pid) {
-    double end =
-        seconds_now() + (build->seconds != 0 ? build->seconds : DEFAULT_SECONDS);
-    Ending ending = ENDED_BADLY;
-    for (;;) {
-        int status;
-        pid_t ended = waitpid(pid, &status, WNOHANG);
-        if (ended == pid)
-            return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? ENDED_WELL
-                                                                 : ENDED_BADLY;
-        if (ended < 0 && errno != EINTR) return ENDED_BADLY;
-        bool is_cancelled = build->cancel != NULL && atomic_load(build->cancel);
-        if (is_cancelled || seconds_now() > end) {
-            ending = is_cancelled ? ENDED_CANCELLED : ENDED_LATE;
-            kill(-pid, SIGKILL);
-            while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
-            }
-            return ending;
-        }
-        nanosleep(&(struct timespec){.tv_nsec = 300000}, NULL);
-    }
-}
-
-// ---- building -----------------------------------------------------------------------
 
 static bool write_file(const char *path, Str text) {
     FILE *file = fopen(path, "wbe");
     if (file == NULL) return false;
     bool done = fwrite(text.ptr, 1, text.len, file) == text.len;
-    return fclose(file) == 0 && done;
+    int code = errno;
+    if (fclose(file) == 0 && done) return true;
+    if (!done) errno = code;
+    return false;
 }
 
-static const char *with_ending(Arena *arena, const char *stem, const char *ending) {
-    StrBuf text = strbuf(arena);
-    strbuf_printf(&text, "%s%s", stem, ending);
-    return str_terminated(arena, strbuf_done(&text));
+static NativeState open_folder(NativeBuild *build, NativeWork *work) {
+    const char *base = getenv("TMPDIR");
+    if (base == NULL || base[0] != '/') base = "/tmp";
+    if (work->cache != NULL) base = work->cache;
+    char *folder = (char *)(uintptr_t)join(build->arena, base, "tmp-weft-XXXXXX");
+    if (mkdtemp(folder) == NULL)
+        return fail(build, "cannot make a folder in %s: %s", base, strerror(errno));
+    work->compile.folder = folder;
+    work->compile.source = join(build->arena, folder, "code.c");
+    work->compile.library = join(build->arena, folder, "code.so");
+    work->compile.log = join(build->arena, folder, "log");
+    build->work = work;
+    return NATIVE_BUILDS;
 }
 
-static void *load(const char *path, Arena *arena, Str *why_out) {
+static void close_folder(NativeBuild *build) {
+    cache_drop_folder(build->work->compile.folder);
+    build->work = NULL;
+}
+
+// Where what the compiler said is kept; NULL: it said nothing.
+static const char *keep_log(NativeBuild *build) {
+    const Compile *c = &build->work->compile;
+    struct stat info;
+    StrBuf path = strbuf(build->arena);
+    strbuf_printf(&path, "%s.log", c->folder);
+    const char *kept = str_terminated(build->arena, strbuf_done(&path));
+    if (stat(c->log, &info) != 0 || info.st_size == 0) return NULL;
+    return rename(c->log, kept) == 0 ? kept : NULL;
+}
+
+// ---- compiling ----------------------------------------------------------------------
+
+static NativeState start(NativeBuild *build, NativeWork *work, const Str *object) {
+    Compile *c = &work->compile;
+    c->compiler = build->compiler;
+    if (open_folder(build, work) == NATIVE_FAILED) return NATIVE_FAILED;
+    if (object != NULL) c->object = join(build->arena, c->folder, "runtime.o");
+    if (work->target != NULL) c->library = work->target;
+    NativeState state = NATIVE_BUILDS;
+    if (!write_file(c->source, build->source) ||
+        (object != NULL && !write_file(c->object, *object)))
+        state = fail(build, "cannot write in %s: %s", c->folder, strerror(errno));
+    int error = state == NATIVE_BUILDS ? compiler_start(build->arena, c) : 0;
+    if (error != 0)
+        state = fail(build, "the compiler %s cannot be started: %s",
+                     build->compiler->path, strerror(error));
+    if (state == NATIVE_FAILED) close_folder(build);
+    return state;
+}
+
+static NativeState explain(NativeBuild *build) {
+    const NativeCompiler *compiler = build->compiler;
+    int status = build->work->compile.status;
+    const char *log = keep_log(build);
+    StrBuf how = strbuf(build->arena);
+    if (WIFSIGNALED(status)) strbuf_printf(&how, "signal %d", WTERMSIG(status));
+    else strbuf_printf(&how, "status %d", WEXITSTATUS(status));
+    Str end = strbuf_done(&how);
+    if (log == NULL)
+        return fail(build, "the compiler %s failed with %.*s and said nothing",
+                    compiler->path, STR_ARG(end));
+    return fail(build, "the compiler %s failed with %.*s; what it said is in %s",
+                compiler->path, STR_ARG(end), log);
+}
+
+// The library in the file; NULL and the reason if it is none, or lacks the symbol.
+static void *load(NativeBuild *build, const char *path) {
+    // What a kernel uses of libm is found among the functions that all can see.
+    dlopen("libm.so.6", RTLD_LAZY | RTLD_GLOBAL | RTLD_NOLOAD);
     void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (library == NULL) {
-        StrBuf text = strbuf(arena);
-        strbuf_printf(&text, "compiled code cannot be loaded: %s", dlerror());
-        *why_out = strbuf_done(&text);
+        fail(build, "what the compiler %s made cannot be loaded: %s",
+             build->compiler->path, dlerror());
+        return NULL;
     }
-    return library;
+    if (build->symbol == NULL || dlsym(library, build->symbol) != NULL) return library;
+    dlclose(library);
+    fail(build, "what the compiler %s made lacks %s", build->compiler->path,
+         build->symbol);
+    return NULL;
 }
 
-static Status explain(const NativeBuild *build, Ending ending, const char *log,
-                      Str *why_out) {
-    StrBuf text = strbuf(build->arena);
-    Status status = STATUS_IO;
-    switch (ending) {
-    case ENDED_CANCELLED:
-        strbuf_cstr(&text, "cancelled");
-        status = STATUS_CANCELLED;
-        break;
-    case ENDED_LATE:
-        strbuf_printf(&text, "the compiler %s was stopped after %u seconds",
-                      build->compiler->path,
-                      build->seconds != 0 ? build->seconds : DEFAULT_SECONDS);
-        break;
-    case ENDED_BADLY:
-    case ENDED_WELL:
-        strbuf_printf(&text, "the compiler %s failed; what it said is in %s",
-                      build->compiler->path, log);
-        break;
-    }
-    *why_out = strbuf_done(&text);
-    return status;
+static NativeState finish(NativeBuild *build) {
+    NativeWork *work = build->work;
+    const char *library = work->compile.library;
+    if (work->target != NULL) return NATIVE_READY;
+    build->library = load(build, library);
+    if (build->library == NULL) return NATIVE_FAILED;
+    if (work->cache != NULL) cache_add(build->arena, work->cache, work->name, library);
+    return NATIVE_READY;
 }
 
-// Compiles into the folder, under the stem; the source goes, the library stays.
-static Status compile(const NativeBuild *build, const char *stem, Str *why_out) {
+NativeState native_start(NativeBuild *build) {
     Arena *arena = build->arena;
-    const char *source = with_ending(arena, stem, ".c");
-    const char *library = with_ending(arena, stem, ".so");
-    const char *log = with_ending(arena, stem, ".log");
-    StrBuf text = strbuf(arena);
-    if (!write_file(source, build->source)) {
-        strbuf_printf(&text, "cannot write %s: %s", source, strerror(errno));
-        *why_out = strbuf_done(&text);
-        unlink(source);
-        return STATUS_IO;
+    NativeWork *work = arena_new(arena, NativeWork);
+    const char *const *flags;
+    uint32_t count;
+    compiler_flags(&flags, &count);
+    Str *parts = arena_array(arena, Str, count + 2);
+    for (uint32_t i = 0; i < count; i++) parts[i] = str_of(flags[i]);
+    parts[count] = str_of(build->compiler->identity);
+    parts[count + 1] = build->source;
+    cache_name(parts, count + 2, work->name);
+    work->cache = build->no_cache ? NULL : cache_folder(arena);
+    build->was_cached =
+        work->cache != NULL && cache_has(arena, work->cache, work->name);
+    if (build->was_cached) {
+        build->library = load(build, cache_path(arena, work->cache, work->name));
+        if (build->library != NULL) return NATIVE_READY;
+        build->was_cached = false;
     }
-    pid_t pid;
-    int error = spawn(build, source, library, log, &pid);
-    if (error != 0) {
-        strbuf_printf(&text, "the compiler %s cannot be started: %s",
-                      build->compiler->path, strerror(error));
-        *why_out = strbuf_done(&text);
-        unlink(source);
-        return STATUS_IO;
-    }
-    Ending ending = wait_for(build, pid);
-    unlink(source);
-    if (ending == ENDED_WELL) {
-        unlink(log);
-        return STATUS_OK;
-    }
-    unlink(library);
-    if (ending == ENDED_CANCELLED) unlink(log);
-    return explain(build, ending, log, why_out);
+    if (work->cache != NULL && !cache_has_room(work->cache)) work->cache = NULL;
+    return start(build, work, NULL);
 }
 
-// A path without an ending for files of this call.
-static const char *make_stem(const NativeBuild *build, const char *folder) {
-    struct timespec now;
-    const char *base = getenv("TMPDIR");
-    if (folder == NULL) folder = base != NULL && base[0] == '/' ? base : "/tmp";
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    StrBuf text = strbuf(build->arena);
-    strbuf_printf(&text, "%s/tmp-weft-%ld-%llx-%lx", folder, (long)getpid(),
-                  (unsigned long long)(uintptr_t)build,
-                  (unsigned long)(now.tv_sec * 1000000000 + now.tv_nsec));
-    return str_terminated(build->arena, strbuf_done(&text));
+NativeState native_poll(NativeBuild *build) {
+    NativeState state = NATIVE_FAILED;
+    switch (compiler_poll(&build->work->compile)) {
+    case COMPILE_GOES_ON: return NATIVE_BUILDS;
+    case COMPILE_WELL: state = finish(build); break;
+    case COMPILE_BADLY: explain(build); break;
+    case COMPILE_LATE:
+        fail(build, "the compiler %s was stopped after %u seconds ($WEFT_CC_SECONDS)",
+             build->compiler->path, build->compiler->seconds);
+        break;
+    }
+    if (state == NATIVE_FAILED && build->work->target != NULL)
+        unlink(build->work->target);
+    close_folder(build);
+    return state;
 }
 
-Status native_build(const NativeBuild *build, void **library_out, bool *was_cached_out,
-                    Str *why_out) {
-    Arena *arena = build->arena;
-    char name[CACHE_NAME + 1];
-    Str parts[FLAG_COUNT + 3];
-    for (size_t i = 0; i < FLAG_COUNT; i++) parts[i] = str_of(flags[i]);
-    parts[FLAG_COUNT] = cpu_features(arena);
-    parts[FLAG_COUNT + 1] = str_of(build->compiler->identity);
-    parts[FLAG_COUNT + 2] = build->source;
-    cache_name(parts, FLAG_COUNT + 3, name);
+void native_stop(NativeBuild *build) {
+    if (build->work == NULL) return;
+    compiler_stop(&build->work->compile);
+    if (build->work->target != NULL) unlink(build->work->target);
+    close_folder(build);
+}
 
-    const char *folder = build->no_cache ? NULL : cache_folder(arena);
-    const char *entry = folder == NULL ? NULL : cache_path(arena, folder, name);
-    if (entry != NULL && cache_has(arena, folder, name)) {
-        *library_out = load(entry, arena, why_out);
-        *was_cached_out = *library_out != NULL;
-        if (*library_out != NULL) return STATUS_OK;
+// ---- waiting ------------------------------------------------------------------------
+
+static Status wait_for(NativeBuild *build, NativeState state,
+                       const atomic_bool *cancel) {
+    while (state == NATIVE_BUILDS) {
+        if (cancel != NULL && atomic_load(cancel)) {
+            native_stop(build);
+            return STATUS_CANCELLED;
+        }
+        nanosleep(&(struct timespec){.tv_nsec = 500000}, NULL);
+        state = native_poll(build);
     }
-    const char *stem = make_stem(build, folder);
-    Status status = compile(build, stem, why_out);
-    if (status != STATUS_OK) return status;
-    const char *library = with_ending(arena, stem, ".so");
-    bool is_kept = entry != NULL && cache_add(arena, folder, name, library);
-    *was_cached_out = false;
-    *library_out = load(is_kept ? entry : library, arena, why_out);
-    if (!is_kept) unlink(library);
-    return *library_out != NULL ? STATUS_OK : STATUS_IO;
+    return state == NATIVE_READY ? STATUS_OK : STATUS_IO;
+}
+
+Status native_build(NativeBuild *build, const atomic_bool *cancel) {
+    return wait_for(build, native_start(build), cancel);
+}
+
+Status native_library(NativeBuild *build, Str object, const char *path,
+                      const atomic_bool *cancel) {
+    NativeWork *work = arena_new(build->arena, NativeWork);
+    work->target = path;
+    return wait_for(build, start(build, work, &object), cancel);
 }
 
 void *native_symbol(void *library, const char *name) {

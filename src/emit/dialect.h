@@ -1,26 +1,38 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What differs between the languages that kernels are written in. scalar.def is common
-// to all of them but for the names below.
+// What differs between the languages that kernels are written in. The names of types
+// are common: those of <stdint.h>, which every head has, bool, float and double. So are
+// those of helper functions, which begin with weft_ and half_.
 #ifndef WEFT_EMIT_DIALECT_H
 #define WEFT_EMIT_DIALECT_H
 
 #include "emit/emit.h"
 
+enum { MOST_HEADS = 4 };
+
 struct Dialect {
-    const char *types[SCALAR_COUNT]; // what a scalar of that type is declared as
-    const char *math;                // before the name of a function of <math.h>
-    bool math_has_suffix;            // sqrtf for f32, rather than sqrt for all
-    const char *helper;              // before a helper function's declaration
-    const char *const *head;         // texts at the start of a file, up to NULL
+    bool is_launched;            // entered by launches, not by root code
+    const char *element_of_bool; // what a bool is in a buffer
+    const char *global;          // before the type of what lies in a buffer
+    const char *address;         // before a slot, to make an address of it
+    const char *function;        // before a function
+    const char *entry;           // before the function of a launch
+    const char *math;            // before the name of a function of <math.h>
+    bool math_has_suffix;        // sqrtf for f32, rather than sqrt for all
+    // Texts at the start of every file; of one that has f64 or f16; of one that has
+    // f16.
+    const char *head[MOST_HEADS], *head_f64[MOST_HEADS], *head_f16[MOST_HEADS];
 };
 
 // ---- scalar.c -----------------------------------------------------------------------
 
+// What a scalar of that type is declared as.
+extern const char *const emit_types[SCALAR_COUNT];
+
 // The helper functions that a file needs.
 typedef struct Helpers {
     bool is_used[OP_COUNT][SCALAR_COUNT];
-    bool to_int[SCALAR_COUNT]; // conversions from floats to that type
+    bool to_int[SCALAR_COUNT][SCALAR_COUNT]; // from f32 or f64 to that type
 } Helpers;
 
 // Appends the expression of a scalar operator on these operands.
@@ -30,5 +42,8 @@ void emit_scalar(const Dialect *dialect, CoreOp op, ScalarType in, ScalarType to
 void emit_helpers(const Dialect *dialect, const Helpers *helpers, StrBuf *out);
 // Appends a constant.
 void emit_constant(ScalarType type, uint64_t bits, StrBuf *out);
+// Appends the scalar with these bits, and back: the 64 bits that it travels as.
+void emit_of_bits(ScalarType type, Str bits, StrBuf *out);
+void emit_bits(ScalarType type, Str value, StrBuf *out);
 
 #endif

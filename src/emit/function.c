@@ -1,54 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Files of kernels: their functions, the functions of parallel loops, their root code.
+// Files of kernels: their functions, the functions of parallel loops, their root code;
+// for GPUs their functions and launches.
 #include <stdio.h>
 
 #include "emit/walk.h"
 
+static bool allocates(const LoopBody *body) {
+    return walk_has(body, LOOP_ALLOC) || walk_has(body, LOOP_CALL);
+}
+
 // ---- parallel loops -----------------------------------------------------------------
 
-// What the body of a loop uses from outside, each once, in order.
-typedef struct Captured {
-    struct {
-        LoopRef *data;
-        uint32_t len, cap;
-    } refs;
-    Map seen; // bound inside, or in refs
-} Captured;
-
-static void capture(Walker *w, Captured *c, LoopRef ref) {
-    uint64_t unused;
-    if (w->kernel->values.data[ref].is_const || map_get(&c->seen, ref, &unused)) return;
-    map_set(&c->seen, ref, 1);
-    vec_push(w->arena, &c->refs, ref);
-}
-
-static void capture_body(Walker *w, Captured *c, const LoopBody *body) {
-    for (uint32_t i = 0; i < body->param_count; i++)
-        map_set(&c->seen, body->params[i], 1);
-    for (uint32_t i = 0; i < body->stms.len; i++) {
-        const LoopStm *stm = body->stms.data[i];
-        for (uint32_t k = 0; k < stm->arg_count; k++) capture(w, c, stm->args[k]);
-        for (uint32_t k = 0; k < stm->out_count; k++)
-            map_set(&c->seen, stm->outs[k], 1);
-        for (uint32_t k = 0; k < stm->body_count; k++)
-            capture_body(w, c, stm->bodies[k]);
-    }
-    for (uint32_t i = 0; i < body->result_count; i++) capture(w, c, body->results[i]);
-}
-
-static void put_frame(Walker *w, const Captured *c, uint32_t chunk) {
+static void put_frame(Walker *w, const LoopRefs *c, uint32_t chunk) {
     walk_line(w, "struct weft_%u_frame%u {", w->number, chunk);
-    for (uint32_t i = 0; i < c->refs.len; i++) {
+    for (uint32_t i = 0; i < c->len; i++) {
         StrBuf text = strbuf(w->arena);
-        walk_declare(w, c->refs.data[i], "", &text);
+        walk_declare(w, c->data[i], "", &text);
         walk_line(w, "    %.*s;", STR_ARG(strbuf_done(&text)));
     }
-    if (c->refs.len == 0) walk_line(w, "    char none;");
+    if (c->len == 0) walk_line(w, "    char none;");
     walk_line(w, "};");
 }
 
-static void put_chunk(Walker *w, const LoopStm *stm, const Captured *c,
+static void put_chunk(Walker *w, const LoopStm *stm, const LoopRefs *c,
                       uint32_t chunk) {
     const LoopBody *body = stm->bodies[0];
     Str i = walk_value(w, body->params[0]);
@@ -59,14 +34,14 @@ static void put_chunk(Walker *w, const LoopStm *stm, const Captured *c,
               w->number, chunk);
     w->indent++;
     walk_line(w, "const struct weft_%u_frame%u *frame = frame_;", w->number, chunk);
-    for (uint32_t k = 0; k < c->refs.len; k++) {
+    for (uint32_t k = 0; k < c->len; k++) {
         StrBuf text = strbuf(w->arena);
-        walk_declare(w, c->refs.data[k], "", &text);
+        walk_declare(w, c->data[k], "", &text);
         walk_line(w, "%.*s = frame->%.*s;", STR_ARG(strbuf_done(&text)),
-                  STR_ARG(walk_value(w, c->refs.data[k])));
+                  STR_ARG(walk_value(w, c->data[k])));
     }
-    bool allocates = walk_has(body, LOOP_ALLOC) || walk_has(body, LOOP_CALL);
-    if (allocates) walk_line(w, "char *mark = env->top;");
+    bool frees = allocates(body);
+    if (frees) walk_line(w, "char *mark = env->top;");
     walk_line(w, "for (int64_t %.*s = begin; %.*s < end; %.*s++) {", STR_ARG(i),
               STR_ARG(i), STR_ARG(i));
     w->indent++;
@@ -77,7 +52,7 @@ static void put_chunk(Walker *w, const LoopStm *stm, const Captured *c,
     w->depth = 1;
     walk_body(w, body);
     w->depth = depth;
-    if (allocates) walk_line(w, "env->top = mark;");
+    if (frees) walk_line(w, "env->top = mark;");
     w->indent--;
     walk_line(w, "}");
     walk_line(w, "return KERNEL_OK;");
@@ -101,9 +76,8 @@ static int64_t cost_of(const LoopBody *body) {
 void walk_parallel(Walker *w, const LoopStm *stm) {
     enum { GRAIN_COST = 16384 };
     uint32_t chunk = w->chunks++, indent = w->indent;
-    Captured captured = {0};
-    map_init(&captured.seen, w->arena);
-    capture_body(w, &captured, stm->bodies[0]);
+    LoopRefs captured;
+    loop_captures(w->kernel, stm->bodies[0], w->arena, &captured);
 
     StrBuf text = strbuf(w->arena), *out = w->out;
     const char *failing = w->failing;
@@ -116,10 +90,10 @@ void walk_parallel(Walker *w, const LoopStm *stm) {
     w->failing = failing;
 
     StrBuf frame = strbuf(w->arena);
-    for (uint32_t i = 0; i < captured.refs.len; i++)
+    for (uint32_t i = 0; i < captured.len; i++)
         strbuf_printf(&frame, i == 0 ? "%.*s" : ", %.*s",
-                      STR_ARG(walk_value(w, captured.refs.data[i])));
-    if (captured.refs.len == 0) strbuf_char(&frame, '0');
+                      STR_ARG(walk_value(w, captured.data[i])));
+    if (captured.len == 0) strbuf_char(&frame, '0');
     int64_t grain = GRAIN_COST / cost_of(stm->bodies[0]);
     walk_line(w, "const struct weft_%u_frame%u frame%u = {%.*s};", w->number, chunk,
               chunk, STR_ARG(strbuf_done(&frame)));
@@ -134,40 +108,49 @@ void walk_parallel(Walker *w, const LoopStm *stm) {
 
 // ---- functions ----------------------------------------------------------------------
 
-static void put_function(Walker *w, uint32_t number) {
-    const LoopBody *body = w->kernel->funs.data[number].body;
-    StrBuf params = strbuf(w->arena);
-    for (uint32_t i = 0; i < body->param_count; i++) {
-        strbuf_cstr(&params, ", ");
-        walk_declare(w, body->params[i], "", &params);
+static bool is_buffer(const Walker *w, LoopRef ref) {
+    return w->kernel->values.data[ref].type.kind == LOOP_IS_BUFFER;
+}
+
+// ", float *xs_3, int64_t n_4"
+static Str params_of(Walker *w, const LoopRef *refs, uint32_t count) {
+    StrBuf text = strbuf(w->arena);
+    for (uint32_t i = 0; i < count; i++) {
+        strbuf_cstr(&text, ", ");
+        walk_declare(w, refs[i], "", &text);
     }
+    return strbuf_done(&text);
+}
+
+// Frees what the function allocated, but for its results, and hands these out.
+static void put_results(Walker *w, const LoopBody *body) {
+    bool frees = allocates(body);
+    LoopRefs kept = {0};
     for (uint32_t i = 0; i < body->result_count; i++)
-        strbuf_printf(&params, ", %s*out%u", walk_type(w, body->results[i]), i);
-    walk_line(w, "static int32_t weft_%u_f%u(KernelEnv *env%.*s) {", w->number, number,
-              STR_ARG(strbuf_done(&params)));
-    w->indent++;
-    bool allocates = walk_has(body, LOOP_ALLOC) || walk_has(body, LOOP_CALL);
-    if (allocates) walk_line(w, "char *mark = env->top;");
-    walk_body(w, body);
-    uint32_t kept = 0;
-    StrBuf list = strbuf(w->arena);
-    for (uint32_t i = 0; i < body->result_count; i++)
-        if (w->kernel->values.data[body->results[i]].type.kind == LOOP_IS_BUFFER)
-            strbuf_printf(&list, kept++ == 0 ? "%.*s" : ", %.*s",
-                          STR_ARG(walk_value(w, body->results[i])));
-    if (allocates && kept > 0) {
-        walk_line(w, "void *kept[] = {%.*s};", STR_ARG(strbuf_done(&list)));
-        walk_line(w, "weft_keep(env, mark, kept, %u);", kept);
-    } else if (allocates) {
-        walk_line(w, "env->top = mark;");
-    }
-    kept = 0;
-    for (uint32_t i = 0; i < body->result_count; i++) {
+        if (is_buffer(w, body->results[i])) vec_push(w->arena, &kept, body->results[i]);
+    if (frees && kept.len > 0) walk_keep(w, 0, "mark", kept.data, kept.len);
+    else if (frees) walk_line(w, "env->top = mark;");
+    for (uint32_t i = 0, k = 0; i < body->result_count; i++) {
         LoopRef result = body->results[i];
-        if (allocates && w->kernel->values.data[result].type.kind == LOOP_IS_BUFFER)
-            walk_line(w, "*out%u = kept[%u];", i, kept++);
+        if (frees && is_buffer(w, result))
+            walk_line(w, "*out%u = (%s)kept_0[%u];", i, walk_type(w, result), k++);
         else walk_line(w, "*out%u = %.*s;", i, STR_ARG(walk_value(w, result)));
     }
+}
+
+static void put_function(Walker *w, uint32_t number) {
+    const LoopBody *body = w->kernel->funs.data[number].body;
+    StrBuf outs = strbuf(w->arena);
+    for (uint32_t i = 0; i < body->result_count; i++)
+        strbuf_printf(&outs, ", %s*out%u", walk_type(w, body->results[i]), i);
+    walk_line(w, "%sint32_t weft_%u_f%u(KernelEnv *env%.*s%.*s) {",
+              w->dialect->function, w->number, number,
+              STR_ARG(params_of(w, body->params, body->param_count)),
+              STR_ARG(strbuf_done(&outs)));
+    w->indent++;
+    if (allocates(body)) walk_line(w, "%schar *mark = env->top;", w->dialect->global);
+    walk_body(w, body);
+    put_results(w, body);
     walk_line(w, "return KERNEL_OK;");
     w->indent--;
     walk_line(w, "}\n");
@@ -181,14 +164,8 @@ static void put_root(Walker *w) {
         w->number);
     w->indent++;
     walk_line(w, "(void)in;");
-    for (uint32_t i = 0; i < root->param_count; i++) {
-        char slot[24];
-        StrBuf text = strbuf(w->arena);
-        snprintf(slot, sizeof slot, "in[%u]", i);
-        walk_declare(w, root->params[i], "", &text);
-        walk_line(w, "%.*s = %.*s;", STR_ARG(strbuf_done(&text)),
-                  STR_ARG(walk_from_slot(w, root->params[i], slot)));
-    }
+    for (uint32_t i = 0; i < root->param_count; i++)
+        walk_take_slot(w, root->params[i], "in", i);
     walk_body(w, root);
     for (uint32_t i = 0; i < root->result_count; i++)
         walk_line(w, "out[%u] = %.*s;", i, STR_ARG(walk_to_slot(w, root->results[i])));
@@ -197,24 +174,129 @@ static void put_root(Walker *w) {
     walk_line(w, "}\n");
 }
 
-static void put_kernel(Walker *w) {
-    StrBuf text = strbuf(w->arena);
-    w->done = strbuf(w->arena);
-    w->out = &text;
-    for (uint32_t i = 0; i < w->kernel->funs.len; i++) put_function(w, i);
-    // Parallel loops come after the functions that they call and before the root.
-    StrBuf functions = text;
-    text = strbuf(w->arena);
-    put_root(w);
-    strbuf_str(&functions, strbuf_done(&w->done));
-    strbuf_str(&functions, strbuf_done(&text));
-    w->done = functions;
+// ---- launches -----------------------------------------------------------------------
+
+// The body of a parallel loop, and the loop all over it, turned once.
+static void put_flat(Walker *w, const LoopLaunch *launch, const LoopBody *body) {
+    uint32_t last = body->stms.len - 1;
+    const LoopBody *inner = body->stms.data[last]->bodies[0];
+    Str i = walk_value(w, body->params[0]), k = walk_value(w, inner->params[0]);
+    Str count = walk_value(w, launch->inner);
+    walk_line(w, "const int64_t %.*s = weft_row(turn, %.*s);", STR_ARG(i),
+              STR_ARG(count));
+    walk_line(w, "const int64_t %.*s = turn - %.*s * %.*s;", STR_ARG(k), STR_ARG(i),
+              STR_ARG(count));
+    LoopBody before = {.stms = {body->stms.data, last, last}};
+    walk_body(w, &before);
+    walk_body(w, inner);
 }
 
-void emit_kernels(const Dialect *dialect, LoopKernel *const *kernels, uint32_t count,
-                  bool for_people, StrBuf *out, EmitChecks *checks_out) {
+// The function of one turn.
+static void put_turn(Walker *w, const LoopLaunch *launch) {
+    LoopBody body = loop_launch_body(launch);
+    StrBuf index = strbuf(w->arena);
+    if (launch->is_parallel)
+        strbuf_printf(
+            &index, ", int64_t %.*s",
+            STR_ARG(launch->inner != 0 ? STR("turn") : walk_value(w, body.params[0])));
+    walk_line(w, "%sint32_t weft_%u_turn_%u(KernelEnv *env%.*s%.*s) {",
+              w->dialect->function, w->number, launch->number,
+              STR_ARG(strbuf_done(&index)),
+              STR_ARG(params_of(w, launch->ins, launch->in_count)));
+    w->indent++;
+    if (launch->inner != 0) put_flat(w, launch, &body);
+    else walk_body(w, &body);
+    for (uint32_t i = 0; i < launch->out_count; i++)
+        walk_line(w, "env->frame[%u] = %.*s;", launch->in_count + i,
+                  STR_ARG(walk_to_slot(w, launch->outs[i])));
+    walk_line(w, "return KERNEL_OK;");
+    w->indent--;
+    walk_line(w, "}\n");
+}
+
+static void put_launch(Walker *w, const LoopLaunch *launch) {
+    put_turn(w, launch);
+    walk_line(w, "%svoid weft_%u_launch_%u(%schar *heap, uint64_t control) {",
+              w->dialect->entry, w->number, launch->number, w->dialect->global);
+    w->indent++;
+    walk_line(w, "KernelEnv env = weft_start(heap, control);");
+    StrBuf args = strbuf(w->arena);
+    for (uint32_t i = 0; i < launch->in_count; i++) {
+        walk_take_slot(w, launch->ins[i], "env.frame", i);
+        strbuf_printf(&args, ", %.*s", STR_ARG(walk_value(w, launch->ins[i])));
+    }
+    walk_line(w, "while (env.turn < env.count)");
+    walk_line(w, "    weft_next(&env, weft_%u_turn_%u(&env%s%.*s));", w->number,
+              launch->number, launch->is_parallel ? ", env.begin + env.turn" : "",
+              STR_ARG(strbuf_done(&args)));
+    w->indent--;
+    walk_line(w, "}\n");
+}
+
+// ---- files --------------------------------------------------------------------------
+
+static void number_checks(Walker *w, const LoopBody *body, EmitChecks *checks) {
+    for (uint32_t i = 0; i < body->stms.len; i++) {
+        const LoopStm *stm = body->stms.data[i];
+        if (stm->op == LOOP_CHECK || stm->op == LOOP_CALL) {
+            map_set(&w->checks, (uint64_t)(uintptr_t)stm, checks->len);
+            vec_push(w->arena, checks, stm);
+        }
+        for (uint32_t k = 0; k < stm->body_count; k++)
+            number_checks(w, stm->bodies[k], checks);
+    }
+}
+
+// In C parallel loops come after the functions that they call and before the root.
+static void put_kernel(Walker *w, const LoopPlan *plan, EmitChecks *checks,
+                       StrBuf *out) {
+    const LoopKernel *kernel = w->kernel;
+    map_init(&w->checks, w->arena);
+    for (uint32_t i = 0; i < kernel->funs.len; i++)
+        number_checks(w, kernel->funs.data[i].body, checks);
+    number_checks(w, kernel->root, checks);
+    w->out = out;
+    for (uint32_t i = 0; i < kernel->funs.len; i++) put_function(w, i);
+    for (uint32_t i = 0; plan != NULL && i < plan->count; i++)
+        put_launch(w, &plan->launches[i]);
+    if (plan != NULL) return;
+    StrBuf root = strbuf(w->arena);
+    w->done = strbuf(w->arena);
+    w->out = &root;
+    put_root(w);
+    strbuf_str(out, strbuf_done(&w->done));
+    strbuf_str(out, strbuf_done(&root));
+}
+
+// Whether the kernels have a scalar or element of that type.
+static bool has_type(LoopKernel *const *kernels, uint32_t count, ScalarType type) {
+    for (uint32_t i = 0; i < count; i++)
+        for (uint32_t ref = 1; ref < kernels[i]->values.len; ref++)
+            if (kernels[i]->values.data[ref].type.elem == type) return true;
+    return false;
+}
+
+static void put_texts(const char *const *texts, StrBuf *out) {
+    for (int i = 0; i < MOST_HEADS && texts[i] != NULL; i++) strbuf_cstr(out, texts[i]);
+}
+
+static void put_head(const Dialect *dialect, LoopKernel *const *kernels, uint32_t count,
+                     StrBuf *out) {
+    bool has_f16 = has_type(kernels, count, SCALAR_F16);
+    put_texts(dialect->head, out);
+    if (has_f16 || has_type(kernels, count, SCALAR_F64))
+        put_texts(dialect->head_f64, out);
+    if (has_f16) put_texts(dialect->head_f16, out);
+    strbuf_char(out, '\n');
+}
+
+void emit_launches(const Dialect *dialect, LoopKernel *const *kernels,
+                   const LoopPlan *plans, uint32_t count, bool for_people, StrBuf *out,
+                   StrBuf *tables_out, EmitChecks *checks_out) {
     Arena *arena = out->arena;
     Helpers helpers = {0};
+    Tables tables = {.bytes = tables_out};
+    map_init(&tables.places, arena);
     StrBuf code = strbuf(arena);
     for (uint32_t i = 0; i < count; i++) {
         Walker w = {.dialect = dialect,
@@ -224,15 +306,17 @@ void emit_kernels(const Dialect *dialect, LoopKernel *const *kernels, uint32_t c
                     .arena = arena,
                     .names = arena_array(arena, Str, kernels[i]->values.len),
                     .helpers = &helpers,
-                    .checks = &checks_out[i],
+                    .tables = &tables,
                     .failing = ""};
-        put_kernel(&w);
-        strbuf_str(&code, strbuf_done(&w.done));
+        put_kernel(&w, plans == NULL ? NULL : &plans[i], &checks_out[i], &code);
     }
-    for (const char *const *head = dialect->head; *head != NULL; head++)
-        strbuf_cstr(out, *head);
-    strbuf_char(out, '\n');
+    put_head(dialect, kernels, count, out);
     emit_helpers(dialect, &helpers, out);
     strbuf_char(out, '\n');
     strbuf_str(out, strbuf_done(&code));
+}
+
+void emit_kernels(const Dialect *dialect, LoopKernel *const *kernels, uint32_t count,
+                  bool for_people, StrBuf *out, EmitChecks *checks_out) {
+    emit_launches(dialect, kernels, NULL, count, for_people, out, NULL, checks_out);
 }

@@ -17,7 +17,13 @@ typedef struct Template {
     const char *text;
 } Template;
 
-enum { B = 1, S = 2, U = 4, F = 8, H = 16, I = S | U };
+enum { B = 1, S = 2, U = 4, I = S | U, L = 8, F = 16, H = 32 };
+
+const char *const emit_types[SCALAR_COUNT] = {
+    [SCALAR_BOOL] = "bool",    [SCALAR_I8] = "int8_t",    [SCALAR_I16] = "int16_t",
+    [SCALAR_I32] = "int32_t",  [SCALAR_I64] = "int64_t",  [SCALAR_U8] = "uint8_t",
+    [SCALAR_U16] = "uint16_t", [SCALAR_U32] = "uint32_t", [SCALAR_U64] = "uint64_t",
+    [SCALAR_F16] = "uint16_t", [SCALAR_F32] = "float",    [SCALAR_F64] = "double"};
 
 static const Template templates[] = {
 #define EXPR(op, classes, text) {OP_##op, classes, TEMPLATE_EXPR, text},
@@ -27,11 +33,12 @@ static const Template templates[] = {
 #undef FUNC
 };
 
-static unsigned class_of(ScalarType type) {
+static unsigned classes_of(ScalarType type) {
+    unsigned wide = scalar_info[type].bytes == 8 ? L : 0;
     switch (scalar_info[type].class) {
     case CLASS_BOOLEAN: return B;
-    case CLASS_SIGNED: return S;
-    case CLASS_UNSIGNED: return U;
+    case CLASS_SIGNED: return S | wide;
+    case CLASS_UNSIGNED: return U | wide;
     case CLASS_FLOAT: return type == SCALAR_F16 ? H : F;
     }
     return 0;
@@ -39,7 +46,7 @@ static unsigned class_of(ScalarType type) {
 
 static const Template *find_template(CoreOp op, ScalarType in) {
     for (size_t i = 0; i < sizeof templates / sizeof *templates; i++)
-        if (templates[i].op == op && (templates[i].classes & class_of(in)) != 0)
+        if (templates[i].op == op && (templates[i].classes & classes_of(in)) != 0)
             return &templates[i];
     assert(false && "a scalar operator on a type it does not take");
     return NULL;
@@ -69,13 +76,13 @@ void emit_constant(ScalarType type, uint64_t bits, StrBuf *out) {
     switch (scalar_info[type].class) {
     case CLASS_BOOLEAN: strbuf_cstr(out, bits != 0 ? "true" : "false"); return;
     case CLASS_UNSIGNED:
-        strbuf_printf(out, bits > UINT32_MAX ? "%lluull" : "%lluu",
+        strbuf_printf(out, bits > UINT32_MAX ? "%lluul" : "%lluu",
                       (unsigned long long)bits);
         return;
     case CLASS_SIGNED:
-        if (value == INT64_MIN) strbuf_cstr(out, "(-9223372036854775807ll - 1)");
+        if (value == INT64_MIN) strbuf_cstr(out, "(-9223372036854775807l - 1)");
         else if (value > INT32_MAX || value <= INT32_MIN)
-            strbuf_printf(out, value < 0 ? "(%lldll)" : "%lldll", (long long)value);
+            strbuf_printf(out, value < 0 ? "(%lldl)" : "%lldl", (long long)value);
         else strbuf_printf(out, value < 0 ? "(%lld)" : "%lld", (long long)value);
         return;
     case CLASS_FLOAT:
@@ -98,22 +105,25 @@ static unsigned width_of(ScalarType type) {
     return 8u * scalar_info[type].bytes;
 }
 
-static const char *unsigned_type(const Dialect *dialect, unsigned width) {
+static const char *unsigned_type(unsigned width) {
     ScalarType type = width == 8    ? SCALAR_U8
                       : width == 16 ? SCALAR_U16
                       : width == 32 ? SCALAR_U32
                                     : SCALAR_U64;
-    return dialect->types[type];
+    return emit_types[type];
 }
 
 static void put_variable(const Filling *f, char name, StrBuf *out) {
     unsigned width = width_of(f->in);
     switch (name) {
-    case 'T': strbuf_cstr(out, f->dialect->types[f->to]); return;
-    case 'A': strbuf_cstr(out, f->dialect->types[f->in]); return;
-    case 'V': strbuf_cstr(out, unsigned_type(f->dialect, width)); return;
-    case 'U':
-        strbuf_cstr(out, unsigned_type(f->dialect, width < 32 ? 32 : width));
+    case 'T': strbuf_cstr(out, emit_types[f->to]); return;
+    case 'N': strbuf_cstr(out, scalar_info[f->in].name); return;
+    case 'V': strbuf_cstr(out, unsigned_type(width)); return;
+    case 'U': strbuf_cstr(out, unsigned_type(width < 32 ? 32 : width)); return;
+    case 'Q':
+        strbuf_cstr(out, width == 16   ? "0x7e00"
+                         : width == 32 ? "0x7fc00000u"
+                                       : "0x7ff8000000000000ul");
         return;
     case 'W': strbuf_printf(out, "%u", width); return;
     case 'x':
@@ -156,7 +166,7 @@ static void put_template(const Filling *f, const char *text, StrBuf *out) {
 static void put_conversion(const Filling *f, Helpers *helpers, StrBuf *out) {
     ScalarType in = f->in, to = f->to;
     Str x = f->operands[0];
-    const char *type = f->dialect->types[to];
+    const char *type = emit_types[to];
     if (in == to) {
         strbuf_str(out, x);
     } else if (in == SCALAR_F16 && to == SCALAR_BOOL) {
@@ -164,10 +174,12 @@ static void put_conversion(const Filling *f, Helpers *helpers, StrBuf *out) {
     } else if (to == SCALAR_BOOL) {
         strbuf_printf(out, "%.*s != 0", STR_ARG(x));
     } else if (scalar_is_float(in) && !scalar_is_float(to)) {
-        helpers->to_int[to] = true;
-        const char *widen = in == SCALAR_F16 ? "half_to_double" : "";
-        strbuf_printf(out, "weft_to_%s(%s(%.*s))", scalar_info[to].name, widen,
-                      STR_ARG(x));
+        ScalarType from = in == SCALAR_F32 ? SCALAR_F32 : SCALAR_F64;
+        helpers->to_int[from][to] = true;
+        strbuf_printf(out,
+                      in == SCALAR_F16 ? "weft_%s_to_%s(half_to_double(%.*s))"
+                                       : "weft_%s_to_%s(%.*s)",
+                      scalar_info[from].name, scalar_info[to].name, STR_ARG(x));
     } else if (to == SCALAR_F16) {
         strbuf_printf(out, "half_of_double((double)%.*s)", STR_ARG(x));
     } else if (in == SCALAR_F16) {
@@ -177,17 +189,36 @@ static void put_conversion(const Filling *f, Helpers *helpers, StrBuf *out) {
     }
 }
 
-static void define_to_int(const Dialect *dialect, ScalarType to, StrBuf *out) {
+static void define_to_int(const Dialect *dialect, ScalarType from, ScalarType to,
+                          StrBuf *out) {
+    const char *limit = to == SCALAR_U64 ? "0x1p64" : "0x1p63";
+    const char *suffix = from == SCALAR_F32 ? "f" : "";
     strbuf_printf(out,
-                  "%s%s weft_to_%s(double x) {\n"
-                  "    double m = %sfabs(x);\n"
-                  "    if (!(m < %s)) return 0;\n"
+                  "WEFT_FUN %s weft_%s_to_%s(%s x) {\n"
+                  "    %s m = %sfabs%s(x);\n"
+                  "    if (!(m < %s%s)) return 0;\n"
                   "    uint64_t whole = (uint64_t)m;\n"
                   "    return (%s)(x < 0 ? 0 - whole : whole);\n"
                   "}\n",
-                  dialect->helper, dialect->types[to], scalar_info[to].name,
-                  dialect->math, to == SCALAR_U64 ? "0x1p64" : "0x1p63",
-                  dialect->types[to]);
+                  emit_types[to], scalar_info[from].name, scalar_info[to].name,
+                  emit_types[from], emit_types[from], dialect->math,
+                  dialect->math_has_suffix ? suffix : "", limit, suffix,
+                  emit_types[to]);
+}
+
+void emit_of_bits(ScalarType type, Str bits, StrBuf *out) {
+    bool is_word = type != SCALAR_F32 && type != SCALAR_F64;
+    strbuf_printf(out, is_word ? "(%s)%.*s" : "weft_%s(%.*s)",
+                  is_word ? emit_types[type] : scalar_info[type].name, STR_ARG(bits));
+}
+
+void emit_bits(ScalarType type, Str value, StrBuf *out) {
+    if (type == SCALAR_F32 || type == SCALAR_F64)
+        strbuf_printf(out, "weft_bits_%s(%.*s)", scalar_info[type].name,
+                      STR_ARG(value));
+    else
+        strbuf_printf(out, "(uint64_t)(%s)%.*s", unsigned_type(width_of(type)),
+                      STR_ARG(value));
 }
 
 // ---- operators ----------------------------------------------------------------------
@@ -203,6 +234,10 @@ void emit_scalar(const Dialect *dialect, CoreOp op, ScalarType in, ScalarType to
         put_conversion(&filling, helpers, out);
         return;
     }
+    if (op == OP_FROM_BITS) {
+        emit_of_bits(to, operands[0], out);
+        return;
+    }
     const Template *template = find_template(op, in);
     if (template->form == TEMPLATE_EXPR) {
         put_template(&filling, template->text, out);
@@ -216,29 +251,16 @@ void emit_scalar(const Dialect *dialect, CoreOp op, ScalarType in, ScalarType to
     strbuf_char(out, ')');
 }
 
-// The type of a helper's result.
-static ScalarType result_of(CoreOp op, ScalarType in) {
-    switch ((int)op) {
-    case OP_CLZ:
-    case OP_CTZ: return SCALAR_I32;
-    case OP_TO_BITS: return in == SCALAR_F32 ? SCALAR_U32 : SCALAR_U64;
-    case OP_FROM_BITS:
-        return in == SCALAR_U16   ? SCALAR_F16
-               : in == SCALAR_U32 ? SCALAR_F32
-                                  : SCALAR_F64;
-    }
-    return in;
-}
-
 void emit_helpers(const Dialect *dialect, const Helpers *helpers, StrBuf *out) {
     static const Str names[] = {{"x", 1}, {"y", 1}, {"z", 1}};
     for (int op = 0; op < OP_COUNT; op++) {
         for (int in = 0; in < SCALAR_COUNT; in++) {
             if (!helpers->is_used[op][in]) continue;
-            Filling filling = {dialect, (ScalarType)in,
-                               result_of((CoreOp)op, (ScalarType)in), names};
-            const char *type = dialect->types[in];
-            strbuf_printf(out, "%s%s ", dialect->helper, dialect->types[filling.to]);
+            bool is_count = op == OP_CLZ || op == OP_CTZ;
+            ScalarType to = is_count ? SCALAR_I32 : (ScalarType)in;
+            Filling filling = {dialect, (ScalarType)in, to, names};
+            const char *type = emit_types[in];
+            strbuf_printf(out, "WEFT_FUN %s ", emit_types[to]);
             put_helper_name((CoreOp)op, (ScalarType)in, out);
             strbuf_printf(
                 out, core_op_info[op].kind == KIND_SCALAR1 ? "(%s x" : "(%s x, %s y",
@@ -249,6 +271,8 @@ void emit_helpers(const Dialect *dialect, const Helpers *helpers, StrBuf *out) {
             strbuf_cstr(out, "\n}\n");
         }
     }
-    for (int to = 0; to < SCALAR_COUNT; to++)
-        if (helpers->to_int[to]) define_to_int(dialect, (ScalarType)to, out);
+    for (int from = 0; from < SCALAR_COUNT; from++)
+        for (int to = 0; to < SCALAR_COUNT; to++)
+            if (helpers->to_int[from][to])
+                define_to_int(dialect, (ScalarType)from, (ScalarType)to, out);
 }

@@ -57,10 +57,13 @@ Str walk_value(Walker *w, LoopRef ref) {
 
 const char *walk_type(Walker *w, LoopRef ref) {
     LoopType type = type_of(w, ref);
+    const char *elem = type.kind == LOOP_IS_MARK     ? "char"
+                       : type.elem != SCALAR_BOOL    ? emit_types[type.elem]
+                       : type.kind == LOOP_IS_SCALAR ? "bool"
+                                                     : w->dialect->element_of_bool;
     StrBuf text = strbuf(w->arena);
-    if (type.kind == LOOP_IS_MARK) return "char *";
-    strbuf_printf(&text, "%s %s", w->dialect->types[type.elem],
-                  type.kind == LOOP_IS_BUFFER ? "*" : "");
+    if (type.kind != LOOP_IS_SCALAR) strbuf_cstr(&text, w->dialect->global);
+    strbuf_printf(&text, "%s %s", elem, type.kind == LOOP_IS_SCALAR ? "" : "*");
     return str_terminated(w->arena, strbuf_done(&text));
 }
 
@@ -69,29 +72,28 @@ void walk_declare(Walker *w, LoopRef ref, const char *star, StrBuf *out) {
                   STR_ARG(walk_value(w, ref)));
 }
 
-Str walk_from_slot(Walker *w, LoopRef ref, const char *slot) {
+void walk_take_slot(Walker *w, LoopRef ref, const char *array, uint32_t slot) {
     LoopType type = type_of(w, ref);
-    StrBuf text = strbuf(w->arena);
-    if (type.kind != LOOP_IS_SCALAR)
-        strbuf_printf(&text, "(%s)(uintptr_t)%s", walk_type(w, ref), slot);
-    else if (type.elem == SCALAR_F32 || type.elem == SCALAR_F64)
-        strbuf_printf(&text, "weft_%s(%s)", scalar_info[type.elem].name, slot);
-    else strbuf_printf(&text, "(%s)%s", w->dialect->types[type.elem], slot);
-    return strbuf_done(&text);
+    StrBuf from = strbuf(w->arena), text = strbuf(w->arena);
+    strbuf_printf(&from, "%s[%u]", array, slot);
+    walk_declare(w, ref, "", &text);
+    strbuf_cstr(&text, " = ");
+    if (type.kind == LOOP_IS_SCALAR)
+        emit_of_bits((ScalarType)type.elem, strbuf_done(&from), &text);
+    else
+        strbuf_printf(&text, "(%s)(%s%.*s)", walk_type(w, ref), w->dialect->address,
+                      STR_ARG(strbuf_done(&from)));
+    walk_line(w, "%.*s;", STR_ARG(strbuf_done(&text)));
 }
 
 Str walk_to_slot(Walker *w, LoopRef ref) {
     LoopType type = type_of(w, ref);
-    Str value = walk_value(w, ref);
     StrBuf text = strbuf(w->arena);
-    if (type.kind != LOOP_IS_SCALAR)
-        strbuf_printf(&text, "(uint64_t)(uintptr_t)%.*s", STR_ARG(value));
-    else if (type.elem == SCALAR_F32 || type.elem == SCALAR_F64)
-        strbuf_printf(&text, "weft_bits_%s(%.*s)", scalar_info[type.elem].name,
-                      STR_ARG(value));
+    if (type.kind == LOOP_IS_SCALAR)
+        emit_bits((ScalarType)type.elem, walk_value(w, ref), &text);
     else
-        strbuf_printf(&text, "(uint64_t)(uint%u_t)%.*s",
-                      8u * scalar_info[type.elem].bytes, STR_ARG(value));
+        strbuf_printf(&text, "(uint64_t)%s%.*s", w->dialect->address,
+                      STR_ARG(walk_value(w, ref)));
     return strbuf_done(&text);
 }
 
@@ -153,29 +155,37 @@ static Str place_of(Walker *w, const LoopStm *stm, uint32_t first) {
 
 static void put_alloc(Walker *w, const LoopStm *stm) {
     start_definition(w, stm->outs[0]);
-    strbuf_printf(w->out, "weft_alloc(env, (uint64_t)%.*s, %u);\n",
-                  STR_ARG(walk_value(w, stm->args[0])),
+    strbuf_printf(w->out, "(%s)weft_alloc(env, (uint64_t)%.*s, %u);\n",
+                  walk_type(w, stm->outs[0]), STR_ARG(walk_value(w, stm->args[0])),
                   scalar_info[elem_of(w, stm->outs[0])].bytes);
     walk_line(w, "if (%.*s == 0) { %sreturn KERNEL_MEMORY; }",
               STR_ARG(walk_value(w, stm->outs[0])), w->failing);
 }
 
+void walk_keep(Walker *w, uint32_t number, const char *mark, const LoopRef *buffers,
+               uint32_t count) {
+    const char *global = w->dialect->global;
+    StrBuf list = strbuf(w->arena);
+    for (uint32_t i = 0; i < count; i++)
+        strbuf_printf(&list, "%s(%schar *)%.*s", i == 0 ? "" : ", ", global,
+                      STR_ARG(walk_value(w, buffers[i])));
+    walk_line(w, "%schar *kept_%u[] = {%.*s};", global, number,
+              STR_ARG(strbuf_done(&list)));
+    walk_line(w, "weft_keep(env, %s, kept_%u, %u);", mark, number, count);
+}
+
 static void put_keep(Walker *w, const LoopStm *stm) {
+    const char *mark = str_terminated(w->arena, walk_value(w, stm->args[0]));
     if (stm->out_count == 0) {
-        walk_line(w, "env->top = %.*s;", STR_ARG(walk_value(w, stm->args[0])));
+        walk_line(w, "env->top = %s;", mark);
         return;
     }
-    LoopRef first = stm->outs[0];
-    StrBuf list = strbuf(w->arena);
-    for (uint32_t i = 0; i < stm->out_count; i++)
-        strbuf_printf(&list, i == 0 ? "%.*s" : ", %.*s",
-                      STR_ARG(walk_value(w, stm->args[1 + i])));
-    walk_line(w, "void *kept_%u[] = {%.*s};", first, STR_ARG(strbuf_done(&list)));
-    walk_line(w, "weft_keep(env, %.*s, kept_%u, %u);",
-              STR_ARG(walk_value(w, stm->args[0])), first, stm->out_count);
+    uint32_t number = stm->outs[0];
+    walk_keep(w, number, mark, stm->args + 1, stm->out_count);
     for (uint32_t i = 0; i < stm->out_count; i++) {
         start_definition(w, stm->outs[i]);
-        strbuf_printf(w->out, "kept_%u[%u];\n", first, i);
+        strbuf_printf(w->out, "(%s)kept_%u[%u];\n", walk_type(w, stm->outs[i]), number,
+                      i);
     }
 }
 
@@ -191,8 +201,26 @@ static void put_result(Walker *w, const LoopStm *stm) {
               STR_ARG(walk_value(w, stm->outs[0])), w->failing);
 }
 
+// Where the table lies among those of the file.
+static uint64_t place_of_table(Walker *w, const LoopStm *stm) {
+    StrBuf *bytes = w->tables->bytes;
+    uint64_t key = (uint64_t)(uintptr_t)stm, place;
+    if (map_get(&w->tables->places, key, &place)) return place - 1;
+    while (bytes->len % 8 != 0) strbuf_char(bytes, 0);
+    place = bytes->len;
+    strbuf_str(bytes, stm->text);
+    map_set(&w->tables->places, key, place + 1);
+    return place;
+}
+
 static void put_data(Walker *w, const LoopStm *stm) {
     LoopRef out = stm->outs[0];
+    if (w->tables->bytes != NULL) {
+        start_definition(w, out);
+        strbuf_printf(w->out, "(%s)(env->tables + %llu);\n", walk_type(w, out),
+                      (unsigned long long)place_of_table(w, stm));
+        return;
+    }
     uint32_t bytes = scalar_info[elem_of(w, out)].bytes;
     size_t count = stm->text.len / bytes;
     StrBuf list = strbuf(w->arena);
@@ -209,18 +237,24 @@ static void put_data(Walker *w, const LoopStm *stm) {
     strbuf_printf(w->out, "(%s)(uintptr_t)data_%u;\n", walk_type(w, out), out);
 }
 
+static uint32_t number_of(const Walker *w, const LoopStm *stm) {
+    uint64_t number = 0;
+    map_get(&w->checks, (uint64_t)(uintptr_t)stm, &number);
+    return (uint32_t)number;
+}
+
 static void put_check(Walker *w, const LoopStm *stm) {
-    uint32_t number = w->checks->len;
-    vec_push(w->arena, w->checks, stm);
     StrBuf list = strbuf(w->arena);
     for (uint32_t i = 1; i < stm->arg_count; i++) {
         strbuf_cstr(&list, i == 1 ? "" : ", ");
         strbuf_str(&list, walk_to_slot(w, stm->args[i]));
     }
     if (list.len == 0) strbuf_char(&list, '0');
-    walk_line(w, "if (!%.*s) { %sreturn weft_fail(env, %u, %u, (uint64_t[]){%.*s}); }",
-              STR_ARG(walk_value(w, stm->args[0])), w->failing, number,
-              stm->arg_count - 1, STR_ARG(strbuf_done(&list)));
+    walk_line(w, "if (!%.*s) {", STR_ARG(walk_value(w, stm->args[0])));
+    walk_line(w, "    const uint64_t shown[] = {%.*s};", STR_ARG(strbuf_done(&list)));
+    walk_line(w, "    %sreturn weft_fail(env, %u, %u, shown);", w->failing,
+              number_of(w, stm), stm->arg_count - 1);
+    walk_line(w, "}");
 }
 
 static void put_call(Walker *w, const LoopStm *stm) {
@@ -238,8 +272,7 @@ static void put_call(Walker *w, const LoopStm *stm) {
               stm->number, STR_ARG(strbuf_done(&list)));
     walk_line(w,
               "  if (status != KERNEL_OK) { weft_called(env, %u); %sreturn status; } }",
-              w->checks->len, w->failing);
-    vec_push(w->arena, w->checks, stm);
+              number_of(w, stm), w->failing);
 }
 
 // ---- branches and loops -------------------------------------------------------------
@@ -355,8 +388,8 @@ static void put_for(Walker *w, const LoopStm *stm) {
     share_names(w, body->params + 1, stm);
     Str i = walk_value(w, body->params[0]), n = walk_value(w, stm->args[0]);
     const char *type = walk_type(w, body->params[0]);
-    bool heavy = is_heavy(body);
-    if (w->depth == 0 && !heavy && may_be_long(w, stm->args[0])) {
+    bool polls = !w->dialect->is_launched, heavy = polls && is_heavy(body);
+    if (polls && w->depth == 0 && !heavy && may_be_long(w, stm->args[0])) {
         put_strips(w, stm, type, i, n);
         return;
     }
@@ -375,7 +408,9 @@ static void put_while(Walker *w, const LoopStm *stm) {
     declare_outs(w, stm, 0);
     share_names(w, guard->params, stm);
     share_names(w, body->params, stm);
-    if (w->depth == 0) {
+    if (w->dialect->is_launched) {
+        walk_line(w, "for (;;) {");
+    } else if (w->depth == 0) {
         uint32_t number = body->params == NULL ? 0 : body->params[0];
         walk_line(w, "for (uint32_t turn_%u = 1;; turn_%u++) {", number, number);
         if (is_heavy(body))

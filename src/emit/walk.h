@@ -6,8 +6,14 @@
 
 #include "emit/dialect.h"
 
-// Writing one kernel. Parallel loops are functions of their own, put before the one
-// that is being written.
+// Constant tables: in C part of the code, for GPUs apart from it.
+typedef struct Tables {
+    StrBuf *bytes; // NULL in C
+    Map places;    // address of a DATA -> 1 + where it lies in bytes
+} Tables;
+
+// Writing one kernel. In C parallel loops are functions of their own, put before the
+// one that is being written.
 typedef struct Walker {
     const Dialect *dialect;
     const LoopKernel *kernel;
@@ -16,7 +22,8 @@ typedef struct Walker {
     Arena *arena;
     Str *names; // by LoopRef, made when first asked for
     Helpers *helpers;
-    EmitChecks *checks;
+    Map checks; // address of a CHECK or CALL -> its number
+    Tables *tables;
     StrBuf done;         // functions finished
     StrBuf *out;         // the function being written
     uint32_t indent;     // in levels
@@ -35,9 +42,14 @@ Str walk_value(Walker *w, LoopRef ref);
 void walk_declare(Walker *w, LoopRef ref, const char *star, StrBuf *out);
 // "float *", "int32_t "
 const char *walk_type(Walker *w, LoopRef ref);
-// The 64 bits of a slot as a value of that type, and back.
-Str walk_from_slot(Walker *w, LoopRef ref, const char *slot);
+// "float *xs_3 = (float *)in[0];", that slot being number `slot` of `array`.
+void walk_take_slot(Walker *w, LoopRef ref, const char *array, uint32_t slot);
+// The 64 bits that a value has in a slot.
 Str walk_to_slot(Walker *w, LoopRef ref);
+// Frees private memory from the mark on but for these buffers, which are in the array
+// kept_<number> afterwards.
+void walk_keep(Walker *w, uint32_t number, const char *mark, const LoopRef *buffers,
+               uint32_t count);
 void walk_body(Walker *w, const LoopBody *body);
 // Whether a statement of that operator is in the body, however deep.
 bool walk_has(const LoopBody *body, LoopOp op);

@@ -180,7 +180,7 @@ Status interp_run(const CoreProgram *program, const CoreFun *fun,
                   InterpError *error_out) {
     Run run = {.program = program, .options = options, .heap = options->heap,
                .arena = options->arena, .polls = 1, .interval = 1,
-               .told = clock_seconds()};
+               .told = clock_seconds(), .events = options->events};
     Mem *mem = options->arena->mem;
     jmp_buf *recover = mem->recover;
     mem->recover = &run.exit;

@@ -10,6 +10,7 @@
 #include "base/status.h"
 #include "core/core.h"
 #include "rt/array.h"
+#include "rt/events.h"
 
 // Why a run stopped.
 typedef struct InterpError {
@@ -46,6 +47,7 @@ typedef struct InterpOptions {
     // and says in *error_out how it ended. May be NULL.
     bool (*run_kernel)(void *data, const InterpOffer *offer, InterpError *error_out);
     void *kernel_data;
+    RtEvents *events;  // where statements that take time are recorded; may be NULL
 } InterpOptions;
 
 // Runs function `fun` of a program past stage 0. Consumes the references in args;

@@ -165,6 +165,15 @@ static StepForm form_of(const CoreProgram *program, const CoreStm *stm) {
     return FORM_OTHER;
 }
 
+// Whether the step itself looks at elements, rather than its bodies or nobody.
+static bool looks(const Step *step) {
+    switch ((int)step->stm->op) {
+    case OP_CALL: case OP_IF: case OP_FOR: case OP_WHILE: case OP_GUARD: case OP_DIM:
+        return false;
+    }
+    return step->form == FORM_OTHER;
+}
+
 // Of a kernel, what is interpreted when no engine takes it.
 static Code *prepare_fun(Preparer *p, uint32_t index) {
     CoreFun *const *funs = p->run->program->funs.data;
@@ -180,6 +189,7 @@ static void prepare_step(Preparer *p, const CoreStm *stm, Step *step) {
     if (stack_is_low(&run->program->cx->stack))
         interp_fail_deep(run, step);
     step->form = (uint8_t)form_of(run->program, stm);
+    step->looks = looks(step);
     step->run = step_functions[stm->op];
     step->args = use_all(p, stm->args, stm->arg_count);
     step->moves = arena_array(run->arena, bool, stm->arg_count);

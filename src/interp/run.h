@@ -16,6 +16,7 @@
 
 #include "core/messages.h"
 #include "interp/interp.h"
+#include "rt/store.h"
 
 typedef union Slot {
     uint64_t bits;
@@ -65,6 +66,7 @@ typedef enum StepForm {
 struct Step {
     const CoreStm *stm;
     uint8_t form, in, to;  // StepForm; types of a scalar operator
+    bool looks;            // FORM_OTHER: at elements of its args
     uint32_t out;          // the outs lie in a row of slots from here
     uint32_t *args;        // slots
     bool *moves;           // per arg: this is the last use, the reference may be taken
@@ -106,6 +108,7 @@ struct Run {
     // take about 20 ms, found out on the way.
     uint32_t polls, interval;
     double told;  // when
+    RtEvents *events;  // NULL inside a second-order statement, which counts as one
     jmp_buf exit;
     Status status;
     InterpError error;

@@ -63,9 +63,27 @@ static void run_scalar(Run *run, const Step *step, const uint64_t *args) {
     if (fault != FAULT_NONE) interp_fault(run, step, fault, args);
 }
 
+// Elements that are on a device come to the host.
+static void fetch(Run *run, const Step *step, RtArray *a) {
+    Status status = rt_fetch(run->heap, a);
+    if (status == STATUS_MEMORY) interp_fail_memory(run, step, a->memory_size);
+    if (status != STATUS_OK)
+        interp_fail(run, step, "an array cannot be read from the device that has it");
+}
+
+static void fetch_args(Run *run, const Step *step) {
+    const Slot *slots = run->slots.data;
+    for (uint32_t i = 0; i < step->stm->arg_count; i++) {
+        if (!run->is_array.data[step->args[i]]) continue;
+        RtArray *a = slots[step->args[i]].array;
+        if (a->is_away) fetch(run, step, a);
+    }
+}
+
 static void load_element(Run *run, const Step *step) {
     const Slot *slots = run->slots.data;
-    const RtArray *a = slots[step->args[0]].array;
+    RtArray *a = slots[step->args[0]].array;
+    if (a->is_away) fetch(run, step, a);
     int64_t offset = 0;
     for (uint32_t d = 0; d < a->rank; d++) {
         int64_t index = (int64_t)slots[step->args[1 + d]].bits;
@@ -76,6 +94,24 @@ static void load_element(Run *run, const Step *step) {
     size_t bytes = scalar_info[step->to].bytes;
     run->slots.data[step->out].bits =
         interp_load(bytes, a->data + offset * (int64_t)bytes);
+}
+
+// Runs a statement and records it. A call is what the statements in it are; an engine
+// that takes it records it itself.
+static void run_recorded(Run *run, const Step *step) {
+    const CoreStm *stm = step->stm;
+    if (stm->op == OP_CALL) {
+        step->run(run, step);
+        return;
+    }
+    RtEvents *events = run->events;
+    RtSpan span = rt_span_open(events);
+    if (core_op_info[stm->op].kind == KIND_ORDER2) run->events = NULL;
+    step->run(run, step);
+    run->events = events;
+    rt_span_close(events, span, &(RtEvent){.kind = RT_EVENT_INTERPRET,
+                                           .name = core_op_info[stm->op].name,
+                                           .place = stm->loc});
 }
 
 void interp_code(Run *run, const Code *code) {
@@ -97,7 +133,9 @@ void interp_code(Run *run, const Code *code) {
         case FORM_ELEMENT: load_element(run, step); break;
         case FORM_OTHER:
             if (stack_is_low(&run->program->cx->stack)) interp_fail_deep(run, step);
-            step->run(run, step);
+            if (step->looks) fetch_args(run, step);
+            if (run->events != NULL) run_recorded(run, step);
+            else step->run(run, step);
             break;
         }
         for (uint32_t k = 0; k < step->dead_count; k++) interp_drop(run, step->dead[k]);

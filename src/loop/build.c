@@ -12,6 +12,8 @@ const char *const loop_op_names[LOOP_COUNT] = {
 #undef LOOP
 };
 
+const char *const loop_order_names[ORDER_COUNT] = {"", ".independent", ".parallel"};
+
 LoopKernel *loop_kernel(Arena *arena, const CoreProgram *core, Sym name) {
     LoopKernel *kernel = arena_new(arena, LoopKernel);
     kernel->arena = arena;

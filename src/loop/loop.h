@@ -10,13 +10,15 @@
 // A kernel has a root body, run once by one thread, and functions. In root code a loop
 // may be parallel: its iterations run in any order and at once. It carries no state; an
 // iteration writes only places of its own, and its private memory is freed when it
-// ends. Elsewhere loops are sequential. Private memory is a stack, one per thread: what
+// ends. Elsewhere loops are sequential, or independent: such a loop carries nothing
+// either, its turns write places of their own and free what they allocate, so that who
+// runs it may take them in any order, in lanes, or flattened with a loop around it. Private memory is a stack, one per thread: what
 // a parallel iteration or a function allocates is freed when that ends, unless it is
 // returned; loops and the like free by MARK and KEEP, with marks of their own thread.
 // Memory of a parameter that is not owned is only read.
 //
-// Errors: CHECK stops its iteration. Of all iterations of a parallel loop the one with
-// the least index counts; what follows the loop in root code does not run.
+// Errors: CHECK stops its iteration. Of all iterations of a parallel or independent loop
+// the one with the least index counts; what follows the loop in root code does not run.
 #ifndef WEFT_LOOP_LOOP_H
 #define WEFT_LOOP_LOOP_H
 
@@ -47,7 +49,15 @@ typedef struct LoopValue {
     Sym name; // what the source calls it; may be 0
 } LoopValue;
 
-typedef enum LoopOrder { ORDER_SEQUENTIAL, ORDER_PARALLEL } LoopOrder; // of a FOR
+// Of a FOR.
+typedef enum LoopOrder {
+    ORDER_SEQUENTIAL,
+    ORDER_INDEPENDENT,
+    ORDER_PARALLEL,
+    ORDER_COUNT
+} LoopOrder;
+
+extern const char *const loop_order_names[ORDER_COUNT]; // "for" goes on like this
 
 typedef struct LoopBody LoopBody;
 

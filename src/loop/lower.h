@@ -248,7 +248,7 @@ void loop_deliver(Lower *l, Home **places, Val *vals, uint32_t count);
 // A nest of loops that carries nothing.
 typedef struct Nest {
     uint32_t rank;
-    bool is_parallel;
+    LoopOrder order;
     LoopRef index[CORE_MAX_RANK];
     const LoopRef *shape;
     LoopRef mark;
@@ -258,10 +258,14 @@ typedef struct Nest {
 } Nest;
 
 // Opens a nest over an index space. A parallel one has its outer dimensions as one
-// loop.
+// parallel loop, and the last as independent turns within.
 void loop_open_nest(Lower *l, Nest *nest, uint32_t rank, const LoopRef *shape,
-                    bool is_parallel);
+                    LoopOrder order);
 void loop_close_nest(Lower *l, Nest *nest);
+// Of turns that may go in any order: parallel where loops may be.
+static inline LoopOrder loop_free_order(const Lower *l) {
+    return l->is_parallel ? ORDER_PARALLEL : ORDER_INDEPENDENT;
+}
 
 // An IF without results and without an else: what is emitted between open and close.
 typedef struct When {

@@ -246,7 +246,7 @@ static LoopRef count_in_parallel(Lower *l, const Array *flags, Counts *counts) {
     LoopRef buf = loop_alloc(l, SCALAR_I64, counts->blocks);
     counts->starts = loop_dense(l, SCALAR_I64, buf, loop_int(b, 0), 1, &counts->blocks);
     Nest nest;
-    loop_open_nest(l, &nest, 1, &counts->blocks, true);
+    loop_open_nest(l, &nest, 1, &counts->blocks, ORDER_PARALLEL);
     LoopRef from = loop_mul(b, nest.index[0], block);
     LoopRef kept =
         count_flags(l, flags, from, loop_min(b, loop_add(b, from, block), n));
@@ -276,7 +276,7 @@ static void pick_in_parallel(Lower *l, const Array *flags, const Array *from,
     LoopBuilder *b = l->b;
     LoopRef block = loop_int(b, CORE_BLOCK);
     Nest nest;
-    loop_open_nest(l, &nest, 1, &counts->blocks, true);
+    loop_open_nest(l, &nest, 1, &counts->blocks, ORDER_PARALLEL);
     LoopRef begin = loop_mul(b, nest.index[0], block);
     LoopRef end = loop_min(b, loop_add(b, begin, block), counts->n);
     pick(l, flags, from, to, begin, end, loop_load(l, counts->starts, nest.index));

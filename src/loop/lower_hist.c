@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Histograms. An exact one folds its values into dest in index order. An inexact one
-// has parts, each with bins of its own; the tree over the parts joins them bin by bin,
-// and dest joins last. In a parallel kernel parts are made, and bins joined, at once.
+// Histograms. An inexact one has parts, each with bins of its own; the tree over the
+// parts joins them bin by bin, and dest joins last. In a parallel kernel parts are
+// made, and bins joined, at once. An exact one folds its values into dest in index
+// order, or goes by parts as well where that pays.
 #include "loop/lower.h"
 
 #include <string.h>
@@ -16,6 +17,9 @@ typedef struct Hist {
     const LoopRef *sizes; // of the index space
     LoopRef bins;
     Slots dest;
+    struct {
+        LoopRef from, count;
+    } range; // of bins, that are being joined
 } Hist;
 
 // Bins as slots: the dimensions of the index space as one.
@@ -61,7 +65,7 @@ static void fold_values(const Hist *h, const Slots *bins, LoopRef first, LoopRef
     Lower *l = h->fold.l;
     LoopRef count = loop_sub(l->b, to, from);
     Nest nest;
-    loop_open_nest(l, &nest, 1, &count, false);
+    loop_open_nest(l, &nest, 1, &count, ORDER_SEQUENTIAL);
     fold_value(h, bins, first, loop_add(l->b, from, nest.index[0]));
     loop_close_nest(l, &nest);
 }
@@ -92,22 +96,23 @@ static void make_part(const Hist *h, const Slots *all, LoopRef p, LoopRef parts)
     Lower *l = f->l;
     LoopRef first = loop_mul(l->b, p, h->bins);
     Nest nest;
-    loop_open_nest(l, &nest, 1, &h->bins, false);
+    loop_open_nest(l, &nest, 1, &h->bins, ORDER_INDEPENDENT);
     loop_store_slot(f, all, loop_add(l->b, first, nest.index[0]), f->ne, NULL);
     loop_close_nest(l, &nest);
     LoopRef next = loop_add(l->b, p, loop_int(l->b, 1));
     fold_values(h, all, first, part_start(h, p, parts), part_start(h, next, parts));
 }
 
-// bins of part `left` = themselves op those of part `right`.
+// Bins of part `left` = themselves op those of part `right`, in the range.
 static void join_parts(const Hist *h, const Slots *all, LoopRef left, LoopRef right) {
     const Fold *f = &h->fold;
     Lower *l = f->l;
     LoopBuilder *b = l->b;
     Nest nest;
-    loop_open_nest(l, &nest, 1, &h->bins, false);
-    LoopRef i = loop_add(b, loop_mul(b, left, h->bins), nest.index[0]);
-    LoopRef j = loop_add(b, loop_mul(b, right, h->bins), nest.index[0]);
+    loop_open_nest(l, &nest, 1, &h->range.count, ORDER_INDEPENDENT);
+    LoopRef bin = loop_add(b, h->range.from, nest.index[0]);
+    LoopRef i = loop_add(b, loop_mul(b, left, h->bins), bin);
+    LoopRef j = loop_add(b, loop_mul(b, right, h->bins), bin);
     loop_join_slots(f, all, i, all, i, all, j);
     loop_close_nest(l, &nest);
 }
@@ -158,29 +163,123 @@ static void join_trees(const Hist *h, const Slots *all, LoopRef parts) {
 static void join_dest(const Hist *h, const Slots *all) {
     Lower *l = h->fold.l;
     Nest nest;
-    loop_open_nest(l, &nest, 1, &h->bins, false);
-    LoopRef i = nest.index[0];
+    loop_open_nest(l, &nest, 1, &h->range.count, ORDER_INDEPENDENT);
+    LoopRef i = loop_add(l->b, h->range.from, nest.index[0]);
     loop_join_slots(&h->fold, &h->dest, i, &h->dest, i, all, i);
     loop_close_nest(l, &nest);
 }
 
-static void fold_parts(const Hist *h, bool is_parallel) {
-    const Fold *f = &h->fold;
-    Lower *l = f->l;
-    LoopRef parts = count_parts(h);
-    Slots all = loop_slots(f, loop_mul(l->b, parts, h->bins));
+// Joins the parts that have been made, and them to dest, in the bins at hand.
+static void join_all(const Hist *h, const Slots *all, LoopRef parts) {
     Nest nest;
-    loop_open_nest(l, &nest, 1, &parts, is_parallel);
+    loop_open_nest(h->fold.l, &nest, 1, &parts, ORDER_SEQUENTIAL);
+    push_part(h, all, nest.index[0]);
+    loop_close_nest(h->fold.l, &nest);
+    join_trees(h, all, parts);
+    join_dest(h, all);
+}
+
+static void fold_parts_in_order(Hist *h, LoopRef parts) {
+    Lower *l = h->fold.l;
+    Slots all = loop_slots(&h->fold, loop_mul(l->b, parts, h->bins));
+    h->range.from = loop_int(l->b, 0);
+    h->range.count = h->bins;
+    Nest nest;
+    loop_open_nest(l, &nest, 1, &parts, ORDER_SEQUENTIAL);
     make_part(h, &all, nest.index[0], parts);
-    if (!is_parallel) push_part(h, &all, nest.index[0]);
+    push_part(h, &all, nest.index[0]);
     loop_close_nest(l, &nest);
-    if (is_parallel) {
-        loop_open_nest(l, &nest, 1, &parts, false);
-        push_part(h, &all, nest.index[0]);
-        loop_close_nest(l, &nest);
-    }
     join_trees(h, &all, parts);
     join_dest(h, &all);
+}
+
+// Parts at once, then ranges of bins at once.
+static void fold_parts_in_parallel(Hist *h, LoopRef parts) {
+    enum { RANGE = 1024 };
+    Lower *l = h->fold.l;
+    LoopBuilder *b = l->b;
+    bool has_rows = h->dest.parts[0]->rank > 1;
+    LoopRef size = loop_int(b, has_rows ? 1 : RANGE), one = loop_int(b, 1);
+    LoopRef ranges = loop_quot(b, loop_sub(b, loop_add(b, h->bins, size), one), size);
+    Slots all = loop_slots(&h->fold, loop_mul(b, parts, h->bins));
+    Nest nest;
+    loop_open_nest(l, &nest, 1, &parts, ORDER_PARALLEL);
+    make_part(h, &all, nest.index[0], parts);
+    loop_close_nest(l, &nest);
+    loop_open_nest(l, &nest, 1, &ranges, ORDER_PARALLEL);
+    h->range.from = loop_mul(b, nest.index[0], size);
+    h->range.count = loop_min(b, size, loop_sub(b, h->bins, h->range.from));
+    join_all(h, &all, parts);
+    loop_close_nest(l, &nest);
+}
+
+// ---- exact ones ---------------------------------------------------------------------
+
+static const CoreStm *find_result(const CoreBody *body, CoreRef ref) {
+    for (uint32_t i = 0; i < body->stms.len; i++)
+        if (body->stms.data[i]->outs[0] == ref) return body->stms.data[i];
+    return NULL;
+}
+
+// Neutral to the operator, whatever the program takes for that; of min and max on
+// floats it is NaN, to which they prefer any number. 0: it is not known.
+static LoopRef find_neutral(Lower *l, CoreOp op, ScalarType type) {
+    static const uint64_t nans[] = {
+        [2] = 0x7e00, [4] = 0x7fc00000, [8] = 0x7ff8000000000000};
+    unsigned bytes = scalar_info[type].bytes;
+    uint64_t ones = UINT64_MAX >> (64 - 8 * bytes);
+    uint64_t least = scalar_is_signed(type) ? ones / 2 + 1 : 0;
+    bool is_float = scalar_is_float(type);
+    switch ((int)op) {
+    case OP_ADD:
+    case OP_OR:
+    case OP_XOR: return loop_const(l->b, type, 0);
+    case OP_MUL: return loop_const(l->b, type, 1);
+    case OP_AND: return loop_const(l->b, type, type == SCALAR_BOOL ? 1 : ones);
+    case OP_MIN: return loop_const(l->b, type, is_float ? nans[bytes] : ones - least);
+    case OP_MAX: return loop_const(l->b, type, is_float ? nans[bytes] : least);
+    }
+    return 0;
+}
+
+// Finds what the bins of parts begin with; dest, the only place where the oracle folds,
+// tells nothing about that.
+static bool find_neutrals(const Fold *f, Val *ne_out) {
+    for (uint32_t c = 0; c < f->width; c++) {
+        const CoreStm *stm = find_result(f->op, f->op->results[c]);
+        if (stm == NULL) return false;
+        ScalarType type = (ScalarType)loop_core_type(f->l, f->op->results[c]).elem;
+        LoopRef neutral = find_neutral(f->l, stm->op, type);
+        if (neutral == 0) return false;
+        ne_out[c] = val_scalar(neutral);
+    }
+    return true;
+}
+
+static void fold_into_dest(const Hist *h) {
+    LoopRef zero = loop_int(h->fold.l->b, 0);
+    fold_values(h, &h->dest, zero, zero, h->fold.n);
+}
+
+// Any order gives the same bits. Where there are few values for each bin, parts would
+// cost more than they save: memory for all bins each, to be cleared and joined.
+static void fold_exact(const Hist *h, bool is_parallel) {
+    Lower *l = h->fold.l;
+    LoopBuilder *b = l->b;
+    Hist exact = *h;
+    Val *ne = loop_group(&h->fold);
+    if (!is_parallel || !find_neutrals(&h->fold, ne)) {
+        fold_into_dest(h);
+        return;
+    }
+    exact.fold.ne = ne;
+    LoopRef parts = count_parts(h), is_one = loop_eq(b, parts, loop_int(b, 1));
+    When when = loop_open_if(l, is_one);
+    fold_into_dest(h);
+    loop_close_if(l, when);
+    when = loop_open_if(l, loop_not(b, is_one));
+    fold_parts_in_parallel(&exact, parts);
+    loop_close_if(l, when);
 }
 
 // ---- the whole ----------------------------------------------------------------------
@@ -230,9 +329,10 @@ void loop_hist(Lower *l, const CoreStm *stm) {
     }
     l->is_parallel = false;
     When when = loop_open_if(l, has_bins);
-    if (stm->stamp == STAMP_PARTS)
-        fold_parts(h, was_parallel && !loop_join_fails(&h->fold));
-    else fold_values(h, &h->dest, loop_int(b, 0), loop_int(b, 0), h->fold.n);
+    bool is_parallel = was_parallel && !loop_join_fails(&h->fold);
+    if (stm->stamp == STAMP_FREE) fold_exact(h, is_parallel);
+    else if (is_parallel) fold_parts_in_parallel(h, count_parts(h));
+    else fold_parts_in_order(h, count_parts(h));
     loop_close_if(l, when);
     l->is_parallel = was_parallel;
     for (uint32_t c = 0; c < width; c++) {

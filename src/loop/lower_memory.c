@@ -256,7 +256,8 @@ void loop_copy(Lower *l, const Array *to, const Array *from) {
     }
     Nest nest;
     // Of several values for one place the last wins.
-    loop_open_nest(l, &nest, to->rank, to->shape, l->is_parallel && !to->repeats);
+    loop_open_nest(l, &nest, to->rank, to->shape,
+                   to->repeats ? ORDER_SEQUENTIAL : loop_free_order(l));
     loop_store(l, to, nest.index, loop_load(l, from, nest.index));
     loop_close_nest(l, &nest);
 }

@@ -28,24 +28,24 @@ static LoopRef open_loop(Lower *l) {
     return index;
 }
 
-static void close_loop(Lower *l, LoopRef times, bool is_parallel) {
+static void close_loop(Lower *l, LoopRef times, LoopOrder order) {
     LoopBody *body = loop_close(l->b, NULL, 0);
     LoopStm *stm = loop_emit(l->b, LOOP_FOR, &times, 1, NULL, 0);
-    stm->order = is_parallel ? ORDER_PARALLEL : ORDER_SEQUENTIAL;
+    stm->order = (uint8_t)order;
     loop_set_bodies(l->b, stm, &body, 1);
 }
 
 void loop_open_nest(Lower *l, Nest *nest, uint32_t rank, const LoopRef *shape,
-                    bool is_parallel) {
+                    LoopOrder order) {
     LoopBuilder *b = l->b;
     nest->rank = rank;
     nest->shape = shape;
-    nest->is_parallel = is_parallel;
+    nest->order = order;
     nest->was_parallel = l->is_parallel;
     nest->known = l->sizes.len;
     loop_enter(l);
-    if (is_parallel) {
-        l->is_parallel = false;
+    if (order != ORDER_SEQUENTIAL) l->is_parallel = false;
+    if (order == ORDER_PARALLEL) {
         uint32_t outer = rank > 1 ? rank - 1 : 1;
         nest->outer = loop_count(l, outer, shape);
         LoopRef rest = open_loop(l);
@@ -54,21 +54,22 @@ void loop_open_nest(Lower *l, Nest *nest, uint32_t rank, const LoopRef *shape,
             rest = loop_quot(b, rest, shape[d]);
         }
         nest->index[0] = rest;
-        nest->mark = loop_mark(l);
         if (rank > 1) nest->index[rank - 1] = open_loop(l);
     } else {
-        nest->mark = loop_mark(l);
         for (uint32_t d = 0; d < rank; d++) nest->index[d] = open_loop(l);
     }
+    nest->mark = loop_mark(l);
     nest->allocs = l->allocs;
 }
 
 void loop_close_nest(Lower *l, Nest *nest) {
-    uint32_t inner = nest->is_parallel ? nest->rank > 1 : nest->rank;
+    bool is_parallel = nest->order == ORDER_PARALLEL;
+    uint32_t inner = is_parallel ? nest->rank > 1 : nest->rank;
     if (inner > 0) loop_keep(l, nest->mark, nest->allocs, NULL, 0);
     for (uint32_t d = 0; d < inner; d++)
-        close_loop(l, nest->shape[nest->rank - 1 - d], false);
-    if (nest->is_parallel) close_loop(l, nest->outer, true);
+        close_loop(l, nest->shape[nest->rank - 1 - d],
+                   is_parallel ? ORDER_INDEPENDENT : nest->order);
+    if (is_parallel) close_loop(l, nest->outer, ORDER_PARALLEL);
     l->is_parallel = nest->was_parallel;
     l->sizes.len = nest->known;
     loop_leave(l);

@@ -173,7 +173,7 @@ static Val *make_row(Lower *l, const Rows *rows, const LoopRef *index) {
 
 static void make_known_rows(Lower *l, const Rows *rows) {
     Nest nest;
-    loop_open_nest(l, &nest, rows->rank, rows->space, l->is_parallel);
+    loop_open_nest(l, &nest, rows->rank, rows->space, loop_free_order(l));
     make_row(l, rows, nest.index);
     loop_close_nest(l, &nest);
 }

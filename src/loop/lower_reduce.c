@@ -48,7 +48,7 @@ static void fold_row(const LaneSet *s, LoopRef first, LoopRef count, bool is_fir
     Val *so_far = loop_group(s->f), *out = loop_group(s->f);
     bool *is_ours = loop_flags(s->f);
     Nest nest;
-    loop_open_nest(l, &nest, 1, &count, false);
+    loop_open_nest(l, &nest, 1, &count, ORDER_INDEPENDENT);
     LoopRef i = loop_add(l->b, first, nest.index[0]);
     if (is_first) {
         loop_fold_first(s->f, i, out, is_ours);
@@ -75,7 +75,7 @@ static void fold_halves(const LaneSet *s) {
     LoopRef half = carry.state[0].scalar;
     LoopRef pairs = loop_min(b, half, loop_sub(b, s->size, half));
     Nest nest;
-    loop_open_nest(l, &nest, 1, &pairs, false);
+    loop_open_nest(l, &nest, 1, &pairs, ORDER_INDEPENDENT);
     load_lane(s, nest.index[0], left);
     load_lane(s, loop_add(b, nest.index[0], half), right);
     loop_fold_join(s->f, left, right, out, is_ours);
@@ -94,7 +94,7 @@ static void fold_rows(const LaneSet *s) {
     LoopRef rows = loop_max(b, loop_quot(b, s->size, s->lanes), one);
     LoopRef more = loop_sub(b, rows, one);
     Nest nest;
-    loop_open_nest(l, &nest, 1, &more, false);
+    loop_open_nest(l, &nest, 1, &more, ORDER_SEQUENTIAL);
     LoopRef row = loop_mul(b, loop_add(b, nest.index[0], one), s->lanes);
     fold_row(s, loop_add(b, s->from, row), s->lanes, false);
     loop_close_nest(l, &nest);
@@ -109,7 +109,7 @@ static void fold_rows_compactly(const LaneSet *s) {
     Val *so_far = loop_group(s->f), *out = loop_group(s->f);
     bool *is_ours = loop_flags(s->f);
     Nest nest;
-    loop_open_nest(l, &nest, 1, &s->size, false);
+    loop_open_nest(l, &nest, 1, &s->size, ORDER_SEQUENTIAL);
     LoopRef i = loop_add(b, s->from, nest.index[0]);
     LoopRef lane = loop_rem(b, nest.index[0], s->lanes);
     LoopRef is_first = loop_lt(b, nest.index[0], s->lanes);
@@ -168,7 +168,7 @@ static void fold_runs(const Fold *f, LoopRef from, LoopRef size, Val *out) {
     Slots runs = loop_slots(f, loop_int(b, LANES));
     Val *total = loop_group(f);
     Nest nest;
-    loop_open_nest(l, &nest, 1, &count, false);
+    loop_open_nest(l, &nest, 1, &count, ORDER_INDEPENDENT);
     LoopRef start = loop_mul(b, nest.index[0], run);
     loop_fold_serially(f, loop_add(b, from, start),
                        loop_min(b, run, loop_sub(b, size, start)), total);
@@ -183,7 +183,7 @@ static void fold_runs(const Fold *f, LoopRef from, LoopRef size, Val *out) {
     carry.guard = loop_close(b, &more, 1);
     LoopRef apart = carry.state[0].scalar, step = loop_add(b, apart, apart);
     LoopRef pairs = loop_quot(b, loop_sub(b, loop_add(b, count, apart), one), step);
-    loop_open_nest(l, &nest, 1, &pairs, false);
+    loop_open_nest(l, &nest, 1, &pairs, ORDER_INDEPENDENT);
     LoopRef left = loop_mul(b, nest.index[0], step);
     loop_join_slots(f, &runs, left, &runs, left, &runs, loop_add(b, left, apart));
     loop_close_nest(l, &nest);
@@ -216,7 +216,7 @@ static void fold_in_order(const Fold *f, const Tree *tree, LoopRef blocks) {
     Lower *l = f->l;
     Val *total = loop_group(f);
     Nest nest;
-    loop_open_nest(l, &nest, 1, &blocks, false);
+    loop_open_nest(l, &nest, 1, &blocks, ORDER_SEQUENTIAL);
     fold_block(f, nest.index[0], total);
     loop_store_slot(f, &tree->levels, tree->spare, total, NULL);
     loop_tree_push(f, tree, nest.index[0]);
@@ -228,11 +228,11 @@ static void fold_in_parallel(const Fold *f, const Tree *tree, LoopRef blocks) {
     Val *total = loop_group(f);
     Slots totals = loop_slots(f, blocks);
     Nest nest;
-    loop_open_nest(l, &nest, 1, &blocks, true);
+    loop_open_nest(l, &nest, 1, &blocks, ORDER_PARALLEL);
     fold_block(f, nest.index[0], total);
     loop_store_slot(f, &totals, nest.index[0], total, NULL);
     loop_close_nest(l, &nest);
-    loop_open_nest(l, &nest, 1, &blocks, false);
+    loop_open_nest(l, &nest, 1, &blocks, ORDER_SEQUENTIAL);
     loop_load_slot(f, &totals, nest.index[0], total);
     loop_store_slot(f, &tree->levels, tree->spare, total, NULL);
     loop_tree_push(f, tree, nest.index[0]);

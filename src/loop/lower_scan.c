@@ -83,10 +83,10 @@ static void scan_blocks_in_order(Scan *s) {
     LoopRef blocks = loop_block_count(l, f->n);
     Slots slots = loop_slots(f, loop_int(b, SLOT_COUNT));
     Nest outer, inner;
-    loop_open_nest(l, &outer, 1, &blocks, false);
+    loop_open_nest(l, &outer, 1, &blocks, ORDER_SEQUENTIAL);
     LoopRef block = outer.index[0], size = loop_block_size(l, f->n, block);
     LoopRef from = loop_mul(b, block, loop_int(b, CORE_BLOCK));
-    loop_open_nest(l, &inner, 1, &size, false);
+    loop_open_nest(l, &inner, 1, &size, ORDER_SEQUENTIAL);
     LoopRef i = loop_add(b, from, inner.index[0]);
     extend_local(f, &slots, local, i, loop_eq(b, inner.index[0], zero));
     join_carry(f, loop_lt(b, zero, block), &slots, carry, &slots, local, &slots, out);
@@ -106,7 +106,7 @@ static void scan_blocks_in_parallel(Scan *s) {
     LoopRef blocks = loop_block_count(l, f->n);
     Slots carries = loop_slots(f, blocks);
     Nest outer, inner;
-    loop_open_nest(l, &outer, 1, &blocks, true);
+    loop_open_nest(l, &outer, 1, &blocks, ORDER_PARALLEL);
     LoopRef block = outer.index[0], size = loop_block_size(l, f->n, block);
     LoopRef from = loop_mul(b, block, loop_int(b, CORE_BLOCK));
     Fold part = *f;
@@ -127,7 +127,7 @@ static void scan_blocks_in_parallel(Scan *s) {
     loop_close_nest(l, &outer);
 
     // carries[b]: what all blocks up to b amount to
-    loop_open_nest(l, &outer, 1, &blocks, false);
+    loop_open_nest(l, &outer, 1, &blocks, ORDER_SEQUENTIAL);
     block = outer.index[0];
     from = loop_mul(b, block, loop_int(b, CORE_BLOCK));
     LoopRef last = loop_sub(b, loop_add(b, from, loop_block_size(l, f->n, block)), one);
@@ -136,11 +136,11 @@ static void scan_blocks_in_parallel(Scan *s) {
     loop_close_nest(l, &outer);
 
     LoopRef later = loop_max(b, loop_sub(b, blocks, one), zero);
-    loop_open_nest(l, &outer, 1, &later, true);
+    loop_open_nest(l, &outer, 1, &later, ORDER_PARALLEL);
     block = loop_add(b, outer.index[0], one);
     from = loop_mul(b, block, loop_int(b, CORE_BLOCK));
     size = loop_block_size(l, f->n, block);
-    loop_open_nest(l, &inner, 1, &size, false);
+    loop_open_nest(l, &inner, 1, &size, ORDER_INDEPENDENT);
     LoopRef i = loop_add(b, from, inner.index[0]);
     loop_join_slots(f, &s->outs, i, &carries, outer.index[0], &s->outs, i);
     loop_close_nest(l, &inner);
@@ -172,12 +172,12 @@ static void scan_row(const Along *a, LoopRef count) {
     for (int64_t d = 1; d < ROW; d *= 2) {
         LoopRef groups = loop_int(b, ROW / (2 * d)), apart = loop_int(b, d);
         Nest outer, inner;
-        loop_open_nest(l, &outer, 1, &groups, false);
+        loop_open_nest(l, &outer, 1, &groups, ORDER_INDEPENDENT);
         LoopRef start = loop_mul(b, outer.index[0], loop_int(b, 2 * d));
         LoopRef upper = loop_add(b, start, apart),
                 left = loop_sub(b, upper, loop_int(b, 1));
         LoopRef size = is_whole ? apart : loop_min(b, apart, loop_sub(b, count, upper));
-        loop_open_nest(l, &inner, 1, &size, false);
+        loop_open_nest(l, &inner, 1, &size, ORDER_INDEPENDENT);
         LoopRef at = loop_add(b, upper, inner.index[0]);
         loop_join_slots(f, &a->row, at, &a->row, left, &a->row, at);
         loop_close_nest(l, &inner);
@@ -202,14 +202,14 @@ static void scan_one_row(const Along *a, LoopRef number, LoopRef count) {
     Val *vals = loop_group(f);
     bool *is_ours = loop_flags(f);
     Nest nest;
-    loop_open_nest(l, &nest, 1, &count, false);
+    loop_open_nest(l, &nest, 1, &count, ORDER_INDEPENDENT);
     loop_fold_first(f, loop_add(b, from, nest.index[0]), vals, is_ours);
     loop_store_slot(f, &a->row, nest.index[0], vals, is_ours);
     loop_close_nest(l, &nest);
     scan_row(a, count);
     if (a->carries != NULL) {
         LoopRef has_carry = loop_or(b, a->has_carry, is_later);
-        loop_open_nest(l, &nest, 1, &count, false);
+        loop_open_nest(l, &nest, 1, &count, ORDER_INDEPENDENT);
         join_carry(f, has_carry, a->carries, a->carry, &a->row, nest.index[0],
                    &a->scan->outs, loop_add(b, from, nest.index[0]));
         loop_close_nest(l, &nest);
@@ -225,7 +225,7 @@ static void scan_along(Along *a, LoopRef size) {
     LoopRef row = loop_int(b, ROW), rows = loop_quot(b, size, row);
     a->row = loop_slots(f, row);
     Nest nest;
-    loop_open_nest(l, &nest, 1, &rows, false);
+    loop_open_nest(l, &nest, 1, &rows, ORDER_SEQUENTIAL);
     scan_one_row(a, nest.index[0], row);
     loop_close_nest(l, &nest);
     LoopRef rest = loop_rem(b, size, row);
@@ -253,7 +253,7 @@ static void scan_rows_in_order(Scan *s) {
     Tree tree = loop_tree(f, blocks);
     Slots slots = loop_slots(f, loop_int(b, 2)); // sum, carry
     Nest nest;
-    loop_open_nest(l, &nest, 1, &blocks, false);
+    loop_open_nest(l, &nest, 1, &blocks, ORDER_SEQUENTIAL);
     LoopRef block = nest.index[0];
     find_carry(f, &tree, &slots, one, block);
     Along along = {.scan = s,
@@ -277,20 +277,20 @@ static void scan_rows_in_parallel(Scan *s) {
     Tree tree = loop_tree(f, blocks);
     Slots sums = loop_slots(f, blocks), carries = loop_slots(f, blocks);
     Nest nest;
-    loop_open_nest(l, &nest, 1, &blocks, true);
+    loop_open_nest(l, &nest, 1, &blocks, ORDER_PARALLEL);
     LoopRef block = nest.index[0], from = loop_mul(b, block, loop_int(b, CORE_BLOCK));
     Along along = {.scan = s, .sums = &sums, .sum = block, .from = from};
     scan_along(&along, loop_block_size(l, f->n, block));
     loop_close_nest(l, &nest);
 
-    loop_open_nest(l, &nest, 1, &blocks, false);
+    loop_open_nest(l, &nest, 1, &blocks, ORDER_SEQUENTIAL);
     block = nest.index[0];
     find_carry(f, &tree, &carries, block, block);
     loop_copy_slot(f, &tree.levels, tree.spare, &sums, block);
     loop_tree_push(f, &tree, block);
     loop_close_nest(l, &nest);
 
-    loop_open_nest(l, &nest, 1, &blocks, true);
+    loop_open_nest(l, &nest, 1, &blocks, ORDER_PARALLEL);
     block = nest.index[0];
     from = loop_mul(b, block, loop_int(b, CORE_BLOCK));
     along = (Along){.scan = s,

@@ -175,7 +175,7 @@ void loop_scatter(Lower *l, const CoreStm *stm) {
     bool was_parallel = l->is_parallel;
     l->is_parallel = false;
     Nest nest;
-    loop_open_nest(l, &nest, 1, from->shape, false);
+    loop_open_nest(l, &nest, 1, from->shape, ORDER_SEQUENTIAL);
     LoopRef index[CORE_MAX_RANK], inside = loop_const(b, SCALAR_BOOL, 1);
     for (uint32_t d = 0; d < depth; d++) {
         index[d] = loop_load(l, loop_arg_array(l, stm, 1 + d), nest.index);

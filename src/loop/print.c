@@ -137,8 +137,8 @@ static void print_stm(Printer *p, const LoopStm *stm) {
     strbuf_cstr(p->out, stm->out_count > 0 ? " = " : "= ");
     strbuf_cstr(p->out, stm->op == LOOP_SCALAR ? core_op_info[stm->scalar].name
                                                : loop_op_names[stm->op]);
-    if (stm->op == LOOP_FOR && stm->order == ORDER_PARALLEL)
-        strbuf_cstr(p->out, ".parallel");
+    if (stm->op == LOOP_FOR && stm->order < ORDER_COUNT)
+        strbuf_cstr(p->out, loop_order_names[stm->order]);
     if (stm->op == LOOP_RESULT || stm->op == LOOP_CALL)
         strbuf_printf(p->out, "[%u]", stm->number);
     if (stm->arg_count > 0) {

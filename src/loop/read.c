@@ -7,7 +7,7 @@
 //   text:      ("function" "name" body)... "kernel" "name" ports -> ports body
 //   ports:     ( [["owned"] type, ...] )
 //   body:      { [|x: type, ...|] statement... -> x, ... }
-//   statement: x: type, ... = op[.parallel] [[number]] [(arg, ...)] ["text" | [number,
+//   statement: x: type, ... = op[.order] [[number]] [(arg, ...)] ["text" | [number,
 //              ...]] body... [@place]
 //   type:      f64, [f64] (a buffer), mark
 //
@@ -194,14 +194,23 @@ static void read_operands(Reader *r, Refs *refs) {
 
 static LoopBody *read_body(Reader *r);
 
-static void read_op(Reader *r, LoopStm *stm) {
-    Str word = r->token.text, parallel = STR(".parallel");
-    if (r->token.kind != CORE_TOKEN_WORD) fail_expected(r, "an operator");
-    if (word.len > parallel.len &&
-        memcmp(word.ptr + word.len - parallel.len, parallel.ptr, parallel.len) == 0) {
-        word.len -= parallel.len;
-        stm->order = ORDER_PARALLEL;
+// Takes the order of a loop's turns off its word.
+static LoopOrder cut_order(Str *word) {
+    for (int order = 1; order < ORDER_COUNT; order++) {
+        Str name = str_of(loop_order_names[order]);
+        if (word->len <= name.len ||
+            memcmp(word->ptr + word->len - name.len, name.ptr, name.len) != 0)
+            continue;
+        word->len -= name.len;
+        return (LoopOrder)order;
     }
+    return ORDER_SEQUENTIAL;
+}
+
+static void read_op(Reader *r, LoopStm *stm) {
+    Str word = r->token.text;
+    if (r->token.kind != CORE_TOKEN_WORD) fail_expected(r, "an operator");
+    stm->order = (uint8_t)cut_order(&word);
     int op = 1;
     while (op < LOOP_COUNT && !str_eq(word, str_of(loop_op_names[op]))) op++;
     stm->op = op < LOOP_COUNT ? (LoopOp)op : LOOP_SCALAR;
@@ -213,7 +222,7 @@ static void read_op(Reader *r, LoopStm *stm) {
         stm->scalar = (CoreOp)scalar;
         if (scalar == OP_COUNT) fail_name(r, "no operator");
     }
-    if (stm->order == ORDER_PARALLEL && stm->op != LOOP_FOR)
+    if (stm->order != ORDER_SEQUENTIAL && stm->op != LOOP_FOR)
         fail_name(r, "no operator");
     advance(r);
 }

@@ -19,7 +19,7 @@ typedef struct Verifier {
     uint32_t *threads; // by LoopRef, of marks: which thread's memory
     const LoopStm *stm;
     uint32_t fun;    // whose body this is; funs.len: the root's
-    uint32_t thread; // 0: root code; else a function's or parallel loop's
+    uint32_t thread; // 0: root code; else a function's, or that of a loop's turns
     uint32_t thread_count;
     uint32_t faults;
 } Verifier;
@@ -147,7 +147,7 @@ static void verify_keep(Verifier *v, const LoopStm *stm) {
         !counts(v, stm, stm->arg_count, stm->arg_count - 1, 0) ||
         !want(v, type_of(v, stm->args[0]).kind == LOOP_IS_MARK, "arg 0 is no mark"))
         return;
-    want(v, v->threads[stm->args[0]] == v->thread, "the mark is another thread's");
+    want(v, v->threads[stm->args[0]] == v->thread, "the mark is another thread's or turn's");
     for (uint32_t i = 1; i < stm->arg_count; i++) {
         if (!buffer_is(v, stm->args[i])) return;
         for (uint32_t k = 1; k < i; k++)
@@ -204,8 +204,12 @@ static void verify_for(Verifier *v, const LoopStm *stm) {
     alike(v, "params", body->params + 1, body->param_count - 1, stm->outs,
           stm->out_count);
     alike(v, "results", body->results, body->result_count, stm->outs, stm->out_count);
+    if (!want(v, stm->order < ORDER_COUNT, "it has no order") ||
+        stm->order == ORDER_SEQUENTIAL)
+        return;
+    want(v, stm->out_count == 0, "%s turns carry state",
+         loop_order_names[stm->order] + 1);
     if (stm->order != ORDER_PARALLEL) return;
-    want(v, stm->out_count == 0, "a parallel loop carries state");
     want(v, v->thread == 0, "a parallel loop is not in root code");
 }
 
@@ -292,7 +296,7 @@ static void check_stm(Verifier *v, const LoopStm *stm) {
     v->stm = stm;
     bool ok = check_uses(v, stm->args, stm->arg_count);
     uint32_t outer = v->thread;
-    if (stm->op == LOOP_FOR && stm->order == ORDER_PARALLEL)
+    if (stm->op == LOOP_FOR && stm->order != ORDER_SEQUENTIAL)
         v->thread = ++v->thread_count;
     for (uint32_t i = 0; i < stm->body_count; i++)
         ok = check_body(v, stm->bodies[i]) && ok;

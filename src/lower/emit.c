@@ -41,16 +41,24 @@ CoreRef lower_emit_one(Lower *l, CoreOp op, const CoreRef *args, uint32_t arg_co
     return lower_emit(l, op, args, arg_count, &type, 1)->outs[0];
 }
 
+static CoreRef note_made(Lower *l, CoreRef ref, CoreOp op, CoreRef x, CoreRef y) {
+    RefInfo *info = lower_ref_info(l, ref);
+    info->op = op;
+    info->x = x;
+    info->y = y;
+    return ref;
+}
+
 CoreRef lower_emit_op1(Lower *l, CoreOp op, CoreRef x) {
     lower_count(l);
     l->now.b.loc = lower_here(l);
-    return core_op1(&l->now.b, op, x);
+    return note_made(l, core_op1(&l->now.b, op, x), op, x, 0);
 }
 
 CoreRef lower_emit_op2(Lower *l, CoreOp op, CoreRef x, CoreRef y) {
     lower_count(l);
     l->now.b.loc = lower_here(l);
-    return core_op2(&l->now.b, op, x, y);
+    return note_made(l, core_op2(&l->now.b, op, x, y), op, x, y);
 }
 
 CoreRef lower_emit_conv(Lower *l, CoreOp op, CoreRef x, ScalarType to) {

@@ -187,7 +187,7 @@ SizeEntry *lower_frame_unknown(const Frame *frame, uint32_t id);
 typedef struct RefInfo {
     CoreRef *dims;  // rank of them, or NULL; 0: not known
     CoreRef origin; // of a guarded scalar: the unguarded one, which is equal; or 0
-    CoreOp op;      // OP_ADD or OP_SUB of an i64 made here: of x and y
+    CoreOp op;      // of a scalar that was made here: of x, or of x and y
     CoreRef x, y;   // or 0
     bool is_size;   // an i64 that is not negative
 } RefInfo;

@@ -14,10 +14,6 @@ static CoreRef remember(Lower *l, uint64_t kind, CoreOp op, CoreRef x, CoreRef y
     uint64_t key = kind | (uint64_t)x << 30 | y, found;
     if (lower_memo_get(l, key, &found)) return (CoreRef)found;
     CoreRef result = lower_emit_op2(l, op, x, y);
-    RefInfo *info = lower_ref_info(l, result);
-    info->op = op;
-    info->x = x;
-    info->y = y;
     lower_memo_set(l, key, result);
     return result;
 }

@@ -4,39 +4,68 @@
 #include "core/rules.h"
 #include "lower/internal.h"
 
+static CoreRef emit(Lower *l, CoreOp op, const CoreRef *args, uint32_t count) {
+    if (count == 1) return lower_emit_op1(l, op, args[0]);
+    if (count == 2) return lower_emit_op2(l, op, args[0], args[1]);
+    return lower_emit_one(l, op, args, count, lower_ref_type(l, args[0]));
+}
+
+// The same with what is known of the operands, or 0 if that does not help.
+static CoreRef fold(Lower *l, CoreOp op, const CoreRef *args) {
+    ScalarType type = (ScalarType)lower_ref_type(l, args[0]).elem;
+    bool is_i64 = type == SCALAR_I64, is_bool = type == SCALAR_BOOL;
+    switch ((int)op) {
+    case OP_ADD: return is_i64 ? lower_emit_add(l, args[0], args[1]) : 0;
+    case OP_SUB: return is_i64 ? lower_emit_sub(l, args[0], args[1]) : 0;
+    case OP_MUL: return is_i64 ? lower_emit_mul(l, args[0], args[1]) : 0;
+    case OP_EQ:
+    case OP_NE:
+    case OP_LT:
+    case OP_LE:
+        return scalar_is_float(type) ? 0 : lower_emit_compare(l, op, args[0], args[1]);
+    case OP_AND: return is_bool ? lower_emit_both(l, args[0], args[1]) : 0;
+    case OP_OR: return is_bool ? lower_emit_either(l, args[0], args[1]) : 0;
+    case OP_NOT: return is_bool ? lower_emit_not(l, args[0]) : 0;
+    }
+    return 0;
+}
+
+enum { MOST_STEPS = 6 }; // back to what an operand was made of
+
+// Whether the value needs all that the operand needs, and so raises all its errors:
+// x - x is 0, but no answer where x is an error; (x + 1) - 1 is x. A size needs
+// nothing.
+static bool is_needed(Lower *l, CoreRef operand, CoreRef value, int steps) {
+    RefInfo of = *lower_ref_info(l, operand), made = *lower_ref_info(l, value);
+    if (operand == value || operand == made.x || operand == made.y) return true;
+    if (core_is_const(l->program, operand) || of.is_size) return true;
+    bool is_sure = of.op == OP_ADD || of.op == OP_SUB || of.op == OP_MUL;
+    return steps > 0 && of.x != 0 && is_sure && is_needed(l, of.x, value, steps - 1) &&
+           is_needed(l, of.y, value, steps - 1);
+}
+
+static CoreRef compute(Lower *l, CoreOp op, const CoreRef *args, uint32_t count) {
+    CoreRef result = fold(l, op, args);
+    for (uint32_t i = 0; i < count && result != 0; i++)
+        if (!is_needed(l, args[i], result, MOST_STEPS)) result = 0;
+    return result != 0 ? result : emit(l, op, args, count);
+}
+
+static CoreRef compute2(Lower *l, CoreOp op, CoreRef x, CoreRef y) {
+    return compute(l, op, (CoreRef[]){x, y}, 2);
+}
+
 Value *lower_intrinsic_scalar(Lower *l, Call *call) {
     CoreRef args[3] = {0};
     for (uint32_t i = 0; i < call->arg_count; i++)
         args[i] = lower_value_ref(call->args[i]);
     CoreType type = lower_ref_type(l, args[0]);
-    bool is_i64 = type.elem == SCALAR_I64,
-         is_float = scalar_is_float((ScalarType)type.elem);
-    bool is_bool = type.elem == SCALAR_BOOL;
     if (!core_op_takes(call->op, (ScalarType)type.elem))
         lower_fail(l, LOWER_UNSUPPORTED,
                    lower_format(l, "`%.*s` of %s",
                                 STR_ARG(lower_name(l, call->binding->name)),
                                 scalar_info[type.elem].name));
-    CoreRef result;
-    switch ((int)call->op) {
-    case OP_ADD: result = is_i64 ? lower_emit_add(l, args[0], args[1]) : 0; break;
-    case OP_SUB: result = is_i64 ? lower_emit_sub(l, args[0], args[1]) : 0; break;
-    case OP_MUL: result = is_i64 ? lower_emit_mul(l, args[0], args[1]) : 0; break;
-    case OP_LT:
-    case OP_LE:
-        result = is_float ? 0 : lower_emit_compare(l, call->op, args[0], args[1]);
-        break;
-    case OP_AND: result = is_bool ? lower_emit_both(l, args[0], args[1]) : 0; break;
-    case OP_OR: result = is_bool ? lower_emit_either(l, args[0], args[1]) : 0; break;
-    case OP_NOT: result = is_bool ? lower_emit_not(l, args[0]) : 0; break;
-    default: result = 0; break;
-    }
-    if (result != 0) return lower_value_scalar(l, result);
-    if (call->arg_count == 1)
-        return lower_value_scalar(l, lower_emit_op1(l, call->op, args[0]));
-    if (call->arg_count == 2)
-        return lower_value_scalar(l, lower_emit_op2(l, call->op, args[0], args[1]));
-    return lower_value_scalar(l, lower_emit_one(l, call->op, args, 3, type));
+    return lower_value_scalar(l, compute(l, call->op, args, call->arg_count));
 }
 
 Value *lower_intrinsic_swapped(Lower *l, Call *call) {
@@ -152,12 +181,6 @@ Value *lower_intrinsic_num_bits(Lower *l, Call *call) {
 
 // ---- equality ---------------------------------------------------------------------
 
-static CoreRef scalars_equal(Lower *l, CoreRef x, CoreRef y) {
-    if (scalar_is_float((ScalarType)lower_ref_type(l, x).elem))
-        return lower_emit_op2(l, OP_EQ, x, y);
-    return lower_emit_compare(l, OP_EQ, x, y);
-}
-
 static CoreRef shapes_equal(Lower *l, CoreRef x, CoreRef y) {
     CoreRef result = core_bool(l->program, true);
     for (uint32_t i = 0; i < lower_ref_type(l, x).rank; i++)
@@ -226,18 +249,16 @@ static CoreRef arrays_equal(Lower *l, CoreRef x, CoreRef y) {
 Value *lower_intrinsic_equal(Lower *l, Call *call) {
     CoreRefs x = lower_value_refs(l, call->args[0]),
              y = lower_value_refs(l, call->args[1]);
+    bool is_number = x.len == 1 && lower_ref_type(l, x.data[0]).rank == 0;
+    if (is_number)
+        return lower_value_scalar(l, compute2(l, call->op, x.data[0], y.data[0]));
     CoreRef result = core_bool(l->program, true);
     for (uint32_t i = 0; i < x.len; i++) {
         bool is_array = lower_ref_type(l, x.data[i]).rank > 0;
         CoreRef same = is_array ? arrays_equal(l, x.data[i], y.data[i])
-                                : scalars_equal(l, x.data[i], y.data[i]);
+                                : compute2(l, OP_EQ, x.data[i], y.data[i]);
         result = lower_emit_both(l, result, same);
     }
-    if (call->op != OP_NE) return lower_value_scalar(l, result);
-    bool is_number = x.len == 1 && lower_ref_type(l, x.data[0]).rank == 0;
-    if (!is_number) return lower_value_scalar(l, lower_emit_not(l, result));
-    bool is_float = scalar_is_float((ScalarType)lower_ref_type(l, x.data[0]).elem);
-    return lower_value_scalar(
-        l, is_float ? lower_emit_op2(l, OP_NE, x.data[0], y.data[0])
-                    : lower_emit_compare(l, OP_NE, x.data[0], y.data[0]));
+    if (call->op == OP_NE) result = lower_emit_not(l, result);
+    return lower_value_scalar(l, result);
 }

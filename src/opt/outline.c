@@ -22,6 +22,7 @@ typedef struct Outliner {
     Sym name;        // of kernels
     Map views;       // CoreRef -> the view statement that binds it
     uint32_t *hosts; // by index of the functions there were: its host version, 0: none
+    bool *traces;    // by the same index: it traces, or calls what does
     uint32_t old_count;
     bool is_parallel; // whether a parallel kernel was made
 } Outliner;
@@ -30,15 +31,22 @@ static CoreBody *outline_body(Outliner *o, const CoreBody *body);
 
 // ---- what is what -------------------------------------------------------------------
 
+typedef struct TraceSearch {
+    const bool *traces;
+    bool is_found;
+} TraceSearch;
+
 static void note_trace(void *data, const CoreStm *stm) {
-    if (stm->op == OP_TRACE) *(bool *)data = true;
+    TraceSearch *search = data;
+    if (stm->op == OP_TRACE || (stm->op == OP_CALL && search->traces[stm->attrs[0]]))
+        search->is_found = true;
 }
 
-static bool has_trace(const CoreStm *stm) {
-    bool found = stm->op == OP_TRACE;
-    for (uint32_t i = 0; i < stm->body_count; i++)
-        core_walk(stm->bodies[i], note_trace, &found);
-    return found;
+// Whether something in the body, which has not been outlined, is traced.
+static bool has_trace(const Outliner *o, const CoreBody *body) {
+    TraceSearch search = {.traces = o->traces};
+    core_walk(body, note_trace, &search);
+    return search.is_found;
 }
 
 static bool is_parallel(const CoreStm *stm) {
@@ -174,7 +182,9 @@ static void outline_host_stm(Outliner *o, CoreStm *stm) {
     if (is_view(o->program, stm))
         for (uint32_t i = 0; i < stm->out_count; i++)
             map_set(&o->views, stm->outs[i], (uint64_t)(uintptr_t)stm);
-    bool stays = has_trace(stm);
+    bool stays = false;
+    for (uint32_t i = 0; i < stm->body_count; i++)
+        stays |= has_trace(o, stm->bodies[i]);
     if (!stays && is_parallel(stm)) {
         outline_stm(o, stm, CORE_PARALLEL_KERNEL);
         return;
@@ -240,6 +250,9 @@ bool opt_outline(CoreProgram *p) {
     Outliner o = {.program = p, .builder = core_builder(p), .old_count = p->funs.len};
     o.name = sym_cstr(&p->cx->syms, "kernel");
     o.hosts = arena_array(p->arena, uint32_t, p->funs.len);
+    o.traces = arena_array(p->arena, bool, p->funs.len);
+    for (uint32_t i = 0; i < o.old_count; i++)
+        o.traces[i] = has_trace(&o, p->funs.data[i]->body);
     map_init(&o.views, p->arena);
     for (uint32_t i = 0; i < o.old_count; i++) {
         CoreFun *fun = p->funs.data[i];

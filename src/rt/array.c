@@ -9,6 +9,8 @@
 #include <assert.h>
 #include <string.h>
 
+#include "rt/store.h"
+
 void rt_heap_init(RtHeap *heap, Mem *mem) {
     *heap = (RtHeap){.mem = mem};
 }
@@ -19,6 +21,7 @@ static size_t header_size(uint32_t rank) {
 
 static void free_array(RtHeap *heap, RtArray *a) {
     RtLender lender = {0};
+    rt_drop_copies(heap, a);
     if (a->is_lent) memcpy(&lender, a->memory, sizeof lender);
     mem_free(heap->mem, a->memory, a->memory_size);
     mem_free(heap->mem, a, header_size(a->rank));
@@ -70,18 +73,14 @@ bool rt_byte_count(ScalarType elem, uint32_t rank, const int64_t *shape,
     return true;
 }
 
-RtArray *rt_new(RtHeap *heap, ScalarType elem, uint32_t rank, const int64_t *shape) {
+RtArray *rt_new_away(RtHeap *heap, ScalarType elem, uint32_t rank,
+                     const int64_t *shape) {
     size_t bytes;
     if (!rt_byte_count(elem, rank, shape, &bytes)) return NULL;
     RtArray *a = new_header(heap, elem, rank, shape);
     if (a == NULL) return NULL;
-    a->memory = mem_try_alloc(heap->mem, bytes);
-    if (a->memory == NULL) {
-        mem_free(heap->mem, a, header_size(rank));
-        return NULL;
-    }
     a->memory_size = bytes;
-    a->data = a->memory;
+    a->is_away = true;
     int64_t stride = 1;
     for (uint32_t d = rank; d-- > 0;) {
         a->strides[d] = stride;
@@ -90,6 +89,20 @@ RtArray *rt_new(RtHeap *heap, ScalarType elem, uint32_t rank, const int64_t *sha
     }
     link_live(heap, a);
     return a;
+}
+
+RtArray *rt_new(RtHeap *heap, ScalarType elem, uint32_t rank, const int64_t *shape) {
+    RtArray *a = rt_new_away(heap, elem, rank, shape);
+    if (a == NULL || rt_bring_memory(heap, a)) return a;
+    rt_release(heap, a);
+    return NULL;
+}
+
+bool rt_bring_memory(RtHeap *heap, RtArray *a) {
+    a->memory = mem_try_alloc(heap->mem, a->memory_size);
+    a->data = a->memory;
+    a->is_away = a->memory == NULL;
+    return !a->is_away;
 }
 
 RtArray *rt_lent(RtHeap *heap, ScalarType elem, uint32_t rank, const int64_t *shape,
@@ -130,6 +143,7 @@ bool rt_make_contiguous(RtHeap *heap, RtArray *a) {
     a->data = copy->data;
     copy->memory = NULL;
     rt_release(heap, copy);
+    a->base->views--;
     rt_release(heap, a->base);
     a->base = NULL;
     return true;
@@ -141,6 +155,7 @@ RtArray *rt_view(RtHeap *heap, RtArray *a, char *data, uint32_t rank,
     if (view == NULL) return NULL;
     memcpy(view->strides, strides, rank * sizeof *strides);
     view->base = rt_retain(a->base != NULL ? a->base : a);
+    view->base->views++;
     view->data = data;
     link_live(heap, view);
     return view;
@@ -161,6 +176,7 @@ void rt_release(RtHeap *heap, RtArray *a) {
             heap->live = a->next;
         if (a->next != NULL) a->next->prev = a->prev;
         RtArray *base = a->base;
+        if (base != NULL) base->views--;
         free_array(heap, a);
         a = base;
     }
@@ -191,7 +207,8 @@ bool rt_is_contiguous(const RtArray *a) {
 
 bool rt_is_unshared(const RtArray *a) {
     if (a->refs != 1 || (a->base != NULL && a->base->refs != 1)) return false;
-    if ((a->base != NULL ? a->base : a)->is_lent) return false;
+    const RtArray *owner = a->base != NULL ? a->base : a;
+    if (owner->is_lent || owner->copies != NULL) return false;
     // Of the views we make, only those with a stride of 0 repeat an element.
     for (uint32_t d = 0; d < a->rank; d++)
         if (a->strides[d] == 0 && a->shape[d] > 1) return false;

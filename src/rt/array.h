@@ -12,6 +12,7 @@
 #include "base/mem.h"
 
 typedef struct RtArray RtArray;
+typedef struct RtCopy RtCopy;
 
 typedef struct RtHeap {
     Mem *mem;
@@ -28,6 +29,11 @@ struct RtArray {
     uint32_t rank;         // at least 1
     ScalarType elem;
     bool is_lent;          // the elements are a lender's: never written to
+    bool is_away;          // the elements are on devices only (store.h); no views then
+    bool is_pinned;        // in use by a kernel: stays where it is
+    bool stays;            // on the host, whatever happens: somebody may look at it
+    uint32_t views;        // of this array's memory
+    RtCopy *copies;        // on devices; of arrays that are no views
     int64_t *shape;        // rank sizes
     int64_t *strides;      // rank strides, in elements
 };
@@ -72,7 +78,8 @@ void rt_release(RtHeap *heap, RtArray *a);  // NULL is ignored
 RtArray *rt_contiguous(RtHeap *heap, RtArray *a);
 bool rt_is_contiguous(const RtArray *a);
 // Whether nobody else can see a's memory and each element has a place of its own, so
-// that a may be overwritten. Never so for memory the heap does not own.
+// that a may be overwritten. Never so for memory the heap does not own, nor for elements
+// that devices have copies of.
 bool rt_is_unshared(const RtArray *a);
 int64_t rt_count(const RtArray *a);  // number of elements
 uint64_t rt_load(ScalarType elem, const char *at);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Evaluation by walking over the kernel. Iterations of a parallel loop run one after
-// the other, each with private memory of its own; an element remembers which iteration
-// touched it last, so that what could race is seen.
+// Evaluation by walking over the kernel. Turns of a parallel loop run one after the
+// other, each with private memory of its own; an element remembers which turn touched
+// it last, so that what could race is seen. So it is with independent turns, which free
+// their private memory themselves.
 #include "eval.h"
 
 #include <setjmp.h>
@@ -35,6 +36,14 @@ typedef struct Private {
     size_t len, cap, bytes;
 } Private;
 
+// A turn of a parallel or independent loop, and the one around it. Turns are numbered
+// as they are handed out: those of this loop from `first` on, and whatever ran within
+// them below `start`, when this one began.
+typedef struct Turn {
+    const struct Turn *outer;
+    uint64_t first, number, start;
+} Turn;
+
 typedef struct Eval {
     const LoopKernel *kernel;
     EvalOrder order;
@@ -45,9 +54,8 @@ typedef struct Eval {
     Private *stack;   // of the thread at work
     Buffer **results; // by number
     int64_t (*shapes)[CORE_MAX_RANK];
-    uint64_t turn;       // of the parallel loop at work; 0: none
-    uint64_t turns;      // handed out so far
-    uint64_t first_turn; // of this loop
+    const Turn *turn; // at work; NULL: none
+    uint64_t turns;   // handed out so far
     uint64_t steps;
     jmp_buf exit;
 } Eval;
@@ -151,17 +159,23 @@ static uint64_t *tags(uint64_t **tags, int64_t count) {
     return *tags;
 }
 
+// Whether that turn is another one of a loop that is at work, or ran within one.
+static bool races_with(const Eval *e, uint64_t number) {
+    for (const Turn *turn = e->turn; turn != NULL; turn = turn->outer)
+        if (number >= turn->first && number < turn->start && number != turn->number)
+            return true;
+    return false;
+}
+
 // Notes that this turn touches the element; another turn of the loop must not have
 // written it or, if this one writes, read it.
 static void touch(Eval *e, const LoopStm *stm, Buffer *b, int64_t at, bool writes) {
-    if (e->turn == 0) return;
+    if (e->turn == NULL) return;
     uint64_t *writer = tags(&b->writer, b->count), *reader = tags(&b->reader, b->count);
-    bool races = writer[at] >= e->first_turn && writer[at] != e->turn;
-    races = races || (writes && reader[at] >= e->first_turn && reader[at] != e->turn);
-    if (races)
-        bug(e, stm, "two turns of a parallel loop touch element %lld of %s memory",
+    if (races_with(e, writer[at]) || (writes && races_with(e, reader[at])))
+        bug(e, stm, "two turns of a loop touch element %lld of %s memory",
             (long long)at, b->kind);
-    *(writes ? &writer[at] : &reader[at]) = e->turn;
+    *(writes ? &writer[at] : &reader[at]) = e->turn->number;
 }
 
 static Buffer *access_element(Eval *e, const LoopStm *stm, uint32_t first,
@@ -252,7 +266,7 @@ static void run_alloc(Eval *e, const LoopStm *stm) {
 static void run_result(Eval *e, const LoopStm *stm) {
     int64_t count = 1;
     bool is_empty = false;
-    if (e->turn != 0) bug(e, stm, "not in root code");
+    if (e->turn != NULL) bug(e, stm, "not in root code");
     if (e->results[stm->number] != NULL) bug(e, stm, "made twice");
     for (uint32_t d = 0; d < stm->arg_count; d++) {
         int64_t size = (int64_t)e->values[stm->args[d]].bits;
@@ -311,32 +325,40 @@ static uint64_t *turn_order(const Eval *e, uint64_t count) {
     return turns;
 }
 
-// Runs one turn of a parallel loop with private memory of its own.
-static bool run_turn(Eval *e, const LoopBody *body, uint64_t i) {
+// Runs one turn: with private memory of its own, or in that of the thread.
+static bool run_turn(Eval *e, const LoopStm *stm, uint64_t i) {
     Private *outer = e->stack, stack = {0};
-    e->stack = &stack;
-    e->turn = e->first_turn + i;
-    e->values[body->params[0]].bits = i;
-    bool ok = run_body(e, body);
+    size_t height = outer->len;
+    bool is_parallel = stm->order == ORDER_PARALLEL;
+    if (is_parallel) e->stack = &stack;
+    e->values[stm->bodies[0]->params[0]].bits = i;
+    bool ok = run_body(e, stm->bodies[0]);
     for (size_t k = 0; k < stack.len; k++) end_buffer(stack.data[k]);
     free(stack.data);
     e->stack = outer;
+    if (ok && !is_parallel && outer->len != height)
+        bug(e, stm, "a turn leaves private memory behind");
     return ok;
 }
 
-// The failed turn with the least index counts.
-static bool run_parallel(Eval *e, const LoopStm *stm, uint64_t count) {
-    if (e->turn != 0) bug(e, stm, "a parallel loop within another");
+// Turns in any order. Of those that fail the one with the least index counts.
+static bool run_turns(Eval *e, const LoopStm *stm, uint64_t count) {
+    const Turn *outer = e->turn;
+    if (stm->order == ORDER_PARALLEL && outer != NULL)
+        bug(e, stm, "a parallel loop within another");
     uint64_t *turns = turn_order(e, count), least = count;
     EvalReport report = {0};
-    e->first_turn = e->turns + 1;
+    Turn turn = {.outer = outer, .first = e->turns + 1};
     e->turns += count;
+    e->turn = &turn;
     for (uint64_t i = 0; i < count; i++) {
-        if (run_turn(e, stm->bodies[0], turns[i]) || turns[i] >= least) continue;
+        turn.number = turn.first + turns[i];
+        turn.start = e->turns + 1;
+        if (run_turn(e, stm, turns[i]) || turns[i] >= least) continue;
         least = turns[i];
         report = *e->report;
     }
-    e->turn = 0;
+    e->turn = outer;
     free(turns);
     if (least == count) return true;
     e->report->message = report.message;
@@ -350,7 +372,7 @@ static bool run_for(Eval *e, const LoopStm *stm) {
     unsigned unused = 64 - 8u * scalar_info[type].bytes;
     uint64_t count = e->values[stm->args[0]].bits;
     if (scalar_is_signed(type) && (int64_t)(count << unused) <= 0) count = 0;
-    if (stm->order == ORDER_PARALLEL) return run_parallel(e, stm, count);
+    if (stm->order != ORDER_SEQUENTIAL) return run_turns(e, stm, count);
     set_all(e, body->params + 1, stm->args + 1, stm->out_count);
     for (uint64_t i = 0; i < count; i++) {
         e->values[body->params[0]].bits = i;

@@ -42,15 +42,10 @@ GNode *gen_make(Gen *g, GKind kind, GType type) {
     return node;
 }
 
-// Whether the checker may still choose the size of what is bound: then meeting another
-// size would fix it, and the program might be rejected or stop for that.
+// Whether what is bound is a parameter without a type, for whose size the checker may
+// take that of what it meets: then the program might be rejected or stop for that.
 static bool is_open(GKind kind, int which) {
-    switch ((int)kind) {
-    case G_MAP: case G_MAP2: case G_ZIPF: case G_SUMMAP: case G_FILTER: case G_PARTITION:
-    case G_ANY: case G_LOOP: case G_LOOP2: case G_WHILE: case G_FORIN: case G_UPLOOP:
-        return true;
-    default: return kind == G_UNZIP && which == 0;
-    }
+    return kind == G_MAP2 || kind == G_ZIPF || (kind == G_SUMMAP && which > 0);
 }
 
 void gen_bind(Gen *g, GNode *node, int which, GType type) {

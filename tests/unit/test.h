@@ -7,16 +7,24 @@
 
 #include <stdio.h>
 
-static int test_passed, test_failed;
+static int test_passed, test_failed, test_skipped;
 
 #define CHECK(condition)                                                           \
     ((condition) ? (void)test_passed++                                             \
                  : (void)(test_failed++, printf("%s:%d: failed: %s\n", __FILE__,   \
                                                 __LINE__, #condition)))
 
+// Says what could not be tested here; it counts as skipped.
+static inline void test_skip(const char *why) {
+    printf("skipped: %s\n", why);
+    test_skipped++;
+}
+
 // Prints the counts; returns the status for main.
 static inline int test_done(void) {
-    printf("%d passed, %d failed\n", test_passed, test_failed);
+    printf("%d passed, %d failed", test_passed, test_failed);
+    if (test_skipped > 0) printf(", %d skipped", test_skipped);
+    puts("");
     return test_failed != 0;
 }
 

@@ -169,8 +169,6 @@ int main(void) {
     emit_kernels(&emit_c, kernels, case_count, false, &text, checks);
     NativeCompiler compiler;
     Str why = {0};
-    void *library = NULL;
-    bool was_cached;
     if (!native_find(&arena, &compiler, &why)) {
         printf("skipped: %.*s\n0 passed, 0 failed, 1 skipped\n", STR_ARG(why));
         return 0;
@@ -179,17 +177,17 @@ int main(void) {
                          .source = strbuf_done(&text),
                          .arena = &arena,
                          .no_cache = true};
-    Status status = native_build(&build, &library, &was_cached, &why);
+    Status status = native_build(&build, NULL);
     CHECK(status == STATUS_OK);
-    if (status != STATUS_OK) printf("%.*s\n", STR_ARG(why));
-    for (uint32_t i = 0; i < case_count && library != NULL; i++) {
+    if (status != STATUS_OK) printf("%.*s\n", STR_ARG(build.why));
+    for (uint32_t i = 0; i < case_count && status == STATUS_OK; i++) {
         char name[32];
         snprintf(name, sizeof name, "weft_kernel_%u", i);
-        Kernel *run = (Kernel *)(uintptr_t)native_symbol(library, name);
+        Kernel *run = (Kernel *)(uintptr_t)native_symbol(build.library, name);
         CHECK(run != NULL);
         if (run != NULL) compare_all(cases[i], run);
     }
-    native_unload(library);
+    native_unload(build.library);
     arena_free(&arena);
     return test_done();
 }

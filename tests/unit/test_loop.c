@@ -53,6 +53,10 @@ static void test_text(void) {
                                "  r: [f64] = result[0](n)\n"
                                "  = for.parallel(n) {|j: i64|\n"
                                "    z: f64 = load(b.1, 0i64, 1i64, j)\n"
+                               "    = for.independent(k) {|l: i32|\n"
+                               "      = check(c) \"\"\n"
+                               "      ->\n"
+                               "    }\n"
                                "    v: f64 = if(c) {-> z} {-> 1f64}\n"
                                "    = store(r, v, 0i64, 1i64, j)\n"
                                "    ->\n"
@@ -151,7 +155,17 @@ static void test_verifier(void) {
                "a parallel loop is not in root code");
     find_fault(KERNEL
                "{ s: i64 = for.parallel(1i64, 0i64) {|i: i64, t: i64| -> t} -> }",
-               "a parallel loop carries state");
+               "parallel turns carry state");
+    find_fault(KERNEL
+               "{ s: i64 = for.independent(1i64, 0i64) {|i: i64, t: i64| -> t} -> }",
+               "independent turns carry state");
+    find_fault(KERNEL "{ = for.independent(1i64) {|i: i64| = for.parallel(1i64) {|j: "
+                      "i64| ->} ->} -> }",
+               "a parallel loop is not in root code");
+    find_fault(KERNEL
+               "{ m: mark = mark = for.independent(1i64) {|i: i64| = keep(m) ->} "
+               "-> }",
+               "another thread's or turn's");
     find_fault("kernel \"k\" () -> ([]f32) { = for.parallel(1i64) {|i: i64| r: [f32] = "
                "result[0](1i64) ->} b: [f32] = alloc(1i64) -> b, 1i64 }",
                "it is not in root code");
@@ -278,15 +292,16 @@ static const char branches[] =
 
 static void test_lowering(void) {
     expect_counts(map_of_maps, false,
-                  COUNTS({"alloc", 0}, {"result[0]", 1}, {"= for(", 2}, {"check", 0},
-                         {"mark", 0}));
+                  COUNTS({"alloc", 0}, {"result[0]", 1}, {"for.independent(", 2},
+                         {"check", 0}, {"mark", 0}));
     expect_counts(map_of_maps, true,
-                  COUNTS({"alloc", 0}, {"for.parallel", 1}, {"= for(", 1}));
+                  COUNTS({"alloc", 0}, {"for.parallel(", 1}, {"for.independent(", 1}));
     expect_counts(updates, false,
                   COUNTS({"owned", 1}, {"alloc", 0}, {"result[", 0}, {"= for(", 1}));
     // The old array is a result, too: it is copied once, outside the loop.
     expect_counts(kept_updates, false,
-                  COUNTS({"owned", 0}, {"alloc", 0}, {"result[", 2}, {"= for(", 3}));
+                  COUNTS({"owned", 0}, {"alloc", 0}, {"result[", 2}, {"= for(", 1},
+                         {"for.independent(", 2}));
     // What a loop makes anew each time never overwrites what it began with.
     expect_counts(steps, false, COUNTS({"owned", 0}, {"alloc", 1}, {"keep", 1}));
     expect_counts(sum, true, COUNTS({"for.parallel", 1}, {"alloc(32i64)", 1}));

@@ -37,27 +37,28 @@ typedef struct Outcome {
     Str why;
 } Outcome;
 
-static Outcome build_with(const NativeBuild *options, Str source) {
+static Outcome build_with(NativeBuild build, const atomic_bool *cancel, Str source) {
     NativeCompiler compiler;
     Outcome outcome = {.status = STATUS_IO};
-    void *library = NULL;
-    NativeBuild build = *options;
     if (!native_find(&arena, &compiler, &outcome.why)) return outcome;
-    build.compiler = &compiler;
+    if (build.compiler == NULL) build.compiler = &compiler;
     build.source = source;
     build.arena = &arena;
-    outcome.status = native_build(&build, &library, &outcome.was_cached, &outcome.why);
+    outcome.status = native_build(&build, cancel);
+    outcome.was_cached = build.was_cached;
+    outcome.why = build.why;
     if (outcome.status != STATUS_OK) return outcome;
-    int (*answer)(void) = (int (*)(void))(uintptr_t)native_symbol(library, "answer");
+    int (*answer)(void) =
+        (int (*)(void))(uintptr_t)native_symbol(build.library, "answer");
     CHECK(answer != NULL);
     outcome.answer = answer == NULL ? -1 : answer();
-    CHECK(native_symbol(library, "no_such_name") == NULL);
-    native_unload(library);
+    CHECK(native_symbol(build.library, "no_such_name") == NULL);
+    native_unload(build.library);
     return outcome;
 }
 
 static Outcome build(Str source) {
-    return build_with(&(NativeBuild){0}, source);
+    return build_with((NativeBuild){0}, NULL, source);
 }
 
 static uint32_t entry_count(void) {
@@ -85,7 +86,7 @@ static void test_hits(void) {
     Outcome other = build(source_of(2));
     CHECK(other.status == STATUS_OK && !other.was_cached && other.answer == 2);
     CHECK(entry_count() == 2);
-    Outcome apart = build_with(&(NativeBuild){.no_cache = true}, source_of(3));
+    Outcome apart = build_with((NativeBuild){.no_cache = true}, NULL, source_of(3));
     CHECK(apart.status == STATUS_OK && apart.answer == 3);
     CHECK(entry_count() == 2);
 }
@@ -167,10 +168,12 @@ static void test_bad_compilers(void) {
     outcome = build(source_of(5));
     CHECK(outcome.status == STATUS_IO);
     write_script(script, "#!/bin/sh\nsleep 100 & sleep 100\n");
-    outcome = build_with(&(NativeBuild){.seconds = 1}, source_of(5));
+    setenv("WEFT_CC_SECONDS", "1", 1);
+    outcome = build(source_of(5));
     CHECK(outcome.status == STATUS_IO && mentions(outcome.why, "1 seconds"));
+    unsetenv("WEFT_CC_SECONDS");
     atomic_bool cancel = true;
-    outcome = build_with(&(NativeBuild){.cancel = &cancel}, source_of(5));
+    outcome = build_with((NativeBuild){0}, &cancel, source_of(5));
     CHECK(outcome.status == STATUS_CANCELLED);
     CHECK(entry_count() == 0);
     unsetenv("WEFT_CC");

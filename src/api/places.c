@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The devices of a context: "cpu", "cpu*3", "opencl:0", several with commas between, or
+// "all" (places.h).
+#include "api/places.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/thread.h"
+
+enum { MOST_PLACES = 64 };
+
+// ---- naming -------------------------------------------------------------------------
+
+typedef struct PlaceList {
+    ApiPlace *data;
+    uint32_t len, cap;
+} PlaceList;
+
+static WeftStatus add(WeftContext *context, PlaceList *list, Str address) {
+    ApiPlace place = {0};
+    if (address.len >= sizeof place.address)
+        return api_fail(context, WEFT_STATUS_USAGE, "there is no device `%.*s`",
+                        STR_ARG(address));
+    memcpy(place.address, address.ptr, address.len);
+    for (uint32_t i = 0; i < list->len; i++)
+        if (strcmp(list->data[i].address, place.address) == 0)
+            return api_fail(context, WEFT_STATUS_USAGE, "device %s is named twice",
+                            place.address);
+    if (list->len == MOST_PLACES)
+        return api_fail(context, WEFT_STATUS_USAGE, "more than %d devices",
+                        MOST_PLACES);
+    vec_push(&context->scratch, list, place);
+    return WEFT_STATUS_OK;
+}
+
+// "cpu*K": the cores in K devices with memories of their own.
+static WeftStatus add_parts(WeftContext *context, PlaceList *list, Str word) {
+    unsigned long count = 0;
+    for (size_t i = 4; i < word.len && word.ptr[i] >= '0' && word.ptr[i] <= '9'; i++)
+        count = count < 1000 ? 10 * count + (unsigned long)(word.ptr[i] - '0') : count;
+    if (count < 1 || count > MOST_PLACES || word.len > 6)
+        return api_fail(context, WEFT_STATUS_USAGE,
+                        "`%.*s`: the cores can be 1 to %d devices, as in cpu*4",
+                        STR_ARG(word), MOST_PLACES);
+    unsigned threads = context->options.threads;
+    if (threads == 0) threads = thread_cores();
+    for (unsigned long i = 0; i < count; i++) {
+        char address[DEVICE_ADDRESS];
+        snprintf(address, sizeof address, "cpu:%lu", i);
+        WeftStatus status = add(context, list, str_of(address));
+        if (status != WEFT_STATUS_OK) return status;
+        ApiPlace *place = &list->data[list->len - 1];
+        place->threads = threads / (unsigned)count;
+        if (place->threads == 0) place->threads = 1;
+    }
+    return WEFT_STATUS_OK;
+}
+
+// The processor and every GPU that can run kernels.
+static WeftStatus add_all(WeftContext *context, PlaceList *list) {
+    DeviceInfo *infos;
+    uint32_t count = dev_list(&context->scratch, &infos);
+    for (uint32_t i = 0; i < count; i++) {
+        if (infos[i].cannot != NULL) continue;
+        if (infos[i].is_processor && infos[i].kind != DEVICE_CPU) continue;
+        WeftStatus status = add(context, list, str_of(infos[i].address));
+        if (status != WEFT_STATUS_OK) return status;
+    }
+    return WEFT_STATUS_OK;
+}
+
+static WeftStatus name_places(WeftContext *context, PlaceList *list) {
+    Str rest = str_of(context->devices);
+    if (rest.len == 0) return add(context, list, STR("cpu"));
+    for (bool more = true; more;) {
+        const char *comma = memchr(rest.ptr, ',', rest.len);
+        Str word = {rest.ptr, comma != NULL ? (size_t)(comma - rest.ptr) : rest.len};
+        more = comma != NULL;
+        rest.ptr += word.len + more;
+        rest.len -= word.len + more;
+        bool is_parts = word.len > 4 && memcmp(word.ptr, "cpu*", 4) == 0;
+        WeftStatus status = str_eq(word, STR("all")) ? add_all(context, list)
+                            : is_parts               ? add_parts(context, list, word)
+                                                     : add(context, list, word);
+        if (status != WEFT_STATUS_OK) return status;
+    }
+    return WEFT_STATUS_OK;
+}
+
+// ---- opening ------------------------------------------------------------------------
+
+static void close_places(WeftContext *context, ApiPlace *places, uint32_t count) {
+    for (uint32_t i = 0; i < count; i++) {
+        rt_team_free(places[i].team);
+        if (places[i].device == NULL) continue;
+        rt_leave(&context->heap, places[i].device);
+        dev_close(places[i].device);
+    }
+    mem_free(&context->mem, places, count * sizeof *places);
+}
+
+static WeftStatus open_device(WeftContext *context, ApiPlace *place) {
+    if (strcmp(place->address, "cpu") == 0) {
+        place->threads = context->options.threads;
+        return WEFT_STATUS_OK;
+    }
+    Str why;
+    Status status = dev_open(&context->mem, &context->scratch, place->address,
+                             &place->device, &why);
+    if (status != STATUS_OK)
+        return api_fail(context, (WeftStatus)status, "device %s cannot be used: %.*s",
+                        place->address, STR_ARG(why));
+    if (api_is_launched(place)) place->device->limit = context->options.memory_ceiling;
+    return WEFT_STATUS_OK;
+}
+
+WeftStatus api_places_open(WeftContext *context) {
+    if (context->places != NULL) return WEFT_STATUS_OK;
+    PlaceList list = {0};
+    WeftStatus status = name_places(context, &list);
+    if (status != WEFT_STATUS_OK) return status;
+    ApiPlace *places = mem_try_alloc(&context->mem, list.len * sizeof *places);
+    if (places == NULL)
+        return api_fail(context, WEFT_STATUS_MEMORY, "out of memory for devices");
+    memcpy(places, list.data, list.len * sizeof *places);
+    for (uint32_t i = 0; i < list.len; i++) {
+        status = open_device(context, &places[i]);
+        if (status == WEFT_STATUS_OK) continue;
+        close_places(context, places, list.len);
+        return status;
+    }
+    context->places = places;
+    context->place_count = list.len;
+    return WEFT_STATUS_OK;
+}
+
+void api_places_close(WeftContext *context) {
+    if (context->places != NULL)
+        close_places(context, context->places, context->place_count);
+    context->places = NULL;
+    context->place_count = 0;
+}
+
+// ---- what they are ------------------------------------------------------------------
+
+bool api_is_launched(const ApiPlace *place) {
+    return place->device != NULL && dev_has_launches(place->device);
+}
+
+bool api_has_cores(const WeftContext *context) {
+    for (uint32_t i = 0; i < context->place_count; i++)
+        if (!api_is_launched(&context->places[i])) return true;
+    return false;
+}
+
+RtTeam *api_team(WeftContext *context, ApiPlace *place) {
+    RtPoolOptions options = {.threads = place->threads};
+    if (place->team == NULL) place->team = rt_team_new(&context->mem, &options);
+    return place->team;
+}
+
+uint32_t api_place_row(WeftContext *context, ApiPlace *place) {
+    if (place->events != context->events)
+        place->row = rt_events_row(context->events, place->address);
+    place->events = context->events;
+    return place->row;
+}

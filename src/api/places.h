@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Where a context runs kernels: the devices that it was given, or the host.
+#ifndef WEFT_API_PLACES_H
+#define WEFT_API_PLACES_H
+
+#include "api/api.h"
+#include "exec/exec.h"
+
+struct ApiPlace {
+    char address[DEVICE_ADDRESS];
+    Device *device;   // NULL: the host's memory and cores
+    RtTeam *team;     // of cores; NULL before the first kernel
+    unsigned threads; // of its team; 0: one for each core
+    double load;      // seconds of work that it was given, about
+    bool is_lost;     // it failed and gets no more
+    uint32_t row;     // in the recording that `events` is
+    const RtEvents *events;
+};
+
+// Opens the devices that the options name; without any there is one place, the host.
+// WEFT_STATUS_USAGE if they make no sense or cannot run kernels.
+WeftStatus api_places_open(WeftContext *context);
+void api_places_close(WeftContext *context);
+
+// Whether there is a place that runs machine code, and one that is launched on.
+bool api_has_cores(const WeftContext *context);
+bool api_is_launched(const ApiPlace *place);
+
+// The team of a place made of cores; NULL when memory is short.
+RtTeam *api_team(WeftContext *context, ApiPlace *place);
+// The row of its kernels, in a recording that keeps events.
+uint32_t api_place_row(WeftContext *context, ApiPlace *place);
+
+#endif

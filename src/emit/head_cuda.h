@@ -1,0 +1,52 @@
+// CUDA C
+#pragma nv_diag_suppress 177, 550 // values that nothing uses
+
+typedef signed char int8_t;
+typedef short int16_t;
+typedef int int32_t;
+typedef long long int64_t;
+typedef unsigned char uint8_t;
+typedef unsigned short uint16_t;
+typedef unsigned int uint32_t;
+typedef unsigned long long uint64_t;
+
+#define WEFT_GPU_CODE
+#define WEFT_FUN static inline __device__
+#define WEFT_GLOBAL
+
+WEFT_FUN uint32_t weft_item(void) {
+    return blockIdx.x * blockDim.x + threadIdx.x;
+}
+
+WEFT_FUN uint32_t weft_items(void) {
+    return gridDim.x * blockDim.x;
+}
+
+WEFT_FUN uint32_t weft_atomic_min(uint32_t *at, uint32_t x) {
+    return atomicMin(at, x);
+}
+
+WEFT_FUN uint32_t weft_atomic_add(uint32_t *at, uint32_t x) {
+    return atomicAdd(at, x);
+}
+
+WEFT_FUN int32_t weft_popc(uint64_t x) {
+    return __popcll(x);
+}
+
+WEFT_FUN int32_t weft_clz(uint64_t x) { // x != 0, as for weft_ctz
+    return __clzll((int64_t)x);
+}
+
+WEFT_FUN int32_t weft_ctz(uint64_t x) {
+    return __ffsll((int64_t)x) - 1;
+}
+
+WEFT_FUN int64_t weft_mulhi_i64(int64_t x, int64_t y) {
+    return __mul64hi(x, y);
+}
+
+WEFT_FUN uint64_t weft_mulhi_u64(uint64_t x, uint64_t y) {
+    return __umul64hi(x, y);
+}
+

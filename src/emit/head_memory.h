@@ -1,0 +1,44 @@
+
+// ---- private memory -----------------------------------------------------------------
+
+WEFT_FUN WEFT_GLOBAL void *weft_alloc(KernelEnv *env, uint64_t count, uint64_t size) {
+    uint64_t room = (uint64_t)(env->limit - env->top);
+    if (room < 64 || count > (room - 64) / size) return 0;
+    WEFT_GLOBAL char *block = env->top;
+    uint64_t bytes = 16 + ((count * size + 15) & ~(uint64_t)15);
+    *(WEFT_GLOBAL uint64_t *)block = bytes;
+    weft_grow(env, block + bytes);
+    return block + 16;
+}
+
+// Blocks from the mark on are dropped, but for these, which move down in their order.
+WEFT_FUN void weft_keep(KernelEnv *env, WEFT_GLOBAL char *mark,
+                        WEFT_GLOBAL char **kept, int32_t count) {
+    WEFT_GLOBAL char *end = env->top, *to = mark;
+    for (;;) {
+        WEFT_GLOBAL char *least = 0;
+        for (int32_t i = 0; i < count; i++) {
+            WEFT_GLOBAL char *at = kept[i] - 16;
+            if (at >= to && at < end && (least == 0 || at < least)) least = at;
+        }
+        if (least == 0) break;
+        uint64_t bytes = *(WEFT_GLOBAL uint64_t *)least;
+        if (least != to) weft_move(to, least, bytes);
+        for (int32_t i = 0; i < count; i++)
+            if (kept[i] - 16 == least) kept[i] = to + 16;
+        to += bytes;
+    }
+    env->top = to;
+}
+
+WEFT_FUN uint32_t weft_bits_f32(float x) {
+    union { float f; uint32_t u; } v;
+    v.f = x;
+    return v.u;
+}
+
+WEFT_FUN float weft_f32(uint64_t bits) {
+    union { float f; uint32_t u; } v;
+    v.u = (uint32_t)bits;
+    return v.f;
+}

@@ -1,0 +1,52 @@
+// OpenCL C 1.2
+#pragma OPENCL FP_CONTRACT OFF
+
+typedef char int8_t;
+typedef short int16_t;
+typedef int int32_t;
+typedef long int64_t;
+typedef uchar uint8_t;
+typedef ushort uint16_t;
+typedef uint uint32_t;
+typedef ulong uint64_t;
+
+#define WEFT_GPU_CODE
+#define WEFT_FUN static inline
+#define WEFT_GLOBAL __global
+
+static inline uint32_t weft_item(void) {
+    return (uint32_t)get_global_id(0);
+}
+
+static inline uint32_t weft_items(void) {
+    return (uint32_t)get_global_size(0);
+}
+
+static inline uint32_t weft_atomic_min(volatile __global uint32_t *at, uint32_t x) {
+    return atomic_min(at, x);
+}
+
+static inline uint32_t weft_atomic_add(volatile __global uint32_t *at, uint32_t x) {
+    return atomic_add(at, x);
+}
+
+static inline int32_t weft_popc(uint64_t x) {
+    return (int32_t)popcount(x);
+}
+
+static inline int32_t weft_clz(uint64_t x) { // x != 0, as for weft_ctz
+    return (int32_t)clz(x);
+}
+
+static inline int32_t weft_ctz(uint64_t x) {
+    return 63 - (int32_t)clz(x & (0 - x));
+}
+
+static inline int64_t weft_mulhi_i64(int64_t x, int64_t y) {
+    return mul_hi(x, y);
+}
+
+static inline uint64_t weft_mulhi_u64(uint64_t x, uint64_t y) {
+    return mul_hi(x, y);
+}
+

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One call of a kernel on one device: arguments brought to where it runs, its code run,
+// results taken. On cores machine code is called; on GPUs the root code is walked here
+// and the rest launched (loop/launch.h).
+//
+// Threads: calls are made by the thread of the heap.
+#ifndef WEFT_EXEC_EXEC_H
+#define WEFT_EXEC_EXEC_H
+
+#include "abi/kernel.h"
+#include "loop/launch.h"
+#include "rt/store.h"
+#include "rt/team.h"
+
+// ---- what runs ----------------------------------------------------------------------
+
+// A kernel that can be called, with the memory that a call of it needs for its books.
+typedef struct ExecKernel {
+    const LoopKernel *loop;
+    uint32_t number;              // of the kernel in its file
+    Kernel *run;                  // machine code; NULL: none
+    const LoopStm *const *checks; // its checks and calls by number, in machine code
+    const LoopPlan *plan;         // its launches; NULL: none
+    const LoopStm *const *launch_checks; // and in code for GPUs
+    uint64_t *in, *out;                  // slots
+    RtArray **args;                      // by param: the array that the kernel sees
+    RtArray **made;                      // by result: memory that the kernel asked for
+    uint64_t *args_at, *made_at;         // where the elements are on the device
+    uint64_t *values;                    // of a walk, by LoopRef
+    uint64_t *moved;                     // of a walk: values on their way
+    uint64_t *frame;                     // of a launch
+} ExecKernel;
+
+// Makes the books, in the arena; the caller sets run and plan.
+void exec_kernel_init(ExecKernel *kernel, const LoopKernel *loop, uint32_t number,
+                      Arena *arena);
+// The books of walks, once the plan is there.
+void exec_kernel_plan(ExecKernel *kernel, const LoopPlan *plan, Arena *arena);
+
+// ---- a call -------------------------------------------------------------------------
+
+typedef enum ExecStatus {
+    EXEC_OK,
+    EXEC_FAULT,  // a check failed; see the fault
+    EXEC_MEMORY, // `bytes` more are not there, on the host or on the device
+    EXEC_CANCELLED,
+    EXEC_BROKEN // the device failed: device->why
+} ExecStatus;
+
+typedef struct ExecCall {
+    ExecKernel *kernel;
+    RtHeap *heap;
+    const RtValue *args;  // lent
+    const bool *may_take; // by arg: it may be overwritten if nobody else sees it
+    RtValue *results;     // filled in if it ends well
+    Device *device;       // NULL: the host's memory and cores
+    RtTeam *team;         // of cores
+    void *code;           // of GPUs
+    const atomic_bool *cancel;
+    // Told now and then how far a loop is: `done` of `total` turns; total 0: unknown.
+    // May be NULL.
+    void (*progress)(void *data, int64_t done, int64_t total);
+    // RtCall.ran. May be NULL.
+    void (*ran)(void *data, unsigned worker, uint64_t loop_began, uint64_t began,
+                int64_t turns);
+    void *data;
+} ExecCall;
+
+typedef struct ExecEnd {
+    ExecStatus status;
+    const LoopStm *check;                     // of a FAULT; NULL: it is lost which one
+    uint64_t values[KERNEL_FAULT_VALUES];     // those that its text shows
+    const LoopStm *calls[KERNEL_FAULT_CALLS]; // that had not returned, innermost first
+    uint32_t call_count;
+} ExecEnd;
+
+// Runs it where call->device says.
+void exec_call(const ExecCall *call, ExecEnd *end_out);
+
+#endif

@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Arguments and results of kernels (ports.h), and calls as such. An array argument is
+// row-major where the kernel sees it; one that it overwrites is its own.
+#include "exec/ports.h"
+
+#include <assert.h>
+#include <string.h>
+
+// ---- kernels ------------------------------------------------------------------------
+
+static uint32_t slots_of(const LoopPort *ports, uint32_t count) {
+    uint32_t slots = 0;
+    for (uint32_t i = 0; i < count; i++) slots += 1u + ports[i].type.rank;
+    return slots;
+}
+
+void exec_kernel_init(ExecKernel *kernel, const LoopKernel *loop, uint32_t number,
+                      Arena *arena) {
+    uint32_t params = loop->param_count, results = loop->result_count;
+    *kernel = (ExecKernel){.loop = loop, .number = number};
+    kernel->in = arena_array(arena, uint64_t, slots_of(loop->params, params));
+    kernel->out = arena_array(arena, uint64_t, slots_of(loop->results, results));
+    kernel->args = arena_array(arena, RtArray *, params);
+    kernel->args_at = arena_array(arena, uint64_t, params);
+    kernel->made = arena_array(arena, RtArray *, results);
+    kernel->made_at = arena_array(arena, uint64_t, results);
+}
+
+void exec_kernel_plan(ExecKernel *kernel, const LoopPlan *plan, Arena *arena) {
+    uint32_t most = 0;
+    for (uint32_t i = 0; i < plan->count; i++) {
+        uint32_t width = plan->launches[i].in_count + plan->launches[i].out_count;
+        if (width > most) most = width;
+    }
+    kernel->plan = plan;
+    kernel->values = arena_array(arena, uint64_t, kernel->loop->values.len);
+    kernel->moved = arena_array(arena, uint64_t, kernel->loop->values.len);
+    kernel->frame = arena_array(arena, uint64_t, most);
+}
+
+// ---- arguments ----------------------------------------------------------------------
+
+ExecStatus exec_status(Status status) {
+    if (status == STATUS_OK) return EXEC_OK;
+    return status == STATUS_MEMORY ? EXEC_MEMORY : EXEC_BROKEN;
+}
+
+// A row-major copy on the host.
+static RtArray *copy_of(RtHeap *heap, const RtArray *a) {
+    RtArray *copy = rt_new(heap, a->elem, a->rank, a->shape);
+    if (copy != NULL)
+        rt_copy_elements(copy->data, copy->strides, a->data, a->strides, a->rank,
+                         a->shape, scalar_info[a->elem].bytes);
+    return copy;
+}
+
+static Status bring_to_host(RtHeap *heap, RtArray *array, bool is_owned, bool may_take,
+                            RtArray **arg_out) {
+    Status status = rt_fetch(heap, array);
+    if (status != STATUS_OK) return status;
+    bool is_fit = rt_is_contiguous(array);
+    if (is_owned) {
+        if (array->base == NULL && array->refs == 1 && may_take && !array->is_lent)
+            rt_drop_copies(heap, array); // they would be old
+        is_fit = is_fit && may_take && rt_is_unshared(array);
+    }
+    *arg_out = is_fit ? rt_retain(array) : copy_of(heap, array);
+    return *arg_out != NULL ? STATUS_OK : STATUS_MEMORY;
+}
+
+static Status bring_to_device(RtHeap *heap, RtArray *array, bool is_owned,
+                              bool may_take, Device *device, RtArray **arg_out,
+                              uint64_t *at_out) {
+    if (!rt_is_contiguous(array)) {
+        *arg_out = copy_of(heap, array); // a view, which the host has
+        may_take = true;
+    } else {
+        *arg_out = rt_retain(array);
+    }
+    if (*arg_out == NULL) return STATUS_MEMORY;
+    if (!is_owned) return rt_send(heap, *arg_out, device, at_out);
+    Status status;
+    RtArray *held = *arg_out;
+    // Our own reference is not another's.
+    if (held == array) rt_release(heap, held);
+    *arg_out = rt_own_on(heap, held, may_take, device, at_out, &status);
+    if (held != array) rt_release(heap, held);
+    return status;
+}
+
+static Status bring(const ExecCall *call, uint32_t param) {
+    ExecKernel *kernel = call->kernel;
+    RtArray *array = call->args[param].array;
+    bool is_owned = kernel->loop->params[param].is_owned;
+    bool may_take = call->may_take[param];
+    RtArray **arg = &kernel->args[param];
+    uint64_t *at = &kernel->args_at[param];
+    if (call->device != NULL)
+        return bring_to_device(call->heap, array, is_owned, may_take, call->device, arg,
+                               at);
+    Status status = bring_to_host(call->heap, array, is_owned, may_take, arg);
+    if (status == STATUS_OK) *at = (uintptr_t)(*arg)->data;
+    return status;
+}
+
+static void pin(RtArray *array, bool is_pinned) {
+    (array->base != NULL ? array->base : array)->is_pinned = is_pinned;
+}
+
+ExecStatus ports_open(const ExecCall *call) {
+    ExecKernel *kernel = call->kernel;
+    memset(kernel->args, 0, kernel->loop->param_count * sizeof *kernel->args);
+    memset(kernel->made, 0, kernel->loop->result_count * sizeof *kernel->made);
+    uint64_t *slot = kernel->in;
+    // All are pinned first, so that making room for one does not move another.
+    for (uint32_t i = 0; i < kernel->loop->param_count; i++)
+        if (call->args[i].rank > 0) pin(call->args[i].array, true);
+    for (uint32_t i = 0; i < kernel->loop->param_count; i++) {
+        const RtValue *arg = &call->args[i];
+        if (arg->rank == 0) {
+            *slot++ = arg->bits;
+            continue;
+        }
+        Status status = bring(call, i);
+        if (status != STATUS_OK) return exec_status(status);
+        pin(kernel->args[i], true);
+        *slot++ = kernel->args_at[i];
+        for (uint32_t d = 0; d < arg->rank; d++)
+            *slot++ = (uint64_t)arg->array->shape[d];
+    }
+    return EXEC_OK;
+}
+
+// ---- results ------------------------------------------------------------------------
+
+ExecStatus ports_result(const ExecCall *call, uint32_t number, const int64_t *shape,
+                        uint64_t *address_out) {
+    ExecKernel *kernel = call->kernel;
+    CoreType type = kernel->loop->results[number].type;
+    Status status = STATUS_OK;
+    RtArray *array;
+    if (call->device != NULL) {
+        array = rt_new_on(call->heap, call->device, (ScalarType)type.elem, type.rank,
+                          shape, address_out, &status);
+    } else {
+        array = rt_new(call->heap, (ScalarType)type.elem, type.rank, shape);
+        if (array != NULL) *address_out = (uintptr_t)array->data;
+        else status = STATUS_MEMORY;
+    }
+    if (array == NULL) return exec_status(status);
+    pin(array, true);
+    rt_release(call->heap, kernel->made[number]);
+    kernel->made[number] = array;
+    kernel->made_at[number] = *address_out;
+    return EXEC_OK;
+}
+
+// The array whose memory a result lies in; it leaves the kernel's books.
+static RtArray *take_array(ExecKernel *kernel, uint32_t result, uint64_t address) {
+    RtArray **from = &kernel->made[result];
+    if (*from == NULL || kernel->made_at[result] != address) {
+        from = NULL;
+        for (uint32_t i = 0; i < kernel->loop->param_count && from == NULL; i++)
+            if (kernel->args[i] != NULL && kernel->args_at[i] == address &&
+                kernel->loop->params[i].is_owned)
+                from = &kernel->args[i];
+    }
+    assert(from != NULL);
+    RtArray *array = *from;
+    *from = NULL;
+    pin(array, false);
+    return array;
+}
+
+void ports_take(const ExecCall *call) {
+    ExecKernel *kernel = call->kernel;
+    const uint64_t *slot = kernel->out;
+    for (uint32_t i = 0; i < kernel->loop->result_count; i++) {
+        CoreType type = kernel->loop->results[i].type;
+        RtValue *value = &call->results[i];
+        *value = (RtValue){.elem = (ScalarType)type.elem, .rank = type.rank};
+        uint64_t first = *slot++;
+        if (type.rank == 0) {
+            value->bits = first;
+            continue;
+        }
+        value->array = take_array(kernel, i, first);
+        slot += type.rank;
+    }
+}
+
+static void let_go(RtHeap *heap, RtArray **arrays, uint32_t count) {
+    for (uint32_t i = 0; i < count; i++) {
+        if (arrays[i] == NULL) continue;
+        pin(arrays[i], false);
+        rt_release(heap, arrays[i]);
+        arrays[i] = NULL;
+    }
+}
+
+void ports_close(const ExecCall *call) {
+    ExecKernel *kernel = call->kernel;
+    for (uint32_t i = 0; i < kernel->loop->param_count; i++)
+        if (call->args[i].rank > 0) pin(call->args[i].array, false);
+    let_go(call->heap, kernel->args, kernel->loop->param_count);
+    let_go(call->heap, kernel->made, kernel->loop->result_count);
+}
+
+// ---- calls --------------------------------------------------------------------------
+
+void exec_fault(ExecEnd *end, const LoopStm *const *checks, int32_t check,
+                const uint64_t *values, const int32_t *calls, int32_t call_count) {
+    end->status = EXEC_FAULT;
+    end->check = check < 0 ? NULL : checks[check];
+    end->call_count = (uint32_t)call_count;
+    memcpy(end->values, values, sizeof end->values);
+    for (int32_t i = 0; i < call_count; i++) end->calls[i] = checks[calls[i]];
+}
+
+void exec_call(const ExecCall *call, ExecEnd *end_out) {
+    if (call->device != NULL && dev_has_launches(call->device))
+        exec_launches(call, end_out);
+    else exec_native(call, end_out);
+}

@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Where elements are (store.h). Host memory is freed when a device has overwritten the
+// elements, so an array is away exactly if it has no host memory.
+#include "rt/store.h"
+
+#include <assert.h>
+
+static RtArray *owner_of(RtArray *a) {
+    return a->base != NULL ? a->base : a;
+}
+
+static RtCopy *copy_on(const RtArray *owner, const Device *device) {
+    RtCopy *copy = owner->copies;
+    while (copy != NULL && copy->device != device) copy = copy->next;
+    return copy;
+}
+
+// The bytes of the memory behind an owner; what is lent is counted by its shape.
+static size_t size_of(const RtArray *owner) {
+    size_t bytes = owner->memory_size;
+    if (owner->is_lent) rt_byte_count(owner->elem, owner->rank, owner->shape, &bytes);
+    return bytes;
+}
+
+static void drop_copy(RtHeap *heap, RtArray *owner, RtCopy *copy) {
+    RtCopy **link = &owner->copies;
+    while (*link != copy) link = &(*link)->next;
+    *link = copy->next;
+    dev_free(copy->device, copy->address, size_of(owner));
+    mem_free(heap->mem, copy, sizeof *copy);
+}
+
+void rt_drop_copies(RtHeap *heap, RtArray *a) {
+    while (a->copies != NULL) drop_copy(heap, a, a->copies);
+}
+
+// ---- room ---------------------------------------------------------------------------
+
+static uint32_t count_copies(const RtArray *a) {
+    uint32_t count = a->is_away ? 0 : 1;
+    for (const RtCopy *copy = a->copies; copy != NULL; copy = copy->next) count++;
+    return count;
+}
+
+// Whether memory freed on `device` is memory for `wanted`; NULL is the host.
+static bool is_same_memory(const Device *device, const Device *wanted) {
+    bool is_host = device == NULL || device->kind == DEVICE_CPU;
+    bool wants_host = wanted == NULL || wanted->kind == DEVICE_CPU;
+    return device == wanted || (is_host && wants_host);
+}
+
+static void free_memory(RtHeap *heap, RtArray *a) {
+    mem_free(heap->mem, a->memory, a->memory_size);
+    a->memory = a->data = NULL;
+    a->is_away = true;
+}
+
+// Drops one copy of an array that is valid elsewhere and takes the wanted memory.
+static bool drop_one(RtHeap *heap, RtArray *a, const Device *wanted) {
+    if (a->is_pinned || a->base != NULL || count_copies(a) < 2) return false;
+    for (RtCopy *copy = a->copies; copy != NULL; copy = copy->next) {
+        if (!is_same_memory(copy->device, wanted)) continue;
+        drop_copy(heap, a, copy);
+        return true;
+    }
+    // While the host looks at elements, it is also what wants memory.
+    bool is_free = !a->is_away && !a->is_lent && !a->stays && a->views == 0;
+    if (!is_free || wanted == NULL || !is_same_memory(NULL, wanted)) return false;
+    free_memory(heap, a);
+    return true;
+}
+
+// An array that is on that device alone comes to the host.
+static bool bring_home(RtHeap *heap, RtArray *a, const Device *wanted) {
+    if (a->is_pinned || !a->is_away || is_same_memory(NULL, wanted)) return false;
+    if (count_copies(a) != 1 || a->copies->device != wanted) return false;
+    if (!rt_bring_memory(heap, a)) return false;
+    if (dev_read(a->copies->device, a->data, a->copies->address, a->memory_size) !=
+        STATUS_OK) {
+        free_memory(heap, a);
+        return false;
+    }
+    drop_copy(heap, a, a->copies);
+    return true;
+}
+
+// Makes some room where `wanted` has its memory; false: there is none to make.
+static bool make_room(RtHeap *heap, const Device *wanted) {
+    for (RtArray *a = heap->live; a != NULL; a = a->next)
+        if (drop_one(heap, a, wanted)) return true;
+    for (RtArray *a = heap->live; a != NULL; a = a->next)
+        if (bring_home(heap, a, wanted)) return true;
+    return false;
+}
+
+Status rt_alloc_on(RtHeap *heap, Device *device, size_t bytes, uint64_t *address_out) {
+    Status status = dev_alloc(device, bytes, address_out);
+    while (status == STATUS_MEMORY && make_room(heap, device))
+        status = dev_alloc(device, bytes, address_out);
+    return status;
+}
+
+void rt_settle(RtHeap *heap) {
+    for (RtArray *a = heap->live; a != NULL; a = a->next) a->stays = true;
+}
+
+static Status add_copy(RtHeap *heap, RtArray *owner, Device *device,
+                       RtCopy **copy_out) {
+    RtCopy *copy = mem_try_alloc(heap->mem, sizeof *copy);
+    if (copy == NULL) return STATUS_MEMORY;
+    bool was_pinned = owner->is_pinned;
+    owner->is_pinned = true;
+    *copy = (RtCopy){.device = device, .next = owner->copies};
+    Status status = rt_alloc_on(heap, device, size_of(owner), &copy->address);
+    owner->is_pinned = was_pinned;
+    copy->next = owner->copies;
+    if (status == STATUS_OK) owner->copies = copy;
+    else mem_free(heap->mem, copy, sizeof *copy);
+    *copy_out = status == STATUS_OK ? copy : NULL;
+    return status;
+}
+
+// ---- to and fro ---------------------------------------------------------------------
+
+Status rt_fetch(RtHeap *heap, RtArray *a) {
+    if (!a->is_away) return STATUS_OK;
+    const RtCopy *from = a->copies;
+    if (from == NULL) return STATUS_IO; // lost with a device
+    bool was_pinned = a->is_pinned;
+    a->is_pinned = true;
+    while (!rt_bring_memory(heap, a) && make_room(heap, NULL)) continue;
+    a->is_pinned = was_pinned;
+    if (a->is_away) return STATUS_MEMORY;
+    Status status = dev_read(from->device, a->data, from->address, a->memory_size);
+    if (status != STATUS_OK) free_memory(heap, a);
+    return status;
+}
+
+static uint64_t address_in(const RtArray *a, const RtArray *owner, const RtCopy *copy) {
+    return copy->address + (a == owner ? 0 : (uint64_t)(a->data - owner->data));
+}
+
+Status rt_send(RtHeap *heap, RtArray *a, Device *device, uint64_t *address_out) {
+    RtArray *owner = owner_of(a);
+    RtCopy *copy = copy_on(owner, device);
+    assert(rt_is_contiguous(a));
+    if (copy == NULL) {
+        Status status = rt_fetch(heap, owner);
+        if (status == STATUS_OK) status = add_copy(heap, owner, device, &copy);
+        if (status == STATUS_OK)
+            status = dev_write(device, copy->address, owner->data, size_of(owner));
+        if (status != STATUS_OK) {
+            if (copy != NULL) drop_copy(heap, owner, copy);
+            return status;
+        }
+    }
+    *address_out = address_in(a, owner, copy);
+    return STATUS_OK;
+}
+
+size_t rt_bytes_to_send(const RtArray *a, const Device *device) {
+    const RtArray *owner = a->base != NULL ? a->base : a;
+    if (device == NULL ? !owner->is_away : copy_on(owner, device) != NULL) return 0;
+    return size_of(owner);
+}
+
+RtArray *rt_new_on(RtHeap *heap, Device *device, ScalarType elem, uint32_t rank,
+                   const int64_t *shape, uint64_t *address_out, Status *status_out) {
+    RtCopy *copy;
+    *status_out = STATUS_MEMORY;
+    RtArray *a = rt_new_away(heap, elem, rank, shape);
+    if (a == NULL) return NULL;
+    *status_out = add_copy(heap, a, device, &copy);
+    if (*status_out == STATUS_OK) {
+        *address_out = copy->address;
+        return a;
+    }
+    rt_release(heap, a);
+    return NULL;
+}
+
+// Whether the array is all there is of its elements.
+static bool is_sole(const RtArray *a) {
+    return a->refs == 1 && a->base == NULL && !a->is_lent && rt_is_contiguous(a);
+}
+
+// The elements stay on this device only.
+static void keep_only(RtHeap *heap, RtArray *a, const RtCopy *kept) {
+    for (RtCopy *copy = a->copies, *next; copy != NULL; copy = next) {
+        next = copy->next;
+        if (copy != kept) drop_copy(heap, a, copy);
+    }
+    free_memory(heap, a);
+}
+
+// A copy of a's elements on the device, made from where they are.
+static RtArray *duplicate_on(RtHeap *heap, RtArray *a, Device *device,
+                             uint64_t *address_out, Status *status_out) {
+    RtArray *owner = owner_of(a);
+    bool was_pinned = owner->is_pinned;
+    owner->is_pinned = true;
+    RtArray *own =
+        rt_new_on(heap, device, a->elem, a->rank, a->shape, address_out, status_out);
+    owner->is_pinned = was_pinned;
+    if (own == NULL) return NULL;
+    const RtCopy *copy = copy_on(owner, device);
+    size_t bytes = own->memory_size;
+    if (copy == NULL) {
+        *status_out = rt_fetch(heap, a);
+        if (*status_out == STATUS_OK)
+            *status_out = dev_write(device, *address_out, a->data, bytes);
+    } else {
+        *status_out = dev_copy(device, *address_out, address_in(a, owner, copy), bytes);
+    }
+    if (*status_out == STATUS_OK) return own;
+    rt_release(heap, own);
+    return NULL;
+}
+
+RtArray *rt_own_on(RtHeap *heap, RtArray *a, bool may_take, Device *device,
+                   uint64_t *address_out, Status *status_out) {
+    if (!may_take || !is_sole(a))
+        return duplicate_on(heap, a, device, address_out, status_out);
+    *status_out = rt_send(heap, a, device, address_out);
+    if (*status_out != STATUS_OK) return NULL;
+    keep_only(heap, a, copy_on(a, device));
+    return rt_retain(a);
+}
+
+bool rt_leave(RtHeap *heap, Device *device) {
+    bool all = true;
+    for (RtArray *a = heap->live; a != NULL; a = a->next) {
+        RtCopy *copy = copy_on(a, device);
+        if (copy == NULL) continue;
+        if (count_copies(a) == 1 && rt_fetch(heap, a) != STATUS_OK) all = false;
+        drop_copy(heap, a, copy);
+    }
+    return all;
+}

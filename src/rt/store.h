@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One coherent store over the host's memory and that of devices. An array's elements
+// are valid in at least one place; a copy is made where it is needed, and dropped where
+// the elements are overwritten elsewhere (states per memory: none, valid, old; what is
+// old is freed at once, so that it takes no room; after papers/delite-runtime.txt).
+//
+// An array that has views, or is lent, always has its elements on the host, too.
+//
+// Threads: as the heap's.
+#ifndef WEFT_RT_STORE_H
+#define WEFT_RT_STORE_H
+
+#include "base/status.h"
+#include "dev/dev.h"
+#include "rt/array.h"
+
+// Valid elements on a device: all that the array's own memory has, in its order.
+struct RtCopy {
+    RtCopy *next;
+    Device *device;
+    uint64_t address;
+};
+
+// Sees to it that the host has the elements. STATUS_MEMORY, or STATUS_IO with
+// device->why; then all is as before.
+Status rt_fetch(RtHeap *heap, RtArray *a);
+// Sees to it that the device has the elements of a, which is row-major; *address_out is
+// where. Likewise.
+Status rt_send(RtHeap *heap, RtArray *a, Device *device, uint64_t *address_out);
+// A row-major array on the device only, with unspecified contents. NULL: *status_out.
+RtArray *rt_new_on(RtHeap *heap, Device *device, ScalarType elem, uint32_t rank,
+                   const int64_t *shape, uint64_t *address_out, Status *status_out);
+// The elements of a, row-major, on the device and nowhere else, for a kernel to
+// overwrite: those of a itself if `may_take` and nobody else sees them, else a copy. A
+// reference of its own; NULL: *status_out.
+RtArray *rt_own_on(RtHeap *heap, RtArray *a, bool may_take, Device *device,
+                   uint64_t *address_out, Status *status_out);
+// The bytes that rt_send would move.
+size_t rt_bytes_to_send(const RtArray *a, const Device *device);
+
+// Memory on the device for something else than an array: first makes room, as the other
+// functions do: by dropping copies that are valid elsewhere, then by fetching what
+// nothing holds there (is_pinned). Where the memory is the host's own, the copies of
+// all such devices and of the host count alike.
+Status rt_alloc_on(RtHeap *heap, Device *device, size_t bytes, uint64_t *address_out);
+// Arrays that there are now stay on the host, too: their owners may look at them.
+void rt_settle(RtHeap *heap);
+// Takes all arrays off a device, fetching those that are nowhere else. False if some
+// are lost, since the device does not answer; they are gone from its books then.
+bool rt_leave(RtHeap *heap, Device *device);
+
+// ---- for array.c --------------------------------------------------------------------
+
+void rt_drop_copies(RtHeap *heap, RtArray *a);
+// An array without memory anywhere, and memory on the host for one; NULL and false when
+// memory is short.
+RtArray *rt_new_away(RtHeap *heap, ScalarType elem, uint32_t rank,
+                     const int64_t *shape);
+bool rt_bring_memory(RtHeap *heap, RtArray *a);
+
+#endif

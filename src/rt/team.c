@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Teams, and the parallel loops of kernels (team.h). Short loops, and those of a team
+// of one, run in the thread of the call; the pool is entered at the first long one.
+#include "rt/team.h"
+
+#include <fenv.h>
+#include <string.h>
+
+#include "base/clock.h"
+
+// ---- teams --------------------------------------------------------------------------
+
+static bool make_memory(RtTeam *team) {
+    unsigned count = rt_pool_threads(team->pool);
+    team->memory = mem_try_alloc(team->mem, count * sizeof *team->memory);
+    team->envs = mem_try_alloc(team->mem, count * sizeof *team->envs);
+    if (team->memory != NULL) memset(team->memory, 0, count * sizeof *team->memory);
+    if (team->memory == NULL || team->envs == NULL) return false;
+    memset(team->envs, 0, count * sizeof *team->envs);
+    for (unsigned i = 0; i < count; i++)
+        if (!rt_private_new(team->mem, &team->memory[i])) return false;
+    return rt_private_new(team->mem, &team->root);
+}
+
+RtTeam *rt_team_new(Mem *mem, const RtPoolOptions *options) {
+    RtTeam *team = mem_try_alloc(mem, sizeof *team);
+    if (team == NULL) return NULL;
+    memset(team, 0, sizeof *team);
+    team->mem = mem;
+    team->pool = rt_pool_new(mem, options);
+    if (team->pool != NULL && make_memory(team)) return team;
+    rt_team_free(team);
+    return NULL;
+}
+
+void rt_team_free(RtTeam *team) {
+    if (team == NULL) return;
+    Mem *mem = team->mem;
+    unsigned count = team->pool != NULL ? rt_pool_threads(team->pool) : 0;
+    for (unsigned i = 0; i < count && team->memory != NULL; i++)
+        rt_private_free(&team->memory[i]);
+    rt_private_free(&team->root);
+    mem_free(mem, team->memory, count * sizeof *team->memory);
+    mem_free(mem, team->envs, count * sizeof *team->envs);
+    rt_pool_free(team->pool);
+    mem_free(mem, team, sizeof *team);
+}
+
+// ---- parallel loops -----------------------------------------------------------------
+
+static bool poll_root(KernelEnv *env, int64_t done, int64_t total) {
+    RtCall *call = env->host;
+    if (call->progress != NULL) call->progress(call->data, done, total);
+    return *env->cancel;
+}
+
+static bool poll_worker(KernelEnv *env, int64_t done, int64_t total) {
+    (void)done, (void)total;
+    return *env->cancel;
+}
+
+static void *make_result(KernelEnv *env, uint32_t number, uint32_t rank,
+                         const int64_t *shape) {
+    RtCall *call = env->host;
+    return call->result(call->data, number, rank, shape);
+}
+
+// All of a loop in the thread of the call, in strips after each of which it polls.
+static int32_t run_alone(KernelEnv *root, int64_t n, int64_t grain, KernelChunk *chunk,
+                         const void *frame) {
+    int64_t failed, strip = 64 * grain;
+    for (int64_t begin = 0; begin < n;) {
+        int64_t end = n - begin > strip ? begin + strip : n;
+        int32_t status = chunk(root, frame, begin, end, &failed);
+        if (status != KERNEL_OK) return status;
+        if (root->poll(root, end, n)) return KERNEL_CANCELLED;
+        begin = end;
+    }
+    return KERNEL_OK;
+}
+
+typedef struct TeamLoop {
+    RtCall *call;
+    KernelChunk *chunk;
+    const void *frame;
+    int64_t done, total; // turns; done by worker 0
+    uint64_t began;
+} TeamLoop;
+
+static int32_t run_chunk(void *data, RtWorker *self, int64_t begin, int64_t end,
+                         int64_t *failed_out) {
+    TeamLoop *loop = data;
+    RtTeam *team = loop->call->team;
+    unsigned number = rt_worker_number(self);
+    if (number == 0) { // the thread of the call, which alone may tell people
+        loop->done += end - begin;
+        poll_root(&loop->call->env, loop->done * (int64_t)rt_pool_threads(team->pool),
+                  loop->total);
+    }
+    uint64_t began = loop->call->ran != NULL ? clock_ns() : 0;
+    int32_t status =
+        loop->chunk(&team->envs[number], loop->frame, begin, end, failed_out);
+    if (loop->call->ran != NULL)
+        loop->call->ran(loop->call->data, number, loop->began, began, end - begin);
+    return status;
+}
+
+static void keep_fault(void *data, RtWorker *self) {
+    TeamLoop *loop = data;
+    loop->call->env.fault = loop->call->team->envs[rt_worker_number(self)].fault;
+}
+
+static int32_t run_parallel(KernelEnv *root, int64_t n, int64_t grain,
+                            KernelChunk *chunk, const void *frame) {
+    RtCall *call = root->host;
+    RtTeam *team = call->team;
+    unsigned count = rt_pool_threads(team->pool);
+    if (n <= grain || count == 1) return run_alone(root, n, grain, chunk, frame);
+    if (call->self == NULL) call->self = rt_pool_enter(team->pool);
+    for (unsigned i = 0; i < count; i++) {
+        rt_private_open(&team->memory[i], team->mem, &team->envs[i]);
+        team->envs[i].cancel = root->cancel;
+        team->envs[i].poll = poll_worker;
+    }
+    TeamLoop own = {.call = call, .chunk = chunk, .frame = frame, .total = n};
+    if (call->ran != NULL) own.began = clock_ns();
+    RtLoop loop = {.count = n,
+                   .grain = grain,
+                   .body = run_chunk,
+                   .env = &own,
+                   .cancel = call->cancel,
+                   .keep = keep_fault};
+    RtEnd end = rt_for(call->self, &loop);
+    for (unsigned i = 0; i < count; i++)
+        rt_private_close(&team->memory[i], &team->envs[i]);
+    return end == RT_DONE     ? KERNEL_OK
+           : end == RT_FAILED ? loop.status
+                              : KERNEL_CANCELLED;
+}
+
+int32_t rt_call(RtCall *call, Kernel *kernel, const uint64_t *in, uint64_t *out) {
+    fenv_t environment;
+    fegetenv(&environment);
+    fesetenv(FE_DFL_ENV);
+    call->env = (KernelEnv){.cancel = (const volatile bool *)call->cancel,
+                            .host = call,
+                            .poll = poll_root,
+                            .result = make_result,
+                            .parallel = run_parallel};
+    rt_private_open(&call->team->root, call->team->mem, &call->env);
+    int32_t status = kernel(&call->env, in, out);
+    if (call->self != NULL) rt_pool_leave(call->team->pool);
+    rt_private_close(&call->team->root, &call->env);
+    fesetenv(&environment);
+    return status;
+}

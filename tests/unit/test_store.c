@@ -1,0 +1,308 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The coherent store: where elements are, what moves, what is freed when memory is
+// short; and random operations on arrays over three memories against a model.
+#include "rt/store.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "test.h"
+
+typedef struct World {
+    Mem mem;
+    Arena arena;
+    RtHeap heap;
+    Device *devices[2];
+} World;
+
+// The second device stands for one with memory beside the host's.
+static void open_world(World *w) {
+    *w = (World){0};
+    arena_init(&w->arena, &w->mem);
+    rt_heap_init(&w->heap, &w->mem);
+    for (int i = 0; i < 2; i++) {
+        Str why;
+        Status status = dev_open(&w->mem, &w->arena, i == 0 ? "cpu:0" : "cpu:1",
+                                 &w->devices[i], &why);
+        if (status != STATUS_OK) abort();
+    }
+    w->devices[1]->kind = DEVICE_OPENCL;
+}
+
+static void close_world(World *w) {
+    rt_heap_free(&w->heap);
+    for (int i = 0; i < 2; i++) {
+        CHECK(w->devices[i]->counts.used == 0);
+        w->devices[i]->kind = DEVICE_CPU;
+        dev_close(w->devices[i]);
+    }
+    arena_free(&w->arena);
+    CHECK(w->mem.used == 0);
+}
+
+static RtArray *make(World *w, int64_t n, uint8_t first) {
+    RtArray *a = rt_new(&w->heap, SCALAR_U8, 1, &n);
+    for (int64_t i = 0; i < n; i++) a->data[i] = (char)(first + i);
+    return a;
+}
+
+static bool holds(RtArray *a, int64_t n, uint8_t first) {
+    for (int64_t i = 0; i < n; i++)
+        if ((uint8_t)a->data[i] != (uint8_t)(first + i)) return false;
+    return true;
+}
+
+// ---- states -------------------------------------------------------------------------
+
+static void check_copies(void) {
+    World w;
+    open_world(&w);
+    uint64_t at, again;
+    RtArray *a = make(&w, 100, 7);
+    CHECK(rt_bytes_to_send(a, w.devices[0]) == 100);
+    CHECK(rt_send(&w.heap, a, w.devices[0], &at) == STATUS_OK);
+    CHECK(rt_bytes_to_send(a, w.devices[0]) == 0);
+    CHECK(rt_bytes_to_send(a, NULL) == 0);
+    CHECK(rt_send(&w.heap, a, w.devices[0], &again) == STATUS_OK && again == at);
+    CHECK(w.devices[0]->counts.write_bytes == 100); // once
+    CHECK(!rt_is_unshared(a)); // the host must not overwrite what has copies
+
+    // a view is its part of the copy
+    int64_t shape = 10, stride = 1;
+    RtArray *view = rt_view(&w.heap, a, a->data + 20, 1, &shape, &stride);
+    CHECK(rt_send(&w.heap, view, w.devices[0], &again) == STATUS_OK);
+    CHECK(again == at + 20 && w.devices[0]->counts.writes == 1);
+    // what others see is not taken
+    Status status;
+    RtArray *own = rt_own_on(&w.heap, a, true, w.devices[0], &again, &status);
+    CHECK(own != a && again != at && own->is_away && !a->is_away);
+    CHECK(w.devices[0]->counts.writes == 1); // copied on the device
+    rt_release(&w.heap, own);
+    rt_release(&w.heap, view);
+    // now it is ours
+    own = rt_own_on(&w.heap, a, true, w.devices[0], &again, &status);
+    CHECK(own == a && again == at && a->is_away && a->data == NULL);
+    CHECK(rt_bytes_to_send(a, NULL) == 100);
+    uint8_t changed = 99;
+    CHECK(dev_write(w.devices[0], at + 3, &changed, 1) == STATUS_OK);
+    CHECK(rt_fetch(&w.heap, a) == STATUS_OK);
+    CHECK((uint8_t)a->data[3] == 99 && (uint8_t)a->data[4] == 11);
+    rt_release(&w.heap, own);
+    // from device to device by way of the host
+    CHECK(rt_send(&w.heap, a, w.devices[1], &at) == STATUS_OK);
+    CHECK(w.devices[1]->counts.write_bytes == 100);
+    rt_release(&w.heap, a);
+    close_world(&w);
+}
+
+static bool was_released;
+
+static void note_release(void *data) {
+    (void)data;
+    was_released = true;
+}
+
+static void check_lent(void) {
+    World w;
+    open_world(&w);
+    char bytes[8] = "abcdefg";
+    int64_t n = 8, stride = 1;
+    uint64_t at;
+    Status status;
+    RtArray *a = rt_lent(&w.heap, SCALAR_U8, 1, &n, &stride, bytes,
+                         (RtLender){note_release, NULL});
+    RtArray *own = rt_own_on(&w.heap, a, true, w.devices[1], &at, &status);
+    CHECK(own != NULL && own != a && !a->is_away); // a lender's elements stay
+    CHECK(rt_send(&w.heap, a, w.devices[1], &at) == STATUS_OK);
+    rt_release(&w.heap, a);
+    CHECK(was_released);
+    rt_release(&w.heap, own);
+    close_world(&w);
+}
+
+// ---- memory that runs short ---------------------------------------------------------
+
+static void check_relief(void) {
+    World w;
+    open_world(&w);
+    Device *device = w.devices[1];
+    device->limit = 250;
+    uint64_t at;
+    Status status;
+    RtArray *a = make(&w, 100, 1), *b = make(&w, 100, 2), *c = make(&w, 100, 3);
+    CHECK(rt_send(&w.heap, a, device, &at) == STATUS_OK);
+    CHECK(rt_send(&w.heap, b, device, &at) == STATUS_OK);
+    CHECK(rt_send(&w.heap, c, device, &at) == STATUS_OK); // a copy was dropped
+    CHECK(device->counts.used == 200 && device->counts.reads == 0);
+    // nothing can be dropped of what is there alone: it comes home
+    rt_release(&w.heap, b);
+    RtArray *own = rt_own_on(&w.heap, c, true, device, &at, &status);
+    CHECK(own == c && c->is_away);
+    rt_release(&w.heap, own);
+    RtArray *new =
+        rt_new_on(&w.heap, device, SCALAR_U8, 1, &(int64_t){200}, &at, &status);
+    CHECK(new != NULL && !c->is_away &&holds(c, 100, 3));
+    CHECK(device->counts.read_bytes == 100);
+    // what is pinned stays, and then there is no room
+    new->is_pinned = true;
+    CHECK(rt_send(&w.heap, a, device, &at) == STATUS_MEMORY);
+    CHECK(new->is_away && device->counts.used == 200);
+    new->is_pinned = false;
+    CHECK(rt_send(&w.heap, a, device, &at) == STATUS_OK && !new->is_away);
+    CHECK(rt_new_on(&w.heap, device, SCALAR_U8, 1, &(int64_t){251}, &at, &status) ==
+          NULL);
+    CHECK(status == STATUS_MEMORY);
+    rt_release(&w.heap, new);
+    rt_release(&w.heap, a);
+    rt_release(&w.heap, c);
+    close_world(&w);
+}
+
+// The memory of cpu:I is the host's own: under one ceiling, copies there are dropped
+// for the host, and host memory of what nobody looks at for them.
+static void check_ceiling(void) {
+    World w;
+    open_world(&w);
+    uint64_t at;
+    enum { BIG = 1 << 20 };
+    RtArray *a = make(&w, BIG, 1);
+    CHECK(rt_send(&w.heap, a, w.devices[0], &at) == STATUS_OK);
+    w.mem.limit = w.mem.used + BIG / 2;
+    RtArray *b = rt_new_on(&w.heap, w.devices[0], SCALAR_U8, 1, &(int64_t){BIG}, &at,
+                           &(Status){STATUS_OK});
+    CHECK(b != NULL && a->copies == NULL && !a->is_away);
+    CHECK(rt_fetch(&w.heap, b) == STATUS_MEMORY && b->is_away);
+    rt_release(&w.heap, b);
+    CHECK(rt_send(&w.heap, a, w.devices[0], &at) == STATUS_OK);
+    rt_settle(&w.heap); // somebody may look at a
+    b = rt_new_on(&w.heap, w.devices[0], SCALAR_U8, 1, &(int64_t){BIG}, &at,
+                  &(Status){STATUS_OK});
+    CHECK(b != NULL && !a->is_away && a->copies == NULL);
+    rt_release(&w.heap, b);
+    rt_release(&w.heap, a);
+    close_world(&w);
+}
+
+// ---- devices that fail --------------------------------------------------------------
+
+static DeviceOps failing;
+static bool is_dead;
+
+static Status fail_read(Device *device, void *to, uint64_t from, size_t bytes) {
+    if (is_dead) return STATUS_IO;
+    memcpy(to, (void *)(uintptr_t)from, bytes);
+    (void)device;
+    return STATUS_OK;
+}
+
+static void check_leave(void) {
+    World w;
+    open_world(&w);
+    uint64_t at;
+    Status status;
+    Device *device = w.devices[1];
+    failing = *device->ops;
+    failing.read = fail_read;
+    device->ops = &failing;
+    RtArray *a = make(&w, 10, 1), *b = make(&w, 10, 2);
+    CHECK(rt_send(&w.heap, a, device, &at) == STATUS_OK);
+    RtArray *own = rt_own_on(&w.heap, b, true, device, &at, &status);
+    rt_release(&w.heap, own);
+    CHECK(rt_leave(&w.heap, device)); // all is home
+    CHECK(!b->is_away && holds(b, 10, 2) && holds(a, 10, 1));
+    own = rt_own_on(&w.heap, b, true, device, &at, &status);
+    rt_release(&w.heap, own);
+    is_dead = true;
+    CHECK(rt_fetch(&w.heap, b) == STATUS_IO && b->is_away);
+    CHECK(!rt_leave(&w.heap, device)); // b is lost
+    CHECK(rt_fetch(&w.heap, b) == STATUS_IO);
+    CHECK(device->counts.used == 0);
+    rt_release(&w.heap, a);
+    rt_release(&w.heap, b);
+    close_world(&w);
+}
+
+// ---- against a model ----------------------------------------------------------------
+
+enum { ARRAYS = 6, LENGTH = 64 };
+
+typedef struct Model {
+    RtArray *array; // NULL: none
+    uint8_t elements[LENGTH];
+} Model;
+
+static bool is_right(World *w, Model *m, int place) {
+    uint8_t seen[LENGTH];
+    uint64_t at;
+    if (place == 2) {
+        if (rt_fetch(&w->heap, m->array) != STATUS_OK) return false;
+        return memcmp(m->array->data, m->elements, LENGTH) == 0;
+    }
+    Status status = rt_send(&w->heap, m->array, w->devices[place], &at);
+    if (status != STATUS_OK) return false;
+    dev_read(w->devices[place], seen, at, LENGTH);
+    return memcmp(seen, m->elements, LENGTH) == 0;
+}
+
+static bool overwrite(World *w, Model *m, int place, bool may_take) {
+    uint64_t at;
+    Status status;
+    RtArray *own =
+        rt_own_on(&w->heap, m->array, may_take, w->devices[place], &at, &status);
+    if (own == NULL) return false;
+    for (int i = 0; i < LENGTH; i++) m->elements[i] = (uint8_t)rand();
+    dev_write(w->devices[place], at, m->elements, LENGTH);
+    rt_release(&w->heap, m->array);
+    m->array = own;
+    return true;
+}
+
+static bool step(World *w, Model *models) {
+    Model *m = &models[rand() % ARRAYS];
+    if (m->array == NULL) {
+        m->array = make(w, LENGTH, 5);
+        for (int i = 0; i < LENGTH; i++) m->elements[i] = (uint8_t)(5 + i);
+        return true;
+    }
+    switch (rand() % 8) {
+    case 0:
+        rt_release(&w->heap, m->array);
+        m->array = NULL;
+        return true;
+    case 1:
+    case 2: return overwrite(w, m, rand() % 2, rand() % 4 != 0);
+    case 3: // on the host, which must find it unshared
+        if (rt_fetch(&w->heap, m->array) != STATUS_OK) return false;
+        if (rt_is_unshared(m->array)) m->array->data[1] = (char)(m->elements[1] = 77);
+        return true;
+    default: return is_right(w, m, rand() % 3);
+    }
+}
+
+static void check_model(unsigned seed) {
+    World w;
+    Model models[ARRAYS] = {0};
+    open_world(&w);
+    srand(seed);
+    w.devices[1]->limit = 2 * LENGTH;
+    bool good = true;
+    for (int i = 0; i < 400 && good; i++) good = step(&w, models);
+    CHECK(good);
+    for (int i = 0; i < ARRAYS; i++) {
+        if (models[i].array == NULL) continue;
+        CHECK(is_right(&w, &models[i], 2));
+        rt_release(&w.heap, models[i].array);
+    }
+    close_world(&w);
+}
+
+int main(void) {
+    check_copies();
+    check_lent();
+    check_relief();
+    check_ceiling();
+    check_leave();
+    for (unsigned seed = 1; seed <= 200; seed++) check_model(seed);
+    return test_done();
+}
