@@ -465,18 +465,26 @@ WeftStatus weft_test_results(const WeftTests *tests, size_t test, WeftProgram *p
 
 /* ---- devices -------------------------------------------------------------------- */
 
-typedef enum WeftDeviceKind { WEFT_DEVICE_CPU } WeftDeviceKind;
+typedef enum WeftDeviceKind {
+    WEFT_DEVICE_CPU,
+    WEFT_DEVICE_OPENCL,
+    WEFT_DEVICE_CUDA
+} WeftDeviceKind;
 
 typedef struct WeftDevice {
     size_t struct_size;  /* sizeof(WeftDevice); set it before asking */
     WeftDeviceKind kind;
     const char *address; /* how options name it, such as "cpu" */
-    const char *name;    /* what its maker calls it */
-    uint32_t cores;      /* that this process may use at once */
+    const char *name;    /* what its maker calls it; NULL for a driver alone */
+    uint32_t cores;      /* that this process may use at once; compute units */
     uint64_t memory;     /* bytes; 0 if it is not known */
+    const char *driver;  /* its name and version; NULL for the CPU */
+    const char *cannot;  /* why programs cannot run on it; NULL: they can */
 } WeftDevice;
 
-/* What programs can run on; the first is always the CPU. */
+/* What programs can run on; the first is always the CPU. The others' drivers are opened
+ * for this call, which may take a moment. A driver that has no devices, or that does not
+ * work, is in the list alone, by an address without a number, such as "opencl". */
 size_t weft_device_count(WeftContext *context);
 /* The texts live until the next call on the context. */
 WeftStatus weft_device_info(WeftContext *context, size_t index,

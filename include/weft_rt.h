@@ -39,7 +39,8 @@ typedef enum WeftRtStatus {
     WEFT_RT_ERROR,     /* the program stopped with an error */
     WEFT_RT_MEMORY,    /* out of memory, or over the ceiling */
     WEFT_RT_CANCELLED, /* weft_rt_cancel was called */
-    WEFT_RT_USAGE      /* the arguments are none: NULL, or a negative size */
+    WEFT_RT_USAGE      /* the arguments are none: NULL, or a negative size; or the code
+                        * was compiled for another CPU */
 } WeftRtStatus;
 
 /* Zero in any field means the default. Later versions add fields at the end. */
@@ -90,12 +91,13 @@ typedef struct WeftRtPort {
 typedef struct WeftRtEntry {
     const char *name;
     int32_t (*kernel)(struct KernelEnv *env, const uint64_t *in, uint64_t *out);
+    const char *(*lacks)(void); /* what this CPU lacks to run it; NULL: nothing */
     const WeftRtCheck *checks;
     const WeftRtPort *params, *results;
     uint32_t param_count, result_count;
 } WeftRtEntry;
 
-/* in and out are a kernel's slots; in NULL: an argument was NULL. */
+/* in and out are a kernel's slots; in NULL: an argument is, or the CPU lacks something. */
 WeftRtStatus weft_rt_call(WeftRt *rt, const WeftRtEntry *entry, const uint64_t *in,
                           uint64_t *out);
 

@@ -352,7 +352,8 @@ static void put_tables(const Built *built, uint32_t number, StrBuf *out) {
     strbuf_printf(out, "static const WeftRtEntry weft_entry_%u = {\n    ", number);
     put_string(out, str_of(e->entry->name));
     strbuf_printf(out,
-                  ", weft_kernel_%u, weft_checks_%u, weft_params_%u, weft_results_%u, "
+                  ", weft_kernel_%u, weft_lacks, weft_checks_%u, weft_params_%u, "
+                  "weft_results_%u, "
                   "%u, %u};\n\n",
                   number, number, number, number, e->loop->param_count,
                   e->loop->result_count);
@@ -398,7 +399,7 @@ static uint32_t put_unpacked(const BuiltPort *port, uint32_t slot, StrBuf *out) 
 static void put_function(const BuiltEntry *e, uint32_t number, StrBuf *out) {
     uint32_t params = e->loop->param_count, results = e->loop->result_count, slots = 0;
     put_prototype(e, out);
-    strbuf_cstr(out, " {\n    if (!rt");
+    strbuf_cstr(out, " {\n    if (weft_lacks() || !rt");
     for (uint32_t i = 0; i < params; i++)
         if (e->params[i].name != NULL && e->params[i].type.rank > 0)
             strbuf_printf(out, " || !%s", e->params[i].name);
@@ -442,15 +443,35 @@ static const char file_head[] =
     "#pragma GCC diagnostic ignored \"-Wpedantic\"\n"
     "#pragma GCC diagnostic ignored \"-Wmisleading-indentation\"\n"
     "#pragma GCC diagnostic ignored \"-Wunused-but-set-variable\"\n"
+    "#pragma GCC diagnostic ignored \"-Wtautological-compare\"\n"
     "#pragma GCC diagnostic ignored \"-Wunused-function\"\n"
     "#pragma GCC diagnostic ignored \"-Wunused-variable\"\n"
     "#pragma GCC diagnostic ignored \"-Wunused-parameter\"\n"
     "#pragma GCC diagnostic ignored \"-Wconversion\"\n\n";
 
+// Of what the compiler was told that the CPU has, the parts that tell CPUs apart.
+static void put_lacks(StrBuf *out) {
+    static const char *const features[] = {"avx",      "avx2",     "fma",
+                                           "bmi",      "bmi2",     "avx512f",
+                                           "avx512vl", "avx512bw", "avx512dq"};
+    strbuf_cstr(out, "static const char *weft_lacks(void) {\n");
+    for (size_t i = 0; i < sizeof features / sizeof *features; i++) {
+        strbuf_cstr(out, "#ifdef __");
+        for (const char *c = features[i]; *c != '\0'; c++)
+            strbuf_char(out, *c >= 'a' ? (char)(*c - 'a' + 'A') : *c);
+        strbuf_printf(out,
+                      "__\n    if (!__builtin_cpu_supports(\"%s\")) return \"%s\";\n"
+                      "#endif\n",
+                      features[i], features[i]);
+    }
+    strbuf_cstr(out, "    return 0;\n}\n\n");
+}
+
 void build_put_code(Built *built, StrBuf *out) {
     LoopKernel **loops = arena_array(built->arena, LoopKernel *, built->count);
     EmitChecks *checks = arena_array(built->arena, EmitChecks, built->count);
     strbuf_cstr(out, file_head);
+    put_lacks(out);
     // Declared static before they are defined, they are.
     for (uint32_t i = 0; i < built->count; i++) {
         loops[i] = built->entries[i].loop;

@@ -1,39 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What programs can run on: today the processor alone.
-#define _DEFAULT_SOURCE
+// What programs can run on, for people to choose from.
 #include <string.h>
-#include <sys/utsname.h>
-#include <unistd.h>
 
 #include "api/api.h"
-#include "base/thread.h"
+#include "dev/dev.h"
 
-// The value of a line "KEY : VALUE" of /proc/cpuinfo, or "".
-static Str cpu_line(Str text, const char *key) {
-    size_t len = strlen(key);
-    for (size_t at = 0; at < text.len;) {
-        const char *line = text.ptr + at;
-        const char *end = memchr(line, '\n', text.len - at);
-        size_t size = end != NULL ? (size_t)(end - line) : text.len - at;
-        at += size + 1;
-        if (size < len || memcmp(line, key, len) != 0) continue;
-        const char *colon = memchr(line, ':', size);
-        if (colon == NULL) continue;
-        for (colon++; colon < line + size && *colon == ' '; colon++) continue;
-        return (Str){colon, (size_t)(line + size - colon)};
-    }
-    return STR("");
+_Static_assert((int)WEFT_DEVICE_CPU == (int)DEVICE_CPU &&
+                   (int)WEFT_DEVICE_OPENCL == (int)DEVICE_OPENCL &&
+                   (int)WEFT_DEVICE_CUDA == (int)DEVICE_CUDA,
+               "weft.h and dev.h must agree");
+
+static WeftStatus count_devices(WeftContext *context, void *count_out) {
+    DeviceInfo *infos;
+    *(size_t *)count_out = dev_list(&context->scratch, &infos);
+    return WEFT_STATUS_OK;
 }
 
-static const char *cpu_name(Arena *arena) {
-    Str text, name = STR("");
-    const char *why;
-    if (api_read_file(arena, "/proc/cpuinfo", &text, &why))
-        name = cpu_line(text, "model name");
-    struct utsname system;
-    if (name.len == 0 && uname(&system) == 0) name = str_of(system.machine);
-    return str_terminated(arena, name.len != 0 ? name : STR("CPU"));
+size_t weft_device_count(WeftContext *context) {
+    size_t count = 1;
+    if (context == NULL) return 0;
+    api_guard(context, API_KEEPS, count_devices, &count);
+    return count;
 }
 
 typedef struct DeviceCall {
@@ -43,23 +31,25 @@ typedef struct DeviceCall {
 
 static WeftStatus describe(WeftContext *context, void *data) {
     const DeviceCall *call = data;
-    if (call->index >= weft_device_count(context))
+    DeviceInfo first, *infos = &first;
+    uint32_t count = 1;
+    if (call->index == 0) dev_processor(&context->scratch, &first);
+    else count = dev_list(&context->scratch, &infos);
+    if (call->index >= count)
         return api_fail(context, WEFT_STATUS_USAGE, "there is no such device");
-    long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
+    const DeviceInfo *info = &infos[call->index];
     WeftDevice device = {.struct_size = call->out->struct_size,
-                         .kind = WEFT_DEVICE_CPU,
-                         .address = "cpu",
-                         .name = cpu_name(&context->scratch),
-                         .cores = thread_cores()};
-    if (pages > 0 && page > 0) device.memory = (uint64_t)pages * (uint64_t)page;
+                         .kind = (WeftDeviceKind)info->kind,
+                         .address = info->address,
+                         .name = info->name,
+                         .cores = info->cores,
+                         .memory = info->memory,
+                         .driver = info->driver,
+                         .cannot = info->cannot};
     size_t size =
         device.struct_size < sizeof device ? device.struct_size : sizeof device;
     memcpy(call->out, &device, size);
     return WEFT_STATUS_OK;
-}
-
-size_t weft_device_count(WeftContext *context) {
-    return context == NULL ? 0 : 1;
 }
 
 WeftStatus weft_device_info(WeftContext *context, size_t index,

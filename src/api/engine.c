@@ -147,6 +147,7 @@ WeftStatus api_engine_new(WeftProgram *program) {
     WeftStatus status = api_places_open(context);
     if (status == WEFT_STATUS_OK) status = check_places(context);
     if (status != WEFT_STATUS_OK) return status;
+    if (context->devices[0] != '\0') api_lap(context, "open devices", NULL);
     opt_outline(program->core);
     api_lap(program->context, "outline", program->core);
     bool must = wanted == WEFT_ENGINE_NATIVE || context->devices[0] != '\0';
@@ -166,6 +167,7 @@ void api_engine_print(WeftProgram *program, ApiStage stage, StrBuf *out) {
         api_launches_write(engine, &emit_opencl, true, out, &tables);
     if (stage == API_STAGE_CUDA)
         api_launches_write(engine, &emit_cuda, true, out, &tables);
+    if (stage != API_STAGE_LOOP) api_lap(program->context, "emit", NULL);
     for (uint32_t i = 0; i < engine->count && stage == API_STAGE_LOOP; i++)
         loop_print(engine->kernels[i].loop, out);
 }

@@ -213,6 +213,9 @@ static double work_of(const InterpOffer *offer, const CoreProgram *core) {
     const CoreBody *body = offer->kernel->body;
     const CoreStm *stm = body->stms.data[body->stms.len - 1];
     double rounds = elements_of(offer);
+    for (uint32_t i = 0; i < body->stms.len; i++) // arrays that need no memory
+        if (body->stms.data[i]->op == OP_IOTA || body->stms.data[i]->op == OP_REPLICATE)
+            rounds += size_of(offer, core, body->stms.data[i]->args[0]);
     if (stm->op == OP_GENERATE) {
         rounds = 1;
         for (int32_t d = 0; d < stm->attrs[0]; d++)

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/thread.h"
 
 enum { MOST_PLACES = 64 };
@@ -102,6 +103,23 @@ static void close_places(WeftContext *context, ApiPlace *places, uint32_t count)
     mem_free(&context->mem, places, count * sizeof *places);
 }
 
+static void record_transfer(Device *device, bool is_write, size_t bytes,
+                            uint64_t began) {
+    WeftContext *context = device->data;
+    const char *name = is_write ? "to the device" : "from the device";
+    if (context->events == NULL) return;
+    RtSpan span = rt_span_open(context->events);
+    span.begin = began; // nothing else was recorded since
+    rt_span_close(
+        context->events, span,
+        &(RtEvent){.kind = RT_EVENT_TRANSFER, .name = name, .bytes = bytes});
+    if (!rt_events_are_kept(context->events)) return;
+    for (uint32_t i = 0; i < context->place_count; i++)
+        if (context->places[i].device == device)
+            rt_event(context->events, api_place_row(context, &context->places[i]),
+                     RT_EVENT_TRANSFER, name, began, clock_ns(), bytes, 0, 0);
+}
+
 static WeftStatus open_device(WeftContext *context, ApiPlace *place) {
     if (strcmp(place->address, "cpu") == 0) {
         place->threads = context->options.threads;
@@ -113,6 +131,8 @@ static WeftStatus open_device(WeftContext *context, ApiPlace *place) {
     if (status != STATUS_OK)
         return api_fail(context, (WeftStatus)status, "device %s cannot be used: %.*s",
                         place->address, STR_ARG(why));
+    place->device->moved = record_transfer;
+    place->device->data = context;
     if (api_is_launched(place)) place->device->limit = context->options.memory_ceiling;
     return WEFT_STATUS_OK;
 }

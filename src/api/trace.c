@@ -125,6 +125,8 @@ static WeftStatus tell_trace(WeftContext *context, void *data) {
         put(call, ",\"name\":\"process_name\",\"args\":{\"name\":\"weft\"}}");
         for (uint32_t i = 0; i < rt_events_row_count(context->events); i++)
             put_row(context, call, i);
+        if (rt_events_lack_rows(context->events))
+            api_warn(context, "the trace lacks rows for which there was no memory");
     }
     put(call, "\n]}\n");
     data_flush(&call->sink);

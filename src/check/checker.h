@@ -414,7 +414,8 @@ bool size_unify(Checker *ck, Size *a, Size *b);
 const char *size_show(Checker *ck, Size *size);
 void size_print(const Cx *cx, const Size *size, StrBuf *out);
 void texp_print_size(const Cx *cx, const TExp *exp, StrBuf *out);
-// The size of what has either: unknown, but within loops size_joins_settle may find out more.
+// The size of what has either: unknown, but within loops size_joins_settle may find out
+// more.
 Size *size_join(Checker *ck, Size *a, Size *b, Span origin);
 // Ends a loop: of what was joined since there were `from` joins, finds all that can be
 // one size at once. The rest is tried again by the loop around.

@@ -142,10 +142,8 @@ static void report_variant(Checker *ck, Span span, const LoopSize *size, Size *o
                "write `[]` for a size that may change from iteration to iteration");
 }
 
-// Returns whether the body's sizes need a check when the program runs.
-static bool settle(Checker *ck, LoopSizes *sizes, const BindingVec *own, Span init,
+static void settle(Checker *ck, LoopSizes *sizes, const BindingVec *own, Span init,
                    Span body) {
-    bool needs_check = false;
     for (uint32_t i = 0; i < sizes->len; i++) {
         LoopSize *size = &sizes->data[i];
         Size *now = size_resolve(size->var);
@@ -154,10 +152,8 @@ static bool settle(Checker *ck, LoopSizes *sizes, const BindingVec *own, Span in
         if (size->varies) continue;
         if (size->pinned) {
             report_variant(ck, init, size, size->initial, "the initial value");
-            if (size->body != NULL) {
+            if (size->body != NULL)
                 report_variant(ck, body, size, size->body, "the body");
-                needs_check |= !size_equal(ck, now, size->body);
-            }
         } else {
             if (now->level > size->var->level) now->level = size->var->level;
             Size *first = size_resolve(size->initial);
@@ -168,10 +164,8 @@ static bool settle(Checker *ck, LoopSizes *sizes, const BindingVec *own, Span in
     for (uint32_t i = 0; i < sizes->len; i++) {
         LoopSize *size = &sizes->data[i];
         if (size->pinned || size->varies || size->body == NULL) continue;
-        size->var->link =
-            size_join(ck, size->initial, size->body, size->var->origin);
+        size->var->link = size_join(ck, size->initial, size->body, size->var->origin);
     }
-    return needs_check;
 }
 
 static bool has_own(Checker *ck, Size *size, void *data) {
@@ -271,10 +265,10 @@ TExp *infer_loop(Checker *ck, const Exp *exp) {
     if (fits) pair_sizes(ck, state, body->type, &sizes, &next);
     for (uint32_t i = 0; i < sizes.len; i++)
         if (sizes.data[i].var->link == NULL) sizes.data[i].var->kind = SIZE_VAR;
-    bool needs_check = settle(ck, &sizes, &pcx.sizes, init->span, body->span);
+    settle(ck, &sizes, &pcx.sizes, init->span, body->span);
     ck->frame->loops--;
     size_joins_settle(ck, joins);
-    loop->as.loop.body = needs_check && fits ? coerce_to(ck, body, state) : body;
+    loop->as.loop.body = body;
     locals_release(ck, locals);
     loop->type = type_escape(ck, result_type(ck, state, &pcx.sizes), mark);
     return loop;

@@ -119,6 +119,8 @@ int cli_option(const char *verb, int argc, char **argv, const char *letters,
 
 int cli_engine_option(const char *verb, int option, WeftOptions *options) {
     static const char *const names[] = {"auto", "interp", "native"};  // by WeftEngine
+    if (option == 'd' && *optarg == '\0')
+        return cli_usage(verb, "no device is named: see weft devices");
     if (option == 'd') options->devices = optarg;
     if (option == 'T') {
         char *end;

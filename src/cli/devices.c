@@ -8,7 +8,8 @@
 const char help_devices[] =
     "Usage: weft devices\n"
     "\n"
-    "Lists what programs can run on: its address, what it is, cores and memory.\n"
+    "Lists what programs can run on: its address, what it is, cores and memory, its\n"
+    "driver, and why programs cannot run there if so.\n"
     "\n"
     "Options:\n"
     "  -h, --help  print this\n"
@@ -18,17 +19,28 @@ const char help_devices[] =
     "\n"
     "Exit status: 0; 2 for wrong usage.\n";
 
+static void print_device(const WeftDevice *device) {
+    printf("%-10s ", device->address);
+    if (device->name != NULL) printf("%s, %u cores", device->name, device->cores);
+    if (device->memory > 0) printf(", %.1f GB", (double)device->memory / 1e9);
+    if (device->driver != NULL) printf(", %s", device->driver);
+    if (device->cannot != NULL)
+        printf("%s(cannot run programs: %s)", device->name != NULL ? " " : "",
+               device->cannot);
+    putchar('\n');
+}
+
 int verb_devices(int argc, char **argv) {
     static const struct option names[] = {{"help", no_argument, NULL, 'h'}, {0}};
     while (cli_option("devices", argc, argv, ":h", names) != -1) continue;
     if (optind < argc)
         return cli_usage("devices", "`%s` is one word too many", argv[optind]);
     WeftContext *context = cli_context((WeftOptions){0});
-    for (size_t i = 0; i < weft_device_count(context); i++) {
+    size_t count = weft_device_count(context);
+    for (size_t i = 0; i < count; i++) {
         WeftDevice device = {.struct_size = sizeof device};
-        if (weft_device_info(context, i, &device) != WEFT_STATUS_OK) continue;
-        printf("%-10s %s, %u cores, %.1f GB\n", device.address, device.name,
-               device.cores, (double)device.memory / 1e9);
+        if (weft_device_info(context, i, &device) == WEFT_STATUS_OK)
+            print_device(&device);
     }
     cli_close(context);
     return cli_finish(EXIT_FINE);

@@ -140,7 +140,8 @@ void cache_drop_folder(const char *path) {
     rmdir(path);
 }
 
-static void drop_stale(Arena *arena, const char *folder) {
+static void drop_stale(const char *folder) {
+    char path[4096];
     DIR *dir = opendir(folder);
     if (dir == NULL) return;
     time_t now = time(NULL);
@@ -150,9 +151,9 @@ static void drop_stale(Arena *arena, const char *folder) {
             fstatat(dirfd(dir), file->d_name, &info, AT_SYMLINK_NOFOLLOW) != 0 ||
             now - info.st_mtime <= STALE_SECONDS)
             continue;
-        if (S_ISDIR(info.st_mode))
-            cache_drop_folder(join(arena, folder, file->d_name));
-        else unlinkat(dirfd(dir), file->d_name, 0);
+        int len = snprintf(path, sizeof path, "%s/%s", folder, file->d_name);
+        if (!S_ISDIR(info.st_mode)) unlinkat(dirfd(dir), file->d_name, 0);
+        else if (len < (int)sizeof path) cache_drop_folder(path);
     }
     closedir(dir);
 }
@@ -165,7 +166,7 @@ static int is_older(const void *a, const void *b) {
 
 static void tidy(Arena *arena, const char *folder, const char *newest) {
     CacheEntries entries;
-    drop_stale(arena, folder);
+    drop_stale(folder);
     cache_list(arena, folder, &entries);
     uint64_t total = 0;
     for (uint32_t i = 0; i < entries.len; i++) total += entries.data[i].bytes;
@@ -208,19 +209,30 @@ static bool is_name(const char *file) {
     return strspn(file, "0123456789abcdef") == CACHE_NAME;
 }
 
-void cache_list(Arena *arena, const char *folder, CacheEntries *entries_out) {
-    *entries_out = (CacheEntries){0};
+// Up to `room` entries; into NULL: only counts them.
+static uint32_t read_entries(const char *folder, CacheEntry *entries, uint32_t room) {
+    uint32_t count = 0;
     DIR *dir = opendir(folder);
-    if (dir == NULL) return;
-    for (struct dirent *file; (file = readdir(dir)) != NULL;) {
+    if (dir == NULL) return 0;
+    for (struct dirent *file; count < room && (file = readdir(dir)) != NULL;) {
         struct stat info;
         if (!is_name(file->d_name) || fstatat(dirfd(dir), file->d_name, &info, 0) != 0)
             continue;
         CacheEntry entry = {.bytes = (uint64_t)info.st_size, .used = info.st_mtime};
         memcpy(entry.name, file->d_name, CACHE_NAME);
-        vec_push(arena, entries_out, entry);
+        if (entries != NULL) entries[count] = entry;
+        count++;
     }
     closedir(dir);
+    return count;
+}
+
+// The arena may unwind, so that nothing is open when it is used.
+void cache_list(Arena *arena, const char *folder, CacheEntries *entries_out) {
+    uint32_t count = read_entries(folder, NULL, UINT32_MAX);
+    CacheEntry *entries = arena_array(arena, CacheEntry, count);
+    count = read_entries(folder, entries, count);
+    *entries_out = (CacheEntries){entries, count, count};
 }
 
 uint32_t cache_clear(Arena *arena, const char *folder) {
@@ -229,6 +241,6 @@ uint32_t cache_clear(Arena *arena, const char *folder) {
     cache_list(arena, folder, &entries);
     for (uint32_t i = 0; i < entries.len; i++)
         cleared += unlink(cache_path(arena, folder, entries.data[i].name)) == 0;
-    drop_stale(arena, folder);
+    drop_stale(folder);
     return cleared;
 }

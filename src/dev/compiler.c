@@ -36,13 +36,13 @@ static const char *const flags[] = {
     "-shared",
     "-pipe",
     "-w",
+    "-march=native",
     // Only of code for this process, which finds its functions there. Looking through
     // the system's libraries takes the linker longer than all the rest.
-    "-march=native",
     "-nostdlib",
     "-fno-use-linker-plugin",
 };
-enum { FLAG_COUNT = sizeof flags / sizeof *flags, OWN_FLAGS = 3 };
+enum { FLAG_COUNT = sizeof flags / sizeof *flags, OWN_FLAGS = 2 };
 
 void compiler_flags(const char *const **flags_out, uint32_t *count_out) {
     *flags_out = flags;
@@ -202,6 +202,7 @@ int compiler_start(Arena *arena, Compile *c) {
 }
 
 CompileState compiler_poll(Compile *c) {
+    enum { MOST_LOG = 1 << 24 };
     pid_t ended = waitpid(c->pid, &c->status, WNOHANG);
     if (ended == c->pid) {
         bool is_well = WIFEXITED(c->status) && WEXITSTATUS(c->status) == 0;
@@ -209,9 +210,12 @@ CompileState compiler_poll(Compile *c) {
     }
     // Somebody else in this process has waited for it: what it made tells the rest.
     if (ended < 0 && errno == ECHILD) return COMPILE_WELL;
-    if (clock_seconds() < c->end) return COMPILE_GOES_ON;
+    struct stat info;
+    bool says_too_much = stat(c->log, &info) == 0 && info.st_size > MOST_LOG;
+    bool is_late = clock_seconds() >= c->end;
+    if (!says_too_much && !is_late) return COMPILE_GOES_ON;
     compiler_stop(c);
-    return COMPILE_LATE;
+    return is_late ? COMPILE_LATE : COMPILE_BADLY;
 }
 
 void compiler_stop(Compile *c) {

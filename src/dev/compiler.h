@@ -16,8 +16,8 @@ typedef struct Compile {
     const char *folder;  // that the files are in
     const char *source, *log;
     const char *library;
-    const char *object;  // to be linked with, for every CPU of this kind; NULL: none,
-                         // and the library is for this CPU and this process
+    const char *object;  // to be linked with; NULL: none, and the library is for this
+                         // process
     pid_t pid;
     double end;          // when it is stopped
     int status;          // once it has ended: as waitpid has it

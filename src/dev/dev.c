@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "dev/kinds.h"
 
 static const DeviceDriver *const drivers[] = {
@@ -40,7 +41,6 @@ void dev_list_broken(Arena *arena, DeviceInfos *infos, DeviceKind kind,
                      const char *why) {
     DeviceInfo info = {.kind = kind,
                        .address = drivers[kind]->name,
-                       .name = "a driver alone",
                        .cannot = str_terminated(arena, str_of(why))};
     vec_push(arena, infos, info);
 }
@@ -155,14 +155,20 @@ Status dev_write(Device *device, uint64_t to, const void *from, size_t bytes) {
     if (bytes == 0) return STATUS_OK;
     device->counts.writes++;
     device->counts.write_bytes += bytes;
-    return device->ops->write(device, to, from, bytes);
+    uint64_t began = device->moved != NULL ? clock_ns() : 0;
+    Status status = device->ops->write(device, to, from, bytes);
+    if (device->moved != NULL) device->moved(device, true, bytes, began);
+    return status;
 }
 
 Status dev_read(Device *device, void *to, uint64_t from, size_t bytes) {
     if (bytes == 0) return STATUS_OK;
     device->counts.reads++;
     device->counts.read_bytes += bytes;
-    return device->ops->read(device, to, from, bytes);
+    uint64_t began = device->moved != NULL ? clock_ns() : 0;
+    Status status = device->ops->read(device, to, from, bytes);
+    if (device->moved != NULL) device->moved(device, false, bytes, began);
+    return status;
 }
 
 Status dev_copy(Device *device, uint64_t to, uint64_t from, size_t bytes) {

@@ -20,7 +20,8 @@ typedef enum DeviceKind { DEVICE_CPU, DEVICE_OPENCL, DEVICE_CUDA } DeviceKind;
 enum { DEVICE_ADDRESS = 24, DEVICE_WHY = 512 };
 
 // A device that is there, open or not. A driver that is there and has no devices, or
-// that does not work, has one, too: its address has no number, and `cannot` says why.
+// that does not work, has one, too: its address has no number, it has no name, and
+// `cannot` says why.
 typedef struct DeviceInfo {
     DeviceKind kind;
     bool is_processor;    // this machine's processor itself, by whatever driver
@@ -95,6 +96,9 @@ struct Device {
     size_t limit;         // bytes; 0: what the hardware has
     size_t held;          // bytes that it holds for itself, besides counts.used
     DeviceCounts counts;
+    // Told of each transfer, which began then (clock_ns). May be NULL.
+    void (*moved)(Device *device, bool is_write, size_t bytes, uint64_t began);
+    void *data;           // of whoever set that
     char why[DEVICE_WHY];
 };
 

@@ -50,8 +50,8 @@ void native_stop(NativeBuild *build);
 // All of that. STATUS_CANCELLED: *cancel, which may be NULL, became true. STATUS_IO:
 // see build->why.
 Status native_build(NativeBuild *build, const atomic_bool *cancel);
-// Compiles for every CPU of this kind, links with an object file and leaves the library
-// at that path, neither kept nor loaded.
+// Compiles, links with an object file and leaves the library at that path, neither kept
+// nor loaded.
 Status native_library(NativeBuild *build, Str object, const char *path,
                       const atomic_bool *cancel);
 

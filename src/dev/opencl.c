@@ -66,7 +66,7 @@ static const LibraryCall calls[] = {
 #undef CALL
 };
 
-enum { MOST_DEVICES = 64, FIRST_HEAP = 16 << 20, GROUP_GPU = 256, GROUP_CPU = 64 };
+enum { MOST_DEVICES = 64, FIRST_HEAP = 4 << 20, GROUP_GPU = 256, GROUP_CPU = 64 };
 
 // Divide and square root are checked to be there correctly rounded.
 static const char options[] = "-cl-std=CL1.2 -cl-fp32-correctly-rounded-divide-sqrt";

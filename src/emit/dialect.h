@@ -11,7 +11,6 @@
 enum { MOST_HEADS = 4 };
 
 struct Dialect {
-    bool is_launched;            // entered by launches, not by root code
     const char *element_of_bool; // what a bool is in a buffer
     const char *global;          // before the type of what lies in a buffer
     const char *address;         // before a slot, to make an address of it

@@ -22,7 +22,6 @@ const Dialect emit_c = {
 
 // OpenCL C 1.2, with FP_CONTRACT off and correctly rounded division and roots.
 const Dialect emit_opencl = {
-    .is_launched = true,
     .element_of_bool = "uint8_t",
     .global = "__global ",
     .address = "heap + ",
@@ -39,7 +38,6 @@ const Dialect emit_opencl = {
 // CUDA C as NVRTC takes it, with -fmad=false and the defaults of -ftz=false,
 // -prec-div=true and -prec-sqrt=true.
 const Dialect emit_cuda = {
-    .is_launched = true,
     .element_of_bool = "bool",
     .global = "",
     .address = "heap + ",

@@ -248,8 +248,8 @@ static void number_checks(Walker *w, const LoopBody *body, EmitChecks *checks) {
 }
 
 // In C parallel loops come after the functions that they call and before the root.
-static void put_kernel(Walker *w, const LoopPlan *plan, EmitChecks *checks,
-                       StrBuf *out) {
+static void put_kernel(Walker *w, EmitChecks *checks, StrBuf *out) {
+    const LoopPlan *plan = w->plan;
     const LoopKernel *kernel = w->kernel;
     map_init(&w->checks, w->arena);
     for (uint32_t i = 0; i < kernel->funs.len; i++)
@@ -307,8 +307,9 @@ void emit_launches(const Dialect *dialect, LoopKernel *const *kernels,
                     .names = arena_array(arena, Str, kernels[i]->values.len),
                     .helpers = &helpers,
                     .tables = &tables,
+                    .plan = plans == NULL ? NULL : &plans[i],
                     .failing = ""};
-        put_kernel(&w, plans == NULL ? NULL : &plans[i], &checks_out[i], &code);
+        put_kernel(&w, &checks_out[i], &code);
     }
     put_head(dialect, kernels, count, out);
     emit_helpers(dialect, &helpers, out);

@@ -55,15 +55,19 @@ Str walk_value(Walker *w, LoopRef ref) {
     return w->names[ref];
 }
 
-const char *walk_type(Walker *w, LoopRef ref) {
+// Of a scalar, or of what lies in a buffer.
+static const char *element_type(const Walker *w, LoopRef ref) {
     LoopType type = type_of(w, ref);
-    const char *elem = type.kind == LOOP_IS_MARK     ? "char"
-                       : type.elem != SCALAR_BOOL    ? emit_types[type.elem]
-                       : type.kind == LOOP_IS_SCALAR ? "bool"
-                                                     : w->dialect->element_of_bool;
+    if (type.kind == LOOP_IS_MARK) return "char";
+    bool is_element = type.kind == LOOP_IS_BUFFER && type.elem == SCALAR_BOOL;
+    return is_element ? w->dialect->element_of_bool : emit_types[type.elem];
+}
+
+const char *walk_type(Walker *w, LoopRef ref) {
+    bool is_scalar = type_of(w, ref).kind == LOOP_IS_SCALAR;
     StrBuf text = strbuf(w->arena);
-    if (type.kind != LOOP_IS_SCALAR) strbuf_cstr(&text, w->dialect->global);
-    strbuf_printf(&text, "%s %s", elem, type.kind == LOOP_IS_SCALAR ? "" : "*");
+    strbuf_printf(&text, "%s%s %s", is_scalar ? "" : w->dialect->global,
+                  element_type(w, ref), is_scalar ? "" : "*");
     return str_terminated(w->arena, strbuf_done(&text));
 }
 
@@ -154,6 +158,12 @@ static Str place_of(Walker *w, const LoopStm *stm, uint32_t first) {
 }
 
 static void put_alloc(Walker *w, const LoopStm *stm) {
+    LoopRef out = stm->outs[0];
+    if (w->plan != NULL && w->plan->is_local[out]) {
+        walk_line(w, "%s %.*s[%.*s];", element_type(w, out),
+                  STR_ARG(walk_value(w, out)), STR_ARG(walk_value(w, stm->args[0])));
+        return;
+    }
     start_definition(w, stm->outs[0]);
     strbuf_printf(w->out, "(%s)weft_alloc(env, (uint64_t)%.*s, %u);\n",
                   walk_type(w, stm->outs[0]), STR_ARG(walk_value(w, stm->args[0])),
@@ -388,7 +398,7 @@ static void put_for(Walker *w, const LoopStm *stm) {
     share_names(w, body->params + 1, stm);
     Str i = walk_value(w, body->params[0]), n = walk_value(w, stm->args[0]);
     const char *type = walk_type(w, body->params[0]);
-    bool polls = !w->dialect->is_launched, heavy = polls && is_heavy(body);
+    bool polls = w->plan == NULL, heavy = polls && is_heavy(body);
     if (polls && w->depth == 0 && !heavy && may_be_long(w, stm->args[0])) {
         put_strips(w, stm, type, i, n);
         return;
@@ -408,7 +418,7 @@ static void put_while(Walker *w, const LoopStm *stm) {
     declare_outs(w, stm, 0);
     share_names(w, guard->params, stm);
     share_names(w, body->params, stm);
-    if (w->dialect->is_launched) {
+    if (w->plan != NULL) {
         walk_line(w, "for (;;) {");
     } else if (w->depth == 0) {
         uint32_t number = body->params == NULL ? 0 : body->params[0];

@@ -24,13 +24,14 @@ typedef struct Walker {
     Helpers *helpers;
     Map checks; // address of a CHECK or CALL -> its number
     Tables *tables;
-    StrBuf done;         // functions finished
-    StrBuf *out;         // the function being written
-    uint32_t indent;     // in levels
-    const char *failing; // what goes before the return of a status
-    uint32_t chunks;     // parallel loops so far
-    uint32_t depth;      // loops that the statement is in, within its function
-    CoreLoc loc;         // last one commented on
+    const LoopPlan *plan; // of a GPU's; else NULL
+    StrBuf done;          // functions finished
+    StrBuf *out;          // the function being written
+    uint32_t indent;      // in levels
+    const char *failing;  // what goes before the return of a status
+    uint32_t chunks;      // parallel loops so far
+    uint32_t depth;       // loops that the statement is in, within its function
+    CoreLoc loc;          // last one commented on
 } Walker;
 
 // Starts a line.

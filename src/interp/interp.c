@@ -25,6 +25,7 @@ static void note_calls(Run *run, const InterpError *inner) {
 }
 
 static _Noreturn void leave(Run *run, Status status) {
+    while (run->recorded != NULL) interp_end_recorded(run);
     run->status = status;
     longjmp(run->exit, 1);
 }

@@ -93,6 +93,13 @@ typedef struct Call {
     struct Call *outer;
 } Call;
 
+// A step that is being recorded.
+typedef struct Recorded {
+    const Step *step;
+    struct Recorded *outer;
+    RtSpan span;
+} Recorded;
+
 struct Run {
     const CoreProgram *program;
     const InterpOptions *options;
@@ -109,6 +116,7 @@ struct Run {
     uint32_t polls, interval;
     double told;  // when
     RtEvents *events;  // NULL inside a second-order statement, which counts as one
+    Recorded *recorded;  // innermost
     jmp_buf exit;
     Status status;
     InterpError error;
@@ -216,6 +224,8 @@ static inline char *interp_at(const RtArray *a, int64_t offset) {
 
 // Runs a body whose params are filled; interp_take then moves its results into slots.
 void interp_code(Run *run, const Code *code);
+// The innermost step that is being recorded is over, be it done or not.
+void interp_end_recorded(Run *run);
 void interp_take(Run *run, const Code *code, uint32_t to);
 // The index in a slot, which must be in [0, size of dimension d).
 int64_t interp_check_index(Run *run, const Step *step, const RtArray *a, uint32_t d,

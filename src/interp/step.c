@@ -96,22 +96,29 @@ static void load_element(Run *run, const Step *step) {
         interp_load(bytes, a->data + offset * (int64_t)bytes);
 }
 
+void interp_end_recorded(Run *run) {
+    const CoreStm *stm = run->recorded->step->stm;
+    rt_span_close(run->options->events, run->recorded->span,
+                  &(RtEvent){.kind = RT_EVENT_INTERPRET,
+                             .name = core_op_info[stm->op].name,
+                             .place = stm->loc});
+    run->recorded = run->recorded->outer;
+}
+
 // Runs a statement and records it. A call is what the statements in it are; an engine
 // that takes it records it itself.
 static void run_recorded(Run *run, const Step *step) {
-    const CoreStm *stm = step->stm;
-    if (stm->op == OP_CALL) {
+    if (step->stm->op == OP_CALL) {
         step->run(run, step);
         return;
     }
     RtEvents *events = run->events;
-    RtSpan span = rt_span_open(events);
-    if (core_op_info[stm->op].kind == KIND_ORDER2) run->events = NULL;
+    Recorded own = {step, run->recorded, rt_span_open(events)};
+    run->recorded = &own;
+    if (core_op_info[step->stm->op].kind == KIND_ORDER2) run->events = NULL;
     step->run(run, step);
     run->events = events;
-    rt_span_close(events, span, &(RtEvent){.kind = RT_EVENT_INTERPRET,
-                                           .name = core_op_info[stm->op].name,
-                                           .place = stm->loc});
+    interp_end_recorded(run);
 }
 
 void interp_code(Run *run, const Code *code) {

@@ -65,7 +65,7 @@ typedef struct Planner {
         LoopLaunch *data;
         uint32_t len, cap;
     } launches;
-    Map *by_stm;
+    LoopPlan *plan;
     Effects *funs;    // by function
     bool *is_planned; // by function: the host walks it
     uint32_t *last;   // by LoopRef: the last statement of its body that uses it
@@ -132,7 +132,9 @@ static void add_stm(const Planner *p, Effects *e, const LoopStm *stm) {
     switch (stm->op) {
     case LOOP_LOAD: use(e, stm->args[0], LAUNCH_LOADS); return;
     case LOOP_STORE: use(e, stm->args[0], LAUNCH_STORES); return;
-    case LOOP_ALLOC: e->allocates = true; return;
+    case LOOP_ALLOC:
+        if (!p->plan->is_local[stm->outs[0]]) e->allocates = true;
+        return;
     case LOOP_KEEP: unify(p, e, stm->outs, stm->args + 1, count); return;
     case LOOP_CALL: add_call(p, e, stm); return;
     case LOOP_IF:
@@ -163,11 +165,58 @@ static void add_body(const Planner *p, Effects *e, const LoopBody *body) {
     for (uint32_t i = 0; i < body->stms.len; i++) add_stm(p, e, body->stms.data[i]);
 }
 
-// ---- who runs a statement -----------------------------------------------------------
-
 static bool is_parallel(const LoopStm *stm) {
     return stm->op == LOOP_FOR && stm->order == ORDER_PARALLEL;
 }
+
+// ---- local buffers ------------------------------------------------------------------
+
+// What one launch or function has in all, at most; its variables need room, too.
+enum { MOST_LOCAL_BYTES = 8192 };
+
+static void find_small(const Planner *p, const LoopBody *body, uint32_t *room) {
+    for (uint32_t i = 0; i < body->stms.len; i++) {
+        const LoopStm *stm = body->stms.data[i];
+        uint32_t own = MOST_LOCAL_BYTES;
+        for (uint32_t k = 0; k < stm->body_count; k++)
+            find_small(p, stm->bodies[k], is_parallel(stm) ? &own : room);
+        if (stm->op != LOOP_ALLOC) continue;
+        const LoopValue *count = &p->kernel->values.data[stm->args[0]];
+        if (!count->is_const || count->bits - 1 >= LAUNCH_MOST_LOCAL) continue;
+        uint32_t bytes =
+            (uint32_t)count->bits * scalar_info[type_of(p, stm->outs[0]).elem].bytes;
+        if (bytes > *room) continue;
+        *room -= bytes;
+        p->plan->is_local[stm->outs[0]] = true;
+    }
+}
+
+// What is passed on might meet other buffers.
+static void drop_passed(const LoopBody *body, bool *is_local) {
+    for (uint32_t i = 0; i < body->stms.len; i++) {
+        const LoopStm *stm = body->stms.data[i];
+        bool is_access = stm->op == LOOP_LOAD || stm->op == LOOP_STORE;
+        for (uint32_t k = is_access; k < stm->arg_count; k++)
+            is_local[stm->args[k]] = false;
+        for (uint32_t k = 0; k < stm->body_count; k++)
+            drop_passed(stm->bodies[k], is_local);
+    }
+    for (uint32_t i = 0; i < body->result_count; i++)
+        is_local[body->results[i]] = false;
+}
+
+static void find_local(const Planner *p) {
+    const LoopKernel *kernel = p->kernel;
+    for (uint32_t i = 0; i <= kernel->funs.len; i++) {
+        const LoopBody *body =
+            i < kernel->funs.len ? kernel->funs.data[i].body : kernel->root;
+        uint32_t room = MOST_LOCAL_BYTES;
+        find_small(p, body, &room);
+        drop_passed(body, p->plan->is_local);
+    }
+}
+
+// ---- who runs a statement -----------------------------------------------------------
 
 // Whether there are results or parallel loops in it.
 static bool has_host_work(const LoopBody *body) {
@@ -292,7 +341,8 @@ static void add_launch(Planner *p, const LoopBody *body, uint32_t first,
     launch.has_private = effects.allocates;
     if (launch.is_parallel) launch.inner = inner_of(p, &code, &effects, &ins);
     else find_outs(p, &launch);
-    map_set(p->by_stm, (uint64_t)(uintptr_t)body->stms.data[first], launch.number + 1);
+    map_set(&p->plan->by_stm, (uint64_t)(uintptr_t)body->stms.data[first],
+            launch.number + 1);
     vec_push(p->arena, &p->launches, launch);
 }
 
@@ -355,12 +405,14 @@ static void plan_body(Planner *p, const LoopBody *body) {
 void loop_plan(const LoopKernel *kernel, Arena *arena, LoopPlan *plan_out) {
     Planner p = {.kernel = kernel,
                  .arena = arena,
-                 .by_stm = &plan_out->by_stm,
+                 .plan = plan_out,
                  .funs = arena_array(arena, Effects, kernel->funs.len),
                  .is_planned = arena_array(arena, bool, kernel->funs.len),
                  .last = arena_array(arena, uint32_t, kernel->values.len)};
     *plan_out = (LoopPlan){0};
     map_init(&plan_out->by_stm, arena);
+    plan_out->is_local = arena_array(arena, bool, kernel->values.len);
+    find_local(&p);
     for (uint32_t i = 0; i < kernel->funs.len; i++) {
         effects_init(&p.funs[i], arena);
         add_body(&p, &p.funs[i], kernel->funs.data[i].body);

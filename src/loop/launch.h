@@ -14,6 +14,7 @@
 #include "loop/loop.h"
 
 enum { LAUNCH_LOADS = 1, LAUNCH_STORES = 2 }; // what a launch does to a buffer
+enum { LAUNCH_MOST_LOCAL = 64 };              // elements of a local buffer
 
 typedef struct LoopLaunch {
     uint32_t number; // weft_j_launch_<number>
@@ -29,7 +30,7 @@ typedef struct LoopLaunch {
     uint32_t in_count;
     LoopRef *outs; // scalars that later code needs, in the slots after the ins
     uint32_t out_count;
-    bool has_private; // allocates: wants an arena
+    bool has_private; // allocates more than local buffers: wants an arena
 } LoopLaunch;
 
 // No buffer is allocated within a launch and needed after it. Tables (DATA) within
@@ -38,6 +39,9 @@ typedef struct LoopPlan {
     LoopLaunch *launches;
     uint32_t count;
     Map by_stm; // address of a LoopStm -> 1 + the launch that begins with it
+    // By LoopRef, of an ALLOC: a few elements that are only loaded and stored, so that
+    // a work item may have them where it has its variables.
+    bool *is_local;
 } LoopPlan;
 
 void loop_plan(const LoopKernel *kernel, Arena *arena, LoopPlan *plan_out);

@@ -134,8 +134,9 @@ bool loop_verify(const LoopKernel *kernel, StrBuf *out);
 // ---- from core (lower.c) ------------------------------------------------------------
 
 // Lowers function `fun` of a program past stage 0. With `parallel`, second-order
-// operators in the function's own body become parallel loops in their stamped shapes;
-// otherwise everything is sequential. NULL: *why_out (static) says what it cannot do.
+// operators in root code, its loops and branches included, become parallel loops in
+// their stamped shapes; otherwise everything is sequential. NULL: *why_out (static) says
+// what it cannot do.
 LoopKernel *loop_lower(const CoreProgram *core, const CoreFun *fun, bool parallel,
                        Arena *arena, const char **why_out);
 

@@ -28,8 +28,9 @@ typedef struct Rows {
     uint32_t rank; // of the index space
     const LoopRef *space;
     LoopRef points;
-    LoopRef **shapes; // by result: of a row; a size may be -1
-    Array **outs;     // by result; NULL: the first row tells its shape
+    LoopRef **shapes;    // by result: of a row; a size may be -1
+    uint32_t *first_arg; // by result: of the sizes that the program says
+    Array **outs;        // by result; NULL: the first row tells its shape
 } Rows;
 
 static uint32_t row_rank(const Lower *l, const Rows *rows, uint32_t k) {
@@ -103,7 +104,9 @@ static void read_sizes(Lower *l, Rows *rows) {
     uint32_t at = rows->feeds != NULL ? rows->feed_count : rows->rank;
     bool any_open = false;
     rows->shapes = arena_array(l->arena, LoopRef *, stm->out_count);
+    rows->first_arg = arena_array(l->arena, uint32_t, stm->out_count);
     for (uint32_t k = 0; k < stm->out_count; k++) {
+        rows->first_arg[k] = at;
         rows->shapes[k] = arena_array(l->arena, LoopRef, row_rank(l, rows, k));
         for (uint32_t d = 0; d < row_rank(l, rows, k); d++)
             rows->shapes[k][d] = stated_size(l, stm, at++);
@@ -117,13 +120,13 @@ static void read_sizes(Lower *l, Rows *rows) {
 static void open_outs(Lower *l, Rows *rows) {
     LoopBuilder *b = l->b;
     const CoreStm *stm = rows->stm;
-    uint32_t at = rows->feeds != NULL ? rows->feed_count : rows->rank;
     rows->outs = arena_array(l->arena, Array *, stm->out_count);
     for (uint32_t k = 0; k < stm->out_count; k++) {
         LoopRef shape[CORE_MAX_RANK];
         memcpy(shape, rows->space, rows->rank * sizeof *shape);
-        for (uint32_t d = 0; d < row_rank(l, rows, k); d++, at++) {
+        for (uint32_t d = 0; d < row_rank(l, rows, k); d++) {
             LoopRef *size = &shape[rows->rank + d], zero = loop_int(b, 0);
+            uint32_t at = rows->first_arg[k] + d;
             *size = rows->shapes[k][d];
             if (!says_open(l, stm, at)) {
                 loop_check_size(l, loop_arg(l, stm, at));
@@ -219,23 +222,45 @@ static Array *grow(Lower *l, const Rows *rows, uint32_t k, LoopRef i, const Arra
                       shape);
 }
 
-// An empty array of result k, with 0 for what is open.
-static Array *no_rows(Lower *l, const Rows *rows, uint32_t k) {
+// What stands for a row of result k where there is none: 0 for what is open.
+static Array *no_row(Lower *l, const Rows *rows, uint32_t k) {
     LoopRef shape[CORE_MAX_RANK], zero = loop_int(l->b, 0);
-    memcpy(shape, rows->space, rows->rank * sizeof *shape);
-    for (uint32_t d = 0; d < row_rank(l, rows, k); d++) {
-        LoopRef size = rows->shapes[k][d];
-        shape[rows->rank + d] = loop_is_int(l->b, size, -1) ? zero : size;
-    }
+    uint32_t rank = row_rank(l, rows, k);
+    for (uint32_t d = 0; d < rank; d++)
+        shape[d] =
+            says_open(l, rows->stm, rows->first_arg[k] + d) ? zero : rows->shapes[k][d];
     LoopRef buf = loop_alloc(l, elem_of(l, rows, k), zero);
-    Array *a = loop_dense(l, elem_of(l, rows, k), buf, zero,
-                          rows->rank + row_rank(l, rows, k), shape);
+    return loop_dense(l, elem_of(l, rows, k), buf, zero, rank, shape);
+}
+
+// The whole of result k with rows of that shape.
+static void whole_shape(const Rows *rows, uint32_t rank, const LoopRef *row,
+                        LoopRef *shape) {
+    memcpy(shape, rows->space, rows->rank * sizeof *shape);
+    memcpy(shape + rows->rank, row, rank * sizeof *shape);
+}
+
+static Array *no_rows(Lower *l, const Rows *rows, uint32_t k) {
+    LoopRef shape[CORE_MAX_RANK];
+    const Array *row = no_row(l, rows, k);
+    whole_shape(rows, row->rank, row->shape, shape);
+    Array *a = loop_dense(l, elem_of(l, rows, k), row->buf, row->off,
+                          rows->rank + row->rank, shape);
     a->block = loop_block(l);
     return a;
 }
 
+// Indices of point i.
+static void find_point(Lower *l, const Rows *rows, LoopRef i, LoopRef *index) {
+    for (uint32_t d = rows->rank; d-- > 1;) {
+        index[d] = loop_rem(l->b, i, rows->space[d]);
+        i = loop_quot(l->b, i, rows->space[d]);
+    }
+    index[0] = i;
+}
+
+// One after the other.
 static void make_open_rows(Lower *l, Rows *rows) {
-    LoopBuilder *b = l->b;
     uint32_t count = rows->stm->out_count, width = 0;
     uint32_t *number = arena_array(l->arena, uint32_t, count);
     Val *wholes = arena_array(l->arena, Val, count),
@@ -251,12 +276,8 @@ static void make_open_rows(Lower *l, Rows *rows) {
     }
     Carry carry;
     loop_open_carry(l, &carry, wholes, NULL, width, rows->points);
-    LoopRef index[CORE_MAX_RANK], rest = carry.index;
-    for (uint32_t d = rows->rank; d-- > 1;) {
-        index[d] = loop_rem(b, rest, rows->space[d]);
-        rest = loop_quot(b, rest, rows->space[d]);
-    }
-    index[0] = rest;
+    LoopRef index[CORE_MAX_RANK];
+    find_point(l, rows, carry.index, index);
     Val *vals = make_row(l, rows, index), *next = arena_array(l->arena, Val, count);
     for (uint32_t i = 0; i < width; i++) {
         const Array *row = vals[number[i]].array;
@@ -270,6 +291,89 @@ static void make_open_rows(Lower *l, Rows *rows) {
     l->is_parallel = was_parallel;
 }
 
+// ---- when it does, in parallel ------------------------------------------------------
+
+// The first row of the open results, as buffers, offsets and sizes.
+static LoopBody *make_first_row(Lower *l, const Rows *rows, LoopRef *refs) {
+    uint32_t count = rows->stm->out_count, allocs = l->allocs, width = 0;
+    LoopRef index[CORE_MAX_RANK], shape[CORE_MAX_RANK];
+    for (uint32_t d = 0; d < rows->rank; d++) index[d] = loop_int(l->b, 0);
+    loop_open(l->b, NULL, 0);
+    LoopRef mark = loop_mark(l), *bufs = arena_array(l->arena, LoopRef, count);
+    Val *vals = make_row(l, rows, index), *kept = arena_array(l->arena, Val, count);
+    for (uint32_t k = 0; k < count; k++) {
+        if (rows->outs[k] != NULL) continue;
+        Array *row = vals[k].array;
+        whole_shape(rows, row->rank, row->shape, shape);
+        close_shape(l, rows, k, row, shape + rows->rank);
+        loop_check_rows(l, row->rank, shape + rows->rank, row->shape);
+        loop_check_shape(l, elem_of(l, rows, k), rows->rank + row->rank, shape);
+        row = loop_copied(l, row, NULL);
+        bufs[width] = row->buf;
+        kept[width++].array = row;
+    }
+    loop_keep(l, mark, allocs, bufs, width);
+    for (uint32_t i = 0; i < width; i++) kept[i].array->buf = bufs[i];
+    return loop_close(l->b, refs, loop_flatten(l, kept, width, refs));
+}
+
+static LoopBody *make_no_row(Lower *l, const Rows *rows, LoopRef *refs) {
+    uint32_t count = rows->stm->out_count, width = 0;
+    Val *rows_of = arena_array(l->arena, Val, count);
+    loop_open(l->b, NULL, 0);
+    for (uint32_t k = 0; k < count; k++)
+        if (rows->outs[k] == NULL) rows_of[width++].array = no_row(l, rows, k);
+    return loop_close(l->b, refs, loop_flatten(l, rows_of, width, refs));
+}
+
+// Makes the whole of each open result, which begins with that row.
+static void open_late_outs(Lower *l, Rows *rows, LoopRef some, const LoopRef *refs) {
+    LoopRef index[CORE_MAX_RANK], shape[CORE_MAX_RANK];
+    for (uint32_t d = 0; d < rows->rank; d++) index[d] = loop_int(l->b, 0);
+    for (uint32_t k = 0; k < rows->stm->out_count; k++) {
+        if (rows->outs[k] != NULL) continue;
+        uint32_t rank = row_rank(l, rows, k);
+        ScalarType elem = elem_of(l, rows, k);
+        const Array *row = loop_dense(l, elem, refs[0], refs[1], rank, refs + 2);
+        refs += 2 + rank;
+        whole_shape(rows, rank, row->shape, shape);
+        Array *whole = loop_fresh(l, elem, rows->rank + rank, shape,
+                                  l->names[rows->stm->outs[k]].place);
+        loop_know_shape(l, whole);
+        When when = loop_open_if(l, some);
+        loop_copy(l, loop_part(l, whole, rows->rank, index), row);
+        loop_close_if(l, when);
+        rows->outs[k] = whole;
+        rows->shapes[k] = whole->shape + rows->rank;
+    }
+}
+
+// The first row in root code, then the others at once, right where they belong.
+static void make_late_rows(Lower *l, Rows *rows) {
+    LoopBuilder *b = l->b;
+    LoopRef zero = loop_int(b, 0), one = loop_int(b, 1);
+    LoopRef some = loop_lt(b, zero, rows->points);
+    uint32_t known = l->sizes.len;
+    LoopRef *refs = arena_array(l->arena, LoopRef,
+                                (2 + CORE_MAX_RANK) * (size_t)rows->stm->out_count);
+    l->is_parallel = false;
+    LoopBody *bodies[2] = {make_first_row(l, rows, refs)};
+    l->sizes.len = known;
+    bodies[1] = make_no_row(l, rows, refs);
+    l->is_parallel = true;
+    uint32_t width = bodies[1]->result_count;
+    LoopStm *stm = loop_emit(b, LOOP_IF, &some, 1, loop_types(l, refs, width), width);
+    loop_set_bodies(b, stm, bodies, 2);
+    open_late_outs(l, rows, some, stm->outs);
+    LoopRef others = loop_max(b, loop_sub(b, rows->points, one), zero);
+    LoopRef index[CORE_MAX_RANK];
+    Nest nest;
+    loop_open_nest(l, &nest, 1, &others, ORDER_PARALLEL);
+    find_point(l, rows, loop_add(b, nest.index[0], one), index);
+    make_row(l, rows, index);
+    loop_close_nest(l, &nest);
+}
+
 // ---- both ---------------------------------------------------------------------------
 
 static void make_rows(Lower *l, Rows *rows) {
@@ -278,7 +382,8 @@ static void make_rows(Lower *l, Rows *rows) {
     open_outs(l, rows);
     for (uint32_t k = 0; k < rows->stm->out_count; k++)
         any_open = any_open || rows->outs[k] == NULL;
-    if (any_open) make_open_rows(l, rows);
+    if (any_open && l->is_parallel) make_late_rows(l, rows);
+    else if (any_open) make_open_rows(l, rows);
     else make_known_rows(l, rows);
     for (uint32_t k = 0; k < rows->stm->out_count; k++)
         loop_bind(l, rows->stm->outs[k], val_array(rows->outs[k]));

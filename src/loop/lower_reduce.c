@@ -250,19 +250,7 @@ static void fold_blocks(const Fold *f, bool is_parallel, Val *out) {
 
 // ---- the whole ----------------------------------------------------------------------
 
-static void fold_nested(const Fold *f, Val *out);
-
-// The reduction of at least one element.
-static void fold_all(const Fold *f, bool is_parallel, Val *out) {
-    Lower *l = f->l;
-    CoreStamp stamp = (CoreStamp)f->stm->stamp;
-    bool is_free = stamp == STAMP_FREE || stamp == STAMP_NONE;
-    if (is_free && !is_parallel) loop_fold_serially(f, loop_int(l->b, 0), f->n, out);
-    else if (loop_is_nested(stamp)) fold_nested(f, out);
-    else fold_blocks(f, is_parallel, out);
-}
-
-static void fold_nested(const Fold *f, Val *out) {
+static void fold_nested(const Fold *f, bool is_parallel, Val *out) {
     Lower *l = f->l;
     uint64_t n;
     LoopRef is_short = loop_le(l->b, f->n, loop_int(l->b, CORE_BLOCK));
@@ -272,7 +260,7 @@ static void fold_nested(const Fold *f, Val *out) {
         return;
     }
     if (f->is_compact) {
-        fold_blocks(f, false, out);
+        fold_blocks(f, is_parallel, out);
         return;
     }
     Fork fork;
@@ -280,16 +268,25 @@ static void fold_nested(const Fold *f, Val *out) {
     loop_open_fork(l, &fork);
     loop_fold_serially(f, loop_int(l->b, 0), f->n, vals);
     loop_close_arm(f, &fork, 0, vals);
-    fold_blocks(f, false, vals);
+    fold_blocks(f, is_parallel, vals);
     loop_close_arm(f, &fork, 1, vals);
     loop_close_fork(f, &fork, is_short, out);
+}
+
+// The reduction of at least one element.
+static void fold_all(const Fold *f, bool is_parallel, Val *out) {
+    Lower *l = f->l;
+    CoreStamp stamp = (CoreStamp)f->stm->stamp;
+    bool is_free = stamp == STAMP_FREE || stamp == STAMP_NONE;
+    if (is_free && !is_parallel) loop_fold_serially(f, loop_int(l->b, 0), f->n, out);
+    else if (loop_is_nested(stamp)) fold_nested(f, is_parallel, out);
+    else fold_blocks(f, is_parallel, out);
 }
 
 void loop_reduce(Lower *l, const CoreStm *stm) {
     Fold fold = loop_fold(l, stm), *f = &fold;
     bool was_parallel = l->is_parallel;
-    bool is_parallel =
-        was_parallel && !loop_is_nested((CoreStamp)stm->stamp) && !loop_join_fails(f);
+    bool is_parallel = was_parallel && !loop_join_fails(f);
     l->is_parallel = false;
     Val *vals = loop_group(f);
     for (uint32_t c = 0; c < f->width; c++) vals[c] = f->ne[c];

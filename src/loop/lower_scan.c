@@ -313,7 +313,7 @@ static void scan_in_blocks(Scan *s, bool is_parallel) {
     else scan_blocks_in_order(s);
 }
 
-static void scan_nested(Scan *s) {
+static void scan_nested(Scan *s, bool is_parallel) {
     Lower *l = s->fold.l;
     uint64_t n;
     LoopRef is_short = loop_le(l->b, s->fold.n, loop_int(l->b, CORE_BLOCK));
@@ -325,7 +325,7 @@ static void scan_nested(Scan *s) {
     scan_serially(s);
     loop_close_if(l, when);
     when = loop_open_if(l, loop_not(l->b, is_short));
-    scan_in_blocks(s, false);
+    scan_in_blocks(s, is_parallel);
     loop_close_if(l, when);
 }
 
@@ -334,7 +334,7 @@ void loop_scan(Lower *l, const CoreStm *stm) {
     Fold *f = &scan.fold;
     CoreStamp stamp = (CoreStamp)stm->stamp;
     bool was_parallel = l->is_parallel;
-    bool is_parallel = was_parallel && !loop_is_nested(stamp) && !loop_join_fails(f);
+    bool is_parallel = was_parallel && !loop_join_fails(f);
     scan.outs.parts = arena_array(l->arena, Array *, f->width);
     for (uint32_t c = 0; c < f->width; c++) {
         LoopRef shape[CORE_MAX_RANK] = {f->n};
@@ -348,7 +348,7 @@ void loop_scan(Lower *l, const CoreStm *stm) {
     l->is_parallel = false;
     if ((stamp == STAMP_FREE || stamp == STAMP_NONE) && !is_parallel)
         scan_serially(&scan);
-    else if (loop_is_nested(stamp)) scan_nested(&scan);
+    else if (loop_is_nested(stamp)) scan_nested(&scan, is_parallel);
     else scan_in_blocks(&scan, is_parallel);
     l->is_parallel = was_parallel;
     for (uint32_t c = 0; c < f->width; c++)

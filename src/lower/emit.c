@@ -102,7 +102,7 @@ void lower_memo_set(Lower *l, uint64_t key, uint64_t item) {
 
 // ---- failure ----------------------------------------------------------------------
 
-static bool is_small_size(const CoreProgram *program, CoreRef ref) {
+bool lower_size_is_small(const CoreProgram *program, CoreRef ref) {
     const CoreValue *value = &program->values.data[ref];
     return value->is_const && value->bits <= (uint64_t)1 << 24;
 }
@@ -136,7 +136,7 @@ static bool order2_may_fail(const CoreProgram *program, const CoreStm *stm) {
     uint32_t given = (uint32_t)stm->attrs[0];
     if (stm->op == OP_GENERATE) {
         for (uint32_t i = 0; i < given; i++)
-            if (!is_small_size(program, stm->args[i])) return true;
+            if (!lower_size_is_small(program, stm->args[i])) return true;
         if (stm->arg_count > given) return true; // rows
     } else if (stm->op == OP_MAP) {
         if (given != 1 || stm->arg_count > given) return true;
@@ -162,7 +162,7 @@ bool lower_stm_may_fail(const CoreProgram *program, const CoreStm *stm) {
     if ((core_op_info[stm->op].flags & OP_FAILS) == 0) return false;
     if (stm->op == OP_ARRAY) return any_rank(program, stm->args, stm->arg_count);
     if (stm->op == OP_IOTA || stm->op == OP_REPLICATE)
-        return !is_small_size(program, stm->args[0]);
+        return !lower_size_is_small(program, stm->args[0]);
     return true;
 }
 
@@ -209,8 +209,11 @@ CoreRef lower_ref_known_dim(Lower *l, CoreRef ref, uint32_t axis) {
     return lower_memo_get(l, dim_key(ref, axis), &found) ? (CoreRef)found : 0;
 }
 
+// A large constant tells nothing: an array that was to have that size may have failed,
+// and nothing may be done so often before the error shows.
 void lower_ref_set_dim(Lower *l, CoreRef ref, uint32_t axis, CoreRef dim) {
-    if (dim == 0) return;
+    bool is_const = core_is_const(l->program, dim);
+    if (dim == 0 || (is_const && !lower_size_is_small(l->program, dim))) return;
     RefInfo *info = lower_ref_info(l, ref);
     if (info->dims == NULL)
         info->dims = arena_array(l->arena, CoreRef, lower_ref_type(l, ref).rank);

@@ -111,8 +111,8 @@ static Region slice_region(Lower *l, Frame *frame, const TIndex *dim, CoreRef si
     Region region = {true, false, slice.from, count, slice.step, 0};
     if (is_open) return region;
     token = check_slice(l, &slice, is_allowed(l, &slice, count), "is outside [0, %2)");
-    int64_t known = 0;
-    if (lower_ref_is_const(l, count, &known)) region.token = token;
+    // A size that is known stays so, for what it tells.
+    if (lower_size_is_small(l->program, count)) region.token = token;
     else region.count = lower_emit_guard(l, count, token);
     lower_ref_is_size(l, region.count);
     return region;

@@ -230,6 +230,8 @@ CoreBody *lower_body_close(Lower *l, Mark mark, const CoreRef *results,
 // The value if it is bound outside the body, else 0.
 CoreRef lower_body_outer(const Lower *l, Mark mark, CoreRef ref);
 bool lower_stm_may_fail(const CoreProgram *program, const CoreStm *stm);
+// Whether it is a constant of at most 2^24.
+bool lower_size_is_small(const CoreProgram *program, CoreRef ref);
 bool lower_memo_get(const Lower *l, uint64_t key, uint64_t *item_out);
 void lower_memo_set(Lower *l, uint64_t key, uint64_t item);
 

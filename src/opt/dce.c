@@ -216,12 +216,41 @@ static void propagate(Marker *m) {
     }
 }
 
+static const CoreStm *definition(const Marker *m, CoreRef ref) {
+    const Binder *binder = &m->binders[ref];
+    return binder->body == NULL ? binder->stm : NULL;
+}
+
+// Whether a check has passed that says that the size is not negative.
+static bool is_checked_size(const Marker *m, CoreRef size) {
+    const CoreStm *guard = definition(m, size);
+    if (guard == NULL || guard->op != OP_GUARD) return false;
+    for (uint32_t i = 1; i < guard->arg_count; i++) {
+        const CoreStm *check = definition(m, guard->args[i]);
+        if (check == NULL || check->op != OP_CHECK) continue;
+        const CoreStm *le = definition(m, check->args[0]);
+        if (le != NULL && le->op == OP_LE && core_is_const(m->program, le->args[0]) &&
+            m->program->values.data[le->args[0]].bits == 0 &&
+            le->args[1] == guard->args[0])
+            return true;
+    }
+    return false;
+}
+
+// Whether it can only fail for want of memory, which it does not want if it goes.
+static bool is_progression(const Marker *m, const CoreStm *stm) {
+    bool is_one = stm->op == OP_IOTA ||
+                  (stm->op == OP_REPLICATE &&
+                   core_type(m->program, stm->args[1]).rank == 0);
+    return is_one && is_checked_size(m, stm->args[0]);
+}
+
 // With keep_effects: keeps what may fail, here and in the bodies.
 static void keep_effects(Marker *m, const CoreBody *body) {
     for (uint32_t i = 0; i < body->stms.len; i++) {
         CoreStm *stm = body->stms.data[i];
         for (uint32_t j = 0; j < stm->body_count; j++) keep_effects(m, stm->bodies[j]);
-        if (opt_is_effect(m->program, stm)) keep(m, stm);
+        if (opt_is_effect(m->program, stm) && !is_progression(m, stm)) keep(m, stm);
     }
 }
 

@@ -190,6 +190,9 @@ static size_t slot_of(const WeftRtPort *ports, uint32_t number) {
 
 static WeftRtStatus check_params(WeftRt *rt, const uint64_t *in) {
     const WeftRtEntry *entry = rt->entry;
+    if (entry->lacks() != NULL)
+        return refuse(rt, "%s: compiled for a CPU with %s, which this one lacks",
+                      entry->name, entry->lacks());
     if (in == NULL)
         return refuse(rt, "%s: an argument or a result is NULL", entry->name);
     for (uint32_t i = 0; i < entry->param_count; i++) {

@@ -26,6 +26,7 @@ struct RtEvents {
     uint64_t ns; // of all totals
     _Atomic uint32_t owner;
     uint32_t row_count;
+    bool lacks_rows;
     Row *rows[MOST_ROWS];
     // Totals in the order of their first event, and a table of 1 + their index.
     RtTotal *totals;
@@ -42,9 +43,13 @@ static size_t row_size(const RtEvents *events) {
 uint32_t rt_events_row(RtEvents *events, const char *name) {
     for (uint32_t i = 0; i < events->row_count; i++)
         if (strcmp(events->rows[i]->name, name) == 0) return i;
-    if (events->row_count == MOST_ROWS) return NO_ROW;
-    Row *row = mem_try_alloc(events->mem, row_size(events));
-    if (row == NULL) return NO_ROW;
+    Row *row = NULL;
+    if (events->row_count < MOST_ROWS)
+        row = mem_try_alloc(events->mem, row_size(events));
+    if (row == NULL) {
+        events->lacks_rows = true;
+        return NO_ROW;
+    }
     *row = (Row){.count = 0};
     strncat(row->name, name, sizeof row->name - 1);
     events->rows[events->row_count] = row;
@@ -229,6 +234,10 @@ void rt_span_close(RtEvents *events, RtSpan span, const RtEvent *given) {
 }
 
 // ---- reading ------------------------------------------------------------------------
+
+bool rt_events_lack_rows(const RtEvents *events) {
+    return events->lacks_rows;
+}
 
 uint32_t rt_events_row_count(const RtEvents *events) {
     return events->row_count;

@@ -89,6 +89,8 @@ void rt_span_close(RtEvents *events, RtSpan span, const RtEvent *event);
 
 // ---- reading ------------------------------------------------------------------------
 
+// Whether a row could not be made.
+bool rt_events_lack_rows(const RtEvents *events);
 uint32_t rt_events_row_count(const RtEvents *events);
 const char *rt_events_row_name(const RtEvents *events, uint32_t row);
 // The events of a row in the order in which they ended; how many there are, how many

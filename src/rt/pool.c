@@ -56,6 +56,8 @@ static void start(RtPool *pool) {
     atomic_init(&pool->life.pending, 1);
     atomic_init(&pool->hungry, 0);
     atomic_init(&pool->sleepers, 0);
+    atomic_init(&pool->signalled_count, 0);
+    pool->signalled = NULL;
     pool->lock = pool->failing = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
     memset(pool->workers, 0, pool->thread_count * sizeof *pool->workers);
     for (unsigned i = 0; i < pool->thread_count; i++) {

@@ -19,8 +19,8 @@
 // else. So a body that waits is not entered again by its worker: state kept for each
 // worker and each depth belongs to one body at a time.
 //
-// Memory. What is written before a loop, a release or the end of a body or task is seen
-// by the bodies of that loop, by the task released, by who waited.
+// Memory. What is written before a loop, a release, a signal or the end of a body or
+// task is seen by the bodies of that loop, by the task released, by who waited.
 //
 // Signals are blocked in the pool's threads. Floating-point: bodies and tasks run in
 // the default environment (to nearest, nothing flushed to zero), on worker 0 from enter
@@ -132,6 +132,9 @@ void rt_task_add(RtGroup *group, RtTask *task, RtTaskRun *run, unsigned waits);
 // One wait fewer; the last makes the task ready: some worker runs it, maybe at once. By
 // any body or task, as long as the group has not been waited for to its end.
 void rt_task_release(RtWorker *self, RtTask *task);
+// The same by any thread, also one that is not in the pool: that of a driver, which ends
+// a transfer. The pool may be gone when it returns, if the group has come to its end.
+void rt_task_signal(RtTask *task);
 // Works until all tasks of the group have run. Every task must get its releases.
 void rt_group_wait(RtWorker *self, RtGroup *group);
 

@@ -27,16 +27,21 @@ static void rouse(RtWorker *worker) {
     pthread_cond_signal(&worker->wake);
 }
 
-// Wakes a worker that would take an item of that depth, after it was pushed.
-static void wake_for(RtPool *pool, int64_t depth) {
-    if (atomic_load(&pool->sleepers) == 0) return;
-    pthread_mutex_lock(&pool->lock);
+// Wakes a worker that would take an item of that depth. Under the lock.
+static void rouse_for(RtPool *pool, int64_t depth) {
     for (unsigned i = 0; i < pool->thread_count; i++) {
         RtWorker *worker = &pool->workers[i];
         if (!worker->is_asleep || worker->least_depth > depth) continue;
         rouse(worker);
-        break;
+        return;
     }
+}
+
+// The same, after an item was pushed.
+static void wake_for(RtPool *pool, int64_t depth) {
+    if (atomic_load(&pool->sleepers) == 0) return;
+    pthread_mutex_lock(&pool->lock);
+    rouse_for(pool, depth);
     pthread_mutex_unlock(&pool->lock);
 }
 
@@ -59,7 +64,15 @@ void sched_end(RtPool *pool) {
     pthread_mutex_unlock(&pool->lock);
 }
 
+// Where the first task at least that deep is in a list, or its end.
+static RtTask **find_task(RtTask **list, int64_t depth) {
+    while (*list != NULL && (*list)->group->job.depth < depth) list = &(*list)->next;
+    return list;
+}
+
+// Under the lock.
 static bool is_work(RtPool *pool, int64_t depth) {
+    if (*find_task(&pool->signalled, depth) != NULL) return true;
     for (unsigned i = 0; i < pool->thread_count; i++)
         if (rt_deque_offers(&pool->workers[i].deque, depth)) return true;
     return false;
@@ -106,16 +119,9 @@ static bool steal(RtWorker *self, int64_t depth, RtItem *item_out) {
     return false;
 }
 
-// Where the first spilled task at least that deep is, or would be.
-static RtTask **find_spilled(RtWorker *self, int64_t depth) {
-    RtTask **at = &self->spilled;
-    while (*at != NULL && (*at)->group->job.depth < depth) at = &(*at)->next;
-    return at;
-}
-
 // Takes a spilled task, and puts what is as deep or deeper where others can steal it.
 static bool take_spilled(RtWorker *self, int64_t depth, RtItem *item_out) {
-    RtTask **at = find_spilled(self, depth);
+    RtTask **at = find_task(&self->spilled, depth);
     if (*at == NULL) return false;
     *item_out = item_of(*at);
     *at = (*at)->next;
@@ -127,9 +133,24 @@ static bool take_spilled(RtWorker *self, int64_t depth, RtItem *item_out) {
     return true;
 }
 
+static bool take_signalled(RtPool *pool, int64_t depth, RtItem *item_out) {
+    if (atomic_load_explicit(&pool->signalled_count, memory_order_relaxed) == 0)
+        return false;
+    pthread_mutex_lock(&pool->lock);
+    RtTask **at = find_task(&pool->signalled, depth), *task = *at;
+    if (task != NULL) {
+        *at = task->next;
+        atomic_fetch_sub_explicit(&pool->signalled_count, 1, memory_order_relaxed);
+    }
+    pthread_mutex_unlock(&pool->lock);
+    if (task != NULL) *item_out = item_of(task);
+    return task != NULL;
+}
+
 static bool take(RtWorker *self, int64_t depth, RtItem *item_out) {
     return rt_deque_pop(&self->deque, depth, item_out) ||
-           take_spilled(self, depth, item_out) || steal(self, depth, item_out);
+           take_spilled(self, depth, item_out) ||
+           take_signalled(self->pool, depth, item_out) || steal(self, depth, item_out);
 }
 
 static void work_on(RtWorker *self, RtItem item) {
@@ -290,9 +311,22 @@ void rt_task_release(RtWorker *self, RtTask *task) {
     if (atomic_fetch_sub_explicit(&task->waits, 1, memory_order_acq_rel) != 1) return;
     RtItem item = item_of(task);
     if (item.depth >= self->depth && push(self, item)) return;
-    RtTask **at = find_spilled(self, item.depth);
+    RtTask **at = find_task(&self->spilled, item.depth);
     task->next = *at;
     *at = task;
+}
+
+// All under the lock: who takes the task has waited for it, so until then the pool is
+// there; and who goes to sleep meanwhile sees the task, or is seen asleep.
+void rt_task_signal(RtTask *task) {
+    RtPool *pool = task->group->job.owner->pool; // a task not yet ready is there
+    if (atomic_fetch_sub_explicit(&task->waits, 1, memory_order_acq_rel) != 1) return;
+    pthread_mutex_lock(&pool->lock);
+    task->next = pool->signalled;
+    pool->signalled = task;
+    atomic_fetch_add_explicit(&pool->signalled_count, 1, memory_order_relaxed);
+    rouse_for(pool, task->group->job.depth);
+    pthread_mutex_unlock(&pool->lock);
 }
 
 void rt_group_wait(RtWorker *self, RtGroup *group) {

@@ -37,8 +37,10 @@ struct RtPool {
     alignas(64) atomic_int hungry;   // workers that look for work or sleep
     alignas(64) atomic_int sleepers; // workers with is_asleep, or just about to
     pthread_mutex_t lock;
+    RtTask *signalled;       // ready, released by threads outside; under the lock
     pthread_mutex_t failing; // of loops
-    fenv_t entered_fenv;     // what leave restores
+    alignas(64) atomic_int signalled_count;
+    fenv_t entered_fenv; // what leave restores
     ThreadPlace entered_place;
     RtWorker workers[];
 };

@@ -29,7 +29,7 @@ adds_up() {
 for engine in 'interp' 'native -T 1' 'native -T 2' 'auto'; do
     expect 0 "$weft" run -e $engine --times work.weft 20
     adds_up
-    out '5.889131262430219e2f64'
+    out '191.63715186897736f64'
     err_has '  time   share  phase'
     for phase in parse check lower inline dce stamp run read print 'in all'; do
         err_has " %  $phase"
@@ -40,8 +40,8 @@ for engine in 'interp' 'native -T 1' 'native -T 2' 'auto'; do
     err_has '(host)'
     err_has 'work.weft:7'
 done
-expect 0 "$weft" run -e native --profile work.weft 20
-if grep -qE '3 +960 B +[0-9.]+  work.weft:7  let ys = loop' stderr; then good
+expect 0 "$weft" run -e native --profile work.weft 30000
+if grep -qE ' 3 +1.44 MB +[0-9.]+  work.weft:7  let ys = loop' stderr; then good
 else bad "$(cat stderr)"; fi
 expect 0 "$weft" run -e interp --profile work.weft 20
 err_has 'work.weft:7 (interpreted)  let ys = loop'
@@ -49,10 +49,22 @@ err_has 'work.weft:7 (interpreted)  let ys = loop'
 expect 1 "$weft" run -e interp --profile work.weft wrong 9
 err_has 'division by zero'
 err_has 'in all'
+err_has 'work.weft:9 (interpreted)  entry wrong'
+cat >endless.weft <<'PROGRAM'
+entry main (n: i64): []i64 = map (\i -> loop x = i while x < n do x - 1) (iota n)
+PROGRAM
+for engine in interp native; do
+    expect 1 timeout --preserve-status -s INT 1 \
+        "$weft" run -e $engine --profile endless.weft 3
+    adds_up
+    err_has 'weft: interrupted'
+    if sed -n 3p stderr | grep -q 'endless.weft:1 '; then good; else bad "$(cat stderr)"; fi
+done
 expect 0 "$weft" dump --times work.weft
 adds_up
-err_has ' %  outline'
+err_has ' %  simplify'
 expect 0 "$weft" dump --times --stage=c work.weft
+err_has ' %  loops'
 err_has ' %  emit'
 expect 1 "$weft" dump --times absent.weft
 # Traces: JSON, in which the events of a row nest or follow each other, and the workers
@@ -95,7 +107,7 @@ if command -v python3 >/dev/null; then
     expect 0 "$weft" run -e interp --trace trace.json work.weft 20
     look trace.json interpret kernel
     out_has 'for work.weft:7'
-    expect 0 "$weft" run --trace trace.json -- work.weft main 20
+    expect 0 "$weft" run --trace=trace.json work.weft main 20
     look trace.json call
     out 'call compile main print read'
     expect 1 "$weft" run -e native --trace trace.json work.weft wrong 9

@@ -16,6 +16,7 @@
 
 #include "eval.h"
 #include "interp/interp.h"
+#include "plan.h"
 
 Status __real_interp_run(const CoreProgram *program, const CoreFun *fun,
                          const InterpOptions *options, RtValue *args, RtValue *results,
@@ -121,11 +122,14 @@ static bool agrees(Trial *t, EvalOutcome outcome, const EvalReport *report,
     return false;
 }
 
-// The kernel is sound, and its text reads back to the same text.
+// The kernel and its plan are sound, and its text reads back to the same text.
 static bool verifies(Trial *t, const LoopKernel *kernel) {
     StrBuf first = strbuf(t->arena), second = strbuf(t->arena);
     Cx *cx = t->core->cx;
     if (!loop_verify(kernel, &t->why)) return false;
+    const char *fault = plan_fault(kernel, t->arena);
+    if (fault != NULL) strbuf_cstr(&t->why, fault);
+    if (fault != NULL) return false;
     loop_print(kernel, &first);
     Source source = {.name = STR("printed"), .text = strbuf_done(&first)};
     uint32_t errors = cx->diags.len;

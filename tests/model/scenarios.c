@@ -348,17 +348,71 @@ static void run_outer_tasks(void) {
     run_depths_of_tasks(2);
 }
 
+// Threads outside release tasks; the pool may be gone before they are through.
+typedef struct Signals {
+    Task tasks[3];
+    atomic_int written; // stored relaxed: the signal must publish it
+} Signals;
+
+static void run_signalled(RtWorker *self, RtTask *task) {
+    Signals *s = (Signals *)((char *)task - offsetof(Signals, tasks[2]));
+    MODEL_CHECK(atomic_load_explicit(&s->written, memory_order_relaxed) == 1);
+    MODEL_CHECK(s->tasks[0].runs == 1);
+    run_task(self, task);
+}
+
+static void *signal_all(void *arg) {
+    Signals *s = arg;
+    rt_task_signal(&s->tasks[1].task);
+    atomic_store_explicit(&s->written, 1, memory_order_relaxed);
+    rt_task_signal(&s->tasks[2].task);
+    return NULL;
+}
+
+static void run_signals(unsigned threads) {
+    RtWorker *self;
+    RtPool *pool = enter(threads, &self);
+    Signals *s = model_alloc(sizeof *s);
+    RtGroup group;
+    rt_group_open(self, &group);
+    for (int i = 0; i < 2; i++) rt_task_add(&group, &s->tasks[i].task, run_task, 1);
+    rt_task_add(&group, &s->tasks[2].task, run_signalled, 2);
+    s->tasks[0].after[0] = &s->tasks[2];
+    int outside = model_spawn(signal_all, s);
+    rt_task_release(self, &s->tasks[0].task);
+    rt_group_wait(self, &group);
+    for (int i = 0; i < 3; i++) MODEL_CHECK(s->tasks[i].runs == 1);
+    leave(pool);
+    model_join(outside, "the end");
+}
+
+static void run_signals_alone(void) {
+    run_signals(1);
+}
+
+static void run_signals_shared(void) {
+    run_signals(2);
+}
+
 static const struct Scenario {
     const char *name;
     void (*run)(void);
     bool is_long;
 } scenarios[] = {
-    {"last", run_last, false},     {"wrap", run_wrap, false},
-    {"depths", run_depths, false}, {"sleep", run_sleep, false},
-    {"twice", run_twice, false},   {"failure", run_failure, false},
-    {"back", run_back, false},     {"meet", run_meetings, false},
-    {"nested", run_nested, false}, {"tasks", run_tasks, false},
-    {"alone", run_alone, false},   {"outer", run_outer_tasks, false},
+    {"last", run_last, false},
+    {"wrap", run_wrap, false},
+    {"depths", run_depths, false},
+    {"sleep", run_sleep, false},
+    {"twice", run_twice, false},
+    {"failure", run_failure, false},
+    {"back", run_back, false},
+    {"meet", run_meetings, false},
+    {"nested", run_nested, false},
+    {"tasks", run_tasks, false},
+    {"alone", run_alone, false},
+    {"outer", run_outer_tasks, false},
+    {"signals", run_signals_alone, false},
+    {"signals2", run_signals_shared, false},
     {"three", run_three, true},
 };
 

@@ -293,11 +293,12 @@ typedef struct Counts {
     uint64_t passed, failed, skipped;
 } Counts;
 
+static char last_words[64];  // should the program now running not end
+
 // A program that runs for half a minute is a failure of its own: the process ends.
 static void give_up(int signal) {
-    static const char text[] = "a program does not end\n";
     (void)signal;
-    (void)!write(STDOUT_FILENO, text, sizeof text - 1);
+    (void)!write(STDOUT_FILENO, last_words, strlen(last_words));
     _exit(1);
 }
 
@@ -310,6 +311,8 @@ static bool run_seed(uint64_t seed, GCoverage *coverage, bool stops, Counts *cou
     mem = (Mem){.recover = &out_of_memory};
     arena_init(&arena, &mem);
     if (setjmp(out_of_memory) != 0) return false;
+    snprintf(last_words, sizeof last_words, "seed %llu does not end\n",
+             (unsigned long long)seed);
     alarm(30);
     GProgram *program = gen_program(&arena, seed, coverage);
     Str why;

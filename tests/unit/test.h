@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The whole unit test framework: CHECK counts and reports; test_done prints the counts
-// in the form the test driver reads. A test program is one file with one main.
+// The whole unit test framework: CHECK counts and reports, SKIP says what this machine
+// cannot test; test_done prints the counts in the form the test driver reads. A test
+// program is one file with one main.
 #ifndef WEFT_TESTS_TEST_H
 #define WEFT_TESTS_TEST_H
 
@@ -14,11 +15,7 @@ static int test_passed, test_failed, test_skipped;
                  : (void)(test_failed++, printf("%s:%d: failed: %s\n", __FILE__,   \
                                                 __LINE__, #condition)))
 
-// Says what could not be tested here; it counts as skipped.
-static inline void test_skip(const char *why) {
-    printf("skipped: %s\n", why);
-    test_skipped++;
-}
+#define SKIP(...) (test_skipped++, printf("skipped: " __VA_ARGS__), putchar('\n'))
 
 // Prints the counts; returns the status for main.
 static inline int test_done(void) {

@@ -109,6 +109,21 @@ static const TypeTest type_tests[] = {
     {"entry main [n] (xs: [n]i32) = loop (a, b) = (xs, map (+ 1) xs) for _i < n do (b, "
      "a)",
      "def main [n]: [n]i32 -> ([n]i32, [n]i32) ="},
+    {"entry main [n] (xs: [n]i32) = (loop (a, b) = (xs, xs) for i < n do (if i > 3 then "
+     "b else a, map (+ 1) b)).0",
+     "def main [n]: [n]i32 -> [n]i32 ="},
+    {"entry main [n] [m] (xs: [n]i32) (ys: [m]i32) = loop (a, b) = (xs, ys) for i < n "
+     "do (if i > 3 then b else a, b)",
+     "def main [n][m]: [n]i32 -> [m]i32 -> ([]i32, [m]i32) ="},
+    {"entry main [n] (xs: [n]i32) = loop (a, b, c) = (xs, xs, xs) for i < n do match i "
+     "case 0 -> (b, c, a) case 1 -> (c, a, [1]) case _ -> (a, a, b)",
+     "def main [n]: [n]i32 -> ([]i32, []i32, []i32) ="},
+    {"entry main [n] (xs: [n]i32) = (loop (a, b) = (xs, xs) for _i < n do loop (c, d) = "
+     "(a, b) for j < n do (if j > 3 then d else c, map (+ 1) d)).0",
+     "def main [n]: [n]i32 -> [n]i32 ="},
+    {"entry main [n] (xs: [n]i32) = (loop (a, b) = (xs, xs) for _i < n do let (c, d) = "
+     "loop (c, d) = (a, b) for j < n do (if j > 3 then d else c, d) in (c, d ++ d)).0",
+     "def main [n]: [n]i32 -> []i32 ="},
     // records, sums
     {"entry main (r: {b: i32, a: bool}) = r with b = 3",
      "def main: {a: bool, b: i32} -> {a: bool, b: i32} ="},
@@ -284,6 +299,9 @@ static void test_hostile(void) {
     check_chain("type t0 = i32\n", "type t%d = (t%d, t%d)\n", 40, "", "type-too-large");
     check_chain("entry main (x: i32) = ", "loop a%d = x for _i < 3i32 do ", 200, "x",
                 "");
+    check_chain("entry main (b: bool) (a0: []i32) = ",
+                "loop a%d = a%d for i < 3i32 do if b && i < %d then a0 else ", 200,
+                "a%d", "");
     check_chain("def f0 (x: i32) = x\n", "def f%d (x: i32) = f%d x\n", 3000,
                 "entry main = f%d 1", "");
 }

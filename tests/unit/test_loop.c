@@ -290,7 +290,21 @@ static const char branches[] =
     "  -> r\n"
     "}\n";
 
+static const char rounds[] = "stage0\n"
+                             "entry main(k: i32, x: []f32) -> ([]f32) {\n"
+                             "  r: []f32 = for(k, x) {|i: i32, y: []f32|\n"
+                             "    z: []f32 = map[1](y) {|e: f32|\n"
+                             "      w: f32 = add(e, e)\n"
+                             "      -> w\n"
+                             "    }\n"
+                             "    -> z\n"
+                             "  }\n"
+                             "  -> r\n"
+                             "}\n";
+
 static void test_lowering(void) {
+    // In the loop, and the copy into the result.
+    expect_counts(rounds, true, COUNTS({"for.parallel(", 2}, {"= for(", 1}));
     expect_counts(map_of_maps, false,
                   COUNTS({"alloc", 0}, {"result[0]", 1}, {"for.independent(", 2},
                          {"check", 0}, {"mark", 0}));

@@ -333,6 +333,10 @@ static void test_errors(void) {
                 "error: slice 0:5:0 has a step of 0");
     expect_with("entry main (a: i64) (b: i64) = a > 0 && b / a > 1", 0, 9, false,
                 "false");
+    expect_with("entry main (a: i64) (b: i64) = let x = b / a in x - x", 0, 9, false,
+                "error: division by zero");
+    expect_with("entry main (a: i64) (b: i64) = let x = b / a in (x - 1) + 1 == x", 0, 9,
+                false, "error: division by zero");
     expect_with("entry main (a: i64) (b: i64) = if a > 0 then ??? else b", 1, 9, false,
                 "error: a hole was reached");
     expect_with("entry main (a: i64) (b: i64) = #[unsafe] assert (a > 0) b", 0, 9,
@@ -352,6 +356,10 @@ static void test_shape_of_core(void) {
     CHECK(count_ops("entry main [n] (xs: [n]i64) (ys: [n]i64) = zip3 xs ys xs",
                     OP_MAP) == 0);
     CHECK(count_ops("entry main (xs: []bool) = reduce (&&) true xs", OP_IF) == 0);
+    // Sizes and indices raise no errors: they may cancel.
+    CHECK(count_ops("entry main [n] (xs: [n]i64) (k: i64) = (n + k) - n", OP_SUB) == 0);
+    CHECK(count_ops("entry main (n: i64) = tabulate n (\\i -> if i < 0 then 7 else i)",
+                    OP_IF) == 0);
     CHECK(count_ops("#[noinline] def f (x: i64) = x * x + 1\n"
                     "entry main (x: i64) = f (f (f x))",
                     OP_MUL) == 1);

@@ -4,15 +4,20 @@
 // processes at the same time, compilers that fail, hang or are not there.
 #define _GNU_SOURCE
 #include <fcntl.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#ifdef __x86_64__
+#include <cpuid.h>
+#endif
 
 #include "dev/cache.h"
 #include "dev/native.h"
 #include "test.h"
+#include "weft.h"
 
 static char home[] = "/tmp/weft-native-XXXXXX";
 static Mem mem;
@@ -134,6 +139,75 @@ static void test_clear(void) {
     CHECK(entry_count() == 0);
 }
 
+// What was made by another version, for another CPU or by another compiler is not
+// taken.
+static void test_identity(void) {
+    NativeCompiler compiler, other;
+    Str why;
+    CHECK(native_find(&arena, &compiler, &why));
+    CHECK(strstr(compiler.identity, weft_version()) == compiler.identity);
+    CHECK(strstr(compiler.identity, compiler.path) != NULL);
+#ifdef __x86_64__
+    char features[24]; // those of the first kind, which all processors have
+    unsigned a = 0, b = 0, c = 0, d = 0;
+    CHECK(__get_cpuid(1, &a, &b, &c, &d));
+    snprintf(features, sizeof features, "%08x%08x", c, d);
+    CHECK(strstr(compiler.identity, features) != NULL);
+#endif
+    CHECK(build(source_of(8)).status == STATUS_OK && build(source_of(8)).was_cached);
+    StrBuf text = strbuf(&arena);
+    strbuf_printf(&text, "%s0", compiler.identity);
+    other = compiler;
+    other.identity = str_terminated(&arena, strbuf_done(&text));
+    Outcome outcome = build_with((NativeBuild){.compiler = &other}, NULL, source_of(8));
+    CHECK(outcome.status == STATUS_OK && !outcome.was_cached && outcome.answer == 8);
+}
+
+// Several at once; one is given up.
+static void test_polling(void) {
+    enum { BUILDS = 4 };
+    NativeCompiler compiler;
+    NativeBuild builds[BUILDS] = {{0}};
+    NativeState states[BUILDS];
+    Str why;
+    CHECK(native_find(&arena, &compiler, &why));
+    uint32_t before = entry_count();
+    for (int i = 0; i < BUILDS; i++) {
+        builds[i] = (NativeBuild){
+            .compiler = &compiler, .source = source_of(100 + i), .arena = &arena};
+        states[i] = native_start(&builds[i]);
+        CHECK(states[i] == NATIVE_BUILDS);
+    }
+    native_stop(&builds[0]);
+    for (int i = 1; i < BUILDS; i++) {
+        while (states[i] == NATIVE_BUILDS) {
+            usleep(1000);
+            states[i] = native_poll(&builds[i]);
+        }
+        CHECK(states[i] == NATIVE_READY);
+        native_unload(builds[i].library);
+    }
+    CHECK(entry_count() == before + BUILDS - 1);
+}
+
+// Somebody else in this process takes the ends of all processes.
+static void test_ignored_children(void) {
+    signal(SIGCHLD, SIG_IGN);
+    Outcome outcome = build(source_of(9));
+    CHECK(outcome.status == STATUS_OK && outcome.answer == 9);
+    CHECK(build(STR("int answer(void) { return x; }\n")).status == STATUS_IO);
+    signal(SIGCHLD, SIG_DFL);
+}
+
+static void test_symbol(void) {
+    Outcome outcome =
+        build_with((NativeBuild){.symbol = "answers"}, NULL, source_of(10));
+    CHECK(outcome.status == STATUS_IO && mentions(outcome.why, "lacks answers"));
+    CHECK(!build(source_of(10)).was_cached && build(source_of(10)).was_cached);
+    outcome = build_with((NativeBuild){.symbol = "answer"}, NULL, source_of(10));
+    CHECK(outcome.status == STATUS_OK && outcome.was_cached);
+}
+
 // A file where the folder should be: no cache, and yet it works.
 static void test_no_folder(void) {
     const char *file = path_of("file");
@@ -196,6 +270,10 @@ int main(void) {
     test_hits();
     test_damage();
     test_processes();
+    test_identity();
+    test_polling();
+    test_ignored_children();
+    test_symbol();
     test_clear();
     test_no_folder();
     test_errors_in_source();

@@ -494,7 +494,7 @@ int main(void) {
     unsetenv("WEFT_OPENCL");
     const char *address = find_device();
     if (address == NULL) {
-        test_skip("no OpenCL device");
+        SKIP("no OpenCL device");
     } else {
         device = open_device(address);
         test_memory();

@@ -105,7 +105,9 @@ static void test_recorder_memory(void) {
         Mem mem = {.fail_at = k};
         RtEvents *events = rt_events_new(&mem, 8);
         if (events != NULL) {
+            bool is_failing = mem.calls + 1 == k;
             uint32_t row = rt_events_row(events, "worker 1");
+            CHECK(rt_events_lack_rows(events) == is_failing);
             rt_event(events, row, RT_EVENT_LOOP, "map", 1, 2, 0, 0, 0);
             rt_event_piece(events, row, RT_EVENT_LOOP, "map", 1, 2, 3, 0, 0);
             uint64_t calls = 0;

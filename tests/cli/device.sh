@@ -1,0 +1,118 @@
+# Where programs run: the same answers and errors on cpu*K, OpenCL and several at once;
+# what cannot be is said, and nothing else runs instead.
+XDG_CACHE_HOME=$PWD/cache
+export XDG_CACHE_HOME
+mkdir cache
+has_opencl=$("$weft" devices | grep -c '^opencl:0 .*[^)]$')
+places='cpu*3 cpu,cpu:1'
+if [ "$has_opencl" = 1 ]; then places="$places opencl:0 cpu*2,opencl:0"
+else skipped=$((skipped + 1)); fi
+
+cat >work.weft <<'END'
+#[noinline]
+def g (xs: []i64) (i: i64): i64 = 10 / xs[i]
+entry roots (n: i64): ([]f64, f64, []f64, i64) =
+  let xs = map (\i -> f64.i64 i / 3) (iota n)
+  let ys = map f64.sqrt xs
+  let zs = scan (+) 0 ys
+  in (ys, f64.sum (map2 (*) xs zs), zs, i64.sum (map (\i -> i % 7) (iota n)))
+entry rows (n: i64) (m: i64): [][]i32 =
+  map (\i -> map (\j -> i32.i64 (i * 10 + j)) (iota m)) (iota n)
+entry steps (n: i64): []f32 =
+  loop xs = map f32.i64 (iota 50) for i < n do
+    map (\x -> (x + 1) / f32.i64 (i + 2)) xs
+entry hist (n: i64): []i64 =
+  reduce_by_index (replicate 5 0) (+) 0 (map (% 6) (iota n)) (iota n)
+entry odd (n: i64): []i64 = filter (\x -> x % 2 == 1) (map (\x -> x * x) (iota n))
+entry inplace (n: i64): []i64 =
+  let xs = replicate n 1
+  in loop xs for i < n - 1 do xs with [i + 1] = xs[i] + i
+entry table (n: i64): []u8 = map (\i -> [3u8, 1, 4, 1, 5][i % 5]) (iota n)
+entry least (xs: []i64): []i64 = map (g xs) (iota (length xs))
+entry chosen (b: bool) (n: i64): []i64 =
+  if b then map (+ 1) (iota n) else reverse (scan (+) 0 (iota n))
+END
+everywhere() {  # everywhere ENTRY VALUE...: as the interpreter answers
+    "$weft" run -e interp work.weft "$@" >wanted 2>wanted_err
+    wanted_status=$?
+    for place in $places; do
+        expect $wanted_status "$weft" run -d "$place" work.weft "$@"
+        same stdout "$(cat wanted)"
+        same stderr "$(cat wanted_err)"
+    done
+}
+# PoCL takes its time to build, once
+[ "$has_opencl" = 0 ] || "$weft" run -d opencl:0 work.weft rows 1 1 >stdout 2>&1
+everywhere roots 0
+everywhere roots 1
+everywhere roots 20000
+everywhere rows 0 3
+everywhere rows 5 7
+everywhere steps 9
+everywhere hist 1000
+everywhere odd 1001
+everywhere inplace 100
+everywhere table 12
+everywhere least '[1, 2, 3]'
+everywhere least '[1, 2, 0, 0]'
+everywhere chosen true 5
+everywhere chosen false 5
+
+# several devices share the work, and the trace shows it
+expect 0 "$weft" run -d 'cpu*2' --trace both.json work.weft roots 1000
+for device in cpu:0 cpu:1; do
+    expect 0 grep -q "\"$device\"" both.json
+done
+if [ "$has_opencl" = 1 ]; then
+    expect 0 "$weft" run -d 'cpu*2,opencl:0' --trace three.json work.weft roots 20000
+    cat >rows.py <<'END'
+import collections, json
+events = json.load(open("three.json"))["traceEvents"]
+rows = {e["tid"]: e["args"]["name"] for e in events
+        if e["ph"] == "M" and e["name"] == "thread_name"}
+work = collections.Counter(rows[e["tid"]] for e in events
+                           if e["ph"] == "X" and e.get("cat") == "kernel")
+print(sorted(row for row in work if ":" in row))
+END
+    expect 0 python3 rows.py
+    out "['cpu:0', 'cpu:1', 'opencl:0']"
+fi
+
+# what cannot be
+refused() {  # refused TEXT OPTION...
+    text=$1
+    shift
+    expect 1 "$weft" run "$@" work.weft rows 1 1
+    err_has "$text"
+    same stdout ''
+}
+refused 'is no device' -d gpu
+expect 2 "$weft" run -d '' work.weft rows 1 1
+err_has 'no device is named'
+refused 'the cores can be 1 to 64 devices' -d 'cpu*0'
+refused 'the cores can be 1 to 64 devices' -d 'cpu*x'
+refused 'device cpu:0 is named twice' -d 'cpu*2,cpu:0'
+refused 'device opencl:99 cannot be used' -d opencl:99
+refused 'the interpreter runs on no device' -e interp -d cpu
+if [ "$has_opencl" = 1 ]; then
+    refused 'the native engine does not run on device opencl:0' -e native -d opencl:0
+fi
+
+# memory: copies on devices count, and room is made before it is an error
+expect 0 "$weft" run -d 'cpu*2' -m 12M work.weft roots 20000
+expect 1 "$weft" run -d 'cpu*2' -m 1M work.weft roots 200000
+err_has 'out of memory'
+
+# tests and benchmarks
+cat >tested.weft <<'END'
+-- ==
+-- entry: main
+-- input { 3i64 } output { [0i64, 1i64, 4i64] }
+-- input { -1i64 } error: negative
+entry main (n: i64) = map (\i -> i * i) (iota n)
+END
+for place in $places; do
+    expect 0 "$weft" test -d "$place" tested.weft
+    out '2 passed, 0 failed'
+done
+expect 0 "$weft" bench -d 'cpu*2' -r 2 tested.weft

@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What of kernels is launched, with what, on texts: tests/loop checks that plans of
+// every program of the language's tests are sound.
+#include <string.h>
+
+#include "loop/launch.h"
+#include "session.h"
+
+static const char *name_of(Session *s, const LoopKernel *kernel, LoopRef ref) {
+    return str_terminated(&s->arena,
+                          sym_str(&s->cx.syms, kernel->values.data[ref].name));
+}
+
+// "0: parallel(n) xs=l r=s" or "1: 3 xs=ls n -> x y private", that being 3 statements.
+static void show_launch(Session *s, const LoopKernel *kernel, const LoopLaunch *launch,
+                        StrBuf *out) {
+    strbuf_printf(out, launch->is_parallel ? "%u: parallel" : "%u: %u", launch->number,
+                  launch->count);
+    const LoopValue *inner = &kernel->values.data[launch->inner];
+    if (launch->inner != 0 && inner->is_const)
+        strbuf_printf(out, "(%llu)", (unsigned long long)inner->bits);
+    else if (launch->inner != 0)
+        strbuf_printf(out, "(%s)", name_of(s, kernel, launch->inner));
+    for (uint32_t i = 0; i < launch->in_count; i++) {
+        static const char *const uses[] = {"", "=l", "=s", "=ls"};
+        strbuf_printf(out, " %s%s", name_of(s, kernel, launch->ins[i]),
+                      uses[launch->uses[i]]);
+    }
+    for (uint32_t i = 0; i < launch->out_count; i++)
+        strbuf_printf(out, "%s %s", i == 0 ? " ->" : "",
+                      name_of(s, kernel, launch->outs[i]));
+    strbuf_cstr(out, launch->has_private ? " private\n" : "\n");
+}
+
+static void plan_text(const char *text, const char *expected) {
+    Session s;
+    start(&s, "entry main() -> () { -> }");
+    Source *source = sources_add(&s.cx.sources, STR("test.loop"), str_of(text), false);
+    LoopKernel *kernel = loop_read(&s.cx, &s.arena, s.program, source);
+    StrBuf faults = strbuf(&s.arena), shown = strbuf(&s.arena);
+    bool is_sound = kernel != NULL && loop_verify(kernel, &faults);
+    CHECK(is_sound);
+    if (!is_sound)
+        printf("%s\n%.*s%.*s\n", text, STR_ARG(strbuf_done(&faults)),
+               STR_ARG(kernel == NULL ? s.cx.diags.data[0]->message : STR("")));
+    if (is_sound) {
+        LoopPlan plan;
+        loop_plan(kernel, &s.arena, &plan);
+        for (uint32_t i = 0; i < plan.count; i++) {
+            const LoopLaunch *launch = &plan.launches[i];
+            CHECK(launch->number == i);
+            CHECK(loop_launch_at(&plan, launch->body->stms.data[launch->first]) ==
+                  launch);
+            show_launch(&s, kernel, launch, &shown);
+        }
+        bool ok = str_eq(strbuf_done(&shown), str_of(expected));
+        CHECK(ok);
+        if (!ok) printf("%s\n  gave\n%.*s", text, STR_ARG(strbuf_done(&shown)));
+    }
+    stop(&s);
+}
+
+// ---- parallel loops -----------------------------------------------------------------
+
+#define ROWS(before, order, count)                                                     \
+    "kernel \"rows\" ([][]f32) -> ([][]f32) {|xs: [f32], n: i64, m: i64|\n"            \
+    "r: [f32] = result[0](n, m)\n"                                                     \
+    "= for.parallel(n) {|i: i64|\n" before "= for" order "(" count ") {|j: i64|\n"     \
+    "x: f32 = load(xs, 0i64, m, i, 1i64, j)\n"                                         \
+    "= store(r, x, 0i64, m, i, 1i64, j)\n"                                             \
+    "->} ->} -> r, n, m}"
+
+static void test_parallel(void) {
+    plan_text(ROWS("", ".independent", "m"), "0: parallel(m) m xs=l r=s\n");
+    plan_text(ROWS("", ".independent", "3i64"), "0: parallel(3) xs=l m r=s\n");
+    plan_text(ROWS("", "", "m"), "0: parallel m xs=l r=s\n");
+    // What comes before the inner loop is done for each of its turns.
+    plan_text(ROWS("k: i64 = mul(m, i) y: f32 = load(xs, k)", ".independent", "m"),
+              "0: parallel(m) m xs=l r=s\n");
+    plan_text(ROWS("y: f32 = load(r, i)", ".independent", "m"),
+              "0: parallel r=ls m xs=l\n");
+    plan_text(ROWS("= store(r, 1f32, i)", ".independent", "m"),
+              "0: parallel r=s m xs=l\n");
+    plan_text(ROWS("c: bool = lt(i, m) = check(c) \"no\"", ".independent", "m"),
+              "0: parallel m xs=l r=s\n");
+    plan_text(ROWS("k: i64 = mul(m, i)", ".independent", "k"),
+              "0: parallel m xs=l r=s\n");
+}
+
+// ---- runs of statements -------------------------------------------------------------
+
+static void test_runs(void) {
+    // Scalars around a run are the host's, those within are not.
+    plan_text("kernel \"run\" ([]f64) -> (f64, i64) {|xs: [f64], n: i64|\n"
+              "k: i64 = sub(n, 1i64)\n"
+              "x: f64 = load(xs, k)\n"
+              "y: f64 = mul(x, x)\n"
+              "c: bool = lt(y, x)\n"
+              "= check(c, y) \"%0\"\n"
+              "z: f64 = load(xs, 0i64)\n"
+              "w: f64 = add(z, y)\n"
+              "-> w, k}",
+              "0: 5 xs=l k -> y z\n");
+    // Memory of root code and results are the host's.
+    plan_text("kernel \"memory\" ([]f64) -> ([]f64) {|xs: [f64], n: i64|\n"
+              "m: mark = mark\n"
+              "t: [f64] = data [1, 2, 3]\n"
+              "x: f64 = load(t, 1i64)\n"
+              "a: [f64] = alloc(n)\n"
+              "= store(a, x, 0i64)\n"
+              "r: [f64] = result[0](n)\n"
+              "y: f64 = load(a, 0i64)\n"
+              "= store(r, y, 0i64)\n"
+              "= keep(m)\n"
+              "-> r, n}",
+              "0: 1 t=l -> x\n1: 1 a=s x\n2: 2 a=l r=s\n");
+    plan_text("kernel \"scalars\" (i64) -> (i64) {|n: i64|\n"
+              "c: bool = lt(n, 0i64)\n"
+              "k: i64 = if(c) {l: i64 = neg(n) -> l} {-> n}\n"
+              "= check(c) \"no\"\n"
+              "-> k}",
+              "");
+    // Loops turn on the device even if they touch nothing.
+    plan_text("kernel \"turns\" (i64) -> (i64) {|n: i64|\n"
+              "k: i64 = for(n, 0i64) {|i: i64, s: i64| t: i64 = add(s, i) -> t}\n"
+              "-> k}",
+              "0: 1 n -> k\n");
+}
+
+static void test_control(void) {
+    // Around parallel loops, results and buffers that are handed on walks the host.
+    plan_text("kernel \"if\" (i64, bool) -> ([]i64) {|n: i64, c: bool|\n"
+              "r: [i64] = if(c) {\n"
+              "  a: [i64] = result[0](n)\n"
+              "  = for.parallel(n) {|i: i64| = store(a, n, 0i64, 1i64, i) ->}\n"
+              "  -> a\n"
+              "} {\n"
+              "  b: [i64] = result[0](n)\n"
+              "  = for(n) {|k: i64| = store(b, k, 0i64, 1i64, k) ->}\n"
+              "  -> b\n"
+              "} -> r, n}",
+              "0: parallel a=s n\n1: 1 n b=s\n");
+    plan_text("kernel \"while\" (owned []i64) -> ([]i64) {|a: [i64], n: i64|\n"
+              "k: i64 = while(0i64) {|s: i64|\n"
+              "  x: i64 = load(a, 0i64)\n"
+              "  c: bool = lt(x, s)\n"
+              "  -> c\n"
+              "} {|t: i64|\n"
+              "  = for.parallel(n) {|i: i64| = store(a, t, 0i64, 1i64, i) ->}\n"
+              "  u: i64 = add(t, 1i64)\n"
+              "  -> u\n"
+              "} -> a, n}",
+              "0: 1 a=l -> x\n1: parallel a=s t\n");
+    // Two buffers that change places: each launch sees which is which.
+    plan_text("kernel \"swap\" (owned []i64) -> ([]i64) {|a: [i64], n: i64|\n"
+              "b: [i64] = alloc(n)\n"
+              "c: [i64], d: [i64] = for(9i64, a, b) {|k: i64, e: [i64], f: [i64]|\n"
+              "  = for.parallel(n) {|i: i64|\n"
+              "    x: i64 = load(e, 0i64, 1i64, i)\n"
+              "    = store(f, x, 0i64, 1i64, i)\n"
+              "    ->\n"
+              "  } -> f, e\n"
+              "} -> a, n}",
+              "0: parallel e=l f=s\n");
+    // A sequential loop and all in it are one launch.
+    plan_text("kernel \"for\" (owned []i64) -> ([]i64) {|a: [i64], n: i64|\n"
+              "= for(n) {|i: i64|\n"
+              "  m: mark = mark\n"
+              "  b: [i64] = alloc(n)\n"
+              "  x: i64 = load(a, i)\n"
+              "  = store(b, x, 0i64)\n"
+              "  = keep(m)\n"
+              "  ->\n"
+              "} -> a, n}",
+              "0: 1 n a=l private\n");
+    // Unless it frees memory of others.
+    plan_text("kernel \"marks\" (bool, []i64) -> () {|c: bool, a: [i64], n: i64|\n"
+              "m: mark = mark\n"
+              "= if(c) {x: i64 = load(a, 0i64) = keep(m) ->} {->}\n"
+              "->}",
+              "0: 1 a=l\n");
+}
+
+// ---- buffers ------------------------------------------------------------------------
+
+static void test_buffers(void) {
+    // A buffer may be one of several.
+    plan_text("kernel \"which\" (bool, owned []i8, []i8) -> ([]i8)\n"
+              "{|c: bool, a: [i8], n: i64, b: [i8], k: i64|\n"
+              "= for.parallel(n) {|i: i64|\n"
+              "  d: [i8] = if(c) {-> a} {-> b}\n"
+              "  x: i8 = load(d, i)\n"
+              "  m: mark = mark\n"
+              "  e: [i8] = alloc(n)\n"
+              "  f: [i8] = for(n, e) {|j: i64, g: [i8]| = store(g, x, j) -> g}\n"
+              "  h: [i8] = keep(m, f)\n"
+              "  y: i8 = load(h, 0i64)\n"
+              "  = store(a, y, i)\n"
+              "  ->\n"
+              "} -> a, n}",
+              "0: parallel c a=ls b=ls n private\n");
+    // Few elements need no arena, unless they are handed on.
+    plan_text("kernel \"local\" (i64) -> () {|n: i64|\n"
+              "= for.parallel(n) {|i: i64|\n"
+              "  a: [f64] = alloc(64i64)\n"
+              "  = store(a, 1f64, i)\n"
+              "  -> } ->}",
+              "0: parallel\n");
+    plan_text("kernel \"many\" (i64) -> () {|n: i64|\n"
+              "= for.parallel(n) {|i: i64|\n"
+              "  a: [f64] = alloc(65i64)\n"
+              "  = store(a, 1f64, i)\n"
+              "  -> } ->}",
+              "0: parallel private\n");
+    plan_text("kernel \"passed\" (i64) -> () {|n: i64|\n"
+              "= for.parallel(n) {|i: i64|\n"
+              "  m: mark = mark\n"
+              "  a: [f64] = alloc(2i64)\n"
+              "  = store(a, 1f64, i)\n"
+              "  b: [f64] = keep(m, a)\n"
+              "  -> } ->}",
+              "0: parallel private\n");
+    // There is room for so many.
+    Mem mem = {0};
+    Arena arena;
+    arena_init(&arena, &mem);
+    StrBuf text = strbuf(&arena);
+    strbuf_cstr(&text, "kernel \"room\" (i64) -> () {|n: i64|\n");
+    for (int loop = 0; loop < 2; loop++) {
+        strbuf_printf(&text, "= for.parallel(n) {|i%d: i64|\n", loop);
+        for (int i = 0; i < 16 + loop; i++)
+            strbuf_printf(&text, "a%d_%d: [u64] = alloc(64i64)\n", loop, i);
+        strbuf_cstr(&text, "->}\n");
+    }
+    strbuf_cstr(&text, "->}");
+    plan_text(str_terminated(&arena, strbuf_done(&text)),
+              "0: parallel\n1: parallel private\n");
+    arena_free(&arena);
+}
+
+// ---- functions ----------------------------------------------------------------------
+
+static void test_calls(void) {
+    static const char head[] = "function \"sum\" {|a: [i32], b: [i32]|\n"
+                               "  x: i32 = load(a, 0i64)\n"
+                               "  = store(b, x, 0i64)\n"
+                               "  -> x\n"
+                               "}\n"
+                               "function \"pick\" {|c: [i32], d: [i32], n: i64|\n"
+                               "  y: i32 = call[0](c, d)\n"
+                               "  e: [i32] = alloc(n)\n"
+                               "  = store(e, y, 0i64)\n"
+                               "  z: i32 = load(e, 0i64)\n"
+                               "  -> e, c, z\n"
+                               "}\n";
+    Mem mem = {0};
+    Arena arena;
+    arena_init(&arena, &mem);
+    StrBuf text = strbuf(&arena);
+    strbuf_printf(&text,
+                  "%skernel \"calls\" (owned []i32, owned []i32) -> (i32)\n"
+                  "{|p: [i32], k: i64, q: [i32], l: i64|\n"
+                  "u: i32 = call[0](p, q)\n"
+                  "f: [i32], g: [i32], w: i32 = call[1](q, p, k)\n"
+                  "v: i32 = load(f, 0i64)\n"
+                  "= for.parallel(k) {|i: i64|\n"
+                  "  r: [i32], s: [i32], t: i32 = call[1](p, q, i)\n"
+                  "  = store(s, t, 0i64)\n"
+                  "  ->\n"
+                  "} -> u}",
+                  head);
+    // The host calls pick, of whose body it launches parts.
+    plan_text(str_terminated(&arena, strbuf_done(&text)),
+              "0: 1 p=l q=s -> u\n1: 1 c=l d=s -> y\n2: 2 e=ls y -> z\n3: 1 f=l\n"
+              "4: parallel p=ls q=s private\n");
+    arena_free(&arena);
+}
+
+int main(void) {
+    if (setjmp(test_recover) != 0) {
+        printf("out of memory\n");
+        return 1;
+    }
+    test_parallel();
+    test_runs();
+    test_control();
+    test_buffers();
+    test_calls();
+    return test_done();
+}

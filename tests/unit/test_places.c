@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Devices that fail: every allocation, transfer, copy, launch and build of a run on an
+// OpenCL device is made to fail, one after the other. Alone the device's failure is an
+// error with a message; beside another the answer is right all the same. Nothing leaks.
+#include "api/places.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/testing.h"
+#include "test.h"
+
+// ---- a device that fails ------------------------------------------------------------
+
+typedef enum Point { ALLOC, WRITE, READ, COPY, BUILD, LAUNCH, POINTS } Point;
+
+static const DeviceOps *real;
+static DeviceOps broken;
+static Point at;
+static int left;     // until it fails; 0: it has
+static bool is_over; // it fails from then on, not once
+
+static bool fails(Device *device, Point point) {
+    if (point != at || left < 0) return false;
+    if (left > 1) {
+        left--;
+        return false;
+    }
+    if (left == 0 && !is_over) return false;
+    left = 0;
+    snprintf(device->why, sizeof device->why, "it was told to fail");
+    return true;
+}
+
+static Status fail_alloc(Device *d, size_t bytes, uint64_t *address_out) {
+    return fails(d, ALLOC) ? STATUS_MEMORY : real->alloc(d, bytes, address_out);
+}
+
+static Status fail_write(Device *d, uint64_t to, const void *from, size_t bytes) {
+    return fails(d, WRITE) ? STATUS_IO : real->write(d, to, from, bytes);
+}
+
+static Status fail_read(Device *d, void *to, uint64_t from, size_t bytes) {
+    return fails(d, READ) ? STATUS_IO : real->read(d, to, from, bytes);
+}
+
+static Status fail_copy(Device *d, uint64_t to, uint64_t from, size_t bytes) {
+    return fails(d, COPY) ? STATUS_IO : real->copy(d, to, from, bytes);
+}
+
+static Status fail_build(Device *d, Str source, Str tables, const atomic_bool *cancel,
+                         void **code_out) {
+    return fails(d, BUILD) ? STATUS_IO
+                           : real->build(d, source, tables, cancel, code_out);
+}
+
+static LaunchEnd fail_launch(Device *d, const DeviceLaunch *launch, GpuFault *fault) {
+    return fails(d, LAUNCH) ? LAUNCH_BROKEN : real->launch(d, launch, fault);
+}
+
+// ---- runs ---------------------------------------------------------------------------
+
+static const char text[] =
+    "entry main (n: i64) (ys: *[]i64): ([]i64, i64) =\n"
+    "  let xs = scan (+) 0 (map (\\i -> i * i % 7) (iota n))\n"
+    "  let zs = loop zs = ys for i < 2 do zs with [i] = zs[i + 1]\n"
+    "  in (map2 (+) xs zs, i64.sum (map2 (*) xs ys[0:n]))\n";
+
+static int warnings;
+
+static void note(void *data, WeftSeverity severity, const char *line) {
+    (void)data, (void)line;
+    warnings += severity == WEFT_SEVERITY_WARNING;
+}
+
+static WeftStatus prepare(const char *devices, WeftContext **context_out,
+                          WeftProgram **program_out) {
+    WeftOptions options = {
+        .struct_size = sizeof options, .devices = devices, .threads = 2, .log = note};
+    warnings = 0;
+    *program_out = NULL;
+    CHECK(weft_context_new(&options, context_out) == WEFT_STATUS_OK);
+    WeftContext *context = *context_out;
+    if (api_places_open(context) != WEFT_STATUS_OK) abort();
+    for (uint32_t i = 0; i < context->place_count; i++) {
+        if (!api_is_launched(&context->places[i])) continue;
+        Device *device = context->places[i].device;
+        real = device->ops;
+        broken = *real;
+        broken.alloc = fail_alloc;
+        broken.write = fail_write;
+        broken.read = fail_read;
+        broken.copy = fail_copy;
+        broken.build = fail_build;
+        broken.launch = fail_launch;
+        device->ops = &broken;
+    }
+    return weft_program_from_source(context, "test", text, sizeof text - 1,
+                                    program_out);
+}
+
+enum { N = 5000 };
+
+static bool is_right(WeftValue *const results[2]) {
+    const void *first, *second;
+    if (weft_value_data(results[0], &first) != WEFT_STATUS_OK ||
+        weft_value_data(results[1], &second) != WEFT_STATUS_OK)
+        return false;
+    const int64_t *found = first;
+    int64_t xs = 0, total = 0;
+    for (int64_t i = 0; i < N; i++) {
+        xs += i * i % 7;
+        total += xs * (3 * i);
+        int64_t z = i < 2 ? 3 * (i + 1) : 3 * i;
+        if (found[i] != xs + z) return false;
+    }
+    return *(const int64_t *)second == total;
+}
+
+static WeftStatus run(WeftContext *context, WeftProgram *program, bool *right_out) {
+    static int64_t ys[N];
+    WeftValue *args[2], *results[2];
+    int64_t n = N, shape = N;
+    for (int64_t i = 0; i < N; i++) ys[i] = 3 * i;
+    CHECK(weft_value_new(context, WEFT_I64, 0, NULL, &n, &args[0]) == WEFT_STATUS_OK);
+    CHECK(weft_value_new(context, WEFT_I64, 1, &shape, ys, &args[1]) == WEFT_STATUS_OK);
+    WeftStatus status = weft_call(program, 0, args, 2, results, 2);
+    *right_out = status == WEFT_STATUS_OK && is_right(results);
+    for (int i = 0; i < 2; i++) {
+        weft_value_free(args[i]);
+        if (status == WEFT_STATUS_OK) weft_value_free(results[i]);
+    }
+    return status;
+}
+
+// Returns whether the n-th did fail.
+static bool check_failure(const char *devices, Point point, int n, bool over) {
+    WeftContext *context;
+    WeftProgram *program;
+    bool right, is_alone = strchr(devices, ',') == NULL;
+    at = point;
+    left = n;
+    is_over = over;
+    WeftStatus status = prepare(devices, &context, &program);
+    bool has_failed = left == 0;
+    if (point == BUILD && has_failed) {
+        CHECK(status == WEFT_STATUS_IO);
+        CHECK(strstr(weft_message(context), "it was told to fail") != NULL);
+    } else {
+        CHECK(status == WEFT_STATUS_OK);
+        status = run(context, program, &right);
+        has_failed = left == 0;
+        if (right) CHECK(status == WEFT_STATUS_OK);
+        else CHECK(strlen(weft_message(context)) > 0);
+        if (!has_failed || (!is_alone && !over && point != READ)) CHECK(right);
+        if (!has_failed) CHECK(warnings == 0);
+        if (has_failed && !over && point == LAUNCH) CHECK(is_alone || warnings == 1);
+        left = -1; // it works again, or is not used any more
+        run(context, program, &right);
+        CHECK(right);
+    }
+    weft_program_free(program);
+    CHECK(weft_testing_context_free(context) == 0);
+    return has_failed;
+}
+
+int main(void) {
+    static const char *const devices[] = {"opencl:0", "opencl:0,cpu"};
+    WeftOptions options = {.struct_size = sizeof options, .devices = "opencl:0"};
+    WeftContext *context;
+    if (weft_context_new(&options, &context) != WEFT_STATUS_OK) return 1;
+    bool has_device = api_places_open(context) == WEFT_STATUS_OK;
+    weft_context_free(context);
+    if (!has_device) {
+        SKIP("there is no opencl:0");
+        return test_done();
+    }
+    for (int d = 0; d < 2; d++)
+        for (int point = 0; point < POINTS; point++)
+            for (int over = 0; over < 2; over++)
+                for (int n = 1; check_failure(devices[d], (Point)point, n, over == 1);)
+                    n++;
+    return test_done();
+}
