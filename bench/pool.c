@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Times the worker pool against OpenMP, in turns in one process: the cost of an empty
-// loop; of getting all workers to work, awake and asleep; even and uneven work. Prints
+// loop; of getting all workers to work, awake and asleep; even and uneven work; tasks,
+// each of which releases two. Prints
 // the median of the rounds, each the median of its repeats, and the best repeat of all.
 // The pool's workers are pinned: on a busy machine the system may else wake one on the
 // core of its waker. Usage: pool [THREADS [ROUNDS]]
@@ -17,7 +18,8 @@
 #include "rt/pool.h"
 
 enum { SERIAL, POOL, OPENMP, WAYS };
-enum { MOST_ROUNDS = 101, MOST_REPEATS = 2000, N = 1 << 20, ROWS = 512 };
+enum { MOST_ROUNDS = 101, MOST_REPEATS = 2000 };
+enum { N = 1 << 20, ROWS = 512, TASKS = 100000 };
 
 static int threads = 2;
 static float *values;
@@ -69,6 +71,7 @@ typedef struct Loop {
     int repeats;     // within one measurement
     int pause_us;    // before each repeat, long enough to fall asleep in
     bool is_dynamic; // what OpenMP needs to balance it
+    bool is_tree;    // a task for each chunk, k releases 2k + 1 and 2k + 2
 } Loop;
 
 static void run_chunk(const Loop *loop, int64_t chunk) {
@@ -81,15 +84,56 @@ static void run_serial(RtWorker *self, const Loop *loop) {
     for (int64_t k = 0; k * loop->grain < loop->count; k++) run_chunk(loop, k);
 }
 
+static struct {
+    const Loop *loop;
+    RtTask tasks[TASKS];
+} tree;
+
+static void run_task(RtWorker *self, RtTask *task) {
+    int64_t k = task - tree.tasks;
+    run_chunk(tree.loop, k);
+    for (int64_t next = 2 * k + 1; next <= 2 * k + 2; next++)
+        if (next < tree.loop->count) rt_task_release(self, &tree.tasks[next]);
+}
+
+static void run_tree(RtWorker *self, const Loop *loop) {
+    RtGroup group;
+    tree.loop = loop;
+    rt_group_open(self, &group);
+    for (int64_t k = 0; k < loop->count; k++)
+        rt_task_add(&group, &tree.tasks[k], run_task, 1);
+    rt_task_release(self, &tree.tasks[0]);
+    rt_group_wait(self, &group);
+}
+
 static void run_pool(RtWorker *self, const Loop *loop) {
     Part *part = loop->part;
+    if (loop->is_tree) {
+        run_tree(self, loop);
+        return;
+    }
     RtLoop it = {
         .count = loop->count, .grain = loop->grain, .body = run_part, .env = &part};
     rt_for(self, &it);
 }
 
+static void run_openmp_task(const Loop *loop, int64_t k) {
+    run_chunk(loop, k);
+    for (int64_t next = 2 * k + 1; next <= 2 * k + 2; next++)
+        if (next < loop->count) {
+#pragma omp task
+            run_openmp_task(loop, next);
+        }
+}
+
 static void run_openmp(RtWorker *self, const Loop *loop) {
     (void)self;
+    if (loop->is_tree) {
+#pragma omp parallel num_threads(threads)
+#pragma omp single
+        run_openmp_task(loop, 0);
+        return;
+    }
     int64_t chunks = (loop->count + loop->grain - 1) / loop->grain;
     if (loop->is_dynamic) {
 #pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
@@ -130,13 +174,14 @@ int main(int argc, char **argv) {
     int rounds = argc > 2 ? atoi(argv[2]) : 21;
     if (threads < 1 || rounds < 1 || rounds > MOST_ROUNDS) return 2;
     const Loop loops[] = {
-        {"empty, awake", do_nothing, threads, 1, MOST_REPEATS, 0, false},
-        {"all meet, awake", meet, threads, 1, 500, 0, false},
-        {"all meet, asleep", meet, threads, 1, 50, 2000, false},
-        {"even, 1 Mi floats, 64 chunks", scale, N, N / 64, 50, 0, false},
-        {"even, 1 Mi floats, 8192 chunks", scale, N, N / 8192, 50, 0, false},
-        {"uneven, 512 rows, row i costs i^2", triangle, ROWS, 1, 10, 0, true},
-        {"uneven, 64 chunks of 8 rows", triangle, ROWS, 8, 10, 0, true},
+        {"empty, awake", do_nothing, threads, 1, MOST_REPEATS, 0, false, false},
+        {"all meet, awake", meet, threads, 1, 500, 0, false, false},
+        {"all meet, asleep", meet, threads, 1, 50, 2000, false, false},
+        {"even, 1 Mi floats, 64 chunks", scale, N, N / 64, 50, 0, false, false},
+        {"even, 1 Mi floats, 8192 chunks", scale, N, N / 8192, 50, 0, false, false},
+        {"uneven, 512 rows, row i costs i^2", triangle, ROWS, 1, 10, 0, true, false},
+        {"uneven, 64 chunks of 8 rows", triangle, ROWS, 8, 10, 0, true, false},
+        {"100,000 empty tasks", do_nothing, TASKS, 1, 5, 0, true, true},
     };
     values = calloc(N, sizeof *values);
     Mem mem = {0};

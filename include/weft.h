@@ -125,6 +125,7 @@ typedef struct WeftOptions {
      * cannot run there does not compile. Copied. Default: this machine's cores, if that
      * is worth while. */
     const char *devices;
+    int pin;                /* nonzero: each thread stays on a core of its own */
 } WeftOptions;
 
 /* Makes a context. NULL for options means all defaults. */

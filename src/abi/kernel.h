@@ -21,12 +21,13 @@ typedef enum KernelStatus {
 enum { KERNEL_FAULT_VALUES = 16, KERNEL_FAULT_CALLS = 60 };
 
 // The first check that failed. Checks and calls are numbered together, by kernel, in
-// order of the text.
+// order of the text. Or, where memory ran out, the bytes that were wanted.
 typedef struct KernelFault {
     int32_t check;
     int32_t call_count;  // calls of functions that had not returned, innermost first
     int32_t calls[KERNEL_FAULT_CALLS];
     uint64_t values[KERNEL_FAULT_VALUES];
+    uint64_t wanted;
 } KernelFault;
 
 typedef struct KernelEnv KernelEnv;

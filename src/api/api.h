@@ -115,6 +115,7 @@ struct WeftContext {
     const char *activity; // what the call that goes on does; NULL: nothing of note
     RtSpan lap;           // the phase of the compiler that goes on
     uint64_t statements;  // before it
+    uint32_t owners;      // programs that have a number
     // References that a call in progress has lent: put back when memory runs out.
     struct ApiLoan {
         RtArray *array;

@@ -425,8 +425,8 @@ static void put_function(const BuiltEntry *e, uint32_t number, StrBuf *out) {
 
 // ---- the file -----------------------------------------------------------------------
 
-// What the meaning of the code needs of the compiler, so that it does not hang on how
-// it is called; and silence about what generated code looks like.
+// What the code needs of the compiler, so that neither its meaning nor its speed hangs on
+// how that is called; and silence about what generated code looks like.
 static const char file_head[] =
     "#if WEFT_RT_ABI != 1\n"
     "#error \"made for another version of weft_rt.h: run weft build again\"\n"
@@ -438,7 +438,7 @@ static const char file_head[] =
     "#pragma STDC FP_CONTRACT OFF\n"
     "#else\n"
     "#pragma GCC optimize(\"fp-contract=off,no-math-errno,no-trapping-math,"
-    "no-strict-aliasing\")\n"
+    "no-strict-aliasing,tree-vectorize,vect-cost-model=dynamic\")\n"
     "#endif\n"
     "#pragma GCC diagnostic ignored \"-Wpedantic\"\n"
     "#pragma GCC diagnostic ignored \"-Wmisleading-indentation\"\n"

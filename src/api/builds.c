@@ -20,6 +20,8 @@ enum { GROUP_SIZE = 512 };
 void api_builds_plan(ApiEngine *engine) {
     Arena *arena = &engine->program->arena;
     engine->groups = arena_array(arena, EngineGroup, engine->count);
+    engine->compilers = engine->program->context->options.threads;
+    if (engine->compilers == 0) engine->compilers = thread_cores();
     EngineGroup *group = NULL;
     for (uint32_t i = 0; i < engine->count; i++) {
         uint32_t size = engine->kernels[i].loop->values.len;
@@ -161,7 +163,6 @@ static EngineGroup *find_next(ApiEngine *engine, EngineGroup *first) {
 
 void api_builds_poll(ApiEngine *engine, EngineGroup *first) {
     enum { MOST_COMPILERS = 8 };
-    unsigned most = engine->program->context->options.threads;
     bool is_busy[MOST_COMPILERS] = {false};
     for (uint32_t i = 0; i < engine->group_count; i++) {
         EngineGroup *group = &engine->groups[i];
@@ -169,9 +170,8 @@ void api_builds_poll(ApiEngine *engine, EngineGroup *first) {
         take(engine, group, native_poll(&group->build));
         is_busy[group->compiler] = group->state == GROUP_BUILDS;
     }
-    if (most == 0) most = thread_cores();
     if (first != NULL && first->state == GROUP_IDLE) first->state = GROUP_WAITS;
-    for (unsigned k = 0; k < most && k < MOST_COMPILERS; k++) {
+    for (unsigned k = 0; k < engine->compilers && k < MOST_COMPILERS; k++) {
         EngineGroup *next;
         while (!is_busy[k] && (next = find_next(engine, first)) != NULL) {
             start(engine, next, k);

@@ -58,6 +58,7 @@ struct ApiEngine {
     NativeCompiler compiler;
     EngineGroup *groups;
     uint32_t group_count;
+    unsigned compilers;   // that may be at work at once
     const CoreFun *entry; // that was called last; its kernels are asked for
     bool has_warned;      // of a build that failed
     void **codes; // by place that is launched on

@@ -72,7 +72,11 @@ static void tell_end(KernelRun *run, const ApiPlace *place, const ExecEnd *end) 
     case EXEC_FAULT: tell_fault(run, end); return;
     case EXEC_MEMORY:
         error->status = STATUS_MEMORY;
-        error->message = STR("out of memory");
+        strbuf_cstr(&text, "out of memory");
+        if (end->wanted > 0)
+            strbuf_printf(&text, ": %llu bytes were wanted",
+                          (unsigned long long)end->wanted);
+        error->message = strbuf_done(&text);
         return;
     case EXEC_CANCELLED:
         error->status = STATUS_CANCELLED;

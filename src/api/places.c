@@ -177,7 +177,8 @@ bool api_has_cores(const WeftContext *context) {
 }
 
 RtTeam *api_team(WeftContext *context, ApiPlace *place) {
-    RtPoolOptions options = {.threads = place->threads};
+    RtPoolOptions options = {.threads = place->threads,
+                             .pin = context->options.pin != 0};
     if (place->team == NULL) place->team = rt_team_new(&context->mem, &options);
     return place->team;
 }

@@ -27,6 +27,7 @@ void api_record_end(WeftContext *context) {
     disown(context);
     rt_events_free(context->events);
     context->events = NULL;
+    context->owners = 0;
 }
 
 static WeftStatus record(WeftContext *context, void *data) {
@@ -50,8 +51,7 @@ void api_record_entry(WeftProgram *program, const char *entry) {
     WeftContext *context = program->context;
     if (context->events == NULL) return;
     if (program->owner == 0) {
-        for (const WeftProgram *p = context->programs; p != NULL; p = p->next)
-            if (p->owner >= program->owner) program->owner = p->owner + 1;
+        program->owner = ++context->owners;
         program->refs++;
     }
     rt_events_own(context->events, program->owner);
@@ -100,16 +100,9 @@ void api_record_kernel(WeftContext *context, RtSpan span, const InterpOffer *off
 }
 
 uint32_t api_worker_rows(WeftContext *context, const char *device, unsigned count) {
-    bool is_host = strcmp(device, "cpu") == 0;
-    uint32_t first = 0;
-    for (unsigned i = 0; i < count; i++) {
-        char name[48];
-        snprintf(name, sizeof name, "%s%sworker %u", is_host ? "" : device,
-                 is_host ? "" : " ", i);
-        uint32_t row = rt_events_row(context->events, name);
-        if (i == 0) first = row;
-    }
-    return first;
+    char name[48] = "worker";
+    if (strcmp(device, "cpu") != 0) snprintf(name, sizeof name, "%s worker", device);
+    return rt_events_rows(context->events, name, count);
 }
 
 void api_record_builds(WeftContext *context) {
@@ -165,14 +158,17 @@ static WeftWork work_of(const RtEvent *event) {
     return WEFT_WORK_HOST;
 }
 
+static bool is_same_row(const WeftProfile *a, const WeftProfile *b) {
+    if (a->work != b->work || a->line != b->line || strcmp(a->name, b->name) != 0)
+        return false;
+    if (a->file == NULL || b->file == NULL) return a->file == b->file;
+    return strcmp(a->file, b->file) == 0;
+}
+
 // The row with the same work, name and line, made if there is none.
 static WeftProfile *find_row(ProfileCall *call, const WeftProfile *like) {
-    for (uint32_t i = 0; i < call->rows.len; i++) {
-        WeftProfile *row = &call->rows.data[i];
-        if (row->work == like->work && row->file == like->file &&
-            row->line == like->line && strcmp(row->name, like->name) == 0)
-            return row;
-    }
+    for (uint32_t i = 0; i < call->rows.len; i++)
+        if (is_same_row(&call->rows.data[i], like)) return &call->rows.data[i];
     vec_push(call->arena, &call->rows, *like);
     return &call->rows.data[call->rows.len - 1];
 }
@@ -195,10 +191,12 @@ static void add_total(WeftContext *context, ProfileCall *call, const RtTotal *to
             trim(source_line(&program->core->cx->sources, place.source, place.line)));
     row->count += total->count;
     row->seconds += (double)total->ns * 1e-9;
-    bool is_phase = event->kind == RT_EVENT_PASS;
-    if (!is_phase) row->bytes += event->bytes;
-    if (is_phase) row->before += event->bytes;
-    if (is_phase) row->after += event->turns;
+    if (event->kind == RT_EVENT_PASS) {
+        row->before += event->bytes;
+        row->after += event->turns;
+    } else {
+        row->bytes += event->bytes;
+    }
 }
 
 static void add_rows(const RtEvents *events, ProfileCall *call) {

@@ -23,10 +23,12 @@ bool thread_start(pthread_t *thread_out, void *(*run)(void *arg), void *arg) {
 
 unsigned thread_cores(void) {
     cpu_set_t set;
-    int usable = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 0;
-    long online = sysconf(_SC_NPROCESSORS_ONLN);
-    if (usable > 0) return (unsigned)usable;
-    return online > 0 ? (unsigned)online : 1;
+    long cores = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 0;
+    double quota = thread_quota("");
+    if (cores <= 0) cores = sysconf(_SC_NPROCESSORS_ONLN);
+    if (quota > 0 && quota < (double)cores)
+        cores = (long)quota + (quota > (double)(long)quota);
+    return cores > 0 ? (unsigned)cores : 1;
 }
 
 _Static_assert(sizeof(cpu_set_t) <= sizeof(ThreadPlace), "a place holds a cpu_set_t");

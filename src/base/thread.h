@@ -9,8 +9,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-// Cores that this process may use at once, at least 1.
+// Cores that this process may use at once, at least 1: where it may run, and what its
+// control group grants it the time of.
 unsigned thread_cores(void);
+// Of how many cores control groups grant the time; 0: they do not say. root is "" save
+// in tests, which make files of their own there.
+double thread_quota(const char *root);
 
 // Starts run(arg) in a thread that blocks every signal. False when there are too many
 // threads.

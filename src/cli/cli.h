@@ -42,12 +42,14 @@ int cli_option(const char *verb, int argc, char **argv, const char *letters,
 #define CLI_ENGINE_OPTIONS                                                             \
     {"engine", required_argument, NULL, 'e'},                                          \
         {"threads", required_argument, NULL, 'T'},                                     \
-        {"device", required_argument, NULL, 'd'}
-#define CLI_ENGINE_LETTERS "e:T:d:"
+        {"device", required_argument, NULL, 'd'},                                      \
+        {"pin", no_argument, NULL, 'P'}
+#define CLI_ENGINE_LETTERS "e:T:d:P"
 #define CLI_ENGINE_HELP                                                                \
     "  -e, --engine NAME   what runs it: auto (the default), native or interp\n"       \
     "  -T, --threads N     threads of the native engine (default: one per core)\n"     \
-    "  -d, --device LIST   where: cpu, cpu*K, opencl:N, cuda:N, all (weft devices)\n"
+    "  -d, --device LIST   where: cpu, cpu*K, opencl:N, cuda:N, all (weft devices)\n"   \
+    "  -P, --pin           keep each thread on a core of its own\n"
 // Takes such an option, but no other, into the context's options; EXIT_USAGE if it
 // makes no sense.
 int cli_engine_option(const char *verb, int option, WeftOptions *options);

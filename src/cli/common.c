@@ -122,6 +122,7 @@ int cli_engine_option(const char *verb, int option, WeftOptions *options) {
     if (option == 'd' && *optarg == '\0')
         return cli_usage(verb, "no device is named: see weft devices");
     if (option == 'd') options->devices = optarg;
+    if (option == 'P') options->pin = 1;
     if (option == 'T') {
         char *end;
         long count = strtol(optarg, &end, 10);

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What weft doctor looks at: /proc, /sys, the compiler and the drivers that can be
-// opened, the folders that are written to, and whether a program runs. A fact that this
-// system does not tell is left out.
+// What weft doctor looks at: /proc, /sys, the compiler and the devices, the folders
+// that are written to, and whether a program runs. A fact that this system does not
+// tell is left out.
 #define _GNU_SOURCE
-#include <dlfcn.h>
 #include <errno.h>
-#include <link.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -166,36 +164,52 @@ static void examine_compiler(Findings *findings) {
     finding->use = use;
 }
 
-static void examine_library(Findings *findings, const char *name,
-                            const char *const *files, const char *use,
-                            const char *remedy) {
-    for (const char *const *file = files; *file != NULL; file++) {
-        void *library = dlopen(*file, RTLD_LAZY | RTLD_LOCAL);
-        if (library == NULL) continue;
-        struct link_map *map;
-        bool is_known = dlinfo(library, RTLD_DI_LINKMAP, &map) == 0;
-        note(findings, name, "%s", is_known ? map->l_name : *file)->use = use;
-        return; // it stays open: some leak when they are closed
+// A kind of GPU: what there is of it, and how to get it if that is nothing.
+static void examine_devices(Findings *findings, WeftContext *context,
+                            WeftDeviceKind kind, Finding missing) {
+    bool is_there = false;
+    size_t count = weft_device_count(context);
+    for (size_t i = 1; i < count; i++) {
+        WeftDevice device = {.struct_size = sizeof device};
+        if (weft_device_info(context, i, &device) != WEFT_STATUS_OK) break;
+        if (device.kind != kind) continue;
+        is_there = true;
+        Finding *finding;
+        if (device.cannot == NULL) {
+            finding = note(findings, missing.name, "%s: %s, %s", device.address,
+                           device.name, device.driver);
+        } else {
+            finding = note(findings, missing.name, "%s: %s%s%s", device.address,
+                           device.name != NULL ? device.name : "",
+                           device.name != NULL ? ": " : "", device.cannot);
+            finding->verdict = DOCTOR_MISSING;
+            if (device.name == NULL) finding->remedy = missing.remedy;
+        }
+        finding->use = missing.use;
     }
-    Finding *finding = note(findings, name, "no %s", files[0]);
+    if (is_there) return;
+    Finding *finding = note(findings, missing.name, "none");
     finding->verdict = DOCTOR_MISSING;
-    finding->use = use;
-    finding->remedy = remedy;
+    finding->use = missing.use;
+    finding->remedy = missing.remedy;
 }
 
-static void examine_drivers(Findings *findings) {
-    static const char *const opencl[] = {"libOpenCL.so.1", "libOpenCL.so", NULL};
-    static const char *const cuda[] = {"libcuda.so.1", "libcuda.so", NULL};
-    static const char *const nvrtc[] = {"libnvrtc.so", "libnvrtc.so.13",
-                                        "libnvrtc.so.12", "libnvrtc.so.11.2", NULL};
-    examine_library(
-        findings, "opencl", opencl, "GPUs and other devices through OpenCL (to come)",
-        "the Debian packages ocl-icd-libopencl1 and the device's driver "
-        "(pocl-opencl-icd\n                         for the processor itself)");
-    examine_library(findings, "cuda", cuda, "GPUs of NVIDIA (to come)",
-                    "the driver that NVIDIA gives for the GPU");
-    examine_library(findings, "nvrtc", nvrtc, "compiling for GPUs of NVIDIA (to come)",
-                    "the CUDA toolkit of NVIDIA");
+static void examine_drivers(Findings *findings, WeftContext *context) {
+    static const Finding opencl = {
+        .name = "opencl",
+        .use = "GPUs and other devices through OpenCL",
+        .remedy =
+            "the Debian packages ocl-icd-libopencl1 and the device's driver "
+            "(pocl-opencl-icd\n                         for the processor itself)",
+    };
+    static const Finding cuda = {
+        .name = "cuda",
+        .use = "GPUs of NVIDIA",
+        .remedy = "NVIDIA's driver for the GPU (libcuda.so.1), and NVRTC (libnvrtc.so) "
+                  "of its CUDA\n                         toolkit",
+    };
+    examine_devices(findings, context, WEFT_DEVICE_OPENCL, opencl);
+    examine_devices(findings, context, WEFT_DEVICE_CUDA, cuda);
 }
 
 // ---- folders and terminal -----------------------------------------------------------
@@ -294,7 +308,7 @@ void doctor_examine(Findings *findings) {
     examine_processor(findings, context);
     examine_caches(findings);
     examine_compiler(findings);
-    examine_drivers(findings);
+    examine_drivers(findings, context);
     examine_cache(findings);
     examine_temporary(findings);
     examine_terminal(findings);

@@ -81,7 +81,7 @@ typedef struct OpenclDevice {
     uint64_t size, most; // of memory, in bytes
     Heap heap;
     uint32_t group;
-    char identity[768]; // changes when the device or its driver does
+    char identity[1040]; // changes when the device or its driver does
 } OpenclDevice;
 
 // ---- errors -------------------------------------------------------------------------
@@ -175,7 +175,7 @@ static uint32_t find_devices(const Calls *cl, Found found_out[MOST_DEVICES],
 // ---- what a device is ---------------------------------------------------------------
 
 typedef struct Facts {
-    char name[128], driver[256], version[128], why_not[128]; // "": it can
+    char name[256], driver[512], version[256], why_not[128]; // "": it can
     cl_device_type type;
     cl_uint cores;
     cl_ulong memory, most_memory; // most_memory: of one buffer
@@ -225,18 +225,19 @@ static const char *missing_feature(const Calls *cl, cl_device_id id,
 
 static void examine(const Calls *cl, const Found *found, Facts *facts_out) {
     Facts *f = facts_out;
-    char platform[128] = "", driver[128] = "";
+    char platform[256] = "", driver[256] = "";
     *f = (Facts){.name = ""};
 #define GET(what, to)                                                                  \
     (cl->clGetDeviceInfo(found->id, what, sizeof to, &to, NULL) != CL_SUCCESS)
-    bool fails = GET(CL_DEVICE_NAME, f->name) | GET(CL_DRIVER_VERSION, driver) |
-                 GET(CL_DEVICE_VERSION, f->version) | GET(CL_DEVICE_TYPE, f->type) |
-                 GET(CL_DEVICE_MAX_COMPUTE_UNITS, f->cores) |
-                 GET(CL_DEVICE_GLOBAL_MEM_SIZE, f->memory) |
+    bool fails = GET(CL_DEVICE_NAME, f->name) || GET(CL_DRIVER_VERSION, driver) ||
+                 GET(CL_DEVICE_VERSION, f->version) || GET(CL_DEVICE_TYPE, f->type) ||
+                 GET(CL_DEVICE_MAX_COMPUTE_UNITS, f->cores) ||
+                 GET(CL_DEVICE_GLOBAL_MEM_SIZE, f->memory) ||
                  GET(CL_DEVICE_MAX_MEM_ALLOC_SIZE, f->most_memory);
 #undef GET
-    fails |= cl->clGetPlatformInfo(found->platform, CL_PLATFORM_NAME, sizeof platform,
-                                   platform, NULL) != CL_SUCCESS;
+    fails =
+        fails || cl->clGetPlatformInfo(found->platform, CL_PLATFORM_NAME,
+                                       sizeof platform, platform, NULL) != CL_SUCCESS;
     f->name[sizeof f->name - 1] = f->version[sizeof f->version - 1] = '\0';
     platform[sizeof platform - 1] = driver[sizeof driver - 1] = '\0';
     tidy(f->name);
@@ -577,16 +578,18 @@ static Status open_opencl(Mem *mem, int number, Device **device_out,
 
 #else
 
+static const char unbuilt[] =
+    "Weft was built without OpenCL: build it anew (make clean "
+    "all) where the package opencl-c-headers is installed";
+
 static void list_opencl(Arena *arena, DeviceInfos *infos) {
-    dev_list_broken(arena, infos, DEVICE_OPENCL, "built without OpenCL");
+    dev_list_broken(arena, infos, DEVICE_OPENCL, unbuilt);
 }
 
 static Status open_opencl(Mem *mem, int number, Device **device_out,
                           char why_out[DEVICE_WHY]) {
     (void)mem, (void)number, (void)device_out;
-    snprintf(why_out, DEVICE_WHY,
-             "Weft was built without OpenCL: build it anew where the package "
-             "opencl-c-headers is installed");
+    snprintf(why_out, DEVICE_WHY, "%s", unbuilt);
     return STATUS_USAGE;
 }
 

@@ -19,6 +19,12 @@ weft_fail(KernelEnv *env, int32_t check, int32_t count, const uint64_t *values) 
     return KERNEL_FAULT;
 }
 
+// Private memory runs out.
+static __attribute__((noinline, cold)) void weft_short(KernelEnv *env, uint64_t count,
+                                                       uint64_t size) {
+    env->fault.wanted = count > UINT64_MAX / size ? UINT64_MAX : count * size;
+}
+
 // A call did not return well.
 static __attribute__((noinline, cold)) void weft_called(KernelEnv *env, int32_t call) {
     if (env->fault.call_count < KERNEL_FAULT_CALLS)

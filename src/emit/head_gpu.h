@@ -63,6 +63,11 @@ WEFT_FUN void weft_called(KernelEnv *env, int32_t call) {
         fault->calls[fault->call_count++] = call;
 }
 
+// Private memory runs out: the host may know of more.
+WEFT_FUN void weft_short(KernelEnv *env, uint64_t count, uint64_t size) {
+    (void)env, (void)count, (void)size;
+}
+
 WEFT_FUN void weft_grow(KernelEnv *env, WEFT_GLOBAL char *top) {
     env->top = top;
 }

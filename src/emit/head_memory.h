@@ -3,7 +3,10 @@
 
 WEFT_FUN WEFT_GLOBAL void *weft_alloc(KernelEnv *env, uint64_t count, uint64_t size) {
     uint64_t room = (uint64_t)(env->limit - env->top);
-    if (room < 64 || count > (room - 64) / size) return 0;
+    if (room < 64 || count > (room - 64) / size) {
+        weft_short(env, count, size);
+        return 0;
+    }
     WEFT_GLOBAL char *block = env->top;
     uint64_t bytes = 16 + ((count * size + 15) & ~(uint64_t)15);
     *(WEFT_GLOBAL uint64_t *)block = bytes;

@@ -43,7 +43,7 @@ void exec_kernel_plan(ExecKernel *kernel, const LoopPlan *plan, Arena *arena);
 typedef enum ExecStatus {
     EXEC_OK,
     EXEC_FAULT,  // a check failed; see the fault
-    EXEC_MEMORY, // `bytes` more are not there, on the host or on the device
+    EXEC_MEMORY, // the host or the device has not as much; see wanted
     EXEC_CANCELLED,
     EXEC_BROKEN // the device failed: device->why
 } ExecStatus;
@@ -73,6 +73,7 @@ typedef struct ExecEnd {
     uint64_t values[KERNEL_FAULT_VALUES];     // those that its text shows
     const LoopStm *calls[KERNEL_FAULT_CALLS]; // that had not returned, innermost first
     uint32_t call_count;
+    uint64_t wanted; // of MEMORY: bytes; 0: not known
 } ExecEnd;
 
 // Runs it where call->device says.

@@ -64,6 +64,7 @@ static bool add_block(Walk *w, size_t bytes, uint64_t *address_out) {
         w->block_cap = cap;
     }
     Status status = rt_alloc_on(w->call->heap, w->device, bytes, address_out);
+    w->end->wanted = bytes; // if it cannot be had
     if (status != STATUS_OK) return stop(w, exec_status(status));
     w->blocks[w->block_count++] = (Block){*address_out, bytes};
     return true;

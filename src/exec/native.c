@@ -8,6 +8,7 @@
 typedef struct NativeRun {
     const ExecCall *call;
     ExecStatus refused; // why there was no memory for a result
+    size_t wanted;      // bytes of that
     // Polls since people were last thought of, after how many it is done again, and
     // when it was.
     uint32_t polls, interval;
@@ -18,9 +19,11 @@ static void *make_result(void *data, uint32_t number, uint32_t rank,
                          const int64_t *shape) {
     NativeRun *run = data;
     uint64_t address;
-    (void)rank;
     run->refused = ports_result(run->call, number, shape, &address);
-    return run->refused == EXEC_OK ? (void *)(uintptr_t)address : NULL;
+    if (run->refused == EXEC_OK) return (void *)(uintptr_t)address;
+    uint8_t elem = run->call->kernel->loop->results[number].type.elem;
+    rt_byte_count((ScalarType)elem, rank, shape, &run->wanted);
+    return NULL;
 }
 
 // Looks at the clock often enough to tell people some ten times a second, and else as
@@ -58,7 +61,10 @@ static ExecStatus run_code(NativeRun *run, ExecEnd *end) {
         exec_fault(end, kernel->checks, code.env.fault.check, code.env.fault.values,
                    code.env.fault.calls, code.env.fault.call_count);
         return EXEC_FAULT;
-    case KERNEL_MEMORY: return run->refused == EXEC_BROKEN ? EXEC_BROKEN : EXEC_MEMORY;
+    case KERNEL_MEMORY:
+        if (run->refused == EXEC_BROKEN) return EXEC_BROKEN;
+        end->wanted = run->refused == EXEC_OK ? code.env.fault.wanted : run->wanted;
+        return EXEC_MEMORY;
     case KERNEL_CANCELLED: return EXEC_CANCELLED;
     }
     return EXEC_OK;

@@ -7,6 +7,7 @@
 //
 // - A second-order statement, a filter or a scatter at host level becomes a parallel
 //   kernel, together with those arguments that need no memory of their own.
+// - A kernel finds the sizes of its arrays itself, so that it knows them to be these.
 // - A loop, or a branch that holds one, becomes a sequential kernel, for it may be
 //   small. If there is parallel work inside, the function that stands for it otherwise
 //   is outlined in its turn.
@@ -21,6 +22,7 @@ typedef struct Outliner {
     CoreBuilder builder;
     Sym name;        // of kernels
     Map views;       // CoreRef -> the view statement that binds it
+    Map sizes;       // CoreRef -> the DIM of an array that is no view
     uint32_t *hosts; // by index of the functions there were: its host version, 0: none
     bool *traces;    // by the same index: it traces, or calls what does
     uint32_t old_count;
@@ -132,12 +134,30 @@ static void append_views(Outliner *o, const CoreRef *refs, uint32_t count, Map *
     }
 }
 
+// The sizes that the statement uses of arrays that it uses, too.
+static void append_sizes(Outliner *o, const CoreStm *stm) {
+    CoreStm *only = (CoreStm *)stm;
+    CoreBody body = {.stms = {&only, 1, 1}};
+    CoreRefs frees = {0};
+    Map is_free;
+    core_free(o->program, &body, o->program->arena, &frees);
+    map_init(&is_free, o->program->arena);
+    for (uint32_t i = 0; i < frees.len; i++) map_set(&is_free, frees.data[i], 1);
+    for (uint32_t i = 0; i < frees.len; i++) {
+        uint64_t known, unused;
+        if (!map_get(&o->sizes, frees.data[i], &known)) continue;
+        CoreStm *size = (CoreStm *)(uintptr_t)known;
+        if (map_get(&is_free, size->args[0], &unused)) core_append(&o->builder, size);
+    }
+}
+
 // Makes a kernel of the statement and emits a call of it in its place.
 static void outline_stm(Outliner *o, const CoreStm *stm, CoreKernel kernel) {
     CoreProgram *p = o->program;
     Map done;
     map_init(&done, p->arena);
     core_open(&o->builder, NULL, 0);
+    append_sizes(o, stm);
     if (kernel == CORE_PARALLEL_KERNEL)
         append_views(o, stm->args, stm->arg_count, &done);
     core_append(&o->builder, (CoreStm *)stm);
@@ -151,7 +171,7 @@ static void outline_stm(Outliner *o, const CoreStm *stm, CoreKernel kernel) {
         CoreFun *host = close_function(o, body, &unused);
         bool outer = o->is_parallel;
         o->is_parallel = false;
-        CoreStm *inner = host->body->stms.data[0];
+        CoreStm *inner = host->body->stms.data[host->body->stms.len - 1];
         for (uint32_t i = 0; i < inner->body_count; i++)
             inner->bodies[i] = outline_body(o, inner->bodies[i]);
         if (o->is_parallel) fun->otherwise = 1 + add_function(o, host);
@@ -182,6 +202,9 @@ static void outline_host_stm(Outliner *o, CoreStm *stm) {
     if (is_view(o->program, stm))
         for (uint32_t i = 0; i < stm->out_count; i++)
             map_set(&o->views, stm->outs[i], (uint64_t)(uintptr_t)stm);
+    uint64_t unused;
+    if (stm->op == OP_DIM && !map_get(&o->views, stm->args[0], &unused))
+        map_set(&o->sizes, stm->outs[0], (uint64_t)(uintptr_t)stm);
     bool stays = false;
     for (uint32_t i = 0; i < stm->body_count; i++)
         stays |= has_trace(o, stm->bodies[i]);
@@ -254,6 +277,7 @@ bool opt_outline(CoreProgram *p) {
     for (uint32_t i = 0; i < o.old_count; i++)
         o.traces[i] = has_trace(&o, p->funs.data[i]->body);
     map_init(&o.views, p->arena);
+    map_init(&o.sizes, p->arena);
     for (uint32_t i = 0; i < o.old_count; i++) {
         CoreFun *fun = p->funs.data[i];
         if (fun->is_entry) {

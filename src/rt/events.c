@@ -5,6 +5,7 @@
 // the host alone touches: when it cannot grow, what is new goes to one entry for all.
 #include "rt/events.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "rt/pool.h"
@@ -40,9 +41,13 @@ static size_t row_size(const RtEvents *events) {
     return sizeof(Row) + (events->most + MORE_CALLS) * sizeof(RtEvent);
 }
 
-uint32_t rt_events_row(RtEvents *events, const char *name) {
+static uint32_t find_row(const RtEvents *events, const char *name) {
     for (uint32_t i = 0; i < events->row_count; i++)
         if (strcmp(events->rows[i]->name, name) == 0) return i;
+    return NO_ROW;
+}
+
+static uint32_t add_row(RtEvents *events, const char *name) {
     Row *row = NULL;
     if (events->row_count < MOST_ROWS)
         row = mem_try_alloc(events->mem, row_size(events));
@@ -54,6 +59,23 @@ uint32_t rt_events_row(RtEvents *events, const char *name) {
     strncat(row->name, name, sizeof row->name - 1);
     events->rows[events->row_count] = row;
     return events->row_count++;
+}
+
+uint32_t rt_events_row(RtEvents *events, const char *name) {
+    uint32_t row = find_row(events, name);
+    return row != NO_ROW ? row : add_row(events, name);
+}
+
+uint32_t rt_events_rows(RtEvents *events, const char *name, uint32_t count) {
+    char full[sizeof events->rows[0]->name];
+    snprintf(full, sizeof full, "%s %u", name, count - 1);
+    uint32_t last = find_row(events, full);
+    if (last != NO_ROW) return last - (count - 1);
+    for (uint32_t i = 0; i < count && !events->lacks_rows; i++) {
+        snprintf(full, sizeof full, "%s %u", name, i);
+        last = add_row(events, full);
+    }
+    return events->lacks_rows ? NO_ROW : last - (count - 1);
 }
 
 static bool make_table(Mem *mem, size_t slot_count, RtTotal **totals_out,

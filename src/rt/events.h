@@ -62,6 +62,8 @@ bool rt_events_are_kept(const RtEvents *events);
 // The row of that name, which is copied, made when it is new. When that cannot be, a
 // row that takes no events.
 uint32_t rt_events_row(RtEvents *events, const char *name);
+// The first of `count` rows in turn, "NAME 0" and so on; a name has one count.
+uint32_t rt_events_rows(RtEvents *events, const char *name, uint32_t count);
 // What places of events from now on belong to; a number of the caller's.
 void rt_events_own(RtEvents *events, uint32_t owner);
 

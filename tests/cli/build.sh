@@ -103,7 +103,8 @@ int main(void) {
     weft_i32_1d xs = {data, {3}}, bad = {data, {-1}}, none = {0, {3}}, empty = {0, {0}};
     weft_f32_1d fs = {f, {3}}, no_fs = {0, {0}};
     weft_i64_1d gs = {g, {3}}, two = {g, {2}}, no_gs = {0, {0}};
-    WeftRtOptions tiny = {sizeof tiny, 1, 1000}, broken = {0, 1, 0};
+    WeftRtOptions tiny = {sizeof tiny, 1, 1000}, broken = {0, 1, 0}, small = {sizeof small, 2, 1 << 20};
+    weft_i64_1d counts;
     WeftRt *rt = weft_rt_open(NULL);
     printf("%d", q_total(rt, &xs, &fs, &gs, &sum));
     printf(" %d", sum);
@@ -129,6 +130,12 @@ int main(void) {
     printf("%d %d\n", weft_rt_open(&tiny) == NULL, weft_rt_open(&broken) == NULL);
     weft_rt_free(rt, NULL);
     weft_rt_close(rt);
+    rt = weft_rt_open(&small);
+    printf("%d ", q_count(rt, 1000000, &counts));
+    puts(weft_rt_error(rt));
+    printf("%d", q_count(rt, 1000, &counts));
+    printf(" %d %d\n", (int)counts.shape[0], (int)counts.data[999]);
+    weft_rt_close(rt);
     weft_rt_close(NULL);
     return 0;
 }
@@ -137,6 +144,7 @@ cat >q.weft <<'END'
 entry total [n] (xs: [n]i32) (weights: [n](f32, i64)) : i32 =
   reduce (+) 0 xs + i32.i64 (reduce (+) 0 (map (.1) weights))
 entry total' (new: i32) (_: ()) (int: i32) : (i32, ()) = (new / int, ())
+entry count (n: i64) : []i64 = scan (+) 0 (replicate n 1)
 END
 if [ "$memory" = unlimited ]; then skipped=$((skipped + 1)) # the runtime is sanitized
 elif command -v cc >/dev/null; then
@@ -152,5 +160,7 @@ elif command -v cc >/dev/null; then
 1 q.weft:3:59: division by zero
 3 cancelled
 0 3
-1 1'
+1 1
+2 out of memory
+0 1000 1000'
 else skipped=$((skipped + 1)); fi

@@ -113,3 +113,7 @@ unset XDG_CACHE_HOME
 expect 0 "$weft" devices
 out_has 'cores'
 expect 2 "$weft" devices all
+expect 0 "$weft" run --engine native --threads 3 --pin calls.weft square 100000
+out '333328333350000i64'
+expect 2 "$weft" run --pin=2 calls.weft square 10
+err_has 'takes no value'

@@ -363,9 +363,9 @@ static void run_signalled(RtWorker *self, RtTask *task) {
 
 static void *signal_all(void *arg) {
     Signals *s = arg;
-    rt_task_signal(&s->tasks[1].task);
     atomic_store_explicit(&s->written, 1, memory_order_relaxed);
     rt_task_signal(&s->tasks[2].task);
+    rt_task_signal(&s->tasks[1].task);
     return NULL;
 }
 

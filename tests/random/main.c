@@ -5,9 +5,10 @@
 // text, it must give the same bits or the same error; and where only integers are
 // computed, the bits that the generator's own evaluation gives. What differs is shrunk.
 //
-//   random_programs [-n COUNT] [-s FIRST_SEED] [-c] [-q] [-e]
+//   random_programs [-n COUNT] [-s FIRST_SEED] [-c] [-q] [-e] [-d DEVICES]
 // -c prints the coverage; -q stops at the first difference, without shrinking; -e runs
-// them on the native engine too, which must give the same or fail with the same message.
+// them on the native engine too, with 1 and 3 threads and on cpu*3, and -d on those
+// devices, which must give the same or fail with the same message.
 #include <setjmp.h>
 #include <signal.h>
 #include <stdio.h>
@@ -33,7 +34,8 @@ static const char *const outcome_names[] = {
     "a pass changes the answer", "text does not round trip",
     "the answer is not the expected one", "an engine differs", "out of memory"};
 
-static bool has_engines;  // -e
+static bool has_engines;     // -e, -d
+static const char *devices;  // -d; NULL: machine code
 
 // One run: the shape and bits of the result, or the error, as text to compare.
 typedef struct Trial {
@@ -171,15 +173,23 @@ static bool is_of_sizes(const Diag *diag) {
     return strcmp(code, "size-mismatch") == 0 || strcmp(code, "loop-size") == 0;
 }
 
+static void check_engine(Trial *t, Str expected, const char *name,
+                         const WeftOptions *options) {
+    Str seen = engine_run(&t->arena, t->program, *options);
+    if (!str_eq(seen, expected)) found(t, ENGINE_DIFFERS, name, expected, seen);
+}
+
 static void check_engines(Trial *t) {
     Str expected = engine_run(&t->arena, t->program, (WeftOptions){.engine = WEFT_ENGINE_INTERP});
-    for (unsigned threads = 1; threads <= 3; threads += 2) {
-        WeftOptions options = {.engine = WEFT_ENGINE_NATIVE, .threads = threads};
-        Str seen = engine_run(&t->arena, t->program, options);
-        if (!str_eq(seen, expected))
-            found(t, ENGINE_DIFFERS, threads == 1 ? "native" : "native, 3 threads", expected,
-                  seen);
+    if (devices != NULL) {
+        check_engine(t, expected, devices, &(WeftOptions){.devices = devices});
+        return;
     }
+    check_engine(t, expected, "native",
+                 &(WeftOptions){.engine = WEFT_ENGINE_NATIVE, .threads = 1});
+    check_engine(t, expected, "native, 3 threads",
+                 &(WeftOptions){.engine = WEFT_ENGINE_NATIVE, .threads = 3});
+    check_engine(t, expected, "cpu*3", &(WeftOptions){.devices = "cpu*3"});
 }
 
 static void compile_and_run(Trial *t) {
@@ -313,7 +323,7 @@ static bool run_seed(uint64_t seed, GCoverage *coverage, bool stops, Counts *cou
     if (setjmp(out_of_memory) != 0) return false;
     snprintf(last_words, sizeof last_words, "seed %llu does not end\n",
              (unsigned long long)seed);
-    alarm(30);
+    alarm(devices != NULL ? 120 : 30);
     GProgram *program = gen_program(&arena, seed, coverage);
     Str why;
     Outcome outcome = try_program(&arena, program, &why);
@@ -328,12 +338,13 @@ static bool run_seed(uint64_t seed, GCoverage *coverage, bool stops, Counts *cou
 int main(int argc, char **argv) {
     uint64_t count = 200, first = 1;
     bool shows_coverage = false, stops = false;
-    for (int c; (c = getopt(argc, argv, "n:s:cqe")) != -1;) {
+    for (int c; (c = getopt(argc, argv, "n:s:cqed:")) != -1;) {
         if (c == 'n') count = strtoull(optarg, NULL, 10);
         else if (c == 's') first = strtoull(optarg, NULL, 10);
         else if (c == 'c') shows_coverage = true;
         else if (c == 'q') stops = true;
         else if (c == 'e') has_engines = true;
+        else if (c == 'd') has_engines = true, devices = optarg;
         else return 2;
     }
     static GCoverage coverage;

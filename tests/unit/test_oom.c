@@ -234,6 +234,24 @@ static WeftStatus go_through_tests(WeftContext *context) {
     return status;
 }
 
+// Both files are there, or none.
+static WeftStatus go_through_build(WeftContext *context) {
+    static const char *const names[] = {"built.h", "built.c"};
+    char program[PATH], output[PATH], path[PATH];
+    path_of(program, "t.weft");
+    path_of(output, "built");
+    for (int i = 0; i < 2; i++) {
+        path_of(path, names[i]);
+        unlink(path);
+    }
+    WeftStatus status = weft_build(context, program, output, NULL, 0);
+    for (int i = 0; i < 2; i++) {
+        path_of(path, names[i]);
+        CHECK((access(path, F_OK) == 0) == (status == WEFT_STATUS_OK));
+    }
+    return status;
+}
+
 static WeftStatus go_through_rest(WeftContext *context, const Case *test) {
     (void)test;
     WeftDevice device = {.struct_size = sizeof device};
@@ -243,6 +261,7 @@ static WeftStatus go_through_rest(WeftContext *context, const Case *test) {
     WeftStatus status = go_through_memory(context);
     CHECK(borrowed - released == before);
     if (status == WEFT_STATUS_OK) status = go_through_tests(context);
+    if (status == WEFT_STATUS_OK) status = go_through_build(context);
     if (status == WEFT_STATUS_OK) status = weft_device_info(context, 0, &device);
     if (status == WEFT_STATUS_OK)
         status = weft_format(context, "t.weft", tests_text, sizeof tests_text - 1,

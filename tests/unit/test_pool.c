@@ -430,6 +430,89 @@ static void test_fan(RtWorker *self) {
     for (int f = 0; f < 2; f++) CHECK(atomic_load(&fans[f].count) == 4 * FAN);
 }
 
+// Threads outside the pool end what tasks wait for, like the transfers of a device:
+// each step starts a transfer and goes on when that has ended, which another thread
+// says.
+enum { TRANSFERS = 200, DRIVERS = 3, STEPS = 20 };
+
+typedef struct Transfer {
+    RtTask task; // first
+    struct Transfers *all;
+    int step;     // without atomics: signal and release must publish it
+    int from, to; // the copy: a driver's part
+} Transfer;
+
+typedef struct Transfers {
+    RtGroup group;
+    Transfer steps[TRANSFERS][STEPS + 1];
+    pthread_mutex_t lock;
+    pthread_cond_t some;
+    Transfer *queue[TRANSFERS];
+    int count;
+    bool is_over;
+    atomic_int done, wrong;
+} Transfers;
+
+static void *drive(void *arg) {
+    Transfers *all = arg;
+    for (;;) {
+        pthread_mutex_lock(&all->lock);
+        while (all->count == 0 && !all->is_over)
+            pthread_cond_wait(&all->some, &all->lock);
+        Transfer *it = all->count > 0 ? all->queue[--all->count] : NULL;
+        pthread_mutex_unlock(&all->lock);
+        if (it == NULL) return NULL;
+        it->to = it->from + 1;
+        rt_task_signal(&it->task);
+    }
+}
+
+// Runs when the transfer of its step has ended, and begins the next one.
+static void run_step(RtWorker *self, RtTask *task) {
+    Transfer *it = (Transfer *)task, *next = it + 1;
+    Transfers *all = it->all;
+    if (it->to != it->step + 1) atomic_fetch_add(&all->wrong, 1);
+    if (it->step == STEPS) {
+        atomic_fetch_add(&all->done, 1);
+        return;
+    }
+    next->from = it->to;
+    rt_task_release(self, &next->task);
+    pthread_mutex_lock(&all->lock);
+    all->queue[all->count++] = next;
+    pthread_cond_signal(&all->some);
+    pthread_mutex_unlock(&all->lock);
+}
+
+static void test_signals(RtWorker *self) {
+    static Transfers all;
+    pthread_t drivers[DRIVERS];
+    memset(&all, 0, sizeof all);
+    pthread_mutex_init(&all.lock, NULL);
+    pthread_cond_init(&all.some, NULL);
+    for (int i = 0; i < DRIVERS; i++)
+        CHECK(pthread_create(&drivers[i], NULL, drive, &all) == 0);
+    rt_group_open(self, &all.group);
+    for (int i = 0; i < TRANSFERS; i++)
+        for (int step = 0; step <= STEPS; step++) {
+            Transfer *it = &all.steps[i][step];
+            it->all = &all;
+            it->step = step;
+            rt_task_add(&all.group, &it->task, run_step, step == 0 ? 1 : 2);
+        }
+    for (int i = 0; i < TRANSFERS; i++) {
+        all.steps[i][0].to = 1;
+        rt_task_signal(&all.steps[i][0].task);
+    }
+    rt_group_wait(self, &all.group);
+    CHECK(atomic_load(&all.done) == TRANSFERS && atomic_load(&all.wrong) == 0);
+    pthread_mutex_lock(&all.lock);
+    all.is_over = true;
+    pthread_cond_broadcast(&all.some);
+    pthread_mutex_unlock(&all.lock);
+    for (int i = 0; i < DRIVERS; i++) pthread_join(drivers[i], NULL);
+}
+
 // ---- pools --------------------------------------------------------------------------
 
 static void test_kind(const RtPoolOptions *options) {
@@ -446,6 +529,7 @@ static void test_kind(const RtPoolOptions *options) {
     test_nested_failure(self);
     test_graphs(self);
     test_fan(self);
+    test_signals(self);
     rt_pool_leave(pool);
     rt_pool_free(pool);
     CHECK(mem.used == 0);

@@ -35,6 +35,16 @@ static void test_rows(void) {
     CHECK(count == 4 && dropped == 2 && busy == 18);
     CHECK(on[3].begin == 30 && on[3].end == 33 && on[3].turns == 3 && on[3].place == 5);
     CHECK(count_on(events, RT_EVENTS_HOST, &dropped) == 0 && dropped == 0);
+    uint32_t first = rt_events_rows(events, "cpu:0 worker", 3);
+    CHECK(first == 2 && rt_events_rows(events, "cpu:0 worker", 3) == first);
+    CHECK(rt_events_row_count(events) == 5);
+    CHECK(strcmp(rt_events_row_name(events, first + 2), "cpu:0 worker 2") == 0);
+    mem.limit = mem.used; // no memory: nothing is taken, and nobody else's row is hit
+    uint32_t none = rt_events_rows(events, "more", 2);
+    for (uint32_t i = 0; i < 2; i++)
+        rt_event(events, none + i, RT_EVENT_LOOP, "map", 1, 2, 0, 0, 0);
+    CHECK(rt_events_lack_rows(events) && rt_events_row_count(events) == 5);
+    CHECK(count_on(events, first, &dropped) == 0);
     rt_events_free(events);
     CHECK(mem.used == 0);
 }
