@@ -3,9 +3,9 @@
 # weft_rt.h. It is also embedded in libweft, which puts it into the shared libraries that
 # `weft build` makes.
 add_library(weftrt_objects OBJECT
-  src/abi/scalar.c src/abi/show.c src/base/clock.c src/base/mem.c src/base/thread.c
-  src/rt/built.c src/rt/deque.c src/rt/pool.c src/rt/private.c src/rt/sched.c
-  src/rt/team.c)
+  src/abi/scalar.c src/abi/show.c src/base/clock.c src/base/mem.c src/base/quota.c
+  src/base/thread.c src/rt/built.c src/rt/deque.c src/rt/pool.c src/rt/private.c
+  src/rt/sched.c src/rt/team.c)
 set_target_properties(weftrt_objects PROPERTIES
   POSITION_INDEPENDENT_CODE ON C_VISIBILITY_PRESET hidden)
 target_include_directories(weftrt_objects PRIVATE include src)
@@ -21,6 +21,9 @@ set_target_properties(weftrt_shared PROPERTIES OUTPUT_NAME weftrt EXPORT_NAME we
 target_include_directories(weftrt_shared ${WEFT_HEADERS})
 target_link_libraries(weftrt_shared PRIVATE weft_flags ${WEFT_LIBS} INTERFACE m)
 target_link_options(weftrt_shared PRIVATE -Wl,--version-script=${WEFTRT_MAP})
+if(NOT WEFT_SANITIZE) # whose names the program has; others: a source is missing above
+  target_link_options(weftrt_shared PRIVATE -Wl,--no-undefined)
+endif()
 
 # One object, in which only the names of weft_rt.h are global, as for libweft.a.
 set(WEFTRT_OBJECT ${PROJECT_BINARY_DIR}/weftrt.o)

@@ -116,7 +116,10 @@ static size_t drop_under_lock(WeftContext *context, ApiDrop *drop) {
     pthread_mutex_lock(&context->lock);
     drop->next = context->dropped;
     context->dropped = drop;
-    if (!context->is_busy) sweep(context);
+    if (!context->is_busy) {
+        sweep(context);
+        rt_heap_trim(&context->heap);
+    }
     return unlock(context);
 }
 
@@ -239,6 +242,7 @@ WeftStatus api_guard(WeftContext *context, ApiScope scope, ApiBody body, void *c
         rt_span_close(context->events, span,
                       &(RtEvent){.kind = RT_EVENT_CALL, .name = context->activity});
     context->mem.recover = NULL;
+    rt_heap_trim(&context->heap);
     context->loan_count = 0;
     context->loans = NULL;
     if (status != WEFT_STATUS_OK) {

@@ -418,8 +418,8 @@ void texp_print_size(const Cx *cx, const TExp *exp, StrBuf *out);
 // more.
 Size *size_join(Checker *ck, Size *a, Size *b, Span origin);
 // Ends a loop: of what was joined since there were `from` joins, finds all that can be
-// one size at once. The rest is tried again by the loop around.
-void size_joins_settle(Checker *ck, uint32_t from);
+// one size at once, of names made before `mark`. The loop around tries the rest again.
+void size_joins_settle(Checker *ck, uint32_t from, uint32_t mark);
 // Unifies again what had to wait.
 void sizes_retry(Checker *ck, Frame *frame);
 void sizes_leave(Checker *ck, uint32_t mark); // before names made since go

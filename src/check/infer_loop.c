@@ -11,7 +11,7 @@ typedef struct LoopSize {
     Size *initial;
     Size *body;  // NULL: the body says nothing
     bool pinned; // solved by the pattern or the body
-    bool varies;
+    bool varies; // has a name of the loop, or none
 } LoopSize;
 
 typedef struct {
@@ -148,7 +148,7 @@ static void settle(Checker *ck, LoopSizes *sizes, const BindingVec *own, Span in
         LoopSize *size = &sizes->data[i];
         Size *now = size_resolve(size->var);
         size->pinned = now->kind != SIZE_VAR;
-        size->varies = is_own(own, now);
+        size->varies = is_own(own, now) || now->kind == SIZE_UNKNOWN;
         if (size->varies) continue;
         if (size->pinned) {
             report_variant(ck, init, size, size->initial, "the initial value");
@@ -267,7 +267,7 @@ TExp *infer_loop(Checker *ck, const Exp *exp) {
         if (sizes.data[i].var->link == NULL) sizes.data[i].var->kind = SIZE_VAR;
     settle(ck, &sizes, &pcx.sizes, init->span, body->span);
     ck->frame->loops--;
-    size_joins_settle(ck, joins);
+    size_joins_settle(ck, joins, mark);
     loop->as.loop.body = body;
     locals_release(ck, locals);
     loop->type = type_escape(ck, result_type(ck, state, &pcx.sizes), mark);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Sizes: making, comparing, unifying. Unification solves what is linear in one
+// Sizes: making, comparing, unifying, joining. Unification solves what is linear in one
 // variable, takes equal operators apart, and puts the rest off; in the end only
 // different constants and different named parameters of one definition are mistakes.
 #include "check/poly.h"
@@ -245,21 +245,15 @@ static bool solve_linear(Checker *ck, Poly *poly, Span origin) {
     return false;
 }
 
-static bool has_var(const Poly *poly) {
+static bool has_var(const Poly *poly, bool only_open) {
     for (uint32_t i = 0; i < poly->count; i++)
         for (uint32_t k = 0; k < poly->terms[i].degree; k++) {
             const Atom *atom = &poly->terms[i].atoms[k];
-            if (atom->size != NULL && atom->size->kind == SIZE_VAR) return true;
-            if (atom->exp != NULL && poly_exp_mentions(atom->exp, NULL)) return true;
-        }
-    return false;
-}
-
-static bool has_open(const Poly *poly) {
-    for (uint32_t i = 0; i < poly->count; i++)
-        for (uint32_t k = 0; k < poly->terms[i].degree; k++) {
-            const Size *size = poly->terms[i].atoms[k].size;
-            if (size != NULL && size->kind == SIZE_VAR && size->is_open) return true;
+            const Size *size = atom->size;
+            if (size != NULL && size->kind == SIZE_VAR && (size->is_open || !only_open))
+                return true;
+            if (atom->exp != NULL && !only_open && poly_exp_mentions(atom->exp, NULL))
+                return true;
         }
     return false;
 }
@@ -342,8 +336,8 @@ bool size_unify(Checker *ck, Size *a, Size *b) {
     if (!known || a->kind == SIZE_UNKNOWN || b->kind == SIZE_UNKNOWN) return true;
     poly_add(ck, &p, &q, -1);
     if (p.overflow || p.count == 0) return true;
-    if (has_var(&p)) {
-        if (ck->size_mode == SIZES_JOIN && has_open(&p)) return true;
+    if (has_var(&p, false)) {
+        if (ck->size_mode == SIZES_JOIN && has_var(&p, true)) return true;
         bool apart = a->kind == SIZE_EXP && b->kind == SIZE_EXP;
         bool forced = ck->size_mode == SIZES_FORCED, wait = apart && has_vars(&p);
         if (!wait && solve_linear(ck, &p, a->origin)) return true;
@@ -359,43 +353,6 @@ bool size_unify(Checker *ck, Size *a, Size *b) {
     if (size_is_const(ck, a, &x) && size_is_const(ck, b, &y)) return clash(ck, a, b);
     if (are_distinct_params(a, b)) return clash(ck, a, b);
     return true;
-}
-
-// ---- joins -------------------------------------------------------------------------
-
-Size *size_join(Checker *ck, Size *a, Size *b, Span origin) {
-    Size *joined = size_unknown(ck, origin);
-    if (ck->frame != NULL && ck->frame->loops > 0)
-        vec_push(ck->arena, &ck->frame->joins, (SizeJoin){joined, a, b});
-    return joined;
-}
-
-static bool is_one(const SizeJoin *join) {
-    return join->joined->kind == SIZE_VAR;
-}
-
-static void set_one(const SizeJoin *join, bool is_one) {
-    join->joined->kind = is_one ? SIZE_VAR : SIZE_UNKNOWN;
-    join->joined->link = is_one ? join->a : NULL;
-}
-
-void size_joins_settle(Checker *ck, uint32_t from) {
-    SizeJoin *joins = ck->frame->joins.data;
-    uint32_t len = ck->frame->joins.len, kept = from;
-    for (uint32_t i = from; i < len; i++)
-        if (size_resolve(joins[i].a) != joins[i].joined) set_one(&joins[i], true);
-    // All of them, then, that do not rest on one that is wrong.
-    for (bool changed = true; changed;) {
-        changed = false;
-        for (uint32_t i = from; i < len; i++) {
-            if (!is_one(&joins[i]) || size_equal(ck, joins[i].a, joins[i].b)) continue;
-            set_one(&joins[i], false);
-            changed = true;
-        }
-    }
-    for (uint32_t i = from; i < len && ck->frame->loops > 0; i++)
-        if (!is_one(&joins[i])) joins[kept++] = joins[i];
-    ck->frame->joins.len = kept;
 }
 
 void sizes_retry(Checker *ck, Frame *frame) {
@@ -459,6 +416,49 @@ void sizes_finish(Checker *ck, Frame *frame) {
         }
     }
     frame->exp_sizes.len = 0;
+}
+
+// ---- joins -------------------------------------------------------------------------
+
+// Whether the two sizes that meet in a branch are one may hang on which sizes a loop
+// keeps, and that on what its branches join. So the loop's end assumes that all are one
+// and takes back, again and again, what does not follow.
+
+Size *size_join(Checker *ck, Size *a, Size *b, Span origin) {
+    Size *joined = size_unknown(ck, origin);
+    if (ck->frame != NULL && ck->frame->loops > 0)
+        vec_push(ck->arena, &ck->frame->joins, (SizeJoin){joined, a, b});
+    return joined;
+}
+
+static bool is_one(const SizeJoin *join) {
+    return join->joined->kind == SIZE_VAR;
+}
+
+static void set_one(const SizeJoin *join, bool is_one) {
+    join->joined->kind = is_one ? SIZE_VAR : SIZE_UNKNOWN;
+    join->joined->link = is_one ? join->a : NULL;
+}
+
+void size_joins_settle(Checker *ck, uint32_t from, uint32_t mark) {
+    SizeJoin *joins = ck->frame->joins.data;
+    uint32_t len = ck->frame->joins.len, kept = from;
+    for (uint32_t i = from; i < len; i++)
+        if (size_resolve(joins[i].a) != joins[i].joined) set_one(&joins[i], true);
+    for (bool changed = true; changed;) {
+        changed = false;
+        for (uint32_t i = from; i < len; i++) {
+            const SizeJoin *join = &joins[i];
+            if (!is_one(join) ||
+                (size_equal(ck, join->a, join->b) && !goes_out(ck, join->a, mark)))
+                continue;
+            set_one(join, false);
+            changed = true;
+        }
+    }
+    for (uint32_t i = from; i < len && ck->frame->loops > 0; i++)
+        if (!is_one(&joins[i])) joins[kept++] = joins[i];
+    ck->frame->joins.len = kept;
 }
 
 // ---- printing ----------------------------------------------------------------------

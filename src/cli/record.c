@@ -152,10 +152,10 @@ static void print_text(const char *text) {
 
 static void print_line(const Rows *rows, const WeftProfile *row) {
     char bytes[CLI_NUMBER] = "-", rate[CLI_NUMBER] = "-";
-    if (row->bytes > 0) cli_bytes_text(bytes, (double)row->bytes);
-    if (row->bytes > 0 && row->seconds > 0)
-        snprintf(rate, sizeof rate, "%.*f", row->bytes < 10e9 * row->seconds ? 2 : 0,
-                 (double)row->bytes / row->seconds * 1e-9);
+    double moved = (double)row->bytes;
+    if (moved > 0) cli_bytes_text(bytes, moved);
+    if (moved > 0 && row->seconds > 0)
+        snprintf(rate, sizeof rate, "%.2f", moved / row->seconds * 1e-9);
     print_time(rows, row->seconds);
     fprintf(stderr, " %8" PRIu64 " %9s %6s  ", row->count, bytes, rate);
     if (row->file == NULL) {

@@ -591,7 +591,7 @@ static Status open_cuda(Mem *mem, int number, Device **device_out,
                            .target = facts.target,
                            .is_exact = facts.is_exact};
     dev_begin(&device->gpu.base, mem, DEVICE_CUDA, number, &device_ops);
-    device->gpu.most_items = gpu_most_items((unsigned)facts.cores, false);
+    gpu_set_items(&device->gpu, (unsigned)facts.cores, false);
     snprintf(device->identity, sizeof device->identity, "%s\n%s", facts.name,
              facts.driver);
     heap_init(&device->heap, mem);

@@ -23,7 +23,8 @@
 enum {
     HEADER_BYTES = offsetof(GpuControl, faults),
     FIRST_ARENA = 16 << 10, // of a work item
-    ONLY_ARENA = 1 << 20,   // where there is no second try
+    ONLY_ARENA = 1 << 20,   // where there is no second try,
+    ALONE_ARENA = 64 << 20, // and for a turn alone
     LEAST_ARENA = 1 << 10,
     MORE_ARENA = 8, // times
 };
@@ -148,10 +149,11 @@ void gpu_close(GpuDevice *gpu) {
     mem_free(gpu->base.mem, gpu->staging, gpu->staging_bytes);
 }
 
-uint64_t gpu_most_items(unsigned cores, bool is_cpu) {
-    uint64_t items = 1, wanted = (uint64_t)cores * (is_cpu ? 1024 : 8192);
-    while (items < wanted) items *= 2;
-    return items;
+void gpu_set_items(GpuDevice *gpu, unsigned cores, bool is_cpu) {
+    uint64_t wanted = (uint64_t)cores * (is_cpu ? 1024 : 8192);
+    gpu->cores = cores;
+    gpu->most_items = 1;
+    while (gpu->most_items < wanted) gpu->most_items *= 2;
 }
 
 uint32_t gpu_group(uint32_t wanted, uint64_t most) {
@@ -168,6 +170,7 @@ typedef struct Run {
     const GpuCode *code;
     GpuFunction *function;
     size_t frame_bytes;
+    size_t arena_bytes;  // of a work item
     uint32_t group;      // of the next start
     uint64_t items;      // likewise
     GpuControl *control; // in the staging memory
@@ -199,7 +202,7 @@ static Status fit_arena(Run *run, int64_t turns, size_t bytes) {
     for (;;) {
         choose_items(run, turns, most);
         Status status = fit_block(gpu, &gpu->arena, run->items * bytes);
-        if (status == STATUS_OK) run->function->arena_bytes = bytes;
+        if (status == STATUS_OK) run->arena_bytes = bytes;
         if (status != STATUS_MEMORY || run->items == 1) return status;
         most = run->items / 2;
     }
@@ -214,13 +217,13 @@ static Status fit_some_arena(Run *run, int64_t turns, size_t bytes, size_t least
 }
 
 static Status choose_arena(Run *run, int64_t turns) {
-    size_t bytes = run->function->arena_bytes;
-    if (bytes == 0) bytes = run->launch->may_repeat ? FIRST_ARENA : ONLY_ARENA;
-    return fit_some_arena(run, turns, bytes, LEAST_ARENA);
+    size_t bytes = run->function->arena_bytes, least = FIRST_ARENA;
+    if (!run->launch->may_repeat) least = turns == 1 ? ALONE_ARENA : ONLY_ARENA;
+    return fit_some_arena(run, turns, bytes > least ? bytes : least, LEAST_ARENA);
 }
 
 static Status choose_more_arena(Run *run, int64_t turns) {
-    size_t bytes = run->function->arena_bytes;
+    size_t bytes = run->arena_bytes;
     if (!run->launch->may_repeat) return STATUS_MEMORY;
     return fit_some_arena(run, turns, bytes * MORE_ARENA, bytes * 2);
 }
@@ -239,7 +242,7 @@ static Status start(Run *run, int64_t begin, int64_t end) {
         .frame = address,
         .tables = run->code->tables,
         .arena = launch->has_private ? gpu->arena.address : 0,
-        .arena_bytes = launch->has_private ? run->function->arena_bytes : 0,
+        .arena_bytes = run->arena_bytes,
         .least = GPU_NONE,
     };
     if (in_bytes > 0) memcpy(gpu->staging, launch->ins, in_bytes);
@@ -286,7 +289,7 @@ static LaunchEnd report_fault(Run *run, int64_t begin, GpuFault *fault_out) {
         status = start(run, turn, turn + 1);
         is_found = status == STATUS_OK && find_fault(run, fault_out, &status);
     }
-    if (status != STATUS_OK) return end_badly(status);
+    if (status != STATUS_OK) return LAUNCH_BROKEN;
     if (!is_found) *fault_out = (GpuFault){.check = -1};
     fault_out->turn = (uint32_t)turn;
     return LAUNCH_FAULT;
@@ -299,13 +302,15 @@ static LaunchEnd run_part(Run *run, int64_t begin, int64_t end, GpuFault *fault_
     else choose_items(run, turns, UINT64_MAX);
     while (status == STATUS_OK) {
         double began = clock_seconds();
-        status = start(run, begin, end);
-        if (status != STATUS_OK) break;
+        if (start(run, begin, end) != STATUS_OK) return LAUNCH_BROKEN;
         run->function->rate = (double)turns / (clock_seconds() - began + 1e-9);
-        if (run->control->is_short != 0) status = choose_more_arena(run, turns);
-        else if (run->control->least != GPU_NONE)
-            return report_fault(run, begin, fault_out);
-        else return LAUNCH_OK;
+        if (run->control->is_short != 0) {
+            status = choose_more_arena(run, turns);
+            continue;
+        }
+        if (run->launch->may_repeat) run->function->arena_bytes = run->arena_bytes;
+        if (run->control->least == GPU_NONE) return LAUNCH_OK;
+        return report_fault(run, begin, fault_out);
     }
     if (status == STATUS_MEMORY)
         dev_fail(&run->gpu->base, status, "%s: private memory of kernels ran out",
@@ -316,7 +321,8 @@ static LaunchEnd run_part(Run *run, int64_t begin, int64_t end, GpuFault *fault_
 // How many turns make the next part.
 static int64_t choose_part(const Run *run, int64_t left) {
     double turns = run->function->rate * part_seconds;
-    double least = (double)run->gpu->most_items, most = (double)most_turns;
+    double least = (double)run->gpu->cores * run->function->group;
+    double most = (double)most_turns;
     int64_t part = (int64_t)(turns < least ? least : turns > most ? most : turns);
     return left < part ? left : part;
 }

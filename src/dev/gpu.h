@@ -40,7 +40,8 @@ typedef struct GpuOps {
 struct GpuDevice {
     Device base;
     const GpuOps *ops;
-    uint64_t memory;     // bytes
+    uint64_t memory; // bytes
+    unsigned cores;
     uint64_t most_items; // beyond them a launch gets no faster; a power of two
     GpuCode *codes;
     // Kept from launch to launch:
@@ -52,8 +53,8 @@ struct GpuDevice {
     size_t staging_bytes;
 };
 
-// How many work items are worth starting at once, a power of two.
-uint64_t gpu_most_items(unsigned cores, bool is_cpu);
+// Sets how many work items make sense.
+void gpu_set_items(GpuDevice *gpu, unsigned cores, bool is_cpu);
 // The size of groups: a power of two, at most either.
 uint32_t gpu_group(uint32_t wanted, uint64_t most);
 // Frees what these functions made; the device's memory need not be freed.

@@ -530,7 +530,7 @@ static Status start_device(OpenclDevice *device, const Found *found,
     device->group = is_cpu ? GROUP_CPU : GROUP_GPU;
     device->most = facts->most_memory / HEAP_ALIGNMENT * HEAP_ALIGNMENT;
     device->gpu.memory = device->most;
-    device->gpu.most_items = gpu_most_items(facts->cores, is_cpu);
+    gpu_set_items(&device->gpu, facts->cores, is_cpu);
     snprintf(device->identity, sizeof device->identity, "%s\n%s\n%s", facts->name,
              facts->driver, facts->version);
     return STATUS_OK;

@@ -158,37 +158,106 @@ void loop_update(Lower *l, const CoreStm *stm) {
 
 // ---- scatter ------------------------------------------------------------------------
 
-void loop_scatter(Lower *l, const CoreStm *stm) {
-    LoopBuilder *b = l->b;
-    uint32_t depth = (uint32_t)stm->attrs[0];
-    const Array *from = loop_arg_array(l, stm, 1 + depth);
-    Array *to = loop_arg_array(l, stm, 0);
-    for (uint32_t d = 0; d < depth; d++) {
-        const Array *indices = loop_arg_array(l, stm, 1 + d);
-        LOWER_CHECK(l, loop_eq(b, indices->shape[0], from->shape[0]), MESSAGE_INDICES,
-                    show_scalar(indices->shape[0]), show_scalar(from->shape[0]));
-    }
-    loop_check_rows(l, to->rank - depth, to->shape + depth, from->shape + 1);
-    if (loop_is_ours(l, stm, 0)) loop_take(l, to);
-    else to = loop_copied(l, to, l->names[stm->outs[0]].place);
-    // In order, so that the last of several values for one place wins.
-    bool was_parallel = l->is_parallel;
-    l->is_parallel = false;
-    Nest nest;
-    loop_open_nest(l, &nest, 1, from->shape, ORDER_SEQUENTIAL);
-    LoopRef index[CORE_MAX_RANK], inside = loop_const(b, SCALAR_BOOL, 1);
-    for (uint32_t d = 0; d < depth; d++) {
-        index[d] = loop_load(l, loop_arg_array(l, stm, 1 + d), nest.index);
+typedef struct Scatter {
+    Lower *l;
+    uint32_t depth; // index arrays
+    Array **indices;
+    const Array *from, *to;
+} Scatter;
+
+// Where source i goes; returns whether there is such a place.
+static LoopRef find_target(const Scatter *s, LoopRef i, LoopRef *index) {
+    LoopBuilder *b = s->l->b;
+    LoopRef inside = loop_const(b, SCALAR_BOOL, 1);
+    for (uint32_t d = 0; d < s->depth; d++) {
+        index[d] = loop_load(s->l, s->indices[d], &i);
         inside = loop_and(b, inside,
                           loop_and(b, loop_le(b, loop_int(b, 0), index[d]),
-                                   loop_lt(b, index[d], to->shape[d])));
+                                   loop_lt(b, index[d], s->to->shape[d])));
     }
-    When when = loop_open_if(l, inside);
-    Val value = loop_element(l, from, nest.index[0]);
-    if (value.array != NULL) loop_copy(l, loop_part(l, to, depth, index), value.array);
-    else loop_store(l, to, index, value.scalar);
+    return inside;
+}
+
+static void write_target(const Scatter *s, LoopRef i, const LoopRef *index) {
+    Lower *l = s->l;
+    Val value = loop_element(l, s->from, i);
+    if (value.array != NULL)
+        loop_copy(l, loop_part(l, s->to, s->depth, index), value.array);
+    else loop_store(l, s->to, index, value.scalar);
+}
+
+// In order, so that the last of several values for one place wins.
+static void scatter_in_order(const Scatter *s) {
+    LoopRef index[CORE_MAX_RANK];
+    Nest nest;
+    loop_open_nest(s->l, &nest, 1, s->from->shape, ORDER_SEQUENTIAL);
+    When when = loop_open_if(s->l, find_target(s, nest.index[0], index));
+    write_target(s, nest.index[0], index);
+    loop_close_if(s->l, when);
+    loop_close_nest(s->l, &nest);
+}
+
+// First which source each place takes, in order; then the sources that were taken write
+// at once.
+static void scatter_rows_at_once(const Scatter *s) {
+    Lower *l = s->l;
+    LoopBuilder *b = l->b;
+    LoopRef index[CORE_MAX_RANK];
+    LoopRef buf = loop_alloc(l, SCALAR_I64, loop_count(l, s->depth, s->to->shape));
+    const Array *taken =
+        loop_dense(l, SCALAR_I64, buf, loop_int(b, 0), s->depth, s->to->shape);
+    Nest nest;
+    loop_open_nest(l, &nest, 1, s->from->shape, ORDER_SEQUENTIAL);
+    When when = loop_open_if(l, find_target(s, nest.index[0], index));
+    loop_store(l, taken, index, nest.index[0]);
     loop_close_if(l, when);
     loop_close_nest(l, &nest);
+    loop_open_nest(l, &nest, 1, s->from->shape, ORDER_PARALLEL);
+    when = loop_open_if(l, find_target(s, nest.index[0], index));
+    LoopRef is_taken = loop_eq(b, loop_load(l, taken, index), nest.index[0]);
+    When inner = loop_open_if(l, is_taken);
+    write_target(s, nest.index[0], index);
+    loop_close_if(l, inner);
+    loop_close_if(l, when);
+    loop_close_nest(l, &nest);
+}
+
+// To look at each index twice pays where there is a row to copy for it.
+static void scatter(const Scatter *s, bool is_parallel) {
+    enum { WIDE = 16 };
+    Lower *l = s->l;
+    if (!is_parallel || s->from->rank == 1) {
+        scatter_in_order(s);
+        return;
+    }
+    LoopRef row = loop_count(l, s->from->rank - 1u, s->from->shape + 1);
+    LoopRef is_wide = loop_le(l->b, loop_int(l->b, WIDE), row);
+    When when = loop_open_if(l, is_wide);
+    scatter_rows_at_once(s);
+    loop_close_if(l, when);
+    when = loop_open_if(l, loop_not(l->b, is_wide));
+    scatter_in_order(s);
+    loop_close_if(l, when);
+}
+
+void loop_scatter(Lower *l, const CoreStm *stm) {
+    Scatter s = {.l = l, .depth = (uint32_t)stm->attrs[0]};
+    s.indices = arena_array(l->arena, Array *, s.depth);
+    s.from = loop_arg_array(l, stm, 1 + s.depth);
+    Array *to = loop_arg_array(l, stm, 0);
+    for (uint32_t d = 0; d < s.depth; d++) {
+        s.indices[d] = loop_arg_array(l, stm, 1 + d);
+        LOWER_CHECK(l, loop_eq(l->b, s.indices[d]->shape[0], s.from->shape[0]),
+                    MESSAGE_INDICES, show_scalar(s.indices[d]->shape[0]),
+                    show_scalar(s.from->shape[0]));
+    }
+    loop_check_rows(l, to->rank - s.depth, to->shape + s.depth, s.from->shape + 1);
+    if (loop_is_ours(l, stm, 0)) loop_take(l, to);
+    else to = loop_copied(l, to, l->names[stm->outs[0]].place);
+    s.to = to;
+    bool was_parallel = l->is_parallel;
+    l->is_parallel = false;
+    scatter(&s, was_parallel);
     l->is_parallel = was_parallel;
     loop_bind(l, stm->outs[0], val_array(to));
 }

@@ -302,6 +302,40 @@ static const char rounds[] = "stage0\n"
                              "  -> r\n"
                              "}\n";
 
+static const char histogram[] =
+    "stage0\n"
+    "entry main(d: []i32, is: []i64, xs: []i32) -> ([]i32) {\n"
+    "  h: []i32 = hist.free[1, 1](d, 3i32, is, xs) {|a: i32, b: i32|\n"
+    "    c: i32 = mul(a, b)\n"
+    "    -> c\n"
+    "  }\n"
+    "  -> h\n"
+    "}\n";
+
+static const char late_rows[] = "stage0\n"
+                                "entry main(xs: []i64) -> ([][]i64) {\n"
+                                "  r: [][]i64 = map[1](xs, -1i64) {|x: i64|\n"
+                                "    q: []i64 = iota(x, 0i64, 1i64)\n"
+                                "    -> q\n"
+                                "  }\n"
+                                "  -> r\n"
+                                "}\n";
+
+static const char moved_sum[] = "stage0\n"
+                                "entry main(xs: []f32) -> (f32) {\n"
+                                "  s: f32 = reduce.nested_lanes[1](xs, 0f32) {|a: f32, "
+                                "b: f32| c: f32 = add(a, b) -> "
+                                "c}\n"
+                                "  -> s\n"
+                                "}\n";
+
+static const char scattered_rows[] =
+    "stage0\n"
+    "entry main(to: [][]f32, is: []i64, from: [][]f32) -> ([][]f32) {\n"
+    "  r: [][]f32 = scatter[1](to, is, from)\n"
+    "  -> r\n"
+    "}\n";
+
 static void test_lowering(void) {
     // In the loop, and the copy into the result.
     expect_counts(rounds, true, COUNTS({"for.parallel(", 2}, {"= for(", 1}));
@@ -320,6 +354,19 @@ static void test_lowering(void) {
     expect_counts(steps, false, COUNTS({"owned", 0}, {"alloc", 1}, {"keep", 1}));
     expect_counts(sum, true, COUNTS({"for.parallel", 1}, {"alloc(32i64)", 1}));
     expect_counts(views, false, COUNTS({"alloc", 0}, {"load", 1}, {"for", 0}));
+    // Parts, which begin with 1; their bins; or all in order.
+    expect_counts(histogram, true,
+                  COUNTS({"owned", 1}, {"for.parallel(", 2}, {"3i32", 0},
+                         {", 1i32, ", 1}, {"alloc", 1}));
+    // The first row is made in private memory, and copied; the others need none.
+    expect_counts(late_rows, true,
+                  COUNTS({"for.parallel(", 2}, {"alloc", 2}, {"result[0]", 1}));
+    expect_counts(late_rows, false, COUNTS({"for.parallel(", 0}, {"= for(", 1}));
+    expect_counts(moved_sum, true, COUNTS({"for.parallel(", 1}));
+    // Rows that are wide go in parallel, others in order: both forms are there.
+    expect_counts(
+        scattered_rows, true,
+        COUNTS({"owned", 1}, {"for.parallel(", 1}, {"= for(", 2}, {"alloc", 1}));
     expect_counts(branches, false, COUNTS({"alloc", 0}, {"result[0]", 2}, {"for", 2}));
 }
 
