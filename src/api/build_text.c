@@ -4,7 +4,6 @@
 // entry, and C that packs arguments, calls the runtime and unpacks results. A tuple or
 // record is its components, one parameter or result each; an array of them is an array
 // for each component, and the runtime checks that they agree in size.
-#include <stdio.h>
 #include <string.h>
 
 #include "api/build.h"
@@ -24,17 +23,17 @@ static void put_identifier(StrBuf *out, const char *name) {
 // Words that mean something else, in C, C++ or to common compilers.
 static bool is_word(Str name) {
     static const char words[] =
-        " alignas alignof and and_eq asm auto bitand bitor bool break case catch char "
-        "class co_await co_return co_yield compl concept const const_cast consteval "
-        "constexpr constinit continue decltype default delete do double dynamic_cast "
-        "else enum explicit export extern false float for friend goto if inline int "
-        "linux long mutable namespace new noexcept not not_eq nullptr operator or "
-        "or_eq "
-        "private protected public register reinterpret_cast requires restrict return "
-        "rt short signed sizeof static static_assert static_cast struct switch "
-        "template "
-        "this thread_local throw true try typedef typeid typename typeof union unix "
-        "unsigned using virtual void volatile wchar_t while xor xor_eq ";
+        " alignas alignof and and_eq asm auto bitand bitor bool break case catch "
+        "char char16_t char32_t char8_t class co_await co_return co_yield compl "
+        "concept const const_cast consteval constexpr constinit continue "
+        "decltype default delete do double dynamic_cast else enum explicit "
+        "export extern false float for friend goto if inline int linux long "
+        "mutable namespace new noexcept not not_eq nullptr operator or or_eq "
+        "private protected public register reinterpret_cast requires restrict "
+        "return rt short signed sizeof static static_assert static_cast struct "
+        "switch template this thread_local throw true try typedef typeid "
+        "typename typeof union unix unsigned using virtual void volatile wchar_t "
+        "while xor xor_eq ";
     for (const char *at = words; (at = strstr(at, name.ptr)) != NULL; at += name.len)
         if (at[-1] == ' ' && at[name.len] == ' ') return true;
     return false;
@@ -425,8 +424,8 @@ static void put_function(const BuiltEntry *e, uint32_t number, StrBuf *out) {
 
 // ---- the file -----------------------------------------------------------------------
 
-// What the code needs of the compiler, so that neither its meaning nor its speed hangs on
-// how that is called; and silence about what generated code looks like.
+// What the code needs of the compiler, so that neither its meaning nor its speed hangs
+// on how that is called; and silence about what generated code looks like.
 static const char file_head[] =
     "#if WEFT_RT_ABI != 1\n"
     "#error \"made for another version of weft_rt.h: run weft build again\"\n"

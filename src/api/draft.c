@@ -69,10 +69,9 @@ static void open_draft(ApiDraft *draft, const struct stat *old, Arena *arena) {
 
 void api_draft_open(ApiDraft *draft, const char *path, Arena *arena) {
     struct stat old;
-    *draft = (ApiDraft){.path = path};
+    *draft = (ApiDraft){.path = path, .file = -1};
     bool is_old = stat(draft->path, &old) == 0;
     draft->target = follow_links(draft->path, arena);
-    draft->file = -1;
     if (is_old && !S_ISREG(old.st_mode)) {
         draft->file = open(draft->path, O_WRONLY | O_CLOEXEC);
         if (draft->file < 0) draft->code = errno;

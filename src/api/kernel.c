@@ -181,20 +181,6 @@ static void run_at(KernelRun *run, ApiPlace *place, uint32_t number, ExecEnd *en
 
 // ---- the offer ----------------------------------------------------------------------
 
-// About how many statements run for each element that a body is applied to.
-static double cost_of(const CoreBody *body) {
-    double cost = 1;
-    for (uint32_t i = 0; i < body->stms.len && cost < 1e6; i++) {
-        const CoreStm *stm = body->stms.data[i];
-        bool repeats =
-            stm->op == OP_FOR || stm->op == OP_WHILE || stm->op == OP_GENERATE;
-        cost += 1;
-        for (uint32_t k = 0; k < stm->body_count; k++)
-            cost += cost_of(stm->bodies[k]) * (repeats ? 16 : 1);
-    }
-    return cost;
-}
-
 // What a size is in this call; 0 if that is not known.
 static double size_of(const InterpOffer *offer, const CoreProgram *core, CoreRef ref) {
     const CoreBody *body = offer->kernel->body;
@@ -202,6 +188,31 @@ static double size_of(const InterpOffer *offer, const CoreProgram *core, CoreRef
     for (uint32_t i = 0; i < body->param_count; i++)
         if (body->params[i] == ref) return (double)(int64_t)offer->args[i].bits;
     return 0;
+}
+
+// How often the body of a nested loop runs; some number if that is not known.
+static double turns_of(const InterpOffer *offer, const CoreProgram *core,
+                       const CoreStm *stm) {
+    enum { SOME = 16 };
+    double turns = 1;
+    if (stm->op == OP_WHILE) return SOME;
+    if (stm->op != OP_FOR && stm->op != OP_GENERATE) return 1;
+    int32_t rank = stm->op == OP_FOR ? 1 : stm->attrs[0];
+    for (int32_t d = 0; d < rank; d++) turns *= size_of(offer, core, stm->args[d]);
+    return turns > 0 ? turns : SOME;
+}
+
+// About how many statements run for each element that a body is applied to.
+static double cost_of(const InterpOffer *offer, const CoreProgram *core,
+                      const CoreBody *body) {
+    double cost = 1;
+    for (uint32_t i = 0; i < body->stms.len; i++) {
+        const CoreStm *stm = body->stms.data[i];
+        cost += 1;
+        for (uint32_t k = 0; k < stm->body_count; k++)
+            cost += cost_of(offer, core, stm->bodies[k]) * turns_of(offer, core, stm);
+    }
+    return cost;
 }
 
 static double elements_of(const InterpOffer *offer) {
@@ -227,7 +238,8 @@ static double work_of(const InterpOffer *offer, const CoreProgram *core) {
     }
     if (stm->op == OP_FOR) rounds = size_of(offer, core, stm->args[0]);
     double cost = 1;
-    for (uint32_t i = 0; i < stm->body_count; i++) cost += cost_of(stm->bodies[i]);
+    for (uint32_t i = 0; i < stm->body_count; i++)
+        cost += cost_of(offer, core, stm->bodies[i]);
     return rounds * cost;
 }
 

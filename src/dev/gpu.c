@@ -151,7 +151,7 @@ void gpu_close(GpuDevice *gpu) {
 
 void gpu_set_items(GpuDevice *gpu, unsigned cores, bool is_cpu) {
     uint64_t wanted = (uint64_t)cores * (is_cpu ? 1024 : 8192);
-    gpu->cores = cores;
+    gpu->cores = cores > 0 ? cores : 1;
     gpu->most_items = 1;
     while (gpu->most_items < wanted) gpu->most_items *= 2;
 }

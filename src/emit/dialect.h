@@ -41,7 +41,7 @@ void emit_scalar(const Dialect *dialect, CoreOp op, ScalarType in, ScalarType to
 void emit_helpers(const Dialect *dialect, const Helpers *helpers, StrBuf *out);
 // Appends a constant.
 void emit_constant(ScalarType type, uint64_t bits, StrBuf *out);
-// Appends the scalar with these bits, and back: the 64 bits that it travels as.
+// Appends the scalar with these bits, and back: its bits, as an unsigned number.
 void emit_of_bits(ScalarType type, Str bits, StrBuf *out);
 void emit_bits(ScalarType type, Str value, StrBuf *out);
 

@@ -216,9 +216,7 @@ void emit_bits(ScalarType type, Str value, StrBuf *out) {
     if (type == SCALAR_F32 || type == SCALAR_F64)
         strbuf_printf(out, "weft_bits_%s(%.*s)", scalar_info[type].name,
                       STR_ARG(value));
-    else
-        strbuf_printf(out, "(uint64_t)(%s)%.*s", unsigned_type(width_of(type)),
-                      STR_ARG(value));
+    else strbuf_printf(out, "(%s)%.*s", unsigned_type(width_of(type)), STR_ARG(value));
 }
 
 // ---- operators ----------------------------------------------------------------------

@@ -106,16 +106,17 @@ void interp_end_recorded(Run *run) {
 }
 
 // Runs a statement and records it. A call is what the statements in it are; an engine
-// that takes it records it itself.
+// that takes it records it itself. Checks and guards take no time to speak of.
 static void run_recorded(Run *run, const Step *step) {
-    if (step->stm->op == OP_CALL) {
+    CoreOp op = step->stm->op;
+    if (op == OP_CALL || op == OP_CHECK || op == OP_GUARD) {
         step->run(run, step);
         return;
     }
     RtEvents *events = run->events;
     Recorded own = {step, run->recorded, rt_span_open(events)};
     run->recorded = &own;
-    if (core_op_info[step->stm->op].kind == KIND_ORDER2) run->events = NULL;
+    if (core_op_info[op].kind == KIND_ORDER2) run->events = NULL;
     step->run(run, step);
     run->events = events;
     interp_end_recorded(run);

@@ -80,7 +80,7 @@ if [ -c /dev/full ]; then
     rm made/x.c
 fi
 echo mine >made/x.h
-expect 1 env WEFT_CC=/bin/false "$weft" build p.weft -o made/x.so
+expect 1 env TMPDIR="$PWD" WEFT_CC=/bin/false "$weft" build p.weft -o made/x.so
 err_has 'the compiler /bin/false failed'
 left x.h
 expect 1 env WEFT_CC=none "$weft" build p.weft -o made/x.so

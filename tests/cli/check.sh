@@ -24,6 +24,14 @@ cp stdout good.core
 expect 0 "$weft" dump --stage=core --after=lower good.weft
 out_has 'entry main'
 expect 0 "$weft" dump --after=inline good.weft
+printf 'entry main (xs: []f32) = map (* 2) xs\nentry half (xs: []f16) = map (* 2) xs\n' >maps.weft
+for stage in opencl cuda; do
+    expect 0 "$weft" dump --stage=$stage maps.weft
+    out_has 'weft_1_launch_0('
+    out_has 'half_of_double('
+done
+expect 0 "$weft" dump --stage=loop maps.weft
+out_has 'for.parallel'
 expect 1 "$weft" dump wrong.weft
 expect 0 "$weft" run good.core 41
 out '42i32'

@@ -109,8 +109,8 @@ static const TypeTest type_tests[] = {
     {"entry main [n] (xs: [n]i32) = loop (a, b) = (xs, map (+ 1) xs) for _i < n do (b, "
      "a)",
      "def main [n]: [n]i32 -> ([n]i32, [n]i32) ="},
-    {"entry main [n] (xs: [n]i32) = (loop (a, b) = (xs, xs) for i < n do (if i > 3 then "
-     "b else a, map (+ 1) b)).0",
+    {"entry main [n] (xs: [n]i32) = (loop (a, b) = (xs, xs) for i < n do "
+     "(if i > 3 then b else a, map (+ 1) b)).0",
      "def main [n]: [n]i32 -> [n]i32 ="},
     {"entry main [n] [m] (xs: [n]i32) (ys: [m]i32) = loop (a, b) = (xs, ys) for i < n "
      "do (if i > 3 then b else a, b)",
@@ -118,8 +118,8 @@ static const TypeTest type_tests[] = {
     {"entry main [n] (xs: [n]i32) = loop (a, b, c) = (xs, xs, xs) for i < n do match i "
      "case 0 -> (b, c, a) case 1 -> (c, a, [1]) case _ -> (a, a, b)",
      "def main [n]: [n]i32 -> ([]i32, []i32, []i32) ="},
-    {"entry main [n] (xs: [n]i32) = (loop (a, b) = (xs, xs) for _i < n do loop (c, d) = "
-     "(a, b) for j < n do (if j > 3 then d else c, map (+ 1) d)).0",
+    {"entry main [n] (xs: [n]i32) = (loop (a, b) = (xs, xs) for _i < n do "
+     "loop (c, d) = (a, b) for j < n do (if j > 3 then d else c, map (+ 1) d)).0",
      "def main [n]: [n]i32 -> [n]i32 ="},
     {"entry main [n] (xs: [n]i32) = (loop (a, b) = (xs, xs) for _i < n do let (c, d) = "
      "loop (c, d) = (a, b) for j < n do (if j > 3 then d else c, d) in (c, d ++ d)).0",

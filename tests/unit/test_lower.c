@@ -335,8 +335,8 @@ static void test_errors(void) {
                 "false");
     expect_with("entry main (a: i64) (b: i64) = let x = b / a in x - x", 0, 9, false,
                 "error: division by zero");
-    expect_with("entry main (a: i64) (b: i64) = let x = b / a in (x - 1) + 1 == x", 0, 9,
-                false, "error: division by zero");
+    expect_with("entry main (a: i64) (b: i64) = let x = b / a in (x - 1) + 1 == x", 0,
+                9, false, "error: division by zero");
     expect_with("entry main (a: i64) (b: i64) = if a > 0 then ??? else b", 1, 9, false,
                 "error: a hole was reached");
     expect_with("entry main (a: i64) (b: i64) = #[unsafe] assert (a > 0) b", 0, 9,

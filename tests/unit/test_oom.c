@@ -7,6 +7,7 @@
 // N-th k is tried.
 #define _XOPEN_SOURCE 700
 #include <dirent.h>
+#include <fcntl.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -269,9 +270,10 @@ static WeftStatus go_through_rest(WeftContext *context, const Case *test) {
     return status;
 }
 
-// Also: no draft of a file is left over.
+// Also: no draft of a file is left over, and no file is closed that was never opened.
 static void run_rest(uint64_t step) {
     char path[PATH];
+    bool has_input = fcntl(STDIN_FILENO, F_GETFD) != -1;
     CHECK(mkdtemp(folder) != NULL);
     path_of(path, "t.weft");
     FILE *file = fopen(path, "wb");
@@ -287,6 +289,7 @@ static void run_rest(uint64_t step) {
     }
     if (dir != NULL) closedir(dir);
     CHECK(rmdir(folder) == 0);
+    CHECK(!has_input || fcntl(STDIN_FILENO, F_GETFD) != -1);
 }
 
 int main(int argc, char **argv) {
