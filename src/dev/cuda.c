@@ -238,24 +238,19 @@ static void list_cuda(Arena *arena, DeviceInfos *infos) {
     Compiler compiler;
     Facts facts;
     LibraryEnd end;
-    char why[DEVICE_WHY], address[DEVICE_ADDRESS];
+    char why[DEVICE_WHY];
     int count = find_devices(&cu, &end, why);
     if (count == 0 && end != LIBRARY_NONE)
         dev_list_broken(arena, infos, DEVICE_CUDA, why);
     for (int i = 0; i < count; i++) {
         examine(&cu, &compiler, i, &facts);
-        snprintf(address, sizeof address, "cuda:%d", i);
-        const char *cannot = NULL;
-        if (facts.why_not[0] != '\0')
-            cannot = str_terminated(arena, str_of(facts.why_not));
         DeviceInfo info = {.kind = DEVICE_CUDA,
-                           .address = str_terminated(arena, str_of(address)),
-                           .name = str_terminated(arena, str_of(facts.name)),
-                           .driver = str_terminated(arena, str_of(facts.driver)),
-                           .cannot = cannot,
+                           .name = facts.name,
+                           .driver = facts.driver,
+                           .cannot = facts.why_not,
                            .cores = (unsigned)facts.cores,
                            .memory = facts.memory};
-        vec_push(arena, infos, info);
+        dev_list_gpu(arena, infos, (uint32_t)i, info);
     }
 }
 

@@ -37,11 +37,24 @@ void dev_begin(Device *device, Mem *mem, DeviceKind kind, int number,
 
 // ---- finding and opening ------------------------------------------------------------
 
+static const char *copy_text(Arena *arena, const char *text) {
+    return str_terminated(arena, str_of(text));
+}
+
+void dev_list_gpu(Arena *arena, DeviceInfos *infos, uint32_t number, DeviceInfo info) {
+    char address[DEVICE_ADDRESS];
+    snprintf(address, sizeof address, "%s:%u", drivers[info.kind]->name, number);
+    info.address = copy_text(arena, address);
+    info.name = copy_text(arena, info.name);
+    info.driver = copy_text(arena, info.driver);
+    info.cannot = info.cannot[0] != '\0' ? copy_text(arena, info.cannot) : NULL;
+    vec_push(arena, infos, info);
+}
+
 void dev_list_broken(Arena *arena, DeviceInfos *infos, DeviceKind kind,
                      const char *why) {
-    DeviceInfo info = {.kind = kind,
-                       .address = drivers[kind]->name,
-                       .cannot = str_terminated(arena, str_of(why))};
+    DeviceInfo info = {
+        .kind = kind, .address = drivers[kind]->name, .cannot = copy_text(arena, why)};
     vec_push(arena, infos, info);
 }
 

@@ -26,6 +26,8 @@ extern const DeviceDriver cpu_driver, opencl_driver, cuda_driver;
 // Fills in a new device's part that is common to all.
 void dev_begin(Device *device, Mem *mem, DeviceKind kind, int number,
                const DeviceOps *ops);
+// Adds a GPU, without its address; the texts are copied, and an empty `cannot` is none.
+void dev_list_gpu(Arena *arena, DeviceInfos *infos, uint32_t number, DeviceInfo info);
 // Adds a driver that has no devices, or does not work.
 void dev_list_broken(Arena *arena, DeviceInfos *infos, DeviceKind kind,
                      const char *why);

@@ -69,7 +69,7 @@ static const LibraryCall calls[] = {
 enum { MOST_DEVICES = 64, FIRST_HEAP = 4 << 20, GROUP_GPU = 256, GROUP_CPU = 64 };
 
 // Divide and square root are checked to be there correctly rounded.
-static const char options[] = "-cl-std=CL1.2 -cl-fp32-correctly-rounded-divide-sqrt";
+static const char options[] = "-cl-std=CL1.2 -w -cl-fp32-correctly-rounded-divide-sqrt";
 
 typedef struct OpenclDevice {
     GpuDevice gpu;
@@ -165,7 +165,7 @@ static uint32_t find_devices(const Calls *cl, Found found_out[MOST_DEVICES],
     if (count == 0 &&
         (platform_count > 0 || error == NO_PLATFORMS || error == CL_SUCCESS))
         snprintf(why_out, DEVICE_WHY,
-                 "OpenCL has no device here: no driver of one is installed");
+                 "OpenCL has no device here: no driver of one is installed and works");
     else if (count == 0)
         snprintf(why_out, DEVICE_WHY, "OpenCL fails: clGetPlatformIDs gave %s (%d)",
                  error_name(error), error);
@@ -253,26 +253,21 @@ static void list_opencl(Arena *arena, DeviceInfos *infos) {
     Calls cl;
     Found found[MOST_DEVICES];
     Facts facts;
-    char why[DEVICE_WHY], address[DEVICE_ADDRESS];
+    char why[DEVICE_WHY];
     LibraryEnd opened = open_loader(&cl, why);
     if (opened == LIBRARY_NONE) return;
     uint32_t count = opened == LIBRARY_OPEN ? find_devices(&cl, found, why) : 0;
     if (count == 0) dev_list_broken(arena, infos, DEVICE_OPENCL, why);
     for (uint32_t i = 0; i < count; i++) {
         examine(&cl, &found[i], &facts);
-        snprintf(address, sizeof address, "opencl:%u", i);
-        const char *cannot = NULL;
-        if (facts.why_not[0] != '\0')
-            cannot = str_terminated(arena, str_of(facts.why_not));
         DeviceInfo info = {.kind = DEVICE_OPENCL,
                            .is_processor = (facts.type & CL_DEVICE_TYPE_CPU) != 0,
-                           .address = str_terminated(arena, str_of(address)),
-                           .name = str_terminated(arena, str_of(facts.name)),
-                           .driver = str_terminated(arena, str_of(facts.driver)),
-                           .cannot = cannot,
+                           .name = facts.name,
+                           .driver = facts.driver,
+                           .cannot = facts.why_not,
                            .cores = facts.cores,
                            .memory = facts.memory};
-        vec_push(arena, infos, info);
+        dev_list_gpu(arena, infos, i, info);
     }
 }
 
@@ -310,7 +305,7 @@ static Status resize_heap(OpenclDevice *device, uint64_t size) {
 static Status grow_heap(OpenclDevice *device, uint64_t bytes) {
     uint64_t size = device->size, most = device->most;
     uint64_t least = bytes + (size == 0 ? HEAP_ALIGNMENT : size);
-    if (least > most)
+    if (bytes > most || least > most)
         return dev_fail(&device->gpu.base, STATUS_MEMORY,
                         "%s: there is no memory for %llu bytes: its driver gives %llu "
                         "in all",

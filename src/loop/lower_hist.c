@@ -242,8 +242,7 @@ static LoopRef find_neutral(Lower *l, CoreOp op, ScalarType type) {
     return 0;
 }
 
-// Finds what the bins of parts begin with; dest, the only place where the oracle folds,
-// tells nothing about that.
+// What the bins of parts begin with; false: that is not known.
 static bool find_neutrals(const Fold *f, Val *ne_out) {
     for (uint32_t c = 0; c < f->width; c++) {
         const CoreStm *stm = find_result(f->op, f->op->results[c]);

@@ -107,12 +107,11 @@ static void build(const char *name, const char *source) {
     int error = 0;
     ClProgram *program = cl.create(cl_context, 1, &source, &size, &error);
     CHECK(program != NULL);
-    CHECK(cl.build(program, 1, &cl_device, "-cl-std=CL1.2 -cl-opt-disable", NULL,
-                   NULL) == 0);
+    bool is_built = cl.build(program, 1, &cl_device, "-cl-std=CL1.2 -cl-opt-disable",
+                             NULL, NULL) == 0;
+    CHECK(is_built);
     CHECK(cl.log(program, cl_device, BUILD_LOG, sizeof log - 1, log, NULL) == 0);
-    bool is_quiet = strstr(log, "warning") == NULL && strstr(log, "error") == NULL;
-    CHECK(is_quiet);
-    if (!is_quiet) printf("%s: %.2000s\n", name, log);
+    if (!is_built) printf("%s: %.2000s\n", name, log);
     cl.release(program);
 }
 
