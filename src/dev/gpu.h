@@ -42,6 +42,7 @@ struct GpuDevice {
     const GpuOps *ops;
     uint64_t memory; // bytes
     unsigned cores;
+    bool keeps_binaries; // in Weft's cache
     uint64_t most_items; // beyond them a launch gets no faster; a power of two
     GpuCode *codes;
     // Kept from launch to launch:

@@ -433,7 +433,8 @@ static Status load(GpuDevice *gpu, Arena *arena, Str source, const atomic_bool *
         return STATUS_OK;
     if (cancel != NULL && atomic_load(cancel)) return STATUS_CANCELLED;
     Status status = build_source(device, arena, source, module);
-    if (status == STATUS_OK && get_binary(device, arena, *module, &binary))
+    if (status == STATUS_OK && gpu->keeps_binaries &&
+        get_binary(device, arena, *module, &binary))
         gpu_cache_write(arena, parts, COUNT, binary);
     if (status == STATUS_OK && cancel != NULL && atomic_load(cancel))
         status = STATUS_CANCELLED;
@@ -525,6 +526,8 @@ static Status start_device(OpenclDevice *device, const Found *found,
     device->group = is_cpu ? GROUP_CPU : GROUP_GPU;
     device->most = facts->most_memory / HEAP_ALIGNMENT * HEAP_ALIGNMENT;
     device->gpu.memory = device->most;
+    // Asked for a binary, PoCL compiles every kernel; it has a cache of its own.
+    device->gpu.keeps_binaries = !is_cpu;
     gpu_set_items(&device->gpu, facts->cores, is_cpu);
     snprintf(device->identity, sizeof device->identity, "%s\n%s\n%s", facts->name,
              facts->driver, facts->version);

@@ -9,6 +9,7 @@
 
 #include "abi/gpu.h"
 #include "dev/cache.h"
+#include "dev/gpu.h"
 #include "dev/dev.h"
 #include "test.h"
 
@@ -450,6 +451,7 @@ static void damage_entries(bool is_whole) {
 }
 
 static void test_cache(void) {
+    ((GpuDevice *)device)->keeps_binaries = true;
     CHECK(!is_cached(small) && is_cached(small));
     damage_entries(false);
     CHECK(!is_cached(small) && is_cached(small));
