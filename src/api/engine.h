@@ -61,6 +61,7 @@ struct ApiEngine {
     unsigned compilers;   // that may be at work at once
     const CoreFun *entry; // that was called last; its kernels are asked for
     bool has_warned;      // of a build that failed
+    unsigned tries;       // kernels interpreted for a while, to see (kernel.c)
     void **codes; // by place that is launched on
 };
 

@@ -4,6 +4,7 @@
 // ended.
 #include "api/engine.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -292,6 +293,87 @@ static EngineKernel *find_kernel(ApiEngine *engine, const InterpOffer *offer,
     return group->state == GROUP_READY ? kernel : NULL;
 }
 
+// ---- patience -----------------------------------------------------------------------
+//
+// How long some kernels take cannot be told from their sizes. Such a one is interpreted
+// apart, on arguments that stay as they are, for as long as that may pay; then the build
+// is waited for and it runs from the start.
+
+typedef struct Patience {
+    ApiEngine *engine;
+    const InterpOffer *offer;
+    uint64_t until; // clock_ns; while no build has been started
+    atomic_bool is_over;
+} Patience;
+
+// Whether there is a loop that turns nobody knows how often.
+static bool is_open_ended(const InterpOffer *offer, const CoreProgram *core,
+                          const CoreBody *body) {
+    for (uint32_t i = 0; i < body->stms.len; i++) {
+        const CoreStm *stm = body->stms.data[i];
+        if (stm->op == OP_WHILE) return true;
+        if (stm->op == OP_FOR && size_of(offer, core, stm->args[0]) == 0) return true;
+        for (uint32_t k = 0; k < stm->body_count; k++)
+            if (is_open_ended(offer, core, stm->bodies[k])) return true;
+    }
+    return false;
+}
+
+static EngineGroup *group_of(const ApiEngine *engine, const InterpOffer *offer) {
+    uint64_t number;
+    if (engine->state != ENGINE_STARTED ||
+        !map_get(&engine->by_fun, (uint64_t)(uintptr_t)offer->kernel, &number))
+        return NULL;
+    return engine->kernels[number - 1].group;
+}
+
+static void lose_patience(void *data, CoreLoc loc, double fraction) {
+    Patience *p = data;
+    WeftContext *context = p->engine->program->context;
+    (void)loc;
+    if (context->options.progress != NULL && api_is_progress_due(context))
+        api_progress_at(p->engine->program, p->offer->loc, fraction);
+    EngineGroup *group = group_of(p->engine, p->offer);
+    if (group != NULL) api_builds_poll(p->engine, group);
+    bool is_ready = group != NULL && group->state == GROUP_READY;
+    bool is_late = p->engine->state == ENGINE_IDLE && clock_ns() > p->until;
+    if (is_ready || is_late || atomic_load(&context->cancel))
+        atomic_store(&p->is_over, true);
+}
+
+// Returns false if patience was lost: then nothing has happened.
+static bool interpret(ApiEngine *engine, const InterpOffer *offer, InterpError *error) {
+    enum { PATIENCE_NS = 50000000 };
+    WeftContext *context = engine->program->context;
+    const CoreBody *body = offer->kernel->body;
+    Patience p = {.engine = engine, .offer = offer, .until = clock_ns() + PATIENCE_NS};
+    InterpOptions options = {.heap = &context->heap,
+                             .arena = &context->scratch,
+                             .cancel = &p.is_over,
+                             .progress = lose_patience,
+                             .progress_data = &p};
+    RtValue *args = arena_array(&context->scratch, RtValue, body->param_count);
+    for (uint32_t i = 0; i < body->param_count; i++) {
+        args[i] = offer->args[i];
+        if (args[i].rank > 0) rt_retain(args[i].array);
+    }
+    error->status = interp_run(engine->program->core, offer->kernel, &options, args,
+                               offer->results, error);
+    if (error->status != STATUS_CANCELLED) return true;
+    if (!atomic_load(&context->cancel)) *error = (InterpError){0};
+    return error->status != STATUS_OK;
+}
+
+// As find_kernel, for a kernel that was interpreted in vain.
+static EngineKernel *wait_for_kernel(ApiEngine *engine, const InterpOffer *offer,
+                                     InterpError *error) {
+    if (engine->state == ENGINE_IDLE) try_build(engine, NULL, 0);
+    EngineGroup *group = group_of(engine, offer);
+    if (group != NULL && group->state != GROUP_READY && group->state != GROUP_FAILED)
+        try_build(engine, group, HUGE_VAL);
+    return find_kernel(engine, offer, error);
+}
+
 // A kernel that hides parallel work is for small arrays only.
 static bool is_for_host(const InterpOffer *offer) {
     enum { SMALL = 1 << 14 };
@@ -299,9 +381,16 @@ static bool is_for_host(const InterpOffer *offer) {
 }
 
 bool api_engine_run(void *data, const InterpOffer *offer, InterpError *error_out) {
+    enum { MOST_TRIES = 64 }; // short kernels are not to be prepared each time
     ApiEngine *engine = data;
     if (is_for_host(offer)) return false;
     EngineKernel *kernel = find_kernel(engine, offer, error_out);
+    if (kernel == NULL && error_out->status == STATUS_OK && engine->tries < MOST_TRIES &&
+        is_open_ended(offer, engine->program->core, offer->kernel->body)) {
+        engine->tries++;
+        if (interpret(engine, offer, error_out)) return true;
+        kernel = wait_for_kernel(engine, offer, error_out);
+    }
     if (kernel == NULL) return error_out->status != STATUS_OK;
     KernelRun run = {.context = engine->program->context,
                      .program = engine->program,

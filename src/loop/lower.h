@@ -93,8 +93,8 @@ typedef struct Lower {
     Arena *arena;
     LoopBuilder *b;
     bool is_parallel; // in root code of a parallel kernel
-    Name *names; // by CoreRef
-    Map uses;    // address of a CoreStm or CoreBody -> Uses
+    Name *names;      // by CoreRef
+    Map uses;         // address of a CoreStm or CoreBody -> Uses
     struct {
         Block *data;
         uint32_t len, cap;

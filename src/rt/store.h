@@ -3,7 +3,8 @@
 // One coherent store over the host's memory and that of devices. An array's elements
 // are valid in at least one place; a copy is made where it is needed, and dropped where
 // the elements are overwritten elsewhere (states per memory: none, valid, old; what is
-// old is freed at once, so that it takes no room; after papers/delite-runtime.txt).
+// old is freed at once, so that it takes no room; as the runtime of Delite
+// has them).
 //
 // An array that has views, or is lent, always has its elements on the host, too.
 //

@@ -120,3 +120,16 @@ expect 0 "$weft" run --engine native --threads 3 --pin calls.weft square 100000
 out '333328333350000i64'
 expect 2 "$weft" run --pin=2 calls.weft square 10
 err_has 'takes no value'
+# How long this takes cannot be told before: it is interpreted for a while, then built.
+cat >open.weft <<'PROGRAM'
+def steps (c: i64): i64 =
+  let (_, n) =
+    loop (x, n) = (c, 0) while n < 200000 && x != 1 do ((x * 3 + 1) % 1000003, n + 1)
+  in n
+def main (n: i64): i64 = i64.sum (map (\i -> steps (i + 5)) (iota n))
+PROGRAM
+expect 0 "$weft" run --trace open.json open.weft 400
+out '72986154i64'
+expect 0 grep -q '"cat": *"kernel"' open.json
+expect 0 "$weft" run open.weft 3
+out '600000i64'

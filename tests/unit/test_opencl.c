@@ -9,8 +9,8 @@
 
 #include "abi/gpu.h"
 #include "dev/cache.h"
-#include "dev/gpu.h"
 #include "dev/dev.h"
+#include "dev/gpu.h"
 #include "test.h"
 
 static char home[] = "/tmp/weft-opencl-XXXXXX";
