@@ -249,11 +249,20 @@ CoreRef lower_emit_iota(Lower *l, CoreRef n, CoreRef start, CoreRef step) {
     return result;
 }
 
+// The size of a payload that was not chosen may be what none could be.
+static CoreRef emit_natural(Lower *l, CoreRef n) {
+    int64_t known;
+    if (lower_ref_is_const(l, n, &known)) return n;
+    return lower_emit_op2(l, OP_MAX, n, lower_emit_i64(l, 0));
+}
+
 CoreRef lower_emit_zero(Lower *l, CoreType type, const CoreRef *dims) {
     CoreRef result = core_const(l->program, (ScalarType)type.elem, 0);
-    for (uint32_t axis = type.rank; axis-- > 0;)
-        result = lower_emit_replicate(
-            l, dims != NULL && dims[axis] != 0 ? dims[axis] : lower_emit_i64(l, 0),
-            result);
+    for (uint32_t axis = type.rank; axis-- > 0;) {
+        bool is_known = dims != NULL && dims[axis] != 0;
+        CoreRef n = is_known ? dims[axis] : lower_emit_i64(l, 0);
+        result = lower_emit_replicate(l, emit_natural(l, n), result);
+        lower_ref_set_dim(l, result, 0, n);
+    }
     return result;
 }
