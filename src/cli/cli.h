@@ -53,6 +53,9 @@ int cli_option(const char *verb, int argc, char **argv, const char *letters,
 // Takes such an option, but no other, into the context's options; EXIT_USAGE if it
 // makes no sense.
 int cli_engine_option(const char *verb, int option, WeftOptions *options);
+// Asks for the devices in a process apart: a driver that ends it is left out of this one,
+// with a warning.
+void cli_try_drivers(const char *verb);
 // The options by which verbs tell where the time went (record.c).
 enum { CLI_TIMES = 256, CLI_PROFILE, CLI_TRACE };
 #define CLI_RECORD_OPTIONS                                                             \

@@ -208,6 +208,7 @@ static void examine_drivers(Findings *findings, WeftContext *context) {
         .remedy = "NVIDIA's driver for the GPU (libcuda.so.1), and NVRTC (libnvrtc.so) "
                   "of its CUDA\n                         toolkit",
     };
+    cli_try_drivers("doctor");
     examine_devices(findings, context, WEFT_DEVICE_OPENCL, opencl);
     examine_devices(findings, context, WEFT_DEVICE_CUDA, cuda);
 }

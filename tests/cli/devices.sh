@@ -24,6 +24,10 @@ else
     out_has '1.0 (cannot run programs: it has no f64)'
     expect 0 env FAKE_LACKS=platforms "$weft" devices
     out_has 'opencl     (cannot run programs: OpenCL has no device here'
+    expect 0 env FAKE_LACKS=patience "$weft" devices # it ends the program
+    out_has 'cpu '
+    out_has 'opencl     (cannot run programs: OpenCL has no device here'
+    err_has 'weft devices: a driver of OpenCL ends programs that ask for it (Aborted)'
     expect 0 "$weft" doctor
     out_has 'ok       opencl     opencl:0: False Device, False Platform 1.0'
     expect 0 env FAKE_LACKS=fma "$weft" doctor
