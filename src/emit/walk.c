@@ -363,14 +363,17 @@ static void put_turn(Walker *w, const LoopStm *stm, const LoopBody *body,
     w->indent--;
 }
 
-// A long loop of short turns is one of strips, so that the inner one stays simple.
+// A long loop of short turns is one of strips, so that the inner one stays simple. Within
+// another loop only what is long looks whether the run should end.
 static void put_strips(Walker *w, const LoopStm *stm, const char *type, Str i, Str n) {
     LoopRef number = stm->bodies[0]->params[0];
     walk_line(w, "for (%sstrip_%u = 0; strip_%u < %.*s;) {", type, number, number,
               STR_ARG(n));
     w->indent++;
-    walk_line(w, "if (env->poll(env, (int64_t)strip_%u, (int64_t)%.*s)) %s", number,
-              STR_ARG(n), cancelled(w));
+    if (w->depth == 0)
+        walk_line(w, "if (env->poll(env, (int64_t)strip_%u, (int64_t)%.*s)) %s", number,
+                  STR_ARG(n), cancelled(w));
+    else walk_line(w, "if (strip_%u > 0 && *env->cancel) %s", number, cancelled(w));
     walk_line(w, "const %send_%u = %.*s - strip_%u > 65536 ? strip_%u + 65536 : %.*s;",
               type, number, STR_ARG(n), number, number, STR_ARG(n));
     walk_line(w, "for (%s%.*s = strip_%u; %.*s < end_%u; %.*s++) {", type, STR_ARG(i),
@@ -399,7 +402,7 @@ static void put_for(Walker *w, const LoopStm *stm) {
     Str i = walk_value(w, body->params[0]), n = walk_value(w, stm->args[0]);
     const char *type = walk_type(w, body->params[0]);
     bool polls = w->plan == NULL, heavy = polls && is_heavy(body);
-    if (polls && w->depth == 0 && !heavy && may_be_long(w, stm->args[0])) {
+    if (polls && !heavy && may_be_long(w, stm->args[0])) {
         put_strips(w, stm, type, i, n);
         return;
     }
