@@ -363,8 +363,8 @@ static void put_turn(Walker *w, const LoopStm *stm, const LoopBody *body,
     w->indent--;
 }
 
-// A long loop of short turns is one of strips, so that the inner one stays simple. Within
-// another loop only what is long looks whether the run should end.
+// A long loop of short turns is one of strips, so that the inner one stays simple.
+// Within another loop only what is long looks whether the run should end.
 static void put_strips(Walker *w, const LoopStm *stm, const char *type, Str i, Str n) {
     LoopRef number = stm->bodies[0]->params[0];
     walk_line(w, "for (%sstrip_%u = 0; strip_%u < %.*s;) {", type, number, number,
