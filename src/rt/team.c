@@ -66,15 +66,21 @@ static void *make_result(KernelEnv *env, uint32_t number, uint32_t rank,
     return call->result(call->data, number, rank, shape);
 }
 
-// All of a loop in the thread of the call, in strips after each of which it polls.
+// All of a loop in the thread of the call, in strips after each of which it polls. Nobody
+// knows how long a turn takes, so strips grow while they are short.
 static int32_t run_alone(KernelEnv *root, int64_t n, int64_t grain, KernelChunk *chunk,
                          const void *frame) {
-    int64_t failed, strip = 64 * grain;
+    enum { SHORT_NS = 50000 };
+    int64_t failed, strip = 1;
     for (int64_t begin = 0; begin < n;) {
         int64_t end = n - begin > strip ? begin + strip : n;
+        uint64_t began = clock_ns();
         int32_t status = chunk(root, frame, begin, end, &failed);
+        uint64_t ns = clock_ns() - began;
         if (status != KERNEL_OK) return status;
         if (root->poll(root, end, n)) return KERNEL_CANCELLED;
+        if (ns < SHORT_NS && strip < 64 * grain) strip *= 2;
+        if (ns > 2 * SHORT_NS && strip > 1) strip /= 2;
         begin = end;
     }
     return KERNEL_OK;
