@@ -17,7 +17,7 @@ typedef struct Object { // whatever it is
     uint64_t control;
     size_t bytes;
     bool is_wrong; // a program with errors
-    char memory[]; // of a buffer
+    _Alignas(16) char memory[]; // of a buffer
 } Object;
 
 #define FAIL_IF_TOLD                                                                   \
