@@ -61,7 +61,7 @@ struct ApiEngine {
     unsigned compilers;   // that may be at work at once
     const CoreFun *entry; // that was called last; its kernels are asked for
     bool has_warned;      // of a build that failed
-    unsigned tries;       // kernels interpreted for a while, to see (kernel.c)
+    unsigned tries;       // kernels interpreted for a while, to see (offer.c)
     void **codes; // by place that is launched on
 };
 
@@ -103,9 +103,12 @@ void api_launches_write(ApiEngine *engine, const Dialect *dialect, bool for_peop
 WeftStatus api_launches_build(ApiEngine *engine);
 void api_launches_free(ApiEngine *engine);
 
-// ---- kernel.c -----------------------------------------------------------------------
+// ---- offer.c, kernel.c --------------------------------------------------------------
 
 // InterpOptions.run_kernel; data is the engine.
 bool api_engine_run(void *data, const InterpOffer *offer, InterpError *error_out);
+// Runs a kernel that is there, at the place that would be ready first.
+void api_kernel_run(ApiEngine *engine, EngineKernel *kernel, const InterpOffer *offer,
+                    InterpError *error_out);
 
 #endif
