@@ -244,7 +244,8 @@ WeftStatus weft_build(WeftContext *context, const char *path, const char *output
  * definition hides earlier ones of its name; what already used those still does. A
  * definition without parameters is evaluated once, when it is made. A call that fails
  * leaves the session as it was. Texts may import files; each is read once. Messages
- * call a text `name`; its imports are relative to the folder in that name. */
+ * call a text `name`; its imports are relative to the folder in that name. Texts are
+ * interpreted, whatever engine the context names. */
 typedef struct WeftSession WeftSession;
 
 WeftStatus weft_session_new(WeftContext *context, WeftSession **session_out);
@@ -426,7 +427,8 @@ typedef struct WeftTests WeftTests;
 typedef enum WeftTestKind {
     WEFT_TEST_COMPILES, /* the program must compile */
     WEFT_TEST_REJECTED, /* it must not, with a message that `error` matches */
-    WEFT_TEST_CALL      /* an entry is called with an input */
+    WEFT_TEST_CALL,     /* an entry is called with an input */
+    WEFT_TEST_STRUCTURE /* so many operators are left: weft_test_structure */
 } WeftTestKind;
 
 typedef struct WeftTest {
@@ -449,8 +451,8 @@ typedef struct WeftTest {
 WeftStatus weft_tests_from_file(WeftContext *context, const char *path,
                                 WeftTests **tests_out);
 void weft_tests_free(WeftTests *tests);
-/* Tests are numbered from 0 in the order of the source: one for each input and entry,
- * or one for a block without inputs. */
+/* Tests are numbered from 0 in the order of the source: one for the structure that a
+ * block asks for, one for each input and entry, or one for a block with neither. */
 size_t weft_test_count(const WeftTests *tests);
 /* The texts live as long as the tests. */
 WeftStatus weft_test_info(const WeftTests *tests, size_t test, WeftTest *test_out);
@@ -463,6 +465,9 @@ WeftStatus weft_test_arguments(const WeftTests *tests, size_t test,
 /* Reads the results expected; the count must be that of the entry's results. */
 WeftStatus weft_test_results(const WeftTests *tests, size_t test, WeftProgram *program,
                              WeftValue **values, size_t value_count);
+/* Compiles the program and counts. WEFT_STATUS_VALUE, with a message that says which,
+ * if there are more or fewer of an operator than the test says. */
+WeftStatus weft_test_structure(const WeftTests *tests, size_t test);
 
 /* ---- devices -------------------------------------------------------------------- */
 

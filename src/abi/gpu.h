@@ -20,7 +20,8 @@ enum { GPU_FAULTS = 64, GPU_FAULT_VALUES = 16, GPU_FAULT_CALLS = 60 };
 
 // A check that failed in some turn, as KernelFault in kernel.h.
 typedef struct GpuFault {
-    uint32_t turn; // counted from `begin`
+    uint32_t turn;  // counted from `begin`
+    uint32_t inner; // of a team's item: which turn of a loop within; else 0
     int32_t check;
     int32_t call_count;
     int32_t calls[GPU_FAULT_CALLS];
@@ -29,7 +30,8 @@ typedef struct GpuFault {
 
 // What a launch is given, and what it leaves. Work item i of w runs the turns begin + i,
 // begin + i + w, ... below end, unless a turn before them is known to have failed. A
-// launch of statements is one work item, with a single turn 0.
+// launch of statements is one work item, with a single turn 0. Where teams run turns
+// together (loop/launch.h), a team is a group of work items, and team i of w runs these.
 typedef struct GpuControl {
     int64_t begin, end;   // turns, at most 2^31
     uint64_t frame;       // address of its slots: what comes in, then what goes out

@@ -211,14 +211,15 @@ typedef enum ApiStage {
     API_STAGE_RUN
 } ApiStage;
 
-enum { API_AFTER_ALL = -1, API_AFTER_LOWER = -2 }; // or an OptPass
+// Or an OptPass; of the later stages a LoopPass.
+enum { API_AFTER_ALL = -1, API_AFTER_LOWER = -2 };
 
 typedef struct ApiCompile {
     Str name; // as messages show it
     Str text;
     const char *path; // of the file; imports are relative to it; NULL: no files
     ApiStage stage;   // before RUN: print the program there to `dump`, and stop
-    int after;        // the pass after which API_STAGE_CORE stops
+    int after;        // the pass after which the stage stops, core or later
     StrBuf *dump;
     bool is_whole; // no engine makes kernels of parts of the entries
     WeftProgram **out;

@@ -9,7 +9,7 @@
 
 #include "api/build.h"
 #include "dev/native.h"
-#include "loop/loop.h"
+#include "loop/passes.h"
 
 extern const char emit_text_weft_rt[]; // include/weft_rt.h
 extern const char emit_text_runtime[]; // libweftrt as an object file
@@ -71,9 +71,12 @@ static WeftStatus add_entry(Built *built, const ApiEntry *entry) {
     made->loop = loop_lower(program->core, entry->fun, true, built->arena, &why);
     if (made->loop == NULL)
         made->loop = loop_lower(program->core, entry->fun, false, built->arena, &why);
-    if (made->loop != NULL) return WEFT_STATUS_OK;
-    return api_fail(program->context, WEFT_STATUS_USAGE, "`%s` cannot be built: %s",
-                    entry->name, why);
+    if (made->loop == NULL)
+        return api_fail(program->context, WEFT_STATUS_USAGE, "`%s` cannot be built: %s",
+                        entry->name, why);
+    loop_optimise(made->loop,
+                  &(LoopOptions){LOOP_FOR_CORES, LOOP_PASSES_ALL, NULL, NULL});
+    return WEFT_STATUS_OK;
 }
 
 static WeftStatus no_entry(const WeftProgram *program, const BuildCall *call,

@@ -20,8 +20,6 @@ enum { GROUP_SIZE = 512 };
 void api_builds_plan(ApiEngine *engine) {
     Arena *arena = &engine->program->arena;
     engine->groups = arena_array(arena, EngineGroup, engine->count);
-    engine->compilers = engine->program->context->options.threads;
-    if (engine->compilers == 0) engine->compilers = thread_cores();
     EngineGroup *group = NULL;
     for (uint32_t i = 0; i < engine->count; i++) {
         uint32_t size = engine->kernels[i].loop->values.len;
@@ -50,7 +48,8 @@ static void want_callee(void *data, const CoreStm *stm) {
     if (otherwise != 0) wants->funs[otherwise - 1] = true;
 }
 
-void api_builds_want(ApiEngine *engine, const CoreFun *entry) {
+void api_builds_reach(ApiEngine *engine, const CoreFun *entry,
+                      void (*want)(EngineKernel *kernel)) {
     const CoreProgram *core = engine->program->core;
     uint64_t number;
     Wants wants = {
@@ -59,11 +58,17 @@ void api_builds_want(ApiEngine *engine, const CoreFun *entry) {
         const CoreFun *fun = core->funs.data[i];
         if (fun != entry && !wants.funs[i]) continue;
         if (fun->kernel == CORE_NO_KERNEL) core_walk(fun->body, want_callee, &wants);
-        else if (map_get(&engine->by_fun, (uint64_t)(uintptr_t)fun, &number)) {
-            EngineGroup *group = engine->kernels[number - 1].group;
-            if (group->state == GROUP_IDLE) group->state = GROUP_WAITS;
-        }
+        else if (map_get(&engine->by_fun, (uint64_t)(uintptr_t)fun, &number))
+            want(&engine->kernels[number - 1]);
     }
+}
+
+static void want_group(EngineKernel *kernel) {
+    if (kernel->group->state == GROUP_IDLE) kernel->group->state = GROUP_WAITS;
+}
+
+void api_builds_want(ApiEngine *engine, const CoreFun *entry) {
+    api_builds_reach(engine, entry, want_group);
 }
 
 // ---- one of them --------------------------------------------------------------------
@@ -149,6 +154,15 @@ static void start(ApiEngine *engine, EngineGroup *group, unsigned compiler) {
 
 // ---- all of them --------------------------------------------------------------------
 
+// How many compilers may be at work. The system takes a while to tell, so it is asked
+// once there is work for two.
+static unsigned most_compilers(ApiEngine *engine) {
+    if (engine->compilers == 0)
+        engine->compilers = engine->program->context->options.threads;
+    if (engine->compilers == 0) engine->compilers = thread_cores();
+    return engine->compilers;
+}
+
 // The next one to start: this one, or the largest.
 static EngineGroup *find_next(ApiEngine *engine, EngineGroup *first) {
     if (first != NULL && first->state == GROUP_WAITS) return first;
@@ -171,9 +185,10 @@ void api_builds_poll(ApiEngine *engine, EngineGroup *first) {
         is_busy[group->compiler] = group->state == GROUP_BUILDS;
     }
     if (first != NULL && first->state == GROUP_IDLE) first->state = GROUP_WAITS;
-    for (unsigned k = 0; k < engine->compilers && k < MOST_COMPILERS; k++) {
+    for (unsigned k = 0; k < MOST_COMPILERS; k++) {
         EngineGroup *next;
         while (!is_busy[k] && (next = find_next(engine, first)) != NULL) {
+            if (k > 0 && k >= most_compilers(engine)) return;
             start(engine, next, k);
             is_busy[k] = next->state == GROUP_BUILDS;
         }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "api/api.h"
+#include "loop/passes.h"
 #include "lower/lower.h"
 #include "opt/opt.h"
 #include "syntax/syntax.h"
@@ -33,6 +34,18 @@ static WeftStatus refuse(WeftContext *context, void *data) {
     return api_fail(context, WEFT_STATUS_USAGE, "there is no %s", (const char *)data);
 }
 
+static bool find_pass(ApiStage stage, const char *name, int *after_out) {
+    OptPass pass;
+    LoopPass loop_pass;
+    *after_out = API_AFTER_LOWER;
+    if (strcmp(name, "lower") == 0) return true;
+    bool is_loop = stage >= API_STAGE_LOOP;
+    bool found = is_loop ? loop_pass_find(str_of(name), &loop_pass)
+                         : opt_find(str_of(name), &pass);
+    if (found) *after_out = is_loop ? (int)loop_pass : (int)pass;
+    return found;
+}
+
 WeftStatus api_dump(WeftContext *context, const char *path, const char *stage,
                     const char *after, const char **text_out) {
     static const char *const names[] = {"ast",  "typed", "core", "loop",
@@ -42,10 +55,7 @@ WeftStatus api_dump(WeftContext *context, const char *path, const char *stage,
         if (strcmp(stage, names[i]) == 0) call.stage = (ApiStage)i;
     if (call.stage == API_STAGE_RUN)
         return api_guard(context, API_STARTS, refuse, "stage of that name");
-    OptPass pass;
-    if (after != NULL && strcmp(after, "lower") == 0) call.after = API_AFTER_LOWER;
-    else if (after != NULL && opt_find(str_of(after), &pass)) call.after = (int)pass;
-    else if (after != NULL)
+    if (after != NULL && !find_pass(call.stage, after, &call.after))
         return api_guard(context, API_STARTS, refuse, "pass of that name");
     WeftStatus status = api_guard(context, API_STARTS, dump_file, &call);
     if (status != WEFT_STATUS_OK) return status;

@@ -3,19 +3,20 @@
 // Engines made and started (engine.h).
 #include "api/engine.h"
 
-#include "loop/loop.h"
+#include "loop/passes.h"
 #include "opt/passes.h"
 
 // ---- making kernels -----------------------------------------------------------------
 
 // The function as a kernel: parallel if it can be, else in one thread.
-static LoopKernel *lower(WeftProgram *program, const CoreFun *fun,
+static LoopKernel *lower(WeftProgram *program, const CoreFun *fun, LoopTargets targets,
                          const char **why_out) {
+    LoopShape shape = targets == LOOP_FOR_ALL ? LOOP_FOR_GPUS : LOOP_PARALLEL;
     LoopKernel *loop = NULL;
     if (fun->kernel == CORE_PARALLEL_KERNEL)
-        loop = loop_lower(program->core, fun, true, &program->arena, why_out);
+        loop = loop_lower(program->core, fun, shape, &program->arena, why_out);
     if (loop == NULL)
-        loop = loop_lower(program->core, fun, false, &program->arena, why_out);
+        loop = loop_lower(program->core, fun, LOOP_SEQUENTIAL, &program->arena, why_out);
     return loop;
 }
 
@@ -29,11 +30,13 @@ static WeftStatus refuse(ApiEngine *engine, const CoreFun *fun, const char *why)
                     "the native engine cannot run %.*s: %s", STR_ARG(place), why);
 }
 
-static WeftStatus add_kernel(ApiEngine *engine, const CoreFun *fun) {
+static WeftStatus add_kernel(ApiEngine *engine, const CoreFun *fun,
+                             const LoopOptions *options) {
     Arena *arena = &engine->program->arena;
     const char *why = "";
-    LoopKernel *loop = lower(engine->program, fun, &why);
+    LoopKernel *loop = lower(engine->program, fun, options->targets, &why);
     if (loop == NULL) return refuse(engine, fun, why);
+    loop_optimise(loop, options);
     EngineKernel *kernel = &engine->kernels[engine->count++];
     kernel->fun = fun;
     kernel->loop = loop;
@@ -44,17 +47,24 @@ static WeftStatus add_kernel(ApiEngine *engine, const CoreFun *fun) {
     return WEFT_STATUS_OK;
 }
 
-static WeftStatus make_kernels(ApiEngine *engine) {
+static WeftStatus make_kernels(ApiEngine *engine, const LoopOptions *options) {
     WeftProgram *program = engine->program;
     CoreProgram *core = program->core;
     engine->kernels = arena_array(&program->arena, EngineKernel, core->funs.len);
     map_init(&engine->by_fun, &program->arena);
     for (uint32_t i = 0; i < core->funs.len; i++) {
         if (core->funs.data[i]->kernel == CORE_NO_KERNEL) continue;
-        WeftStatus status = add_kernel(engine, core->funs.data[i]);
+        WeftStatus status = add_kernel(engine, core->funs.data[i], options);
         if (status != WEFT_STATUS_OK) return status;
     }
     return WEFT_STATUS_OK;
+}
+
+// A kernel is one for all places, so passes for cores alone want nothing but these.
+static LoopTargets targets_of(const WeftContext *context) {
+    for (uint32_t i = 0; i < context->place_count; i++)
+        if (api_is_launched(&context->places[i])) return LOOP_FOR_ALL;
+    return LOOP_FOR_HERE;
 }
 
 // ---- engines ------------------------------------------------------------------------
@@ -73,12 +83,11 @@ WeftStatus api_engine_start(ApiEngine *engine) {
         return WEFT_STATUS_OK;
     }
     api_lap(program->context, NULL, program->core);
-    WeftStatus status = make_kernels(engine);
-    if (status == WEFT_STATUS_OK) {
-        api_lap(program->context, "loops", NULL);
-        status = api_launches_build(engine);
-    }
+    LoopOptions options = {targets_of(program->context), LOOP_PASSES_ALL, NULL, NULL};
+    WeftStatus status = make_kernels(engine, &options);
     if (status != WEFT_STATUS_OK) return status;
+    api_lap(program->context, "loops", NULL);
+    api_launches_plan(engine);
     if (has_cores) api_builds_plan(engine);
     engine->state = ENGINE_STARTED;
     if (has_cores && engine->entry != NULL) api_builds_want(engine, engine->entry);
@@ -98,11 +107,12 @@ static WeftStatus refuse_build(const ApiEngine *engine) {
 WeftStatus api_engine_enter(ApiEngine *engine, const CoreFun *entry) {
     if (engine->entry == entry) return WEFT_STATUS_OK;
     if (!engine->must) engine->entry = entry;
-    if (engine->state != ENGINE_STARTED || engine->group_count == 0)
-        return WEFT_STATUS_OK;
-    api_builds_want(engine, entry);
+    if (engine->state != ENGINE_STARTED) return WEFT_STATUS_OK;
+    if (engine->group_count > 0) api_builds_want(engine, entry);
     if (!engine->must) return WEFT_STATUS_OK;
-    WeftStatus status = api_builds_wait(engine, NULL);
+    if (engine->group_count > 0) api_builds_poll(engine, NULL); // compilers start
+    WeftStatus status = api_launches_enter(engine, entry);
+    if (status == WEFT_STATUS_OK) status = api_builds_wait(engine, NULL);
     if (status == WEFT_STATUS_OK) status = refuse_build(engine);
     if (status == WEFT_STATUS_OK) engine->entry = entry;
     return status;
@@ -155,18 +165,21 @@ WeftStatus api_engine_new(WeftProgram *program) {
     return program->engine->must ? api_engine_start(program->engine) : WEFT_STATUS_OK;
 }
 
-void api_engine_print(WeftProgram *program, ApiStage stage, StrBuf *out) {
+void api_engine_print(WeftProgram *program, ApiStage stage, int after, StrBuf *out) {
     opt_outline(program->core);
     api_lap(program->context, "outline", program->core);
     ApiEngine *engine = make_engine(program, false);
-    make_kernels(engine);
+    bool is_launched = stage == API_STAGE_OPENCL || stage == API_STAGE_CUDA;
+    LoopOptions options = {is_launched ? LOOP_FOR_ALL : LOOP_FOR_HERE, after, NULL,
+                           NULL};
+    make_kernels(engine, &options);
     api_lap(program->context, "loops", NULL);
     StrBuf tables = strbuf(out->arena);
     if (stage == API_STAGE_C) api_builds_write(engine, 0, engine->count, true, out);
     if (stage == API_STAGE_OPENCL)
-        api_launches_write(engine, &emit_opencl, true, out, &tables);
+        api_launches_write(engine, 0, engine->count, &emit_opencl, true, out, &tables);
     if (stage == API_STAGE_CUDA)
-        api_launches_write(engine, &emit_cuda, true, out, &tables);
+        api_launches_write(engine, 0, engine->count, &emit_cuda, true, out, &tables);
     if (stage != API_STAGE_LOOP) api_lap(program->context, "emit", NULL);
     for (uint32_t i = 0; i < engine->count && stage == API_STAGE_LOOP; i++)
         loop_print(engine->kernels[i].loop, out);

@@ -20,6 +20,7 @@ typedef struct EngineKernel {
     LoopPlan plan;
     ExecKernel exec;
     struct EngineGroup *group; // NULL: there are no cores to build it for
+    struct LaunchGroup *launched; // NULL: there is no device to build it for
     double *seconds;   // by place: of its last call there; 0: none
     const bool *keeps; // by param: false, for may_take
 } EngineKernel;
@@ -42,6 +43,13 @@ typedef struct EngineGroup {
     unsigned compiler; // of those at work at once, from 0
 } EngineGroup;
 
+// Kernels that are one file for each device that is launched on.
+typedef struct LaunchGroup {
+    uint32_t first, count;
+    bool is_wanted; // by an entry that is called
+    void **codes;   // by place; NULL: not built
+} LaunchGroup;
+
 typedef enum EngineState {
     ENGINE_IDLE,
     ENGINE_STARTED, // kernels are made
@@ -62,7 +70,8 @@ struct ApiEngine {
     const CoreFun *entry; // that was called last; its kernels are asked for
     bool has_warned;      // of a build that failed
     unsigned tries;       // kernels interpreted for a while, to see (offer.c)
-    void **codes; // by place that is launched on
+    LaunchGroup *launch_groups;
+    uint32_t launch_group_count;
 };
 
 // Gives a program past its passes an engine, if it is to have one. With
@@ -74,14 +83,17 @@ WeftStatus api_engine_start(ApiEngine *engine);
 // Asks for the kernels of an entry that is about to be called. With `must` it waits for
 // them: WEFT_STATUS_CANCELLED, or IO if they cannot be built.
 WeftStatus api_engine_enter(ApiEngine *engine, const CoreFun *entry);
-// A program's kernels as loops or as code, for people.
-void api_engine_print(WeftProgram *program, ApiStage stage, StrBuf *out);
+// A program's kernels as loops, after that pass (loop/passes.h), or as code, for people.
+void api_engine_print(WeftProgram *program, ApiStage stage, int after, StrBuf *out);
 
 // ---- builds.c -----------------------------------------------------------------------
 
 // Divides the kernels into groups.
 void api_builds_plan(ApiEngine *engine);
-// Asks for the groups of all kernels that the function may call.
+// Calls `want` for each kernel that the function may call.
+void api_builds_reach(ApiEngine *engine, const CoreFun *entry,
+                      void (*want)(EngineKernel *kernel));
+// Asks for the groups of these.
 void api_builds_want(ApiEngine *engine, const CoreFun *entry);
 // Looks at the compilers at work and starts others, `first` (which may be NULL) before
 // the rest.
@@ -96,11 +108,14 @@ void api_builds_free(ApiEngine *engine);
 
 // ---- launches.c ---------------------------------------------------------------------
 
-// Writes the kernels, once they are made, for devices that are launched on.
-void api_launches_write(ApiEngine *engine, const Dialect *dialect, bool for_people,
-                        StrBuf *out, StrBuf *tables_out);
-// Builds them for each such device of the context.
-WeftStatus api_launches_build(ApiEngine *engine);
+// Writes kernels, once they are made, for devices that are launched on.
+void api_launches_write(ApiEngine *engine, uint32_t first, uint32_t count,
+                        const Dialect *dialect, bool for_people, StrBuf *out,
+                        StrBuf *tables_out);
+// Divides the kernels into groups, if the context has such devices.
+void api_launches_plan(ApiEngine *engine);
+// Builds the groups that an entry about to be called needs, for each of these devices.
+WeftStatus api_launches_enter(ApiEngine *engine, const CoreFun *entry);
 void api_launches_free(ApiEngine *engine);
 
 // ---- offer.c, kernel.c --------------------------------------------------------------

@@ -159,7 +159,7 @@ static void run_at(KernelRun *run, ApiPlace *place, uint32_t number, ExecEnd *en
     bool is_launched = api_is_launched(place);
     // What a device may lose, another may need.
     if (is_launched && has_another(context)) call.may_take = run->kernel->keeps;
-    if (is_launched) call.code = run->engine->codes[number];
+    if (is_launched) call.code = run->kernel->launched->codes[number];
     else call.team = api_team(context, place);
     end->status = EXEC_MEMORY;
     if (!is_launched && call.team == NULL) return;

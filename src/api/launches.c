@@ -1,46 +1,79 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The kernels of a program as code for the devices that it is launched on: written in
-// the dialect of each, built by its driver.
+// the dialect of each, built by its driver. They are built in groups when an entry that
+// needs them is called first, since drivers are slow: a program of many entries starts
+// with what one needs, and what a change does not touch comes from the cache.
 #include "api/engine.h"
 
-static void plan(ApiEngine *engine) {
+// ---- groups -------------------------------------------------------------------------
+
+enum { GROUP_SIZE = 1024 }; // in values
+
+static bool has_launched(const WeftContext *context) {
+    for (uint32_t i = 0; i < context->place_count; i++)
+        if (api_is_launched(&context->places[i])) return true;
+    return false;
+}
+
+void api_launches_plan(ApiEngine *engine) {
     Arena *arena = &engine->program->arena;
+    LaunchGroup *group = NULL;
+    uint32_t size = 0;
+    if (!has_launched(engine->program->context)) return;
+    engine->launch_groups = arena_array(arena, LaunchGroup, engine->count);
     for (uint32_t i = 0; i < engine->count; i++) {
         EngineKernel *kernel = &engine->kernels[i];
-        if (kernel->exec.plan != NULL) continue;
-        loop_plan(kernel->loop, arena, &kernel->plan);
-        exec_kernel_plan(&kernel->exec, &kernel->plan, arena);
+        size += kernel->loop->values.len;
+        if (group == NULL || size > GROUP_SIZE) {
+            group = &engine->launch_groups[engine->launch_group_count++];
+            group->first = i;
+            size = kernel->loop->values.len;
+        }
+        kernel->launched = group;
+        kernel->exec.number = group->count++;
     }
 }
 
-void api_launches_write(ApiEngine *engine, const Dialect *dialect, bool for_people,
-                        StrBuf *out, StrBuf *tables_out) {
+// ---- code ---------------------------------------------------------------------------
+
+static void plan(ApiEngine *engine, EngineKernel *kernel) {
     Arena *arena = &engine->program->arena;
-    LoopKernel **loops = arena_array(arena, LoopKernel *, engine->count);
-    LoopPlan *plans = arena_array(arena, LoopPlan, engine->count);
-    EmitChecks *checks = arena_array(arena, EmitChecks, engine->count);
-    plan(engine);
-    for (uint32_t i = 0; i < engine->count; i++) {
-        loops[i] = engine->kernels[i].loop;
-        plans[i] = engine->kernels[i].plan;
+    if (kernel->exec.plan != NULL) return;
+    loop_plan(kernel->loop, arena, &kernel->plan);
+    exec_kernel_plan(&kernel->exec, &kernel->plan, arena);
+}
+
+void api_launches_write(ApiEngine *engine, uint32_t first, uint32_t count,
+                        const Dialect *dialect, bool for_people, StrBuf *out,
+                        StrBuf *tables_out) {
+    Arena *arena = &engine->program->arena;
+    LoopKernel **loops = arena_array(arena, LoopKernel *, count);
+    LoopPlan *plans = arena_array(arena, LoopPlan, count);
+    EmitChecks *checks = arena_array(arena, EmitChecks, count);
+    EngineKernel *kernels = engine->kernels + first;
+    for (uint32_t i = 0; i < count; i++) {
+        plan(engine, &kernels[i]);
+        loops[i] = kernels[i].loop;
+        plans[i] = kernels[i].plan;
     }
-    emit_launches(dialect, loops, plans, engine->count, for_people, out, tables_out,
-                  checks);
-    for (uint32_t i = 0; i < engine->count; i++) {
-        engine->kernels[i].launch_checks = checks[i];
-        engine->kernels[i].exec.launch_checks = checks[i].data;
+    emit_launches(dialect, loops, plans, count, for_people, out, tables_out, checks);
+    for (uint32_t i = 0; i < count; i++) {
+        kernels[i].launch_checks = checks[i];
+        kernels[i].exec.launch_checks = checks[i].data;
     }
 }
 
-static WeftStatus build_for(ApiEngine *engine, const ApiPlace *place, void **code_out) {
+static WeftStatus build_for(ApiEngine *engine, const LaunchGroup *group,
+                            const ApiPlace *place, void **code_out) {
     WeftContext *context = engine->program->context;
     Device *device = place->device;
     StrBuf text = strbuf(&engine->program->arena),
            tables = strbuf(&engine->program->arena);
     bool is_cuda = device->kind == DEVICE_CUDA;
-    api_launches_write(engine, is_cuda ? &emit_cuda : &emit_opencl, false, &text,
-                       &tables);
+    api_lap(context, NULL, NULL);
+    api_launches_write(engine, group->first, group->count,
+                       is_cuda ? &emit_cuda : &emit_opencl, false, &text, &tables);
     api_lap(context, is_cuda ? "emit CUDA" : "emit OpenCL", NULL);
     Status status = dev_build(device, strbuf_done(&text), strbuf_done(&tables),
                               &context->cancel, code_out);
@@ -51,21 +84,42 @@ static WeftStatus build_for(ApiEngine *engine, const ApiPlace *place, void **cod
                     device->why);
 }
 
-WeftStatus api_launches_build(ApiEngine *engine) {
+// For the devices that have not yet got the group's code.
+static WeftStatus build(ApiEngine *engine, LaunchGroup *group) {
     WeftContext *context = engine->program->context;
     WeftStatus status = WEFT_STATUS_OK;
-    engine->codes = arena_array(&engine->program->arena, void *, context->place_count);
-    if (engine->count == 0) return WEFT_STATUS_OK;
-    for (uint32_t i = 0; i < context->place_count && status == WEFT_STATUS_OK; i++)
-        if (api_is_launched(&context->places[i]))
-            status = build_for(engine, &context->places[i], &engine->codes[i]);
+    if (group->codes == NULL)
+        group->codes =
+            arena_array(&engine->program->arena, void *, context->place_count);
+    for (uint32_t i = 0; i < context->place_count && status == WEFT_STATUS_OK; i++) {
+        const ApiPlace *place = &context->places[i];
+        if (group->codes[i] == NULL && api_is_launched(place) && !place->is_lost)
+            status = build_for(engine, group, place, &group->codes[i]);
+    }
+    return status;
+}
+
+static void want(EngineKernel *kernel) {
+    if (kernel->launched != NULL) kernel->launched->is_wanted = true;
+}
+
+WeftStatus api_launches_enter(ApiEngine *engine, const CoreFun *entry) {
+    WeftStatus status = WEFT_STATUS_OK;
+    if (engine->launch_group_count == 0) return status;
+    api_builds_reach(engine, entry, want);
+    for (uint32_t i = 0; i < engine->launch_group_count; i++)
+        if (engine->launch_groups[i].is_wanted && status == WEFT_STATUS_OK)
+            status = build(engine, &engine->launch_groups[i]);
     return status;
 }
 
 void api_launches_free(ApiEngine *engine) {
     WeftContext *context = engine->program->context;
-    for (uint32_t i = 0; i < context->place_count && engine->codes != NULL; i++)
-        if (context->places[i].device != NULL)
-            dev_unload(context->places[i].device, engine->codes[i]);
-    engine->codes = NULL;
+    for (uint32_t i = 0; i < engine->launch_group_count; i++) {
+        void **codes = engine->launch_groups[i].codes;
+        for (uint32_t k = 0; k < context->place_count && codes != NULL; k++)
+            if (context->places[k].device != NULL)
+                dev_unload(context->places[k].device, codes[k]);
+    }
+    engine->launch_group_count = 0;
 }

@@ -181,9 +181,10 @@ static bool optimise(WeftProgram *program, const ApiCompile *call) {
                    STR_ARG(STR("no program and no reason why")));
         return false;
     }
-    if (call->after == API_AFTER_LOWER) return true;
+    bool is_core = call->stage == API_STAGE_CORE;
+    if (is_core && call->after == API_AFTER_LOWER) return true;
     OptOptions options = {.verify = VERIFY,
-                          .stop_after = call->after,
+                          .stop_after = is_core ? call->after : API_AFTER_ALL,
                           .after = tell_pass,
                           .data = program};
     if (opt_run(program->core, &options, &report)) {
@@ -266,7 +267,7 @@ WeftStatus api_compile(WeftContext *context, const ApiCompile *call) {
         return give_up(context, program);
     if (call->stage == API_STAGE_CORE) core_print(program->core, call->dump);
     if (call->stage >= API_STAGE_LOOP && call->stage != API_STAGE_RUN)
-        api_engine_print(program, call->stage, call->dump);
+        api_engine_print(program, call->stage, call->after, call->dump);
     arena_free(&program->trees);
     if (call->stage == API_STAGE_RUN && call->front == NULL && !call->is_whole) {
         WeftStatus status = api_engine_new(program);

@@ -4,6 +4,7 @@
 // and two forms that take the rest of their line (entry: and error:).
 #include "api/testblock.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 // An input and what it must give, for every entry of the block.
@@ -27,6 +28,7 @@ typedef struct Parser {
         uint32_t len, cap;
     } inputs;
     const char *rejected; // the error that compiling must give, or NULL
+    TestStructure structure;
     // What has been said in front of an input:
     Input next;
     bool is_auto;
@@ -168,6 +170,33 @@ static void take_output(Parser *p, uint32_t line) {
     p->is_auto = false;
 }
 
+static CoreOp find_operator(Str name) {
+    CoreOp op = 0;
+    while (op < OP_COUNT && !str_eq(name, str_of(core_op_info[op].name))) op++;
+    return op;
+}
+
+// { map 1 reduce 2 }
+static void take_structure(Parser *p, uint32_t line) {
+    static const char space[] = " \t\r\n";
+    const char *at = take_braces(p, "`structure`");
+    while (p->blocks->fault == NULL && *(at += strspn(at, space)) != '\0') {
+        Str name = {at, strcspn(at, space)};
+        at += name.len;
+        at += strspn(at, space);
+        size_t digits = strspn(at, "0123456789");
+        TestCount wanted = {find_operator(name), 0};
+        if (wanted.op == OP_COUNT)
+            fail(p, line, "there is no operator `%.*s`", STR_ARG(name));
+        else if (digits == 0 || digits > 6)
+            fail(p, line, "expected a number after `%.*s`", STR_ARG(name));
+        wanted.count = (uint32_t)strtoul(at, NULL, 10);
+        at += digits;
+        vec_push(p->arena, &p->structure, wanted);
+    }
+    if (p->structure.len == 0) fail(p, line, "expected operators in `structure`");
+}
+
 static void take_label(Parser *p) {
     size_t len = strcspn(p->at + 1, "\"\n");
     if (p->at[1 + len] != '"') fail(p, p->line, "this name is not closed");
@@ -186,6 +215,7 @@ static void take_word(Parser *p) {
     if (str_eq(word, STR("entry:"))) take_entries(p);
     else if (str_eq(word, STR("error:"))) take_error(p);
     else if (str_eq(word, STR("tags"))) take_braces(p, "`tags`");
+    else if (str_eq(word, STR("structure"))) take_structure(p, line);
     else if (str_eq(word, STR("compiled"))) return; // it runs the same here
     else if (str_eq(word, STR("nobench"))) p->next.info.only_test = 1;
     else if (str_eq(word, STR("notest"))) p->next.info.only_bench = 1;
@@ -201,6 +231,7 @@ static void take_word(Parser *p) {
 
 static void add_test(Parser *p, const WeftTest *info, const Input *input) {
     TestCase test = {.info = *info};
+    if (info->kind == WEFT_TEST_STRUCTURE) test.structure = p->structure;
     if (input != NULL) {
         test.input = input->input;
         test.output = input->output;
@@ -209,10 +240,14 @@ static void add_test(Parser *p, const WeftTest *info, const Input *input) {
 }
 
 static void add_tests(Parser *p, uint32_t line) {
+    if (p->rejected != NULL && p->structure.len > 0)
+        fail(p, line, "what must be rejected has no structure");
     if (p->entries.len == 0) vec_push(p->arena, &p->entries, "main");
     WeftTest whole = {.line = line, .error = p->rejected};
     whole.kind = p->rejected != NULL ? WEFT_TEST_REJECTED : WEFT_TEST_COMPILES;
-    if (p->rejected != NULL || p->inputs.len == 0) add_test(p, &whole, NULL);
+    if (p->structure.len > 0) whole.kind = WEFT_TEST_STRUCTURE;
+    if (p->rejected != NULL || p->structure.len > 0 || p->inputs.len == 0)
+        add_test(p, &whole, NULL);
     for (uint32_t i = 0; i < p->inputs.len; i++)
         for (uint32_t e = 0; e < p->entries.len; e++) {
             WeftTest call = p->inputs.data[i].info;

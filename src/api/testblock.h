@@ -5,6 +5,7 @@
 #define WEFT_API_TESTBLOCK_H
 
 #include "base/str.h"
+#include "core/core.h"
 #include "weft.h"
 
 typedef enum TestSource {
@@ -21,10 +22,22 @@ typedef struct TestData {
     const char *text; // what stands in the braces, or the path
 } TestData;
 
+// So many statements of this operator are to be left after all passes.
+typedef struct TestCount {
+    CoreOp op;
+    uint32_t count;
+} TestCount;
+
+typedef struct TestStructure {
+    TestCount *data;
+    uint32_t len, cap;
+} TestStructure;
+
 // A test for one entry; tests that share an input follow each other.
 typedef struct TestCase {
     WeftTest info;
     TestData input, output;
+    TestStructure structure;
 } TestCase;
 
 typedef struct TestBlocks {

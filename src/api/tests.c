@@ -198,6 +198,58 @@ static WeftStatus test_values(const WeftTests *tests, size_t test, WeftProgram *
     return api_guard(tests->context, API_STARTS, make_values, &call);
 }
 
+// ---- structure ----------------------------------------------------------------------
+
+typedef struct StructureCall {
+    const WeftTests *tests;
+    const TestStructure *wanted;
+} StructureCall;
+
+static void count_statement(void *data, const CoreStm *stm) {
+    ((uint32_t *)data)[stm->op]++;
+}
+
+// Compiles as far as all engines go the same way.
+static WeftStatus count_structure(WeftContext *context, void *data) {
+    const StructureCall *call = data;
+    uint32_t counts[OP_COUNT] = {0};
+    WeftProgram *program;
+    StrBuf unused = strbuf(&context->scratch);
+    WeftStatus status =
+        api_compile(context, &(ApiCompile){.name = str_of(call->tests->path),
+                                           .text = call->tests->text,
+                                           .path = call->tests->path,
+                                           .stage = API_STAGE_CORE,
+                                           .after = API_AFTER_ALL,
+                                           .dump = &unused,
+                                           .out = &program});
+    if (status != WEFT_STATUS_OK) return status;
+    for (uint32_t i = 0; i < program->core->funs.len; i++)
+        core_walk(program->core->funs.data[i]->body, count_statement, counts);
+    api_program_destroy(program);
+    for (uint32_t i = 0; i < call->wanted->len; i++) {
+        TestCount wanted = call->wanted->data[i];
+        if (counts[wanted.op] != wanted.count)
+            return api_fail(context, WEFT_STATUS_VALUE,
+                            "expected `%s %u` after all passes, found `%s %u`",
+                            core_op_info[wanted.op].name, wanted.count,
+                            core_op_info[wanted.op].name, counts[wanted.op]);
+    }
+    return WEFT_STATUS_OK;
+}
+
+WeftStatus weft_test_structure(const WeftTests *tests, size_t test) {
+    if (tests == NULL) return WEFT_STATUS_USAGE;
+    if (test >= tests->blocks.len ||
+        tests->blocks.data[test].info.kind != WEFT_TEST_STRUCTURE)
+        return api_guard(tests->context, API_STARTS, no_test, NULL);
+    StructureCall call = {tests, &tests->blocks.data[test].structure};
+    return api_guard(tests->context, API_STARTS, count_structure, &call);
+}
+
+// ---- arguments and results
+// -----------------------------------------------------------
+
 WeftStatus weft_test_arguments(const WeftTests *tests, size_t test,
                                WeftProgram *program, WeftValue **values,
                                size_t value_count) {

@@ -74,6 +74,7 @@ static void read_group(const char *root, char *line, double *cores) {
     controllers++;
     path[strcspn(path, "\n")] = '\0';
     if (path[0] != '/') return;
+    if (path[1] == '\0') path++; // the mount itself
     if (*controllers == '\0') {
         snprintf(mount, sizeof mount, "%s/sys/fs/cgroup", root);
         climb(mount, path, cores);

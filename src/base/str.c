@@ -5,6 +5,8 @@
 
 #include <stdio.h>
 #include <string.h>
+
+#define XXH_INLINE_ALL
 #include <xxhash.h>
 
 Str str_of(const char *text) {
@@ -115,14 +117,17 @@ void strbuf_printf(StrBuf *buf, const char *format, ...) {
 }
 
 void strbuf_vprintf(StrBuf *buf, const char *format, va_list args) {
+    enum { USUAL = 32 };
     va_list again;
     va_copy(again, args);
-    int len = vsnprintf(NULL, 0, format, args);
-    if (len > 0) {
+    reserve(buf, USUAL);
+    size_t room = buf->cap - buf->len;
+    int len = vsnprintf(buf->data + buf->len, room, format, args);
+    if (len > 0 && (size_t)len >= room) {
         reserve(buf, (size_t)len + 1);
         vsnprintf(buf->data + buf->len, (size_t)len + 1, format, again);
-        buf->len += (size_t)len;
     }
+    if (len > 0) buf->len += (size_t)len;
     va_end(again);
 }
 

@@ -53,7 +53,7 @@ void check_print(const Cx *cx, const TProgram *program, StrBuf *out);
 // The library files embedded in the binary (made from lib/ by the build).
 typedef struct LibFile {
     const char *path; // such as "prelude" or "math/f64", without ending
-    const char *text;
+    const char *text; // a zero follows
     size_t size;
 } LibFile;
 extern const LibFile lib_files[];

@@ -58,12 +58,6 @@ typedef struct TypeCon {
     Type *body;
 } TypeCon;
 
-// A signature is its syntax and where that is understood.
-typedef struct Sig {
-    const SigExp *exp;
-    Env env;
-} Sig;
-
 typedef enum EntryState { ENTRY_LAZY, ENTRY_BUSY, ENTRY_DONE } EntryState;
 
 // A name in a scope. Entries are elaborated when first looked at.
@@ -87,7 +81,6 @@ struct Entry {
     Binding *value;
     TypeCon *type; // with a wrong definition: a body that is the error type
     Module *module;
-    Sig *sig;
 };
 
 typedef struct Open {
@@ -558,6 +551,7 @@ TExp *infer_apply(Checker *ck, const Exp *exp);
 TExp *infer_binop(Checker *ck, const Exp *exp);
 TExp *infer_prefix(Checker *ck, const Exp *exp);
 TExp *infer_section(Checker *ck, const Exp *exp);
+TExp *infer_view(Checker *ck, TExp *fun); // a function as a value
 TExp *infer_var(Checker *ck, const QualName *name);
 TExp *infer_field_of(Checker *ck, TExp *record, Name field, Span span);
 TExp *index_value(Checker *ck, TExp *array, const IndexVec *dims, Span span);

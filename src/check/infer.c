@@ -471,7 +471,7 @@ TExp *infer(Checker *ck, const Exp *exp) {
     switch (exp->kind) {
     case EXP_LIT: return infer_lit(ck, exp);
     case EXP_STRING: return infer_string(ck, exp);
-    case EXP_VAR: return infer_var(ck, &exp->as.var);
+    case EXP_VAR: return infer_view(ck, infer_var(ck, &exp->as.var));
     case EXP_HOLE: {
         if (!ck->frame->is_lib) check_warning(ck, CHECK_HOLE, exp->span);
         return texp_new(ck, TEXP_HOLE, exp->span, type_fresh(ck, exp->span));

@@ -86,8 +86,24 @@ static void note_operands(Checker *ck, Diag *diag, TExp *const *args, uint32_t i
                type_show(ck, args[0]->type));
 }
 
+// ---- behind a signature ------------------------------------------------------------
+
+static bool is_view(const TExp *fun) {
+    return fun->kind == TEXP_VAR && fun->as.var.shown != NULL;
+}
+
+// The size that a signature promises may be hidden behind it: seen when it runs. Sizes
+// that are open here may be known when the definition ends.
+static TExp *promised(Checker *ck, TExp *exp) {
+    if (exp->type->kind == TYPE_SCALAR || type_is_error(ck, exp->type)) return exp;
+    TExp *coerce = texp_new(ck, TEXP_COERCE, exp->span, exp->type);
+    coerce->as.inner = exp;
+    return coerce;
+}
+
 static TExp *apply(Checker *ck, TExp *fun, TExp *const *args, uint32_t count, Span span,
                    bool infix) {
+    if (is_view(fun) && type_arity(fun->type) > count) fun = infer_view(ck, fun);
     Type *type = type_resolve(fun->type);
     TExp *exp = texp_new(ck, TEXP_APPLY, span, ck->error_type);
     exp->as.apply.fun = fun;
@@ -134,9 +150,7 @@ static TExp *apply(Checker *ck, TExp *fun, TExp *const *args, uint32_t count, Sp
         type = type_resolve(result_of(ck, type, args[i]));
     }
     exp->type = type;
-    // Behind a signature, the size that it promises may be hidden: seen when it runs.
-    bool is_view = fun->kind == TEXP_VAR && fun->as.var.shown != NULL;
-    return is_view && type->kind != TYPE_FUN ? coerce_to(ck, exp, type) : exp;
+    return is_view(fun) && type->kind != TYPE_FUN ? promised(ck, exp) : exp;
 }
 
 TExp *apply_value(Checker *ck, TExp *fun, TExp *const *args, const Span *spans,
@@ -146,7 +160,9 @@ TExp *apply_value(Checker *ck, TExp *fun, TExp *const *args, const Span *spans,
 }
 
 TExp *infer_apply(Checker *ck, const Exp *exp) {
-    TExp *fun = infer(ck, exp->as.apply.fun);
+    const Exp *called = exp->as.apply.fun;
+    TExp *fun =
+        called->kind == EXP_VAR ? infer_var(ck, &called->as.var) : infer(ck, called);
     uint32_t count = exp->as.apply.args.len;
     TExp **args = arena_array(ck->arena, TExp *, count);
     for (uint32_t i = 0; i < count; i++)
@@ -232,6 +248,24 @@ static TExp *abstract(Checker *ck, Param param, TExp *body, Span span) {
     FunHead head = {.span = span, .mark = param.mark};
     vec_push(ck->arena, &head.params, param.pat);
     return fun_lambda(ck, &head, body);
+}
+
+// A function seen through a signature, as a value: one that keeps the promise, too.
+TExp *infer_view(Checker *ck, TExp *fun) {
+    if (!is_view(fun)) return fun;
+    Type *type = type_resolve(fun->type);
+    while (type->kind == TYPE_FUN) type = type_resolve(type->as.fun.result);
+    uint32_t count = type_arity(fun->type);
+    if (count == 0 || type->kind == TYPE_SCALAR) return fun;
+    Param *params = arena_array(ck->arena, Param, count);
+    TExp **args = arena_array(ck->arena, TExp *, count);
+    for (uint32_t i = 0; i < count; i++) {
+        params[i] = new_param(ck, fun->span, "x");
+        args[i] = params[i].var;
+    }
+    TExp *body = apply(ck, fun, args, count, fun->span, false);
+    while (count > 0) body = abstract(ck, params[--count], body, fun->span);
+    return body;
 }
 
 static TExp *section_left(Checker *ck, const Exp *exp) {

@@ -259,11 +259,9 @@ void declare(Checker *ck, Scope *scope, const Decl *decl, bool is_hidden) {
     case DECL_MODULE_TYPE:
         entry = scope_add(ck, scope, SPACE_SIG, decl->as.module_type.name, is_hidden);
         entry->decl = decl;
-        entry->sig = arena_new(ck->arena, Sig);
-        *entry->sig = (Sig){decl->as.module_type.sig, entry->env};
         entry->force = force_nothing;
         check_duplicate(ck, entry);
-        if (!scope->is_lazy) signature_check(ck, entry->sig->exp, entry->env);
+        if (!scope->is_lazy) signature_check(ck, decl->as.module_type.sig, entry->env);
         break;
     case DECL_OPEN: declare_open(ck, scope, decl->as.open, is_hidden); break;
     case DECL_IMPORT: {
@@ -370,7 +368,10 @@ Module *module_apply(Checker *ck, Module *fun, Module *arg, Span span, Span arg_
     }
     Scope *scope = scope_new(ck, fun->env);
     scope->is_lazy = true;
-    arg = module_ascribe(ck, arg, fun->params->sig, fun->env, false, arg_span, report);
+    // Inside the library no view of what fits is needed: nothing opens a parameter.
+    if (report || !fun->env.scope->file->is_lib)
+        arg = module_ascribe(ck, arg, fun->params->sig, fun->env, false, arg_span,
+                             report);
     if (arg->kind == MODULE_ERROR) return arg;
     add_module(ck, scope, fun->params->name, arg);
     if (fun->param_count > 1)

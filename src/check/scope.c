@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "check/checker.h"
+#include "syntax/syntax.h"
 
 static uint64_t key_of(Space space, Sym name) {
     return (uint64_t)name << 2 | (uint64_t)space;
@@ -70,19 +71,12 @@ static Module *open_module(Checker *ck, Open *open) {
     return module;
 }
 
-static bool text_has(const LibFile *lib, Str what, bool whole) {
-    const char *at = lib->text, *end = at + lib->size;
-    while (at < end && (at = memchr(at, what.ptr[0], (size_t)(end - at))) != NULL) {
-        size_t left = (size_t)(end - at);
-        if (left < what.len) return false;
-        if (memcmp(at, what.ptr, what.len) == 0) {
-            char next = left == what.len ? '\0' : at[what.len];
-            bool goes_on = (next >= 'a' && next <= 'z') ||
-                           (next >= 'A' && next <= 'Z') ||
-                           (next >= '0' && next <= '9') || next == '_' || next == '\'';
-            if (!whole || !goes_on) return true;
-        }
-        at++;
+static bool text_has(const LibFile *lib, const char *what, bool whole) {
+    for (const char *at = lib->text; (at = strstr(at, what)) != NULL;) {
+        at += strlen(what);
+        bool goes_on = (*at >= 'a' && *at <= 'z') || (*at >= 'A' && *at <= 'Z') ||
+                       (*at >= '0' && *at <= '9') || *at == '_' || *at == '\'';
+        if (!whole || !goes_on) return true;
     }
     return false;
 }
@@ -91,7 +85,7 @@ static bool text_has(const LibFile *lib, Str what, bool whole) {
 static bool may_define(Checker *ck, const Open *open, Space space, Sym name) {
     if (open->module != NULL || open->exp->kind != MOD_IMPORT) return true;
     const LibFile *lib = lib_find(open->exp->as.import);
-    if (lib == NULL || text_has(lib, STR("open "), false)) return true;
+    if (lib == NULL || text_has(lib, "open ", false)) return true;
     static const char *const words[] = {"def ", "type ", "module ", "type "};
     StrBuf buf = strbuf(ck->arena);
     Str text = sym_str(&ck->cx->syms, name);
@@ -100,7 +94,8 @@ static bool may_define(Checker *ck, const Open *open, Space space, Sym name) {
     strbuf_cstr(&buf, is_word ? words[space] : "def (");
     strbuf_str(&buf, text);
     if (!is_word) strbuf_char(&buf, ')');
-    return text_has(lib, strbuf_done(&buf), is_word);
+    strbuf_char(&buf, '\0');
+    return text_has(lib, strbuf_done(&buf).ptr, is_word);
 }
 
 // Looks in one scope only, at what was entered before limit.
@@ -165,6 +160,7 @@ void entry_force(Checker *ck, Entry *entry) {
     uint32_t visits = ck->visits;
     ck->size_mode = SIZES_STRICT;
     ck->reveal_from = UINT32_MAX;
+    if (entry->decl != NULL) entry->decl = syntax_whole(ck->cx, entry->decl);
     entry->force(ck, entry);
     ck->frame = frame;
     ck->here = here;

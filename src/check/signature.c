@@ -6,6 +6,7 @@
 // parametric module) shares the module's types. With no module behind it, a view is the
 // instance against which a parametric module's body is checked.
 #include "check/checker.h"
+#include "syntax/syntax.h"
 
 typedef struct Refine {
     const QualName *path;
@@ -338,6 +339,12 @@ static void fill_with(Checker *ck, View *view, const SigExp *sig, Env env) {
     }
 }
 
+// What a module type stands for, in the scope that its entry has.
+static const SigExp *named_sig(Checker *ck, Entry *entry) {
+    entry->decl = syntax_whole(ck->cx, entry->decl);
+    return entry->decl->as.module_type.sig;
+}
+
 static void fill(Checker *ck, View *view, const SigExp *sig, Env env) {
     if (!deep_enough(ck, sig->span)) return;
     Frame *outer = ck->frame;
@@ -346,9 +353,9 @@ static void fill(Checker *ck, View *view, const SigExp *sig, Env env) {
     case SIG_NAME: {
         Found found;
         if (!name_lookup(ck, SPACE_SIG, &sig->as.name, &found)) break;
-        if (found.entry->sig->exp->kind == SIG_ARROW)
-            check_error(ck, CHECK_ARROW_SIGNATURE, sig->span);
-        else fill(ck, view, found.entry->sig->exp, found.entry->sig->env);
+        const SigExp *named = named_sig(ck, found.entry);
+        if (named->kind == SIG_ARROW) check_error(ck, CHECK_ARROW_SIGNATURE, sig->span);
+        else fill(ck, view, named, found.entry->env);
         break;
     }
     case SIG_SPECS: fill_specs(ck, view, sig, env); break;
@@ -381,8 +388,8 @@ static const SigExp *find_arrow(Checker *ck, const SigExp *sig, Env *env) {
                                   sig->as.name.quals.len + 1, &found);
             ck->frame = outer;
             if (!known) return NULL;
-            sig = found.entry->sig->exp;
-            *env = found.entry->sig->env;
+            sig = named_sig(ck, found.entry);
+            *env = found.entry->env;
         } else {
             return sig->kind == SIG_ARROW ? sig : NULL;
         }

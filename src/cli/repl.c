@@ -19,6 +19,7 @@ const char help_repl[] =
     "definition by remembering it. FILE is loaded first. A text that is not complete\n"
     "goes on in the next line; an empty line ends it. On a terminal long values are\n"
     "shown shortened; from a pipe there are no prompts, and values are printed whole.\n"
+    "All of it is interpreted; `weft run` makes machine code where work is worth it.\n"
     "\n"
     "Options:\n"
     "  -m, --memory SIZE  hold at most SIZE bytes, such as 500M or 2GiB\n"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // How weft repl gets its lines: edited, with history and completion, on a terminal
-// where libedit was there to build with; plainly otherwise.
+// where libedit is there (and was, with its headers, to build with); plainly otherwise.
 #ifndef WEFT_CLI_REPL_H
 #define WEFT_CLI_REPL_H
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Lines for weft repl; see repl.h. libedit is driven one key at a time, so that a
-// signal is noticed between keys and never inside it. The history is a file under
-// XDG_STATE_HOME; where it cannot be kept, nobody is told.
+// Lines for weft repl; see repl.h. libedit is opened here, so that no other verb waits
+// for it to be loaded, and driven one key at a time, so that a signal is noticed
+// between keys and never inside it. The history is a file under XDG_STATE_HOME; where
+// it cannot be kept, nobody is told.
 #define _POSIX_C_SOURCE 200809L
 #include "cli/repl.h"
 
@@ -66,11 +67,45 @@ static LineEnd read_plain(const char *prompt, const char **text_out,
     return LINE_READ;
 }
 
-#ifdef WEFT_EDIT
+#if defined(__has_include)
+#if __has_include(<editline/readline.h>)
+#define HAS_EDIT
+#endif
+#endif
+
+#ifdef HAS_EDIT
+#include <dlfcn.h>
 #include <editline/readline.h>
+#include <stddef.h>
 #include <sys/ioctl.h>
 
 enum { REMEMBERED = 1000 };
+
+// What is used of libedit: functions and variables.
+#define EDIT_NAMES(NAME)                                                               \
+    NAME(rl_initialize)                                                                \
+    NAME(rl_readline_name)                                                             \
+    NAME(rl_attempted_completion_function)                                             \
+    NAME(rl_attempted_completion_over)                                                 \
+    NAME(rl_completion_append_character)                                               \
+    NAME(rl_basic_word_break_characters)                                               \
+    NAME(rl_completion_matches)                                                        \
+    NAME(rl_line_buffer)                                                               \
+    NAME(rl_callback_handler_install)                                                  \
+    NAME(rl_callback_handler_remove)                                                   \
+    NAME(rl_callback_read_char)                                                        \
+    NAME(using_history)                                                                \
+    NAME(stifle_history)                                                               \
+    NAME(read_history)                                                                 \
+    NAME(write_history)                                                                \
+    NAME(add_history)
+
+static struct Edit {
+#define NAME(name) __typeof__(&name) name;
+    EDIT_NAMES(NAME)
+#undef NAME
+} edit;
+static bool has_edit; // edit is filled in
 
 static const char *const *known_commands;
 static LineNames known_names;
@@ -151,14 +186,12 @@ static bool is_file(const char *before, int start) {
 
 static char **complete(const char *typed, int start, int end) {
     (void)end;
-    rl_attempted_completion_over = 1;
-    if (rl_line_buffer[0] == ':' && start <= 1)
-        return rl_completion_matches(typed, next_command);
-    if (is_file(rl_line_buffer, start)) {
-        rl_attempted_completion_over = 0;
-        return NULL;
-    }
-    return rl_completion_matches(typed, next_name);
+    const char *before = *edit.rl_line_buffer;
+    bool takes_file = is_file(before, start);
+    *edit.rl_attempted_completion_over = !takes_file;
+    if (before[0] == ':' && start <= 1)
+        return edit.rl_completion_matches(typed, next_command);
+    return takes_file ? NULL : edit.rl_completion_matches(typed, next_name);
 }
 
 // ---- lines --------------------------------------------------------------------------
@@ -167,21 +200,21 @@ static void take_line(char *text) {
     is_done = true;
     free(line);
     line = text;
-    rl_callback_handler_remove();
+    edit.rl_callback_handler_remove();
 }
 
-static LineEnd edit(const char *prompt, const sigset_t *before, const char **text_out,
-                    size_t *length_out) {
+static LineEnd read_keys(const char *prompt, const sigset_t *before,
+                         const char **text_out, size_t *length_out) {
     is_done = false;
-    rl_callback_handler_install(prompt, take_line);
+    edit.rl_callback_handler_install(prompt, take_line);
     while (!is_done) {
         bool is_signal = !wait_for_input(before);
         int waiting = 0; // bytes; none at the end of the input
         if (!is_signal && ioctl(STDIN_FILENO, FIONREAD, &waiting) == 0 && waiting > 0) {
-            rl_callback_read_char();
+            edit.rl_callback_read_char();
             continue;
         }
-        rl_callback_handler_remove();
+        edit.rl_callback_handler_remove();
         putchar('\n');
         return is_signal ? LINE_INTERRUPTED : LINE_OVER;
     }
@@ -195,47 +228,68 @@ static LineEnd read_edited(const char *prompt, const char **text_out,
                            size_t *length_out) {
     sigset_t before;
     hold_interrupts(&before);
-    LineEnd end = edit(prompt, &before, text_out, length_out);
+    LineEnd end = read_keys(prompt, &before, text_out, length_out);
     sigprocmask(SIG_SETMASK, &before, NULL);
     return end;
+}
+
+// Fills in edit. What has been opened stays so.
+static bool open_edit(void) {
+    static const struct {
+        const char *name;
+        size_t offset;
+    } names[] = {
+#define NAME(name) {#name, offsetof(struct Edit, name)},
+        EDIT_NAMES(NAME)
+#undef NAME
+    };
+    void *library = dlopen("libedit.so.2", RTLD_LAZY | RTLD_LOCAL); // Debian's number
+    if (library == NULL) library = dlopen("libedit.so.0", RTLD_LAZY | RTLD_LOCAL);
+    for (size_t i = 0; library != NULL && i < sizeof names / sizeof *names; i++) {
+        void *place = dlsym(library, names[i].name);
+        if (place == NULL) return false;
+        memcpy((char *)&edit + names[i].offset, &place, sizeof place);
+    }
+    return library != NULL;
 }
 
 void line_start(bool is_terminal, const char *const *commands, LineNames names,
                 void *data) {
     has_terminal = is_terminal;
-    if (!is_terminal) return;
+    if (!is_terminal || !open_edit()) return;
+    has_edit = true;
     known_commands = commands;
     known_names = names;
     names_data = data;
-    rl_initialize();
-    rl_readline_name = "weft";
-    rl_attempted_completion_function = complete;
-    rl_completion_append_character = '\0';
-    rl_basic_word_break_characters = " \t\n\"\\`$><=;|&{([,+-*/%!^~:#";
-    using_history();
-    stifle_history(REMEMBERED);
+    edit.rl_initialize();
+    *edit.rl_readline_name = "weft";
+    *edit.rl_attempted_completion_function = complete;
+    *edit.rl_completion_append_character = '\0';
+    *edit.rl_basic_word_break_characters = " \t\n\"\\`$><=;|&{([,+-*/%!^~:#";
+    edit.using_history();
+    edit.stifle_history(REMEMBERED);
     history_path = find_history();
-    if (history_path != NULL) read_history(history_path);
+    if (history_path != NULL) edit.read_history(history_path);
 }
 
 LineEnd line_read(const char *prompt, const char **text_out, size_t *length_out) {
-    if (has_terminal) return read_edited(prompt, text_out, length_out);
+    if (has_edit) return read_edited(prompt, text_out, length_out);
     return read_plain(prompt, text_out, length_out);
 }
 
 void line_remember(const char *text) {
     static char *last;
-    if (!has_terminal || text[0] == '\0') return;
+    if (!has_edit || text[0] == '\0') return;
     if (last != NULL && strcmp(last, text) == 0) return;
     free(last);
     last = copy(text, strlen(text));
-    add_history(text);
+    edit.add_history(text);
 }
 
 void line_finish(void) {
     if (history_path != NULL) {
         mode_t mask = umask(077);
-        write_history(history_path);
+        edit.write_history(history_path);
         umask(mask);
     }
     free(history_path);

@@ -192,6 +192,10 @@ static void run_tests(Run *run) {
             say_text(run, "compile:", weft_render(run->context, 0));
         } else if (run->test.kind == WEFT_TEST_CALL) {
             run_call(run);
+        } else if (run->test.kind == WEFT_TEST_STRUCTURE &&
+                   weft_test_structure(run->tests, i) != WEFT_STATUS_OK) {
+            start_failure(run);
+            say_text(run, "structure:", weft_render(run->context, 0));
         }
         finish(run);
     }

@@ -126,3 +126,26 @@ uint32_t core_op_operands(CoreOp op) {
     }
     return 0;
 }
+
+CoreFeeds core_feeds(const CoreStm *stm) {
+    CoreFeeds f = {0};
+    f.body = stm->op == OP_REDUCE || stm->op == OP_SCAN || stm->op == OP_HIST;
+    if (stm->body_count > f.body) f.producer = stm->bodies[f.body];
+    switch ((int)stm->op) {
+    case OP_MAP:
+    case OP_REDUCE:
+    case OP_SCAN: f.count = (uint32_t)stm->attrs[0]; return f;
+    case OP_HIST:
+        f.first = 2 * stm->out_count;
+        f.attr = 2;
+        f.count = stm->arg_count - f.first;
+        return f;
+    case OP_SCATTER:
+        f.first = 1;
+        f.attr = 1;
+        f.count = stm->arg_count - 1;
+        return f;
+    case OP_FILTER: f.count = stm->arg_count; return f;
+    }
+    return (CoreFeeds){0};
+}

@@ -15,6 +15,19 @@ bool core_op_takes(CoreOp op, ScalarType in);
 // any.
 bool core_op_gives(CoreOp op, ScalarType in, ScalarType *out);
 
+// The arrays whose elements a second-order statement takes one by one: a part of its
+// args, which all have one length, and the body that makes of a row of each what the
+// operator works on. NULL: it works on the rows themselves.
+typedef struct CoreFeeds {
+    uint32_t first, count;
+    uint32_t attr; // which says their number, where there is a producer
+    uint32_t body; // index of the producer among the bodies
+    CoreBody *producer;
+} CoreFeeds;
+
+// Of MAP, REDUCE, SCAN, HIST, SCATTER and FILTER; count is 0 for all others.
+CoreFeeds core_feeds(const CoreStm *stm);
+
 static inline bool core_is_scalar_op(CoreOp op) {
     return core_op_operands(op) != 0;
 }

@@ -316,28 +316,13 @@ static void verify_update(Verifier *v, const CoreStm *stm) {
     out_is(v, stm, 0, type);
 }
 
-static void verify_scatter(Verifier *v, const CoreStm *stm) {
-    if (!want(v, stm->attr_count == 1, "it has %u attrs, not 1", stm->attr_count) ||
-        !number_is(v, stm, 0, 1, CORE_MAX_RANK))
-        return;
-    uint32_t indices = (uint32_t)stm->attrs[0];
-    if (!counts(v, stm, indices + 2, 1, 0, 1)) return;
+static void verify_sort(Verifier *v, const CoreStm *stm) {
+    bool has_places = stm->out_count == 2;
+    if (!counts(v, stm, 1, has_places ? 2 : 1, 0, 0)) return;
     CoreType type = type_of(v, stm->args[0]);
-    if (!want(v, indices <= type.rank, "it has more indices than dimensions")) return;
-    args_are(v, stm, 1, indices, (CoreType){SCALAR_I64, 1});
-    arg_is(v, stm, indices + 1, with_rank(type, type.rank - indices + 1));
+    want(v, type.rank == 1, "arg 0 is no array of scalars");
     out_is(v, stm, 0, type);
-}
-
-static void verify_filter(Verifier *v, const CoreStm *stm) {
-    if (!want(v, stm->out_count > 0, "it has no results") ||
-        !counts(v, stm, stm->out_count + 1, stm->out_count, 0, 0))
-        return;
-    arg_is(v, stm, 0, (CoreType){SCALAR_BOOL, 1});
-    for (uint32_t i = 0; i < stm->out_count; i++) {
-        array_is(v, stm, i + 1);
-        out_is(v, stm, i, type_of(v, stm->args[i + 1]));
-    }
+    if (has_places) out_is(v, stm, 1, (CoreType){SCALAR_I64, 1});
 }
 
 // ---- second order -------------------------------------------------------------------
@@ -429,28 +414,91 @@ static void verify_fold(Verifier *v, const CoreStm *stm) { // REDUCE, SCAN
         want(v, same(rows.data[i], state.data[i]), "arg %u has the wrong type", i);
 }
 
-static void verify_hist(Verifier *v, const CoreStm *stm) {
-    if (!want(v, stm->attr_count == 2, "it has %u attrs, not 2", stm->attr_count) ||
-        !want(v, stm->out_count > 0, "it has no results") ||
-        !number_is(v, stm, 0, stm->out_count, stm->out_count) ||
-        !number_is(v, stm, 1, 1, CORE_MAX_RANK))
+// ---- producers ----------------------------------------------------------------------
+
+// The statement's last args: arrays of such rows, or, with a producer, any arrays, of
+// whose rows body `index` makes such. A row that is an array is then one of those as it
+// is, so that its shape is known.
+static bool feeds_are(Verifier *v, const CoreStm *stm, uint32_t first, uint32_t attr,
+                      uint32_t index, const Types *rows) {
+    if (stm->body_count == index) {
+        if (!counts(v, stm, first + rows->len, stm->out_count, index, attr))
+            return false;
+        for (uint32_t i = 0; i < rows->len; i++)
+            arg_is(v, stm, first + i,
+                   with_rank(rows->data[i], rows->data[i].rank + 1u));
+        return true;
+    }
+    if (!want(v, stm->attr_count == attr + 1, "it has %u attrs, not %u",
+              stm->attr_count, attr + 1) ||
+        !number_is(v, stm, attr, 1, stm->arg_count) ||
+        !counts(v, stm, first + (uint32_t)stm->attrs[attr], stm->out_count, index + 1,
+                attr + 1))
+        return false;
+    Types params = {0};
+    if (!add_row_types(v, stm, first, (uint32_t)stm->attrs[attr], &params))
+        return false;
+    body_is(v, stm, index, &params, rows);
+    const CoreBody *body = stm->bodies[index];
+    for (uint32_t i = 0; i < body->result_count; i++) {
+        bool is_param = type_of(v, body->results[i]).rank == 0;
+        for (uint32_t k = 0; k < body->param_count; k++)
+            is_param = is_param || body->params[k] == body->results[i];
+        want(v, is_param, "result %u of body %u is a row of its own", i, index);
+    }
+    return true;
+}
+
+static void verify_scatter(Verifier *v, const CoreStm *stm) {
+    if (!want(v, stm->attr_count >= 1, "it has no attrs") ||
+        !number_is(v, stm, 0, 1, CORE_MAX_RANK) ||
+        !want(v, stm->arg_count > 0 && stm->out_count == 1, "it has no array"))
         return;
-    uint32_t outs = stm->out_count, indices = (uint32_t)stm->attrs[1];
-    if (!counts(v, stm, 3 * outs + indices, outs, 1, 2)) return;
-    Types state = {0}, twice = {0};
-    args_are(v, stm, 2 * outs, indices, (CoreType){SCALAR_I64, 1});
+    uint32_t indices = (uint32_t)stm->attrs[0];
+    CoreType type = type_of(v, stm->args[0]);
+    if (!want(v, indices <= type.rank, "it has more indices than dimensions")) return;
+    Types rows = {0};
+    for (uint32_t i = 0; i < indices; i++) add_type(v, &rows, I64);
+    add_type(v, &rows, with_rank(type, type.rank - indices));
+    if (feeds_are(v, stm, 1, 1, 0, &rows)) out_is(v, stm, 0, type);
+}
+
+static void verify_filter(Verifier *v, const CoreStm *stm) {
+    if (!want(v, stm->out_count > 0, "it has no results")) return;
+    Types rows = {0};
+    add_type(v, &rows, BOOL);
+    for (uint32_t i = 0; i < stm->out_count; i++) {
+        CoreType type = type_of(v, stm->outs[i]);
+        if (!want(v, type.rank > 0, "result %u is no array", i)) return;
+        add_type(v, &rows, with_rank(type, type.rank - 1u));
+    }
+    feeds_are(v, stm, 0, 0, 0, &rows);
+}
+
+static void verify_hist(Verifier *v, const CoreStm *stm) {
+    uint32_t outs = stm->out_count;
+    if (!want(v, stm->attr_count >= 2, "it has %u attrs, not 2", stm->attr_count) ||
+        !want(v, outs > 0, "it has no results") ||
+        !number_is(v, stm, 0, outs, outs) || !number_is(v, stm, 1, 1, CORE_MAX_RANK) ||
+        !want(v, stm->arg_count > 2 * outs, "it has too few args") ||
+        !want(v, stm->body_count > 0, "it has no bodies"))
+        return;
+    uint32_t indices = (uint32_t)stm->attrs[1];
+    Types rows = {0}, state = {0}, twice = {0};
+    for (uint32_t i = 0; i < indices; i++) add_type(v, &rows, I64);
     for (uint32_t i = 0; i < outs; i++) {
         CoreType dest = type_of(v, stm->args[i]);
         if (!want(v, dest.rank >= indices, "it has more indices than dimensions"))
             return;
         CoreType row = with_rank(dest, dest.rank - indices);
         add_type(v, &state, row);
+        add_type(v, &rows, row);
         out_is(v, stm, i, dest);
         arg_is(v, stm, outs + i, row);
-        arg_is(v, stm, 2 * outs + indices + i, with_rank(row, row.rank + 1u));
     }
     for (uint32_t i = 0; i < 2 * outs; i++) add_type(v, &twice, state.data[i % outs]);
     body_is(v, stm, 0, &twice, &state);
+    feeds_are(v, stm, 2 * outs, 2, 1, &rows);
 }
 
 // ---- stamps -------------------------------------------------------------------------
@@ -510,6 +558,7 @@ static void verify_args(Verifier *v, const CoreStm *stm) {
     case OP_UPDATE: verify_update(v, stm); return;
     case OP_SCATTER: verify_scatter(v, stm); return;
     case OP_FILTER: verify_filter(v, stm); return;
+    case OP_SORT: verify_sort(v, stm); return;
     case OP_GENERATE: verify_generate(v, stm); return;
     case OP_MAP: verify_map(v, stm); return;
     case OP_REDUCE:

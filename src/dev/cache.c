@@ -140,22 +140,37 @@ void cache_drop_folder(const char *path) {
     rmdir(path);
 }
 
-static void drop_stale(const char *folder) {
+static bool is_name(const char *file) {
+    if (strlen(file) != CACHE_NAME + 3 || strcmp(file + CACHE_NAME, ".so") != 0)
+        return false;
+    return strspn(file, "0123456789abcdef") == CACHE_NAME;
+}
+
+static void drop(const char *folder, DIR *dir, const char *name, bool is_folder) {
     char path[4096];
+    int len = snprintf(path, sizeof path, "%s/%s", folder, name);
+    if (!is_folder) unlinkat(dirfd(dir), name, 0);
+    else if (len < (int)sizeof path) cache_drop_folder(path);
+}
+
+// Drops what dead processes left. Returns the bytes of all entries.
+static uint64_t sweep(const char *folder) {
     DIR *dir = opendir(folder);
-    if (dir == NULL) return;
+    if (dir == NULL) return 0;
+    uint64_t total = 0;
     time_t now = time(NULL);
     for (struct dirent *file; (file = readdir(dir)) != NULL;) {
         struct stat info;
-        if (strncmp(file->d_name, "tmp-", 4) != 0 ||
-            fstatat(dirfd(dir), file->d_name, &info, AT_SYMLINK_NOFOLLOW) != 0 ||
-            now - info.st_mtime <= STALE_SECONDS)
+        bool is_entry = is_name(file->d_name);
+        if ((!is_entry && strncmp(file->d_name, "tmp-", 4) != 0) ||
+            fstatat(dirfd(dir), file->d_name, &info, AT_SYMLINK_NOFOLLOW) != 0)
             continue;
-        int len = snprintf(path, sizeof path, "%s/%s", folder, file->d_name);
-        if (!S_ISDIR(info.st_mode)) unlinkat(dirfd(dir), file->d_name, 0);
-        else if (len < (int)sizeof path) cache_drop_folder(path);
+        if (is_entry) total += (uint64_t)info.st_size;
+        else if (now - info.st_mtime > STALE_SECONDS)
+            drop(folder, dir, file->d_name, S_ISDIR(info.st_mode));
     }
     closedir(dir);
+    return total;
 }
 
 static int is_older(const void *a, const void *b) {
@@ -165,12 +180,10 @@ static int is_older(const void *a, const void *b) {
 }
 
 static void tidy(Arena *arena, const char *folder, const char *newest) {
-    CacheEntries entries;
-    drop_stale(folder);
-    cache_list(arena, folder, &entries);
-    uint64_t total = 0;
-    for (uint32_t i = 0; i < entries.len; i++) total += entries.data[i].bytes;
+    uint64_t total = sweep(folder);
     if (total <= most_bytes) return;
+    CacheEntries entries;
+    cache_list(arena, folder, &entries);
     qsort(entries.data, entries.len, sizeof *entries.data, is_older);
     for (uint32_t i = 0; i < entries.len && total > most_bytes / 4 * 3; i++) {
         if (strcmp(entries.data[i].name, newest) == 0) continue;
@@ -202,12 +215,6 @@ bool cache_add(Arena *arena, const char *folder, const char *name, const char *f
 }
 
 // ---- all of it ----------------------------------------------------------------------
-
-static bool is_name(const char *file) {
-    if (strlen(file) != CACHE_NAME + 3 || strcmp(file + CACHE_NAME, ".so") != 0)
-        return false;
-    return strspn(file, "0123456789abcdef") == CACHE_NAME;
-}
 
 // Up to `room` entries; into NULL: only counts them.
 static uint32_t read_entries(const char *folder, CacheEntry *entries, uint32_t room) {
@@ -241,6 +248,6 @@ uint32_t cache_clear(Arena *arena, const char *folder) {
     cache_list(arena, folder, &entries);
     for (uint32_t i = 0; i < entries.len; i++)
         cleared += unlink(cache_path(arena, folder, entries.data[i].name)) == 0;
-    drop_stale(folder);
+    sweep(folder);
     return cleared;
 }

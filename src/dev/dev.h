@@ -46,6 +46,7 @@ typedef struct DeviceLaunch {
     void *code;               // from dev_build
     const char *function;     // weft_j_launch_k
     int64_t turns;            // of a parallel loop; 1 for statements
+    uint32_t team;            // work items that run a turn, as a group; 0: one
     const uint64_t *ins;      // slots; buffers as addresses
     uint32_t in_count;
     uint64_t *outs;           // filled in

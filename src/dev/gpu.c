@@ -181,12 +181,18 @@ static uint64_t power_of_two_below(uint64_t n) { // or n itself
     return n;
 }
 
-// Chooses how many work items run so many turns, at most so many.
+// Chooses how many work items run so many turns, at most so many; a team is whole.
 static void choose_items(Run *run, int64_t turns, uint64_t most) {
     uint64_t items = (uint64_t)turns, group = run->function->group;
+    uint32_t team = run->launch->team;
     if (most > run->gpu->most_items) most = run->gpu->most_items;
-    if (turns == 1 || most < group)
+    if (team > 0) {
+        group = team;
+        items *= team;
+        if (most < group) most = group;
+    } else if (turns == 1 || most < group) {
         group = power_of_two_below(most < items ? most : items);
+    }
     items = (items + group - 1) / group * group;
     run->items = items < most ? items : most / group * group;
     run->group = (uint32_t)group;
@@ -199,11 +205,12 @@ static Status fit_arena(Run *run, int64_t turns, size_t bytes) {
     if (gpu->base.limit != 0 && gpu->base.limit / 4 < budget)
         budget = gpu->base.limit / 4;
     uint64_t most = budget > bytes ? budget / bytes : 1;
+    uint64_t least = run->launch->team > 0 ? run->launch->team : 1;
     for (;;) {
         choose_items(run, turns, most);
         Status status = fit_block(gpu, &gpu->arena, run->items * bytes);
         if (status == STATUS_OK) run->arena_bytes = bytes;
-        if (status != STATUS_MEMORY || run->items == 1) return status;
+        if (status != STATUS_MEMORY || run->items == least) return status;
         most = run->items / 2;
     }
 }
@@ -257,10 +264,13 @@ static Status start(Run *run, int64_t begin, int64_t end) {
     return status;
 }
 
-// Fetches the record of the least turn that failed; false if there is none.
+// Fetches the record of the least turn that failed, of a team's items the first; false
+// if it is not known to be there.
 static bool find_fault(Run *run, GpuFault *fault_out, Status *status) {
     GpuFault faults[GPU_FAULTS];
     uint32_t count = run->control->fault_count;
+    bool is_found = false;
+    if (count > GPU_FAULTS && run->launch->team > 0) return false;
     if (count > GPU_FAULTS) count = GPU_FAULTS;
     uint64_t address =
         run->gpu->arguments.address + run->frame_bytes + offsetof(GpuControl, faults);
@@ -269,10 +279,10 @@ static bool find_fault(Run *run, GpuFault *fault_out, Status *status) {
         *status = device->ops->read(device, faults, address, count * sizeof *faults);
     for (uint32_t i = 0; *status == STATUS_OK && i < count; i++) {
         if (faults[i].turn != run->control->least) continue;
-        *fault_out = faults[i];
-        return true;
+        if (!is_found || faults[i].inner < fault_out->inner) *fault_out = faults[i];
+        is_found = true;
     }
-    return false;
+    return is_found;
 }
 
 static LaunchEnd end_badly(Status status) {

@@ -90,14 +90,21 @@ static const char *keep_log(NativeBuild *build) {
 
 // ---- compiling ----------------------------------------------------------------------
 
+// Saves GCC a tenth of its time, and such code runs no slower; no flag, since Clang
+// refuses what it does not know.
+static const char head[] = "#pragma GCC optimize(\"no-thread-jumps\")\n";
+
 static NativeState start(NativeBuild *build, NativeWork *work, const Str *object) {
     Compile *c = &work->compile;
+    StrBuf text = strbuf(build->arena);
+    strbuf_cstr(&text, head);
+    strbuf_str(&text, build->source);
     c->compiler = build->compiler;
     if (open_folder(build, work) == NATIVE_FAILED) return NATIVE_FAILED;
     if (object != NULL) c->object = join(build->arena, c->folder, "runtime.o");
     if (work->target != NULL) c->library = work->target;
     NativeState state = NATIVE_BUILDS;
-    if (!write_file(c->source, build->source) ||
+    if (!write_file(c->source, strbuf_done(&text)) ||
         (object != NULL && !write_file(c->object, *object)))
         state = fail(build, "cannot write in %s: %s", c->folder, strerror(errno));
     int error = state == NATIVE_BUILDS ? compiler_start(build->arena, c) : 0;

@@ -13,6 +13,7 @@ enum { MOST_HEADS = 4 };
 struct Dialect {
     const char *element_of_bool; // what a bool is in a buffer
     const char *global;          // before the type of what lies in a buffer
+    const char *local, *shared;  // of one that a team shares: likewise, and to make it
     const char *address;         // before a slot, to make an address of it
     const char *function;        // before a function
     const char *entry;           // before the function of a launch
@@ -21,6 +22,7 @@ struct Dialect {
     // Texts at the start of every file; of one that has f64 or f16; of one that has
     // f16.
     const char *head[MOST_HEADS], *head_f64[MOST_HEADS], *head_f16[MOST_HEADS];
+    const char *head_lanes[MOST_HEADS]; // of one with vectors
 };
 
 // ---- scalar.c -----------------------------------------------------------------------
@@ -32,6 +34,8 @@ extern const char *const emit_types[SCALAR_COUNT];
 typedef struct Helpers {
     bool is_used[OP_COUNT][SCALAR_COUNT];
     bool to_int[SCALAR_COUNT][SCALAR_COUNT]; // from f32 or f64 to that type
+    Map made;     // those for lanes
+    StrBuf lanes; // and their text
 } Helpers;
 
 // Appends the expression of a scalar operator on these operands.
@@ -44,5 +48,15 @@ void emit_constant(ScalarType type, uint64_t bits, StrBuf *out);
 // Appends the scalar with these bits, and back: its bits, as an unsigned number.
 void emit_of_bits(ScalarType type, Str bits, StrBuf *out);
 void emit_bits(ScalarType type, Str value, StrBuf *out);
+
+// ---- lanes.c ------------------------------------------------------------------------
+
+// Appends the name of a vector of 4 or 8 lanes; of bool that of a mask.
+void emit_lanes_type(ScalarType type, uint32_t lanes, StrBuf *out);
+// Appends the mask with lanes as wide as those of that type.
+void emit_mask_for(ScalarType type, uint32_t lanes, Str mask, StrBuf *out);
+// Appends the expression of a scalar operator on vectors.
+void emit_lanes(const Dialect *dialect, CoreOp op, ScalarType in, ScalarType to,
+                uint32_t lanes, const Str *operands, Helpers *helpers, StrBuf *out);
 
 #endif

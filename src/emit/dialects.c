@@ -6,6 +6,7 @@
 extern const char emit_text_kernel[], emit_text_gpu[], emit_text_half[];
 extern const char emit_text_head_c[], emit_text_head_opencl[], emit_text_head_cuda[];
 extern const char emit_text_head_gpu[], emit_text_head_memory[], emit_text_head_f64[];
+extern const char emit_text_head_lanes[];
 
 // C11 as gcc and clang take it.
 const Dialect emit_c = {
@@ -18,12 +19,15 @@ const Dialect emit_c = {
     .head = {emit_text_kernel, emit_text_head_c, emit_text_head_memory},
     .head_f64 = {emit_text_head_f64},
     .head_f16 = {emit_text_half},
+    .head_lanes = {emit_text_head_lanes},
 };
 
 // OpenCL C 1.2, with FP_CONTRACT off and correctly rounded division and roots.
 const Dialect emit_opencl = {
     .element_of_bool = "uint8_t",
     .global = "__global ",
+    .local = "__local ",
+    .shared = "__local ",
     .address = "heap + ",
     .function = "static ",
     .entry = "__kernel ",
@@ -40,6 +44,8 @@ const Dialect emit_opencl = {
 const Dialect emit_cuda = {
     .element_of_bool = "bool",
     .global = "",
+    .local = "",
+    .shared = "__shared__ ",
     .address = "heap + ",
     .function = "static __device__ ",
     .entry = "extern \"C\" __global__ ",

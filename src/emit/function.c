@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Files of kernels: their functions, the functions of parallel loops, their root code;
-// for GPUs their functions and launches.
+// for GPUs their functions and launches (launch.c).
 #include <stdio.h>
 
 #include "emit/walk.h"
@@ -25,8 +25,8 @@ static void put_frame(Walker *w, const LoopRefs *c, uint32_t chunk) {
 
 static void put_chunk(Walker *w, const LoopStm *stm, const LoopRefs *c,
                       uint32_t chunk) {
-    const LoopBody *body = stm->bodies[0];
-    Str i = walk_value(w, body->params[0]);
+    const LoopBody *body = stm->bodies[stm->body_count - 1]; // of one turn
+    Str i = walk_value(w, stm->bodies[0]->params[0]);
     put_frame(w, c, chunk);
     walk_line(w,
               "static int32_t weft_%u_chunk%u(KernelEnv *env, const void *frame_, "
@@ -42,19 +42,25 @@ static void put_chunk(Walker *w, const LoopStm *stm, const LoopRefs *c,
     }
     bool frees = allocates(body);
     if (frees) walk_line(w, "char *mark = env->top;");
-    walk_line(w, "for (int64_t %.*s = begin; %.*s < end; %.*s++) {", STR_ARG(i),
-              STR_ARG(i), STR_ARG(i));
-    w->indent++;
+    const char *after = frees ? "env->top = mark;" : NULL;
     StrBuf failing = strbuf(w->arena);
     strbuf_printf(&failing, "*failed = %.*s; ", STR_ARG(i));
     w->failing = str_terminated(w->arena, strbuf_done(&failing));
     uint32_t depth = w->depth;
-    w->depth = 1;
-    walk_body(w, body);
+    if (stm->number > 0) {
+        w->depth = 0;
+        walk_vector_loop(w, stm, STR("begin"), STR("end"), NULL, after);
+    } else {
+        w->depth = 1;
+        walk_line(w, "for (int64_t %.*s = begin; %.*s < end; %.*s++) {", STR_ARG(i),
+                  STR_ARG(i), STR_ARG(i));
+        w->indent++;
+        walk_body(w, body);
+        if (after != NULL) walk_line(w, "%s", after);
+        w->indent--;
+        walk_line(w, "}");
+    }
     w->depth = depth;
-    if (frees) walk_line(w, "env->top = mark;");
-    w->indent--;
-    walk_line(w, "}");
     walk_line(w, "return KERNEL_OK;");
     w->indent--;
     walk_line(w, "}\n");
@@ -77,7 +83,10 @@ void walk_parallel(Walker *w, const LoopStm *stm) {
     enum { GRAIN_COST = 16384 };
     uint32_t chunk = w->chunks++, indent = w->indent;
     LoopRefs captured;
-    loop_captures(w->kernel, stm->bodies[0], w->arena, &captured);
+    LoopStm *loop = (LoopStm *)(uintptr_t)stm;
+    LoopBody both = {.stms = {&loop, 1, 1}};
+    loop_captures(w->kernel, stm->number > 0 ? &both : stm->bodies[0], w->arena,
+                  &captured);
 
     StrBuf text = strbuf(w->arena), *out = w->out;
     const char *failing = w->failing;
@@ -94,7 +103,7 @@ void walk_parallel(Walker *w, const LoopStm *stm) {
         strbuf_printf(&frame, i == 0 ? "%.*s" : ", %.*s",
                       STR_ARG(walk_value(w, captured.data[i])));
     if (captured.len == 0) strbuf_char(&frame, '0');
-    int64_t grain = GRAIN_COST / cost_of(stm->bodies[0]);
+    int64_t grain = GRAIN_COST / cost_of(stm->bodies[stm->body_count - 1]);
     walk_line(w, "const struct weft_%u_frame%u frame%u = {%.*s};", w->number, chunk,
               chunk, STR_ARG(strbuf_done(&frame)));
     walk_line(
@@ -112,8 +121,7 @@ static bool is_buffer(const Walker *w, LoopRef ref) {
     return w->kernel->values.data[ref].type.kind == LOOP_IS_BUFFER;
 }
 
-// ", float *xs_3, int64_t n_4"
-static Str params_of(Walker *w, const LoopRef *refs, uint32_t count) {
+Str walk_params(Walker *w, const LoopRef *refs, uint32_t count) {
     StrBuf text = strbuf(w->arena);
     for (uint32_t i = 0; i < count; i++) {
         strbuf_cstr(&text, ", ");
@@ -145,7 +153,7 @@ static void put_function(Walker *w, uint32_t number) {
         strbuf_printf(&outs, ", %s*out%u", walk_type(w, body->results[i]), i);
     walk_line(w, "%sint32_t weft_%u_f%u(KernelEnv *env%.*s%.*s) {",
               w->dialect->function, w->number, number,
-              STR_ARG(params_of(w, body->params, body->param_count)),
+              STR_ARG(walk_params(w, body->params, body->param_count)),
               STR_ARG(strbuf_done(&outs)));
     w->indent++;
     if (allocates(body)) walk_line(w, "%schar *mark = env->top;", w->dialect->global);
@@ -170,65 +178,6 @@ static void put_root(Walker *w) {
     for (uint32_t i = 0; i < root->result_count; i++)
         walk_line(w, "out[%u] = %.*s;", i, STR_ARG(walk_to_slot(w, root->results[i])));
     walk_line(w, "return KERNEL_OK;");
-    w->indent--;
-    walk_line(w, "}\n");
-}
-
-// ---- launches -----------------------------------------------------------------------
-
-// The body of a parallel loop, and the loop all over it, turned once.
-static void put_flat(Walker *w, const LoopLaunch *launch, const LoopBody *body) {
-    uint32_t last = body->stms.len - 1;
-    const LoopBody *inner = body->stms.data[last]->bodies[0];
-    Str i = walk_value(w, body->params[0]), k = walk_value(w, inner->params[0]);
-    Str count = walk_value(w, launch->inner);
-    walk_line(w, "const int64_t %.*s = weft_row(turn, %.*s);", STR_ARG(i),
-              STR_ARG(count));
-    walk_line(w, "const int64_t %.*s = turn - %.*s * %.*s;", STR_ARG(k), STR_ARG(i),
-              STR_ARG(count));
-    LoopBody before = {.stms = {body->stms.data, last, last}};
-    walk_body(w, &before);
-    walk_body(w, inner);
-}
-
-// The function of one turn.
-static void put_turn(Walker *w, const LoopLaunch *launch) {
-    LoopBody body = loop_launch_body(launch);
-    StrBuf index = strbuf(w->arena);
-    if (launch->is_parallel)
-        strbuf_printf(
-            &index, ", int64_t %.*s",
-            STR_ARG(launch->inner != 0 ? STR("turn") : walk_value(w, body.params[0])));
-    walk_line(w, "%sint32_t weft_%u_turn_%u(KernelEnv *env%.*s%.*s) {",
-              w->dialect->function, w->number, launch->number,
-              STR_ARG(strbuf_done(&index)),
-              STR_ARG(params_of(w, launch->ins, launch->in_count)));
-    w->indent++;
-    if (launch->inner != 0) put_flat(w, launch, &body);
-    else walk_body(w, &body);
-    for (uint32_t i = 0; i < launch->out_count; i++)
-        walk_line(w, "env->frame[%u] = %.*s;", launch->in_count + i,
-                  STR_ARG(walk_to_slot(w, launch->outs[i])));
-    walk_line(w, "return KERNEL_OK;");
-    w->indent--;
-    walk_line(w, "}\n");
-}
-
-static void put_launch(Walker *w, const LoopLaunch *launch) {
-    put_turn(w, launch);
-    walk_line(w, "%svoid weft_%u_launch_%u(%schar *heap, uint64_t control) {",
-              w->dialect->entry, w->number, launch->number, w->dialect->global);
-    w->indent++;
-    walk_line(w, "KernelEnv env = weft_start(heap, control);");
-    StrBuf args = strbuf(w->arena);
-    for (uint32_t i = 0; i < launch->in_count; i++) {
-        walk_take_slot(w, launch->ins[i], "env.frame", i);
-        strbuf_printf(&args, ", %.*s", STR_ARG(walk_value(w, launch->ins[i])));
-    }
-    walk_line(w, "while (env.turn < env.count)");
-    walk_line(w, "    weft_next(&env, weft_%u_turn_%u(&env%s%.*s));", w->number,
-              launch->number, launch->is_parallel ? ", env.begin + env.turn" : "",
-              STR_ARG(strbuf_done(&args)));
     w->indent--;
     walk_line(w, "}\n");
 }
@@ -258,7 +207,7 @@ static void put_kernel(Walker *w, EmitChecks *checks, StrBuf *out) {
     w->out = out;
     for (uint32_t i = 0; i < kernel->funs.len; i++) put_function(w, i);
     for (uint32_t i = 0; plan != NULL && i < plan->count; i++)
-        put_launch(w, &plan->launches[i]);
+        walk_launch(w, &plan->launches[i]);
     if (plan != NULL) return;
     StrBuf root = strbuf(w->arena);
     w->done = strbuf(w->arena);
@@ -276,6 +225,13 @@ static bool has_type(LoopKernel *const *kernels, uint32_t count, ScalarType type
     return false;
 }
 
+static bool has_lanes(LoopKernel *const *kernels, uint32_t count) {
+    for (uint32_t i = 0; i < count; i++)
+        for (uint32_t ref = 1; ref < kernels[i]->values.len; ref++)
+            if (kernels[i]->values.data[ref].type.lanes > 0) return true;
+    return false;
+}
+
 static void put_texts(const char *const *texts, StrBuf *out) {
     for (int i = 0; i < MOST_HEADS && texts[i] != NULL; i++) strbuf_cstr(out, texts[i]);
 }
@@ -287,6 +243,7 @@ static void put_head(const Dialect *dialect, LoopKernel *const *kernels, uint32_
     if (has_f16 || has_type(kernels, count, SCALAR_F64))
         put_texts(dialect->head_f64, out);
     if (has_f16) put_texts(dialect->head_f16, out);
+    if (has_lanes(kernels, count)) put_texts(dialect->head_lanes, out);
     strbuf_char(out, '\n');
 }
 
@@ -295,6 +252,8 @@ void emit_launches(const Dialect *dialect, LoopKernel *const *kernels,
                    StrBuf *tables_out, EmitChecks *checks_out) {
     Arena *arena = out->arena;
     Helpers helpers = {0};
+    map_init(&helpers.made, arena);
+    helpers.lanes = strbuf(arena);
     Tables tables = {.bytes = tables_out};
     map_init(&tables.places, arena);
     StrBuf code = strbuf(arena);
@@ -308,6 +267,8 @@ void emit_launches(const Dialect *dialect, LoopKernel *const *kernels,
                     .helpers = &helpers,
                     .tables = &tables,
                     .plan = plans == NULL ? NULL : &plans[i],
+                    .is_local = plans == NULL ? loop_local_buffers(kernels[i], arena)
+                                              : plans[i].is_local,
                     .failing = ""};
         put_kernel(&w, &checks_out[i], &code);
     }

@@ -13,6 +13,7 @@ typedef unsigned long long uint64_t;
 #define WEFT_GPU_CODE
 #define WEFT_FUN static inline __device__
 #define WEFT_GLOBAL
+#define WEFT_LOCAL
 
 WEFT_FUN uint32_t weft_item(void) {
     return blockIdx.x * blockDim.x + threadIdx.x;
@@ -20,6 +21,27 @@ WEFT_FUN uint32_t weft_item(void) {
 
 WEFT_FUN uint32_t weft_items(void) {
     return gridDim.x * blockDim.x;
+}
+
+// Of a team, which is a group: the number of the item, of the team, how many there are.
+WEFT_FUN int64_t weft_lane(void) {
+    return threadIdx.x;
+}
+
+WEFT_FUN uint32_t weft_team(void) {
+    return blockIdx.x;
+}
+
+WEFT_FUN uint32_t weft_teams(void) {
+    return gridDim.x;
+}
+
+WEFT_FUN void weft_wait(void) {
+    __syncthreads();
+}
+
+WEFT_FUN int32_t weft_atomic_max(int32_t *at, int32_t x) {
+    return atomicMax(at, x);
 }
 
 WEFT_FUN uint32_t weft_atomic_min(uint32_t *at, uint32_t x) {

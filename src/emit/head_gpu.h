@@ -9,6 +9,8 @@ typedef struct KernelEnv {
     WEFT_GLOBAL char *base, *top, *limit; // private memory: all of it, what is free
     int64_t begin;
     uint32_t turn, count;       // of `count` turns, counted from `begin`
+    uint32_t inner;             // of a team's item: its turn of the loop that is spread
+    WEFT_LOCAL int32_t *status; // of a team: how its turn ends
     WEFT_GLOBAL GpuFault *fault; // the record of its fault; 0: there is none
 } KernelEnv;
 
@@ -22,6 +24,8 @@ WEFT_FUN KernelEnv weft_start(WEFT_GLOBAL char *heap, uint64_t address) {
     env.top = env.base;
     env.limit = env.base + control->arena_bytes;
     env.begin = control->begin;
+    env.inner = 0;
+    env.status = 0;
     env.turn = weft_item();
     env.count = (uint32_t)(control->end - control->begin);
     env.fault = 0;
@@ -40,16 +44,47 @@ WEFT_FUN void weft_next(KernelEnv *env, int32_t status) {
     if (control->least < env->turn || control->is_short != 0) env->turn = env->count;
 }
 
-// Turns that fail after one that is known to have failed leave no record.
+// A group of work items is a team, which runs the turns together.
+WEFT_FUN KernelEnv weft_start_team(WEFT_GLOBAL char *heap, uint64_t address,
+                                   WEFT_LOCAL int32_t *status) {
+    KernelEnv env = weft_start(heap, address);
+    env.turn = weft_team();
+    env.status = status;
+    if (weft_lane() == 0) *status = KERNEL_OK;
+    weft_wait();
+    return env;
+}
+
+// The worst of how it went for each item.
+WEFT_FUN int32_t weft_agree(KernelEnv *env, int32_t status) {
+    if (status != KERNEL_OK) weft_atomic_max(env->status, status);
+    weft_wait();
+    status = *env->status;
+    weft_wait();
+    return status;
+}
+
+// After a turn, which ended the same for all. Others go on: if each looked whether one
+// before has failed, not all might see the same.
+WEFT_FUN void weft_next_team(KernelEnv *env, int32_t status) {
+    env->top = env->base;
+    if (status == KERNEL_MEMORY) env->control->is_short = 1;
+    env->turn = status == KERNEL_OK ? env->turn + weft_teams() : env->count;
+    weft_wait();
+}
+
+// Turns that fail after one that is known to have failed leave no record. Of a team
+// several items may.
 WEFT_FUN int32_t weft_fail(KernelEnv *env, int32_t check, int32_t count,
                            const uint64_t *values) {
     WEFT_GLOBAL GpuControl *control = env->control;
-    if (env->turn >= weft_atomic_min(&control->least, env->turn)) return KERNEL_FAULT;
+    if (env->turn > weft_atomic_min(&control->least, env->turn)) return KERNEL_FAULT;
     uint32_t place = weft_atomic_add(&control->fault_count, 1);
     if (place >= GPU_FAULTS) return KERNEL_FAULT;
     WEFT_GLOBAL GpuFault *fault = &control->faults[place];
     env->fault = fault;
     fault->turn = env->turn;
+    fault->inner = env->inner;
     fault->check = check;
     fault->call_count = 0;
     for (int32_t i = 0; i < count; i++) fault->values[i] = values[i];

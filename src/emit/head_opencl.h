@@ -13,6 +13,7 @@ typedef ulong uint64_t;
 #define WEFT_GPU_CODE
 #define WEFT_FUN static inline
 #define WEFT_GLOBAL __global
+#define WEFT_LOCAL __local
 
 static inline uint32_t weft_item(void) {
     return (uint32_t)get_global_id(0);
@@ -20,6 +21,27 @@ static inline uint32_t weft_item(void) {
 
 static inline uint32_t weft_items(void) {
     return (uint32_t)get_global_size(0);
+}
+
+// Of a team, which is a group: the number of the item, of the team, how many there are.
+static inline int64_t weft_lane(void) {
+    return (int64_t)get_local_id(0);
+}
+
+static inline uint32_t weft_team(void) {
+    return (uint32_t)get_group_id(0);
+}
+
+static inline uint32_t weft_teams(void) {
+    return (uint32_t)get_num_groups(0);
+}
+
+static inline void weft_wait(void) {
+    barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
+}
+
+static inline int32_t weft_atomic_max(volatile __local int32_t *at, int32_t x) {
+    return atomic_max(at, x);
 }
 
 static inline uint32_t weft_atomic_min(volatile __global uint32_t *at, uint32_t x) {

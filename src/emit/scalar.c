@@ -273,4 +273,5 @@ void emit_helpers(const Dialect *dialect, const Helpers *helpers, StrBuf *out) {
         for (int to = 0; to < SCALAR_COUNT; to++)
             if (helpers->to_int[from][to])
                 define_to_int(dialect, (ScalarType)from, (ScalarType)to, out);
+    strbuf_str(out, (Str){helpers->lanes.data, helpers->lanes.len});
 }

@@ -65,8 +65,17 @@ static const char *element_type(const Walker *w, LoopRef ref) {
 
 const char *walk_type(Walker *w, LoopRef ref) {
     bool is_scalar = type_of(w, ref).kind == LOOP_IS_SCALAR;
+    bool is_shared = w->plan != NULL && w->plan->is_shared[ref];
     StrBuf text = strbuf(w->arena);
-    strbuf_printf(&text, "%s%s %s", is_scalar ? "" : w->dialect->global,
+    if (type_of(w, ref).lanes > 0) {
+        emit_lanes_type(elem_of(w, ref), w->part_lanes, &text);
+        strbuf_char(&text, ' ');
+        return str_terminated(w->arena, strbuf_done(&text));
+    }
+    strbuf_printf(&text, "%s%s %s",
+                  is_scalar   ? ""
+                  : is_shared ? w->dialect->local
+                              : w->dialect->global,
                   element_type(w, ref), is_scalar ? "" : "*");
     return str_terminated(w->arena, strbuf_done(&text));
 }
@@ -157,11 +166,17 @@ static Str place_of(Walker *w, const LoopStm *stm, uint32_t first) {
     return strbuf_done(&text);
 }
 
+void walk_declare_array(Walker *w, const LoopStm *alloc, const char *before) {
+    LoopRef out = alloc->outs[0];
+    walk_line(w, "%s%s %.*s[%.*s];", before, element_type(w, out),
+              STR_ARG(walk_value(w, out)), STR_ARG(walk_value(w, alloc->args[0])));
+}
+
 static void put_alloc(Walker *w, const LoopStm *stm) {
     LoopRef out = stm->outs[0];
-    if (w->plan != NULL && w->plan->is_local[out]) {
-        walk_line(w, "%s %.*s[%.*s];", element_type(w, out),
-                  STR_ARG(walk_value(w, out)), STR_ARG(walk_value(w, stm->args[0])));
+    if (w->plan != NULL && w->plan->is_shared[out]) return; // the entry has it
+    if (w->is_local[out]) {
+        walk_declare_array(w, stm, "");
         return;
     }
     start_definition(w, stm->outs[0]);
@@ -288,14 +303,24 @@ static void put_call(Walker *w, const LoopStm *stm) {
 // ---- branches and loops -------------------------------------------------------------
 
 static void declare_outs(Walker *w, const LoopStm *stm, uint32_t first_init) {
-    for (uint32_t i = 0; i < stm->out_count; i++) {
-        StrBuf text = strbuf(w->arena);
-        walk_declare(w, stm->outs[i], "", &text);
-        if (first_init != UINT32_MAX)
-            strbuf_printf(&text, " = %.*s",
-                          STR_ARG(walk_value(w, stm->args[first_init + i])));
-        walk_line(w, "%.*s;", STR_ARG(strbuf_done(&text)));
-    }
+    for (uint32_t i = 0; i < stm->out_count; i++)
+        for (uint32_t p = 0; p < walk_parts(w, stm->outs[i]); p++) {
+            StrBuf text = strbuf(w->arena);
+            strbuf_printf(&text, "%s%.*s", walk_type(w, stm->outs[i]),
+                          STR_ARG(walk_part(w, stm->outs[i], p)));
+            if (first_init != UINT32_MAX)
+                strbuf_printf(&text, " = %.*s",
+                              STR_ARG(walk_part(w, stm->args[first_init + i], p)));
+            walk_line(w, "%.*s;", STR_ARG(strbuf_done(&text)));
+        }
+}
+
+// A part of a variable gets that of its next value.
+static void assign_part(Walker *w, LoopRef out, LoopRef result, uint32_t part,
+                        bool is_kept) {
+    Str to = walk_part(w, out, part);
+    if (is_kept) walk_line(w, "%.*s = next_%u_%u;", STR_ARG(to), out, part);
+    else walk_line(w, "%.*s = %.*s;", STR_ARG(to), STR_ARG(walk_part(w, result, part)));
 }
 
 // The variables get the body's results. Where one result is another's old value, all
@@ -307,15 +332,13 @@ static void assign_results(Walker *w, const LoopStm *stm, const LoopBody *body,
         for (uint32_t k = 0; k < stm->out_count; k++)
             conflicts = conflicts || (k != i && body->results[i] == state[k]);
     for (uint32_t i = 0; i < stm->out_count && conflicts; i++)
-        walk_line(w, "%snext_%u = %.*s;", walk_type(w, stm->outs[i]), stm->outs[i],
-                  STR_ARG(walk_value(w, body->results[i])));
-    for (uint32_t i = 0; i < stm->out_count; i++) {
-        Str out = walk_value(w, stm->outs[i]);
-        if (conflicts) walk_line(w, "%.*s = next_%u;", STR_ARG(out), stm->outs[i]);
-        else if (state == NULL || body->results[i] != state[i])
-            walk_line(w, "%.*s = %.*s;", STR_ARG(out),
-                      STR_ARG(walk_value(w, body->results[i])));
-    }
+        for (uint32_t p = 0; p < walk_parts(w, stm->outs[i]); p++)
+            walk_line(w, "%snext_%u_%u = %.*s;", walk_type(w, stm->outs[i]),
+                      stm->outs[i], p, STR_ARG(walk_part(w, body->results[i], p)));
+    for (uint32_t i = 0; i < stm->out_count; i++)
+        for (uint32_t p = 0; p < walk_parts(w, stm->outs[i]); p++)
+            if (conflicts || state == NULL || body->results[i] != state[i])
+                assign_part(w, stm->outs[i], body->results[i], p, conflicts);
 }
 
 static void put_if(Walker *w, const LoopStm *stm) {
@@ -391,10 +414,32 @@ static bool may_be_long(const Walker *w, LoopRef n) {
     return !value->is_const || value->bits > 65536;
 }
 
+static void put_vector_for(Walker *w, const LoopStm *stm) {
+    LoopRef index = stm->bodies[0]->params[0];
+    Str i = walk_value(w, index), n = walk_value(w, stm->args[0]);
+    StrBuf poll = strbuf(w->arena);
+    bool is_heavy_turn = is_heavy(stm->bodies[1]);
+    bool polls = is_heavy_turn || may_be_long(w, stm->args[0]);
+    strbuf_cstr(&poll, "if (");
+    if (!is_heavy_turn)
+        strbuf_printf(&poll, "%.*s %% 65536 == %u && ", STR_ARG(i),
+                      65536 - stm->number);
+    if (w->depth == 0)
+        strbuf_printf(&poll, "env->poll(env, (int64_t)%.*s, (int64_t)%.*s)) %s",
+                      STR_ARG(i), STR_ARG(n), cancelled(w));
+    else strbuf_printf(&poll, "*env->cancel) %s", cancelled(w));
+    walk_vector_loop(w, stm, STR("0"), n,
+                     polls ? str_terminated(w->arena, strbuf_done(&poll)) : NULL, NULL);
+}
+
 static void put_for(Walker *w, const LoopStm *stm) {
     const LoopBody *body = stm->bodies[0];
     if (stm->order == ORDER_PARALLEL) {
         walk_parallel(w, stm);
+        return;
+    }
+    if (stm->number > 0) {
+        put_vector_for(w, stm);
         return;
     }
     declare_outs(w, stm, 1);
@@ -457,6 +502,14 @@ static void put_place(Walker *w, CoreLoc loc) {
 
 static void put_statement(Walker *w, const LoopStm *stm) {
     put_place(w, stm->loc);
+    if (walk_in_lanes(w, stm)) return;
+    if (w->team != NULL) {
+        if (loop_waits(w->plan, stm)) walk_line(w, "weft_wait();");
+        if (loop_is_spread(stm)) {
+            walk_spread(w, stm);
+            return;
+        }
+    }
     switch (stm->op) {
     case LOOP_SCALAR: put_scalar(w, stm); return;
     case LOOP_LOAD:
@@ -464,8 +517,8 @@ static void put_statement(Walker *w, const LoopStm *stm) {
         strbuf_printf(w->out, "%.*s;\n", STR_ARG(place_of(w, stm, 1)));
         return;
     case LOOP_STORE:
-        walk_line(w, "%.*s = %.*s;", STR_ARG(place_of(w, stm, 2)),
-                  STR_ARG(walk_value(w, stm->args[1])));
+        walk_line(w, "%s%.*s = %.*s;", w->team != NULL ? "if (weft_lane() == 0) " : "",
+                  STR_ARG(place_of(w, stm, 2)), STR_ARG(walk_value(w, stm->args[1])));
         return;
     case LOOP_DATA: put_data(w, stm); return;
     case LOOP_ALLOC: put_alloc(w, stm); return;
@@ -480,6 +533,13 @@ static void put_statement(Walker *w, const LoopStm *stm) {
     case LOOP_IF: put_if(w, stm); return;
     case LOOP_FOR: put_for(w, stm); return;
     case LOOP_WHILE: put_while(w, stm); return;
+    case LOOP_SPLAT:
+    case LOOP_LANES:
+    case LOOP_SELECT:
+    case LOOP_ANY:
+    case LOOP_SURE:
+    case LOOP_LOADIF:
+    case LOOP_STOREIF:
     case LOOP_COUNT: return;
     }
 }

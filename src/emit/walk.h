@@ -25,6 +25,7 @@ typedef struct Walker {
     Map checks; // address of a CHECK or CALL -> its number
     Tables *tables;
     const LoopPlan *plan; // of a GPU's; else NULL
+    const bool *is_local; // by LoopRef, of an ALLOC: it is an array of the function's
     StrBuf done;          // functions finished
     StrBuf *out;          // the function being written
     uint32_t indent;      // in levels
@@ -32,6 +33,11 @@ typedef struct Walker {
     uint32_t chunks;      // parallel loops so far
     uint32_t depth;       // loops that the statement is in, within its function
     CoreLoc loc;          // last one commented on
+    uint32_t lanes;       // of the vector turn; 0: in none
+    uint32_t part_lanes;  // of a part of its values
+    uint32_t vector;      // its number
+    bool gives_up;        // it may
+    const LoopLaunch *team; // whose turn this is, outside of loops that are spread
 } Walker;
 
 // Starts a line.
@@ -54,6 +60,22 @@ void walk_keep(Walker *w, uint32_t number, const char *mark, const LoopRef *buff
 void walk_body(Walker *w, const LoopBody *body);
 // Whether a statement of that operator is in the body, however deep.
 bool walk_has(const LoopBody *body, LoopOp op);
+// "float xs_3[32];" for an ALLOC of so many, that being before it.
+void walk_declare_array(Walker *w, const LoopStm *alloc, const char *before);
+// ", float *xs_3, int64_t n_4"
+Str walk_params(Walker *w, const LoopRef *refs, uint32_t count);
+// Writes a launch; and a loop that is spread over the team at work (launch.c).
+void walk_launch(Walker *w, const LoopLaunch *launch);
+void walk_spread(Walker *w, const LoopStm *stm);
+// Writes a statement of a vector turn if it is one for lanes (vector.c).
+bool walk_in_lanes(Walker *w, const LoopStm *stm);
+// Writes a loop with lanes over turns from begin to below end. `poll`, `after`: lines
+// before each vector turn and after a turn alone, or NULL.
+void walk_vector_loop(Walker *w, const LoopStm *stm, Str begin, Str end,
+                      const char *poll, const char *after);
+// The vectors that a value in lanes is; of others one, the value.
+uint32_t walk_parts(const Walker *w, LoopRef ref);
+Str walk_part(Walker *w, LoopRef ref, uint32_t part);
 // Writes the function of a parallel loop and the statements that run it (function.c).
 void walk_parallel(Walker *w, const LoopStm *stm);
 

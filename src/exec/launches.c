@@ -171,6 +171,7 @@ static bool run_launch(Walk *w, const LoopLaunch *launch) {
     DeviceLaunch run = {.code = w->call->code,
                         .function = function,
                         .turns = w->turns,
+                        .team = launch->has_team ? LAUNCH_TEAM : 0,
                         .ins = ins,
                         .in_count = launch->in_count,
                         .outs = outs,
@@ -284,7 +285,14 @@ static bool walk_statement(Walk *w, const LoopStm *stm) {
     case LOOP_WHILE: return do_while(w, stm);
     case LOOP_LOAD:
     case LOOP_STORE:
-    case LOOP_COUNT: break; // always launched
+    case LOOP_SPLAT:
+    case LOOP_LANES:
+    case LOOP_SELECT:
+    case LOOP_ANY:
+    case LOOP_SURE:
+    case LOOP_LOADIF:
+    case LOOP_STOREIF:
+    case LOOP_COUNT: break; // always launched, and not in lanes
     }
     assert(false);
     return false;

@@ -246,7 +246,75 @@ void interp_duplicate(Run *run, const Step *step) {
         interp_copy(run, step, step->out, a);
 }
 
+// Puts what was made of element i, after the flag, as row `at` of the arrays from slot
+// `to` on.
+static void keep_made(Run *run, const Step *step, uint32_t to, int64_t at) {
+    for (uint32_t k = 0; k < step->stm->out_count; k++) {
+        RtArray *a = interp_array(run, to + k);
+        const Slot *value = &run->slots.data[step->made + 1 + k];
+        size_t bytes = scalar_info[a->elem].bytes;
+        if (a->rank == 1)
+            interp_store(bytes, a->data + (size_t)at * bytes, value->bits);
+        else if (rt_count(a) > 0)
+            rt_copy_elements(interp_at(a, at * a->strides[0]), a->strides + 1,
+                             value->array->data, value->array->strides, a->rank - 1,
+                             a->shape + 1, bytes);
+    }
+}
+
+// Memory for all rows, which those that are kept fill from the front.
+static void open_made(Run *run, const Step *step, int64_t n) {
+    const Code *producer = step->bodies[0];
+    for (uint32_t k = 0; k < step->stm->out_count; k++) {
+        int64_t shape[CORE_MAX_RANK] = {n};
+        uint32_t rank = core_type(run->program, step->stm->outs[k]).rank;
+        if (rank > 1) {
+            const Feed *feed =
+                &step->feeds[producer->results[1 + k] - producer->param];
+            memcpy(shape + 1, feed->array->shape + 1, (rank - 1) * sizeof *shape);
+        }
+        interp_new(run, step, step->spare + k, interp_elem(run, step->stm->outs[k]),
+                   rank, shape);
+    }
+}
+
+static void close_made(Run *run, const Step *step, int64_t kept) {
+    for (uint32_t k = 0; k < step->stm->out_count; k++) {
+        const RtArray *all = interp_array(run, step->spare + k);
+        int64_t shape[CORE_MAX_RANK];
+        memcpy(shape, all->shape, all->rank * sizeof *shape);
+        shape[0] = kept;
+        RtArray *a =
+            interp_new(run, step, step->out + k, all->elem, all->rank, shape);
+        if (rt_count(a) > 0)
+            memcpy(a->data, all->data,
+                   (size_t)rt_count(a) * scalar_info[a->elem].bytes);
+        interp_drop(run, step->spare + k);
+    }
+}
+
+static void filter_made(Run *run, const Step *step) {
+    int64_t n = interp_open_feeds(run, step, 0, step->stm->arg_count), kept = 0;
+    open_made(run, step, n);
+    Loop loop;
+    interp_enter(run, &loop, step, n);
+    for (int64_t i = 0; i < n; i++) {
+        interp_turn(run, step, i);
+        interp_produce(run, step, i);
+        if (run->slots.data[step->made].bits != 0)
+            keep_made(run, step, step->spare, kept++);
+        interp_drop_made(run, step);
+    }
+    interp_leave(run);
+    interp_close_feeds(run, step, step->stm->arg_count);
+    close_made(run, step, kept);
+}
+
 void interp_filter(Run *run, const Step *step) {
+    if (step->stm->body_count > 0) {
+        filter_made(run, step);
+        return;
+    }
     const RtArray *flags = interp_array(run, step->args[0]);
     int64_t kept = 0;
     for (int64_t i = 0; i < flags->shape[0]; i++)

@@ -12,6 +12,8 @@ typedef struct Hist {
     const Step *step;
     const Code *op;
     uint32_t width, depth;  // results; index arrays
+    uint32_t arrays;        // feeds
+    bool has_producer;
     int64_t n, bins;
     int64_t sizes[CORE_MAX_RANK];  // of the index space
 } Hist;
@@ -97,27 +99,51 @@ static void join_bins(const Hist *h, uint32_t left, uint32_t right) {
 
 // ---- values -------------------------------------------------------------------------
 
+static int64_t index_of(const Hist *h, int64_t i, uint32_t d) {
+    if (h->has_producer) return interp_int(h->run, h->step->made + d);
+    const Feed *feed = &h->step->feeds[d];
+    uint64_t bits = interp_load(feed->bytes, feed->at + i * feed->step);
+    return interp_wide(feed->array->elem, bits);
+}
+
 // The bin of value i, or -1.
 static int64_t bin_of(const Hist *h, int64_t i) {
     int64_t bin = 0;
     for (uint32_t d = 0; d < h->depth; d++) {
-        const Feed *feed = &h->step->feeds[d];
-        uint64_t bits = interp_load(feed->bytes, feed->at + i * feed->step);
-        int64_t index = interp_wide(feed->array->elem, bits);
+        int64_t index = index_of(h, i, d);
         if (index < 0 || index >= h->sizes[d]) return -1;
         bin = bin * h->sizes[d] + index;
     }
     return bin;
 }
 
+static void load_value(const Hist *h, int64_t i, uint32_t to) {
+    if (h->has_producer)
+        interp_give(h->run, to, h->step->made + h->depth, h->width);
+    else
+        interp_feed(h->run, h->step, h->depth, h->width, i, to);
+}
+
+// Makes values for which there is no bin, since that may fail.
+static void make_values(const Hist *h) {
+    for (int64_t i = 0; i < h->n && h->has_producer; i++) {
+        interp_turn(h->run, h->step, i);
+        interp_produce(h->run, h->step, i);
+        interp_drop_made(h->run, h->step);
+    }
+}
+
 static void fold_values(const Hist *h, uint32_t group, int64_t from, int64_t to) {
     for (int64_t i = from; i < to; i++) {
         interp_turn(h->run, h->step, i);
+        if (h->has_producer) interp_produce(h->run, h->step, i);
         int64_t b = bin_of(h, i);
-        if (b < 0) continue;
-        load_bin(h, group, b, h->op->param);
-        interp_feed(h->run, h->step, h->depth, h->width, i, h->op->param + h->width);
-        apply(h, group, b);
+        if (b >= 0) {
+            load_bin(h, group, b, h->op->param);
+            load_value(h, i, h->op->param + h->width);
+            apply(h, group, b);
+        }
+        if (h->has_producer) interp_drop_made(h->run, h->step);
     }
 }
 
@@ -194,7 +220,9 @@ void interp_hist(Run *run, const Step *step) {
          *h = &hist;
     h->width = (uint32_t)step->stm->attrs[0];
     h->depth = (uint32_t)step->stm->attrs[1];
-    h->n = interp_open_feeds(run, step, 2 * h->width, h->depth + h->width);
+    h->has_producer = step->stm->body_count > 1;
+    h->arrays = step->stm->arg_count - 2 * h->width;
+    h->n = interp_open_feeds(run, step, 2 * h->width, h->arrays);
     bool has_bins = false;  // if all are empty, the number of bins might overflow
     for (uint32_t c = 0; c < h->width; c++) {
         const RtArray *dest = interp_array(run, step->args[c]);
@@ -209,10 +237,12 @@ void interp_hist(Run *run, const Step *step) {
     for (uint32_t d = 0; d < h->depth && has_bins; d++) h->bins *= h->sizes[d];
     Loop loop;
     interp_enter(run, &loop, step, h->n);
-    if (has_bins && step->stm->stamp == STAMP_PARTS)
+    if (!has_bins)
+        make_values(h);
+    else if (step->stm->stamp == STAMP_PARTS)
         fold_parts(h);
-    else if (has_bins)
+    else
         fold_values(h, step->out, 0, h->n);
     interp_leave(run);
-    interp_close_feeds(run, step, h->depth + h->width);
+    interp_close_feeds(run, step, h->arrays);
 }

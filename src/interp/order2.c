@@ -56,6 +56,18 @@ void interp_close_feeds(Run *run, const Step *step, uint32_t count) {
         if (step->feeds[k].view != 0) interp_drop(run, step->feeds[k].view);
 }
 
+void interp_produce(Run *run, const Step *step, int64_t i) {
+    const Code *producer = step->bodies[step->stm->body_count - 1];
+    interp_feed(run, step, 0, producer->param_count, i, producer->param);
+    interp_code(run, producer);
+    interp_take(run, producer, step->made);
+}
+
+void interp_drop_made(Run *run, const Step *step) {
+    const Code *producer = step->bodies[step->stm->body_count - 1];
+    interp_drop_all(run, step->made, producer->result_count);
+}
+
 // ---- sinks --------------------------------------------------------------------------
 
 static void make_result(Run *run, const Step *step, uint32_t k) {

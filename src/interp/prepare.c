@@ -5,6 +5,7 @@
 // know their slots, their code and the slots an operator needs for itself.
 #include <assert.h>
 
+#include "core/rules.h"
 #include "interp/run.h"
 
 typedef struct Preparer {
@@ -27,7 +28,7 @@ static void (*const step_functions[OP_COUNT])(Run *run, const Step *step) = {
     [OP_SCATTER] = interp_scatter,   [OP_FILTER] = interp_filter,
     [OP_GENERATE] = interp_generate, [OP_MAP] = interp_map,
     [OP_REDUCE] = interp_reduce,     [OP_SCAN] = interp_scan,
-    [OP_HIST] = interp_hist,
+    [OP_HIST] = interp_hist,         [OP_SORT] = interp_sort,
 };
 
 static Code *prepare_body(Preparer *p, const CoreBody *body);
@@ -115,11 +116,24 @@ static void prepare_loop(Preparer *p, const CoreStm *stm, Code *body) {
     }
 }
 
+// A histogram, scatter or filter: its feeds, and what its producer makes.
+static void prepare_source(Preparer *p, Step *step) {
+    CoreFeeds feeds = core_feeds(step->stm);
+    prepare_feeds(p, step, feeds.first, feeds.count);
+    if (feeds.producer == NULL) return;
+    step->made =
+        spare_groups(p, feeds.producer->results, feeds.producer->result_count, 1);
+}
+
 static void prepare_operator(Preparer *p, Step *step) {
     const CoreStm *stm = step->stm;
     switch ((int)stm->op) {
     case OP_LITERAL:
         step->spare = new_slot(p->run, true);  // made once
+        return;
+    case OP_SORT:
+        step->spare = new_slot(p->run, true);
+        new_slot(p->run, true);
         return;
     case OP_FOR: prepare_loop(p, stm, step->bodies[0]); return;
     case OP_WHILE: prepare_loop(p, stm, step->bodies[1]); return;
@@ -139,13 +153,18 @@ static void prepare_operator(Preparer *p, Step *step) {
         return;
     }
     case OP_HIST: {
-        uint32_t width = (uint32_t)stm->attrs[0], indices = (uint32_t)stm->attrs[1];
-        prepare_feeds(p, step, 2 * width, indices + width);
+        uint32_t width = (uint32_t)stm->attrs[0];
+        prepare_source(p, step);
         // Groups of bins, one being filled and one per level of the tree, then a value.
         step->spare = spare_groups(p, stm->outs, width, 1 + PART_LEVELS);
         spare_groups(p, stm->args + width, width, 1);
         return;
     }
+    case OP_FILTER:
+        step->spare = spare_groups(p, stm->outs, stm->out_count, 1);
+        prepare_source(p, step);
+        return;
+    case OP_SCATTER: prepare_source(p, step); return;
     }
 }
 

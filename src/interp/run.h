@@ -73,6 +73,7 @@ struct Step {
     uint32_t *dead;        // arrays without a further use after this step
     uint32_t dead_count;
     uint32_t spare;        // slots of the operator's own
+    uint32_t made;         // slots of what the producer made, if there is one
     void (*run)(Run *run, const Step *step);  // FORM_OTHER
     Code **bodies;
     Feed *feeds;
@@ -259,6 +260,10 @@ int64_t interp_open_feeds(Run *run, const Step *step, uint32_t first, uint32_t c
 void interp_feed(Run *run, const Step *step, uint32_t first, uint32_t count, int64_t i,
                  uint32_t to);
 void interp_close_feeds(Run *run, const Step *step, uint32_t count);
+// Makes what the step's producer, its last body, makes of element i, in slots `made`.
+void interp_produce(Run *run, const Step *step, int64_t i);
+// Empties these.
+void interp_drop_made(Run *run, const Step *step);
 // Opens sink `k` of n elements whose row sizes are in `row` (-1: as the rows have it).
 void interp_open_sink(Run *run, const Step *step, uint32_t k, uint32_t space_rank,
                       const int64_t *space, const int64_t *row);
@@ -330,7 +335,8 @@ typedef void StepFunction(Run *run, const Step *step);
 StepFunction interp_check, interp_guard, interp_if, interp_for, interp_while,
     interp_call, interp_trace;
 StepFunction interp_literal, interp_list, interp_iota, interp_replicate, interp_scratch,
-    interp_concat, interp_split, interp_duplicate, interp_filter;
+    interp_concat, interp_split, interp_duplicate, interp_filter,
+    interp_sort;
 StepFunction interp_dim, interp_index, interp_slice, interp_reshape, interp_permute,
     interp_reverse, interp_update, interp_scatter;
 StepFunction interp_generate, interp_map, interp_reduce, interp_scan, interp_hist;

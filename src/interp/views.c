@@ -184,7 +184,64 @@ void interp_update(Run *run, const Step *step) {
                          region.shape, bytes);
 }
 
+// Where the made indices lead in the array; false: out of range.
+static bool find_made(const Run *run, const Step *step, const RtArray *a,
+                      int64_t *offset_out) {
+    uint32_t depth = (uint32_t)step->stm->attrs[0];
+    *offset_out = 0;
+    for (uint32_t d = 0; d < depth; d++) {
+        int64_t index = interp_int(run, step->made + d);
+        if (index < 0 || index >= a->shape[d]) return false;
+        *offset_out += index * a->strides[d];
+    }
+    return true;
+}
+
+// The shape of the rows that a producer hands on: those of an array.
+static void check_made_rows(Run *run, const Step *step, const RtArray *dest) {
+    uint32_t depth = (uint32_t)step->stm->attrs[0];
+    const Code *producer = step->bodies[0];
+    if (dest->rank == depth) return;
+    const Feed *feed = &step->feeds[producer->results[depth] - producer->param];
+    const int64_t *wanted = dest->shape + depth, *row = feed->array->shape + 1;
+    if (memcmp(wanted, row, (dest->rank - depth) * sizeof *row) != 0)
+        interp_say(run, step, MESSAGE_ROWS,
+                   interp_shape_text(run, dest->rank - depth, wanted),
+                   interp_shape_text(run, dest->rank - depth, row), NULL);
+}
+
+static void scatter_made(Run *run, const Step *step) {
+    uint32_t depth = (uint32_t)step->stm->attrs[0], arrays = step->stm->arg_count - 1;
+    int64_t n = interp_open_feeds(run, step, 1, arrays), offset;
+    check_made_rows(run, step, interp_array(run, step->args[0]));
+    RtArray *a = interp_own(run, step, 0, step->out);
+    size_t bytes = scalar_info[a->elem].bytes;
+    const Slot *value = &run->slots.data[step->made + depth];
+    Loop loop;
+    interp_enter(run, &loop, step, n);
+    for (int64_t i = 0; i < n; i++) {
+        interp_turn(run, step, i);
+        interp_produce(run, step, i);
+        if (rt_count(a) > 0 && find_made(run, step, a, &offset)) {
+            char *at = interp_at(a, offset);
+            if (a->rank == depth)
+                interp_store(bytes, at, value->bits);
+            else
+                rt_copy_elements(at, a->strides + depth, value->array->data,
+                                 value->array->strides, value->array->rank,
+                                 value->array->shape, bytes);
+        }
+        interp_drop_made(run, step);
+    }
+    interp_leave(run);
+    interp_close_feeds(run, step, arrays);
+}
+
 void interp_scatter(Run *run, const Step *step) {
+    if (step->stm->body_count > 0) {
+        scatter_made(run, step);
+        return;
+    }
     uint32_t depth = (uint32_t)step->stm->attrs[0];
     const RtArray *from = interp_array(run, step->args[1 + depth]);
     const RtArray *dest = interp_array(run, step->args[0]);

@@ -23,10 +23,22 @@ LoopKernel *loop_kernel(Arena *arena, const CoreProgram *core, Sym name) {
     return kernel;
 }
 
+
+static uint64_t constant_key(ScalarType type, uint64_t bits) {
+    return (bits ^ bits >> 29) * 0x9e3779b97f4a7c15u + (uint64_t)type + 1;
+}
+
 LoopBuilder loop_builder(LoopKernel *kernel) {
     LoopBuilder b = {.kernel = kernel, .arena = kernel->arena};
     map_init(&b.constants, b.arena);
-    vec_push(b.arena, &b.same, 0);
+    for (LoopRef ref = 0; ref < kernel->values.len; ref++) {
+        const LoopValue *value = &kernel->values.data[ref];
+        uint64_t unused, key = constant_key((ScalarType)value->type.elem, value->bits);
+        vec_push(b.arena, &b.same, 0);
+        if (!value->is_const) continue;
+        while (key == 0 || map_get(&b.constants, key, &unused)) key++;
+        map_set(&b.constants, key, ref);
+    }
     return b;
 }
 
@@ -46,8 +58,7 @@ LoopRef loop_const(LoopBuilder *b, ScalarType type, uint64_t bits) {
     unsigned unused = 64 - 8u * scalar_info[type].bytes;
     bits = bits << unused >> unused;
     // The map's key is a hash; equal hashes of different constants lie side by side.
-    uint64_t key = (bits ^ bits >> 29) * 0x9e3779b97f4a7c15u + (uint64_t)type + 1;
-    uint64_t found;
+    uint64_t key = constant_key(type, bits), found;
     for (;; key++) {
         if (key == 0) continue;
         if (!map_get(&b->constants, key, &found)) break;

@@ -26,13 +26,14 @@ typedef struct LoopBuilder {
 } LoopBuilder;
 
 LoopKernel *loop_kernel(Arena *arena, const CoreProgram *core, Sym name);
+// For a kernel that is fresh, or made before.
 LoopBuilder loop_builder(LoopKernel *kernel);
 
 static inline LoopType loop_scalar_type(ScalarType elem) {
-    return (LoopType){LOOP_IS_SCALAR, (uint8_t)elem};
+    return (LoopType){.kind = LOOP_IS_SCALAR, .elem = (uint8_t)elem};
 }
 static inline LoopType loop_buffer_type(ScalarType elem) {
-    return (LoopType){LOOP_IS_BUFFER, (uint8_t)elem};
+    return (LoopType){.kind = LOOP_IS_BUFFER, .elem = (uint8_t)elem};
 }
 
 // ---- values -------------------------------------------------------------------------

@@ -157,6 +157,13 @@ static void add_stm(const Planner *p, Effects *e, const LoopStm *stm) {
     case LOOP_MARK:
     case LOOP_RESULT:
     case LOOP_CHECK:
+    case LOOP_SPLAT:
+    case LOOP_LANES:
+    case LOOP_SELECT:
+    case LOOP_ANY:
+    case LOOP_SURE:
+    case LOOP_LOADIF:
+    case LOOP_STOREIF:
     case LOOP_COUNT: return;
     }
 }
@@ -216,6 +223,12 @@ static void find_local(const Planner *p) {
     }
 }
 
+bool *loop_local_buffers(const LoopKernel *kernel, Arena *arena) {
+    LoopPlan plan = {.is_local = arena_array(arena, bool, kernel->values.len)};
+    find_local(&(Planner){.kernel = kernel, .plan = &plan});
+    return plan.is_local;
+}
+
 // ---- who runs a statement -----------------------------------------------------------
 
 // Whether there are results or parallel loops in it.
@@ -257,6 +270,13 @@ static bool is_for_host(const Planner *p, const LoopStm *stm) {
     case LOOP_IF:
     case LOOP_FOR:
     case LOOP_WHILE:
+    case LOOP_SPLAT:
+    case LOOP_LANES:
+    case LOOP_SELECT:
+    case LOOP_ANY:
+    case LOOP_SURE:
+    case LOOP_LOADIF:
+    case LOOP_STOREIF:
     case LOOP_COUNT: break;
     }
     for (uint32_t i = 0; i < stm->out_count; i++)
@@ -341,6 +361,8 @@ static void add_launch(Planner *p, const LoopBody *body, uint32_t first,
     launch.has_private = effects.allocates;
     if (launch.is_parallel) launch.inner = inner_of(p, &code, &effects, &ins);
     else find_outs(p, &launch);
+    if (launch.is_parallel && launch.inner == 0)
+        loop_plan_team(p->kernel, p->arena, p->plan, &launch);
     map_set(&p->plan->by_stm, (uint64_t)(uintptr_t)body->stms.data[first],
             launch.number + 1);
     vec_push(p->arena, &p->launches, launch);
@@ -411,7 +433,9 @@ void loop_plan(const LoopKernel *kernel, Arena *arena, LoopPlan *plan_out) {
                  .last = arena_array(arena, uint32_t, kernel->values.len)};
     *plan_out = (LoopPlan){0};
     map_init(&plan_out->by_stm, arena);
+    map_init(&plan_out->waits, arena);
     plan_out->is_local = arena_array(arena, bool, kernel->values.len);
+    plan_out->is_shared = arena_array(arena, bool, kernel->values.len);
     find_local(&p);
     for (uint32_t i = 0; i < kernel->funs.len; i++) {
         effects_init(&p.funs[i], arena);

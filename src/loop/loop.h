@@ -17,6 +17,14 @@
 // returned; loops and the like free by MARK and KEEP, with marks of their own thread.
 // Memory of a parameter that is not owned is only read.
 //
+// Vectors: a FOR with lanes takes so many turns at once. Its first body is given the
+// first of them and has values in lanes, one for each turn; the second runs the turns
+// that are left over, and those of a vector turn that gave up (SURE), which it does
+// before it stores anything. An operator with an operand in lanes goes lane by lane,
+// other operands being the same for all. In lanes are core's scalar operators, LOAD and
+// STORE (where an operand of the place has lanes each lane has its own place, else
+// places follow each other from that one on), and what ops.def says is.
+//
 // Errors: CHECK stops its iteration. Of all iterations of a parallel or independent loop
 // the one with the least index counts; what follows the loop in root code does not run.
 #ifndef WEFT_LOOP_LOOP_H
@@ -40,7 +48,10 @@ typedef enum LoopKind { LOOP_IS_SCALAR, LOOP_IS_BUFFER, LOOP_IS_MARK } LoopKind;
 typedef struct LoopType {
     uint8_t kind; // LoopKind
     uint8_t elem; // ScalarType; of a mark 0
+    uint8_t lanes; // of a scalar: how many there are, at least 2; 0: it is one
 } LoopType;
+
+enum { LOOP_MOST_LANES = 64 };
 
 typedef struct LoopValue {
     LoopType type;
@@ -66,7 +77,7 @@ typedef struct LoopStm {
     CoreOp scalar; // SCALAR: which
     uint8_t order; // FOR: LoopOrder
     uint8_t body_count;
-    uint32_t number; // RESULT, CALL
+    uint32_t number; // RESULT, CALL; FOR: its lanes, or 0
     CoreLoc loc;
     uint32_t out_count, arg_count;
     LoopRef *outs;
@@ -133,11 +144,14 @@ bool loop_verify(const LoopKernel *kernel, StrBuf *out);
 
 // ---- from core (lower.c) ------------------------------------------------------------
 
-// Lowers function `fun` of a program past stage 0. With `parallel`, second-order
-// operators in root code, its loops and branches included, become parallel loops in
-// their stamped shapes; otherwise everything is sequential. NULL: *why_out (static) says
-// what it cannot do.
-LoopKernel *loop_lower(const CoreProgram *core, const CoreFun *fun, bool parallel,
+// Unless it is sequential, second-order operators in root code, its loops and branches
+// included, become parallel loops in their stamped shapes. What is for GPUs, too, leaves
+// as little as it can to one thread.
+typedef enum LoopShape { LOOP_SEQUENTIAL, LOOP_PARALLEL, LOOP_FOR_GPUS } LoopShape;
+
+// Lowers function `fun` of a program past stage 0. NULL: *why_out (static) says what it
+// cannot do.
+LoopKernel *loop_lower(const CoreProgram *core, const CoreFun *fun, LoopShape shape,
                        Arena *arena, const char **why_out);
 
 #endif

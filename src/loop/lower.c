@@ -377,6 +377,7 @@ static LowerStm *const stm_functions[OP_COUNT] = {
     [OP_REDUCE] = loop_reduce,
     [OP_SCAN] = loop_scan,
     [OP_HIST] = loop_hist,
+    [OP_SORT] = loop_sort,
 };
 
 static void any_stm(Lower *l, const CoreStm *stm) {
@@ -518,10 +519,13 @@ static bool try_lower(Lower *l, const CoreFun *fun) {
     return true;
 }
 
-LoopKernel *loop_lower(const CoreProgram *core, const CoreFun *fun, bool parallel,
+LoopKernel *loop_lower(const CoreProgram *core, const CoreFun *fun, LoopShape shape,
                        Arena *arena, const char **why_out) {
     assert(core->is_stage0);
-    Lower l = {.core = core, .arena = arena, .is_parallel = parallel};
+    Lower l = {.core = core,
+               .arena = arena,
+               .is_parallel = shape != LOOP_SEQUENTIAL,
+               .is_for_gpus = shape == LOOP_FOR_GPUS};
     l.kernel = loop_kernel(arena, core, fun->name);
     LoopBuilder builder = loop_builder(l.kernel);
     l.b = &builder;

@@ -93,6 +93,7 @@ typedef struct Lower {
     Arena *arena;
     LoopBuilder *b;
     bool is_parallel; // in root code of a parallel kernel
+    bool is_for_gpus;
     Name *names;      // by CoreRef
     Map uses;         // address of a CoreStm or CoreBody -> Uses
     struct {
@@ -317,7 +318,7 @@ LowerStm loop_literal, loop_list, loop_iota, loop_replicate, loop_scratch, loop_
     loop_split, loop_duplicate, loop_filter;
 LowerStm loop_dim, loop_index, loop_slice, loop_reshape, loop_permute, loop_reverse,
     loop_update, loop_scatter;
-LowerStm loop_generate, loop_map, loop_reduce, loop_scan, loop_hist;
+LowerStm loop_generate, loop_map, loop_reduce, loop_scan, loop_hist, loop_sort;
 
 // Whether result k of a loop is its state k, overwritten in place.
 bool loop_is_in_place(Lower *l, const CoreStm *stm, uint32_t k);
@@ -331,6 +332,21 @@ void loop_assign(Lower *l, CoreRef ref, Home *place, uint32_t body);
 LoopRef loop_length(Lower *l, Array *const *arrays, uint32_t count);
 // Element or row i, for the param of a body that may run often.
 Val loop_feed(Lower *l, const Array *a, LoopRef i);
+
+// What a histogram, scatter or filter takes one by one: rows of arrays, or what its
+// producer makes of them.
+typedef struct Feeds {
+    Array **arrays;
+    uint32_t count;
+    LoopRef n;
+    const CoreBody *producer; // NULL: the rows themselves
+} Feeds;
+
+Feeds loop_feeds(Lower *l, const CoreStm *stm);
+// What is made of element i, if there is a producer; else NULL.
+Val *loop_produce(Lower *l, const Feeds *s, LoopRef i);
+// The array whose rows result k, an array, of a producer is; without one, array k.
+Array *loop_feeds_array(const Feeds *s, uint32_t k);
 
 // ---- lower_fold.c -------------------------------------------------------------------
 

@@ -207,13 +207,17 @@ typedef struct Picker {
     When when;
 } Picker;
 
-static void open_picker(Lower *l, Picker *p, const Array *flags, LoopRef from,
-                        LoopRef to, LoopRef at) {
+static void open_picks(Lower *l, Picker *p, LoopRef from, LoopRef to, LoopRef at) {
     Val *init = arena_new(l->arena, Val);
     *init = val_scalar(at);
     loop_open_carry(l, &p->carry, init, NULL, 1, loop_sub(l->b, to, from));
     p->i = loop_add(l->b, from, p->carry.index);
     p->at = p->carry.state[0].scalar;
+}
+
+static void open_picker(Lower *l, Picker *p, const Array *flags, LoopRef from,
+                        LoopRef to, LoopRef at) {
+    open_picks(l, p, from, to, at);
     p->flag = loop_load(l, flags, &p->i);
     p->when = loop_open_if(l, p->flag);
 }
@@ -238,13 +242,30 @@ typedef struct Counts {
     LoopRef blocks, n;
 } Counts;
 
+static Counts new_counts(Lower *l, LoopRef n) {
+    Counts counts = {.n = n, .blocks = loop_block_count(l, n)};
+    LoopRef buf = loop_alloc(l, SCALAR_I64, counts.blocks);
+    counts.starts =
+        loop_dense(l, SCALAR_I64, buf, loop_int(l->b, 0), 1, &counts.blocks);
+    return counts;
+}
+
+// Makes starts, the sums of the counts before, of the counts; returns their sum.
+static LoopRef sum_counts(Lower *l, const Counts *counts) {
+    Carry carry;
+    Val init = val_scalar(loop_int(l->b, 0)), total;
+    loop_open_carry(l, &carry, &init, NULL, 1, counts->blocks);
+    LoopRef count = loop_load(l, counts->starts, &carry.index);
+    loop_store(l, counts->starts, &carry.index, carry.state[0].scalar);
+    Val next = val_scalar(loop_add(l->b, carry.state[0].scalar, count));
+    loop_close_carry(l, &carry, &next, NULL, &total);
+    return total.scalar;
+}
+
 static LoopRef count_in_parallel(Lower *l, const Array *flags, Counts *counts) {
     LoopBuilder *b = l->b;
     LoopRef n = flags->shape[0], block = loop_int(b, CORE_BLOCK);
-    counts->n = n;
-    counts->blocks = loop_block_count(l, n);
-    LoopRef buf = loop_alloc(l, SCALAR_I64, counts->blocks);
-    counts->starts = loop_dense(l, SCALAR_I64, buf, loop_int(b, 0), 1, &counts->blocks);
+    *counts = new_counts(l, n);
     Nest nest;
     loop_open_nest(l, &nest, 1, &counts->blocks, ORDER_PARALLEL);
     LoopRef from = loop_mul(b, nest.index[0], block);
@@ -252,15 +273,7 @@ static LoopRef count_in_parallel(Lower *l, const Array *flags, Counts *counts) {
         count_flags(l, flags, from, loop_min(b, loop_add(b, from, block), n));
     loop_store(l, counts->starts, nest.index, kept);
     loop_close_nest(l, &nest);
-    // Starts are the sums of the counts before.
-    Carry carry;
-    Val init = val_scalar(loop_int(b, 0)), total;
-    loop_open_carry(l, &carry, &init, NULL, 1, counts->blocks);
-    LoopRef count = loop_load(l, counts->starts, &carry.index);
-    loop_store(l, counts->starts, &carry.index, carry.state[0].scalar);
-    Val next = val_scalar(loop_add(b, carry.state[0].scalar, count));
-    loop_close_carry(l, &carry, &next, NULL, &total);
-    return total.scalar;
+    return sum_counts(l, counts);
 }
 
 static void pick(Lower *l, const Array *flags, const Array *from, const Array *to,
@@ -283,7 +296,114 @@ static void pick_in_parallel(Lower *l, const Array *flags, const Array *from,
     loop_close_nest(l, &nest);
 }
 
+// ---- filter with a producer: made once, into memory for all rows --------------------
+
+typedef struct Made {
+    Feeds feeds; 
+    Array **all, **outs; // by result: rows that were kept, by blocks; and at last
+} Made;
+
+static void open_made(Lower *l, const CoreStm *stm, Made *m) {
+    m->feeds = loop_feeds(l, stm);
+    m->feeds.n = loop_length(l, m->feeds.arrays, m->feeds.count);
+    m->all = arena_array(l->arena, Array *, stm->out_count);
+    m->outs = arena_array(l->arena, Array *, stm->out_count);
+    for (uint32_t k = 0; k < stm->out_count; k++) {
+        LoopRef shape[CORE_MAX_RANK] = {m->feeds.n};
+        CoreType type = loop_core_type(l, stm->outs[k]);
+        ScalarType elem = (ScalarType)type.elem;
+        for (uint32_t d = 1; d < type.rank; d++)
+            shape[d] = loop_feeds_array(&m->feeds, 1 + k)->shape[d];
+        loop_check_shape(l, elem, type.rank, shape);
+        LoopRef buf = loop_alloc(l, elem, loop_count(l, type.rank, shape));
+        m->all[k] = loop_dense(l, elem, buf, loop_int(l->b, 0), type.rank, shape);
+    }
+}
+
+// Makes elements [from, to) and keeps those whose flag is set, from row `from` on;
+// returns the row after them.
+static LoopRef keep_made(Lower *l, const CoreStm *stm, const Made *m, LoopRef from,
+                         LoopRef to) {
+    Picker p;
+    open_picks(l, &p, from, to, from);
+    const Val *made = loop_produce(l, &m->feeds, p.i);
+    p.flag = made[0].scalar;
+    p.when = loop_open_if(l, p.flag);
+    for (uint32_t k = 0; k < stm->out_count; k++)
+        loop_set_element(l, m->all[k], p.at, made[1 + k]);
+    return close_picker(l, &p);
+}
+
+static void open_outs(Lower *l, const CoreStm *stm, Made *m, LoopRef kept) {
+    loop_know_size(l, kept);
+    for (uint32_t k = 0; k < stm->out_count; k++) {
+        const Array *all = m->all[k];
+        LoopRef shape[CORE_MAX_RANK];
+        memcpy(shape, all->shape, all->rank * sizeof *shape);
+        shape[0] = kept;
+        loop_check_shape(l, (ScalarType)all->elem, all->rank, shape);
+        m->outs[k] = loop_fresh(l, (ScalarType)all->elem, all->rank, shape,
+                                place_of(l, stm, k));
+    }
+}
+
+// Copies `count` rows of each result from where they were kept.
+static void copy_made(Lower *l, const CoreStm *stm, const Made *m, LoopRef to,
+                      LoopRef from, LoopRef count) {
+    Nest nest;
+    loop_open_nest(l, &nest, 1, &count, ORDER_INDEPENDENT);
+    for (uint32_t k = 0; k < stm->out_count; k++)
+        loop_set_element(
+            l, m->outs[k], loop_add(l->b, to, nest.index[0]),
+            loop_element(l, m->all[k], loop_add(l->b, from, nest.index[0])));
+    loop_close_nest(l, &nest);
+}
+
+static void filter_in_order(Lower *l, const CoreStm *stm, Made *m) {
+    LoopRef zero = loop_int(l->b, 0);
+    LoopRef kept = keep_made(l, stm, m, zero, m->feeds.n);
+    open_outs(l, stm, m, kept);
+    copy_made(l, stm, m, zero, zero, kept);
+}
+
+static void filter_in_parallel(Lower *l, const CoreStm *stm, Made *m) {
+    LoopBuilder *b = l->b;
+    LoopRef block = loop_int(b, CORE_BLOCK), one = loop_int(b, 1);
+    Counts counts = new_counts(l, m->feeds.n);
+    Nest nest;
+    loop_open_nest(l, &nest, 1, &counts.blocks, ORDER_PARALLEL);
+    LoopRef from = loop_mul(b, nest.index[0], block);
+    LoopRef to = loop_min(b, loop_add(b, from, block), counts.n);
+    LoopRef end = keep_made(l, stm, m, from, to);
+    loop_store(l, counts.starts, nest.index, loop_sub(b, end, from));
+    loop_close_nest(l, &nest);
+    LoopRef kept = sum_counts(l, &counts);
+    open_outs(l, stm, m, kept);
+    loop_open_nest(l, &nest, 1, &counts.blocks, ORDER_PARALLEL);
+    LoopRef start = loop_load(l, counts.starts, nest.index);
+    LoopRef next = loop_add(b, nest.index[0], one);
+    LoopRef last = loop_min(b, next, loop_sub(b, counts.blocks, one));
+    end = loop_select(b, loop_lt(b, next, counts.blocks),
+                      loop_load(l, counts.starts, &last), kept);
+    from = loop_mul(b, nest.index[0], block);
+    copy_made(l, stm, m, start, from, loop_sub(b, end, start));
+    loop_close_nest(l, &nest);
+}
+
+static void filter_made(Lower *l, const CoreStm *stm) {
+    Made m;
+    open_made(l, stm, &m);
+    if (l->is_parallel) filter_in_parallel(l, stm, &m);
+    else filter_in_order(l, stm, &m);
+    for (uint32_t k = 0; k < stm->out_count; k++)
+        loop_bind(l, stm->outs[k], val_array(m.outs[k]));
+}
+
 void loop_filter(Lower *l, const CoreStm *stm) {
+    if (stm->body_count > 0) {
+        filter_made(l, stm);
+        return;
+    }
     LoopBuilder *b = l->b;
     const Array *flags = loop_arg_array(l, stm, 0);
     LoopRef zero = loop_int(b, 0), n = flags->shape[0];

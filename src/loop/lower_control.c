@@ -30,6 +30,7 @@ static uint32_t taken_arg(Lower *l, const CoreStm *stm, uint32_t k) {
     case OP_GUARD:
     case OP_COPY: return 0;
     case OP_HIST: return k;
+    case OP_SORT: return k == 0 ? 0 : stm->arg_count;
     case OP_FOR: return loop_is_in_place(l, stm, k) ? 1 + k : stm->arg_count;
     case OP_WHILE: return loop_is_in_place(l, stm, k) ? k : stm->arg_count;
     }

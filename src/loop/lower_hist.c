@@ -13,7 +13,7 @@ enum { MOST_PARTS = 64 };
 typedef struct Hist {
     Fold fold;      // its slots are bins
     uint32_t depth; // index arrays
-    Array **indices;
+    Feeds feeds;   // of indices, then values
     const LoopRef *sizes; // of the index space
     LoopRef bins;
     Slots dest;
@@ -42,8 +42,10 @@ static void fold_value(const Hist *h, const Slots *bins, LoopRef first, LoopRef 
     Lower *l = f->l;
     LoopBuilder *b = l->b;
     LoopRef inside = loop_const(b, SCALAR_BOOL, 1), bin = loop_int(b, 0);
+    const Val *made = loop_produce(l, &h->feeds, i);
     for (uint32_t d = 0; d < h->depth; d++) {
-        LoopRef index = loop_load(l, h->indices[d], &i);
+        LoopRef index =
+            made != NULL ? made[d].scalar : loop_load(l, h->feeds.arrays[d], &i);
         inside = loop_and(b, inside,
                           loop_and(b, loop_le(b, loop_int(b, 0), index),
                                    loop_lt(b, index, h->sizes[d])));
@@ -54,7 +56,9 @@ static void fold_value(const Hist *h, const Slots *bins, LoopRef first, LoopRef 
     bool *is_ours = loop_flags(f);
     When when = loop_open_if(l, inside);
     loop_load_slot(f, bins, bin, left);
-    for (uint32_t c = 0; c < f->width; c++) right[c] = loop_feed(l, f->feeds[c], i);
+    for (uint32_t c = 0; c < f->width; c++)
+        right[c] = made != NULL ? made[h->depth + c]
+                                : loop_feed(l, h->feeds.arrays[h->depth + c], i);
     loop_fold_join(f, left, right, out, is_ours);
     loop_store_slot(f, bins, bin, out, is_ours);
     loop_close_if(l, when);
@@ -281,20 +285,27 @@ static void fold_exact(const Hist *h, bool is_parallel) {
     loop_close_if(l, when);
 }
 
+// Makes the values when there are no bins: to make one may fail.
+static void make_values(const Hist *h, LoopRef has_bins) {
+    Lower *l = h->fold.l;
+    if (h->feeds.producer == NULL) return;
+    When when = loop_open_if(l, loop_not(l->b, has_bins));
+    Nest nest;
+    loop_open_nest(l, &nest, 1, &h->fold.n, ORDER_SEQUENTIAL);
+    loop_produce(l, &h->feeds, nest.index[0]);
+    loop_close_nest(l, &nest);
+    loop_close_if(l, when);
+}
+
 // ---- the whole ----------------------------------------------------------------------
 
 static void open_hist(Lower *l, const CoreStm *stm, Hist *h) {
     Fold *f = &h->fold;
     uint32_t width = stm->out_count;
     h->depth = (uint32_t)stm->attrs[1];
-    *f = (Fold){
-        .l = l, .stm = stm, .op = stm->bodies[0], .width = width, .arrays = width};
-    Array **arrays = arena_array(l->arena, Array *, h->depth + width);
-    for (uint32_t i = 0; i < h->depth + width; i++)
-        arrays[i] = loop_arg_array(l, stm, 2 * width + i);
-    f->n = loop_length(l, arrays, h->depth + width);
-    h->indices = arrays;
-    f->feeds = arrays + h->depth;
+    *f = (Fold){.l = l, .stm = stm, .op = stm->bodies[0], .width = width};
+    h->feeds = loop_feeds(l, stm);
+    f->n = loop_length(l, h->feeds.arrays, h->feeds.count);
     Val *ne = arena_array(l->arena, Val, width);
     for (uint32_t c = 0; c < width; c++) ne[c] = loop_val(l, stm->args[width + c]);
     f->ne = ne;
@@ -327,12 +338,14 @@ void loop_hist(Lower *l, const CoreStm *stm) {
         h->fold.shapes[c] = h->dest.parts[c]->shape + 1;
     }
     l->is_parallel = false;
+    uint32_t checks = l->checks;
     When when = loop_open_if(l, has_bins);
     bool is_parallel = was_parallel && !loop_join_fails(&h->fold);
     if (stm->stamp == STAMP_FREE) fold_exact(h, is_parallel);
     else if (is_parallel) fold_parts_in_parallel(h, count_parts(h));
     else fold_parts_in_order(h, count_parts(h));
     loop_close_if(l, when);
+    if (l->checks > checks) make_values(h, has_bins);
     l->is_parallel = was_parallel;
     for (uint32_t c = 0; c < width; c++) {
         Array *out = arena_copy(l->arena, dests[c], sizeof *out);

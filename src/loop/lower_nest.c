@@ -7,7 +7,7 @@
 // ---- private memory -----------------------------------------------------------------
 
 LoopRef loop_mark(Lower *l) {
-    return loop_emit1(l->b, LOOP_MARK, NULL, 0, (LoopType){LOOP_IS_MARK, 0});
+    return loop_emit1(l->b, LOOP_MARK, NULL, 0, (LoopType){.kind = LOOP_IS_MARK});
 }
 
 void loop_keep(Lower *l, LoopRef mark, uint32_t allocs, LoopRef *bufs, uint32_t count) {
@@ -153,7 +153,7 @@ void loop_open_carry(Lower *l, Carry *c, const Val *init, const bool *is_ours,
     c->is_taken = arena_array(l->arena, bool, count);
     c->args = arena_array(l->arena, LoopRef, c->width);
     loop_flatten(l, init, count, c->args);
-    c->mark = loop_value(l->b, (LoopType){LOOP_IS_MARK, 0}, 0); // set before the loop
+    c->mark = loop_value(l->b, (LoopType){.kind = LOOP_IS_MARK}, 0); // set before the loop
     LoopRef *params = arena_array(l->arena, LoopRef, first + c->width);
     if (first != 0) c->index = params[0] = loop_value(l->b, loop_type(l->b, times), 0);
     c->params = params + first;
@@ -212,7 +212,7 @@ void loop_close_carry(Lower *l, Carry *c, const Val *next, const bool *is_ours,
     l->sizes.len = c->known;
     c->init = take_init(l, c);
     loop_flatten(l, c->init, c->count, c->args);
-    loop_emit(l->b, LOOP_MARK, NULL, 0, &(LoopType){LOOP_IS_MARK, 0}, 1)->outs[0] =
+    loop_emit(l->b, LOOP_MARK, NULL, 0, &(LoopType){.kind = LOOP_IS_MARK}, 1)->outs[0] =
         c->mark;
     LoopRef *args = arena_array(l->arena, LoopRef, c->width + 1);
     uint32_t first = c->times != 0;

@@ -7,6 +7,8 @@
 
 #include <string.h>
 
+#include "core/rules.h"
+
 LoopRef loop_length(Lower *l, Array *const *arrays, uint32_t count) {
     LoopRef n = arrays[0]->shape[0];
     for (uint32_t i = 1; i < count; i++)
@@ -19,6 +21,32 @@ Val loop_feed(Lower *l, const Array *a, LoopRef i) {
     Val v = loop_element(l, a, i);
     if (v.array != NULL) v.array->block = 0; // the loop's, not the body's
     return v;
+}
+
+Feeds loop_feeds(Lower *l, const CoreStm *stm) {
+    CoreFeeds feeds = core_feeds(stm);
+    Feeds s = {.producer = feeds.producer, .count = feeds.count};
+    s.arrays = arena_array(l->arena, Array *, s.count);
+    for (uint32_t i = 0; i < s.count; i++)
+        s.arrays[i] = loop_arg_array(l, stm, feeds.first + i);
+    return s;
+}
+
+Val *loop_produce(Lower *l, const Feeds *s, LoopRef i) {
+    if (s->producer == NULL) return NULL;
+    Val *args = arena_array(l->arena, Val, s->count);
+    Val *made = arena_array(l->arena, Val, s->producer->result_count);
+    bool *is_ours = arena_array(l->arena, bool, s->producer->result_count);
+    for (uint32_t k = 0; k < s->count; k++) args[k] = loop_feed(l, s->arrays[k], i);
+    loop_body(l, s->producer, args, NULL, made, is_ours);
+    return made;
+}
+
+Array *loop_feeds_array(const Feeds *s, uint32_t k) {
+    if (s->producer == NULL) return s->arrays[k];
+    uint32_t param = 0;
+    while (s->producer->params[param] != s->producer->results[k]) param++;
+    return s->arrays[param];
 }
 
 typedef struct Rows {

@@ -13,7 +13,8 @@ enum { LANES = 32, RUN = CORE_BLOCK / LANES };
 
 static uint32_t lanes_of(const Fold *f, uint32_t c) {
     ScalarType elem = (ScalarType)loop_core_type(f->l, f->op->results[c]).elem;
-    return scalar_info[elem].bytes == 8 ? LANES / 2 : LANES;
+    bool is_wide = scalar_info[elem].bytes == 8 && f->stm->stamp != STAMP_FREE;
+    return is_wide ? LANES / 2 : LANES;
 }
 
 // The lanes of those components that have `count` of them. The others are independent
@@ -194,6 +195,18 @@ static void fold_runs(const Fold *f, LoopRef from, LoopRef size, Val *out) {
 
 // ---- blocks -------------------------------------------------------------------------
 
+// Whether lanes are better than going in order where any order will do: on GPUs always;
+// on cores for floats, since compilers do not take the minimum of many at once.
+static bool likes_lanes(const Fold *f) {
+    bool likes = true;
+    for (uint32_t c = 0; c < f->width; c++) {
+        CoreType type = loop_core_type(f->l, f->op->results[c]);
+        bool is_float = scalar_is_float((ScalarType)type.elem);
+        likes = likes && type.rank == 0 && (f->l->is_for_gpus || is_float);
+    }
+    return likes;
+}
+
 static void fold_block(const Fold *f, LoopRef block, Val *out) {
     LoopRef from = loop_mul(f->l->b, block, loop_int(f->l->b, CORE_BLOCK));
     LoopRef size = loop_block_size(f->l, f->n, block);
@@ -202,9 +215,12 @@ static void fold_block(const Fold *f, LoopRef block, Val *out) {
     case STAMP_OUTER_LANES: fold_lanes(f, from, size, out); return;
     case STAMP_NESTED_RUNS:
     case STAMP_OUTER_RUNS: fold_runs(f, from, size, out); return;
+    case STAMP_FREE:
+        if (likes_lanes(f)) fold_lanes(f, from, size, out);
+        else loop_fold_serially(f, from, size, out);
+        return;
     case STAMP_NESTED_ROWS:
     case STAMP_OUTER_ROWS:
-    case STAMP_FREE:
     case STAMP_NONE:
     case STAMP_PARTS:
     case STAMP_COUNT: loop_fold_serially(f, from, size, out); return;
@@ -223,7 +239,36 @@ static void fold_in_order(const Fold *f, const Tree *tree, LoopRef blocks) {
     loop_close_nest(l, &nest);
 }
 
-static void fold_in_parallel(const Fold *f, const Tree *tree, LoopRef blocks) {
+// Joins each WIDE neighbours to one, which is a level of the tree, since they are a
+// power of two.
+static LoopRef join_neighbours(const Fold *f, LoopRef blocks, Slots *totals) {
+    enum { WIDE = 64 };
+    Lower *l = f->l;
+    LoopBuilder *b = l->b;
+    LoopRef wide = loop_int(b, WIDE), rest = loop_int(b, WIDE - 1);
+    LoopRef groups = loop_quot(b, loop_add(b, blocks, rest), wide);
+    Slots joined = loop_slots(f, groups);
+    Val *total = loop_group(f);
+    Nest nest, inner;
+    loop_open_nest(l, &nest, 1, &groups, ORDER_PARALLEL);
+    Tree tree = loop_tree(f, wide);
+    LoopRef from = loop_mul(b, nest.index[0], wide);
+    LoopRef count = loop_min(b, wide, loop_sub(b, blocks, from));
+    loop_open_nest(l, &inner, 1, &count, ORDER_SEQUENTIAL);
+    loop_copy_slot(f, &tree.levels, tree.spare, totals,
+                   loop_add(b, from, inner.index[0]));
+    loop_tree_push(f, &tree, inner.index[0]);
+    loop_close_nest(l, &inner);
+    loop_tree_total(f, &tree, count);
+    loop_load_slot(f, &tree.levels, tree.spare, total);
+    loop_store_slot(f, &joined, nest.index[0], total, NULL);
+    loop_close_nest(l, &nest);
+    *totals = joined;
+    return groups;
+}
+
+// Leaves in the tree as many parts as it gives back.
+static LoopRef fold_in_parallel(const Fold *f, const Tree *tree, LoopRef blocks) {
     Lower *l = f->l;
     Val *total = loop_group(f);
     Slots totals = loop_slots(f, blocks);
@@ -232,17 +277,19 @@ static void fold_in_parallel(const Fold *f, const Tree *tree, LoopRef blocks) {
     fold_block(f, nest.index[0], total);
     loop_store_slot(f, &totals, nest.index[0], total, NULL);
     loop_close_nest(l, &nest);
+    if (l->is_for_gpus) blocks = join_neighbours(f, blocks, &totals);
     loop_open_nest(l, &nest, 1, &blocks, ORDER_SEQUENTIAL);
     loop_load_slot(f, &totals, nest.index[0], total);
     loop_store_slot(f, &tree->levels, tree->spare, total, NULL);
     loop_tree_push(f, tree, nest.index[0]);
     loop_close_nest(l, &nest);
+    return blocks;
 }
 
 static void fold_blocks(const Fold *f, bool is_parallel, Val *out) {
     LoopRef blocks = loop_block_count(f->l, f->n);
     Tree tree = loop_tree(f, blocks);
-    if (is_parallel) fold_in_parallel(f, &tree, blocks);
+    if (is_parallel) blocks = fold_in_parallel(f, &tree, blocks);
     else fold_in_order(f, &tree, blocks);
     loop_tree_total(f, &tree, blocks);
     loop_load_slot(f, &tree.levels, tree.spare, out);

@@ -161,16 +161,20 @@ void loop_update(Lower *l, const CoreStm *stm) {
 typedef struct Scatter {
     Lower *l;
     uint32_t depth; // index arrays
-    Array **indices;
-    const Array *from, *to;
+    Feeds feeds;   // of indices, then the value
+    const Val *made; // of the source at hand
+    const Array *from; // the values; NULL: made
+    const Array *to;
 } Scatter;
 
 // Where source i goes; returns whether there is such a place.
-static LoopRef find_target(const Scatter *s, LoopRef i, LoopRef *index) {
+static LoopRef find_target(Scatter *s, LoopRef i, LoopRef *index) {
     LoopBuilder *b = s->l->b;
     LoopRef inside = loop_const(b, SCALAR_BOOL, 1);
+    s->made = loop_produce(s->l, &s->feeds, i);
     for (uint32_t d = 0; d < s->depth; d++) {
-        index[d] = loop_load(s->l, s->indices[d], &i);
+        index[d] = s->made != NULL ? s->made[d].scalar
+                                   : loop_load(s->l, s->feeds.arrays[d], &i);
         inside = loop_and(b, inside,
                           loop_and(b, loop_le(b, loop_int(b, 0), index[d]),
                                    loop_lt(b, index[d], s->to->shape[d])));
@@ -180,17 +184,17 @@ static LoopRef find_target(const Scatter *s, LoopRef i, LoopRef *index) {
 
 static void write_target(const Scatter *s, LoopRef i, const LoopRef *index) {
     Lower *l = s->l;
-    Val value = loop_element(l, s->from, i);
+    Val value = s->from != NULL ? loop_element(l, s->from, i) : s->made[s->depth];
     if (value.array != NULL)
         loop_copy(l, loop_part(l, s->to, s->depth, index), value.array);
     else loop_store(l, s->to, index, value.scalar);
 }
 
 // In order, so that the last of several values for one place wins.
-static void scatter_in_order(const Scatter *s) {
+static void scatter_in_order(Scatter *s) {
     LoopRef index[CORE_MAX_RANK];
     Nest nest;
-    loop_open_nest(s->l, &nest, 1, s->from->shape, ORDER_SEQUENTIAL);
+    loop_open_nest(s->l, &nest, 1, &s->feeds.n, ORDER_SEQUENTIAL);
     When when = loop_open_if(s->l, find_target(s, nest.index[0], index));
     write_target(s, nest.index[0], index);
     loop_close_if(s->l, when);
@@ -199,7 +203,7 @@ static void scatter_in_order(const Scatter *s) {
 
 // First which source each place takes, in order; then the sources that were taken write
 // at once.
-static void scatter_rows_at_once(const Scatter *s) {
+static void scatter_rows_at_once(Scatter *s) {
     Lower *l = s->l;
     LoopBuilder *b = l->b;
     LoopRef index[CORE_MAX_RANK];
@@ -207,12 +211,12 @@ static void scatter_rows_at_once(const Scatter *s) {
     const Array *taken =
         loop_dense(l, SCALAR_I64, buf, loop_int(b, 0), s->depth, s->to->shape);
     Nest nest;
-    loop_open_nest(l, &nest, 1, s->from->shape, ORDER_SEQUENTIAL);
+    loop_open_nest(l, &nest, 1, &s->feeds.n, ORDER_SEQUENTIAL);
     When when = loop_open_if(l, find_target(s, nest.index[0], index));
     loop_store(l, taken, index, nest.index[0]);
     loop_close_if(l, when);
     loop_close_nest(l, &nest);
-    loop_open_nest(l, &nest, 1, s->from->shape, ORDER_PARALLEL);
+    loop_open_nest(l, &nest, 1, &s->feeds.n, ORDER_PARALLEL);
     when = loop_open_if(l, find_target(s, nest.index[0], index));
     LoopRef is_taken = loop_eq(b, loop_load(l, taken, index), nest.index[0]);
     When inner = loop_open_if(l, is_taken);
@@ -223,10 +227,10 @@ static void scatter_rows_at_once(const Scatter *s) {
 }
 
 // To look at each index twice pays where there is a row to copy for it.
-static void scatter(const Scatter *s, bool is_parallel) {
+static void scatter(Scatter *s, bool is_parallel) {
     enum { WIDE = 16 };
     Lower *l = s->l;
-    if (!is_parallel || s->from->rank == 1) {
+    if (!is_parallel || s->to->rank == s->depth) {
         scatter_in_order(s);
         return;
     }
@@ -240,18 +244,28 @@ static void scatter(const Scatter *s, bool is_parallel) {
     loop_close_if(l, when);
 }
 
+// There must be as many indices as values; returns how many.
+static LoopRef check_indices(Lower *l, const Scatter *s) {
+    LoopRef n = s->from->shape[0];
+    for (uint32_t d = 0; d < s->depth; d++) {
+        LoopRef indices = s->feeds.arrays[d]->shape[0];
+        LOWER_CHECK(l, loop_eq(l->b, indices, n), MESSAGE_INDICES, show_scalar(indices),
+                    show_scalar(n));
+    }
+    return n;
+}
+
 void loop_scatter(Lower *l, const CoreStm *stm) {
     Scatter s = {.l = l, .depth = (uint32_t)stm->attrs[0]};
-    s.indices = arena_array(l->arena, Array *, s.depth);
-    s.from = loop_arg_array(l, stm, 1 + s.depth);
     Array *to = loop_arg_array(l, stm, 0);
-    for (uint32_t d = 0; d < s.depth; d++) {
-        s.indices[d] = loop_arg_array(l, stm, 1 + d);
-        LOWER_CHECK(l, loop_eq(l->b, s.indices[d]->shape[0], s.from->shape[0]),
-                    MESSAGE_INDICES, show_scalar(s.indices[d]->shape[0]),
-                    show_scalar(s.from->shape[0]));
-    }
-    loop_check_rows(l, to->rank - s.depth, to->shape + s.depth, s.from->shape + 1);
+    s.feeds = loop_feeds(l, stm);
+    if (s.feeds.producer == NULL || to->rank > s.depth)
+        s.from = loop_feeds_array(&s.feeds, s.depth);
+    if (s.feeds.producer != NULL)
+        s.feeds.n = loop_length(l, s.feeds.arrays, s.feeds.count);
+    else s.feeds.n = check_indices(l, &s);
+    if (s.from != NULL)
+        loop_check_rows(l, to->rank - s.depth, to->shape + s.depth, s.from->shape + 1);
     if (loop_is_ours(l, stm, 0)) loop_take(l, to);
     else to = loop_copied(l, to, l->names[stm->outs[0]].place);
     s.to = to;

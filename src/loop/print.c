@@ -84,6 +84,7 @@ static void print_binders(Printer *p, const LoopRef *refs, uint32_t count) {
         else
             strbuf_printf(p->out, type.kind == LOOP_IS_BUFFER ? "[%s]" : "%s",
                           scalar_info[type.elem].name);
+        if (type.lanes > 0) strbuf_printf(p->out, "[%u]", type.lanes);
     }
 }
 
@@ -139,7 +140,8 @@ static void print_stm(Printer *p, const LoopStm *stm) {
                                                : loop_op_names[stm->op]);
     if (stm->op == LOOP_FOR && stm->order < ORDER_COUNT)
         strbuf_cstr(p->out, loop_order_names[stm->order]);
-    if (stm->op == LOOP_RESULT || stm->op == LOOP_CALL)
+    if (stm->op == LOOP_RESULT || stm->op == LOOP_CALL ||
+        (stm->op == LOOP_FOR && stm->number > 0))
         strbuf_printf(p->out, "[%u]", stm->number);
     if (stm->arg_count > 0) {
         strbuf_char(p->out, '(');

@@ -9,7 +9,7 @@
 //   body:      { [|x: type, ...|] statement... -> x, ... }
 //   statement: x: type, ... = op[.order] [[number]] [(arg, ...)] ["text" | [number,
 //              ...]] body... [@place]
-//   type:      f64, [f64] (a buffer), mark
+//   type:      f64, f64[8] (in lanes), [f64] (a buffer), mark
 //
 // Every name is bound once in the text.
 #include <string.h>
@@ -129,11 +129,24 @@ static ScalarType expect_elem(Reader *r) {
 
 // ---- values -------------------------------------------------------------------------
 
-static LoopType read_type(Reader *r) {
-    if (accept_word(r, "mark")) return (LoopType){LOOP_IS_MARK, 0};
-    if (!accept(r, '[')) return loop_scalar_type(expect_elem(r));
-    LoopType type = loop_buffer_type(expect_elem(r));
+// "[8]"
+static uint32_t read_lanes(Reader *r) {
+    expect(r, '[', "[");
+    uint32_t lanes = expect_number(r, 2);
+    if (lanes > LOOP_MOST_LANES) fail_expected(r, "at most 64 lanes");
     expect(r, ']', "]");
+    return lanes;
+}
+
+static LoopType read_type(Reader *r) {
+    if (accept_word(r, "mark")) return (LoopType){.kind = LOOP_IS_MARK};
+    if (accept(r, '[')) {
+        LoopType type = loop_buffer_type(expect_elem(r));
+        expect(r, ']', "]");
+        return type;
+    }
+    LoopType type = loop_scalar_type(expect_elem(r));
+    if (at_mark(r, '[')) type.lanes = (uint8_t)read_lanes(r);
     return type;
 }
 
@@ -273,6 +286,7 @@ static LoopStm *read_stm(Reader *r) {
         stm->number = expect_number(r, 0);
         expect(r, ']', "]");
     }
+    if (stm->op == LOOP_FOR && at_mark(r, '[')) stm->number = read_lanes(r);
     if (accept(r, '(')) {
         read_operands(r, &args);
         expect(r, ')', ") or ,");

@@ -24,7 +24,9 @@ static bool is_needed(const Tidy *t, const LoopStm *stm) {
     case LOOP_KEEP:
     case LOOP_RESULT:
     case LOOP_CALL:
-    case LOOP_WHILE: return true;
+    case LOOP_WHILE:
+    case LOOP_SURE:
+    case LOOP_STOREIF: return true;
     case LOOP_SCALAR:
     case LOOP_LOAD:
     case LOOP_DATA:
@@ -32,6 +34,11 @@ static bool is_needed(const Tidy *t, const LoopStm *stm) {
     case LOOP_MARK:
     case LOOP_IF:
     case LOOP_FOR:
+    case LOOP_SPLAT:
+    case LOOP_LANES:
+    case LOOP_SELECT:
+    case LOOP_ANY:
+    case LOOP_LOADIF:
     case LOOP_COUNT: break;
     }
     for (uint32_t i = 0; i < stm->out_count; i++)

@@ -21,6 +21,8 @@ typedef struct Verifier {
     uint32_t fun;    // whose body this is; funs.len: the root's
     uint32_t thread; // 0: root code; else a function's, or that of a loop's turns
     uint32_t thread_count;
+    uint32_t lanes;  // of the vector turn that this is in; 0: none
+    bool has_stored; // that turn
     uint32_t faults;
 } Verifier;
 
@@ -49,11 +51,11 @@ static LoopType type_of(const Verifier *v, LoopRef ref) {
 }
 
 static bool same(LoopType a, LoopType b) {
-    return a.kind == b.kind && a.elem == b.elem;
+    return a.kind == b.kind && a.elem == b.elem && a.lanes == b.lanes;
 }
 
 static LoopType scalar(ScalarType elem) {
-    return (LoopType){LOOP_IS_SCALAR, (uint8_t)elem};
+    return (LoopType){.kind = LOOP_IS_SCALAR, .elem = (uint8_t)elem};
 }
 
 static bool counts(Verifier *v, const LoopStm *stm, uint32_t args, uint32_t outs,
@@ -70,8 +72,32 @@ static void arg_is(Verifier *v, const LoopStm *stm, uint32_t i, LoopType type) {
     want(v, same(type_of(v, stm->args[i]), type), "arg %u has the wrong type", i);
 }
 
+// One, or in lanes.
+static void lane_is(Verifier *v, const LoopStm *stm, uint32_t i, ScalarType elem) {
+    LoopType type = type_of(v, stm->args[i]);
+    want(v, type.kind == LOOP_IS_SCALAR && type.elem == elem,
+         "arg %u has the wrong type", i);
+}
+
+static void lanes_are(Verifier *v, const LoopStm *stm, uint32_t first,
+                      ScalarType elem) {
+    for (uint32_t i = first; i < stm->arg_count; i++) lane_is(v, stm, i, elem);
+}
+
 static void args_are(Verifier *v, const LoopStm *stm, uint32_t first, ScalarType elem) {
     for (uint32_t i = first; i < stm->arg_count; i++) arg_is(v, stm, i, scalar(elem));
+}
+
+static LoopType in_lanes(const Verifier *v, ScalarType elem) {
+    LoopType type = scalar(elem);
+    type.lanes = (uint8_t)v->lanes;
+    return type;
+}
+
+static bool has_lanes(const Verifier *v, const LoopStm *stm) {
+    for (uint32_t i = 0; i < stm->arg_count; i++)
+        if (type_of(v, stm->args[i]).lanes > 0) return true;
+    return false;
 }
 
 static bool buffer_is(Verifier *v, LoopRef ref) {
@@ -97,27 +123,58 @@ static void verify_scalar(Verifier *v, const LoopStm *stm) {
     LoopType type = type_of(v, stm->args[0]);
     ScalarType in = (ScalarType)type.elem;
     if (!want(v, type.kind == LOOP_IS_SCALAR, "arg 0 is no scalar")) return;
-    args_are(v, stm, 1, in);
+    lanes_are(v, stm, 1, in);
     if (!want(v, core_op_takes(stm->scalar, in), "it does not take %s",
               scalar_info[in].name))
         return;
     ScalarType to = (ScalarType)type_of(v, stm->outs[0]).elem;
     core_op_gives(stm->scalar, in, &to);
-    want(v, same(type_of(v, stm->outs[0]), scalar(to)),
+    want(v,
+         same(type_of(v, stm->outs[0]),
+              has_lanes(v, stm) ? in_lanes(v, to) : scalar(to)),
          "its result has the wrong type");
 }
 
 static void verify_access(Verifier *v, const LoopStm *stm) {
-    uint32_t first = stm->op == LOOP_LOAD ? 1 : 2; // the offset
+    bool is_masked = stm->op == LOOP_LOADIF || stm->op == LOOP_STOREIF;
+    bool loads = stm->op == LOOP_LOAD || stm->op == LOOP_LOADIF;
+    uint32_t buffer = is_masked, first = buffer + (loads ? 1 : 2); // the offset
     if (!want(v, stm->arg_count > first && (stm->arg_count - first) % 2 == 1,
               "it has %u args", stm->arg_count) ||
-        !counts(v, stm, stm->arg_count, stm->op == LOOP_LOAD, 0) ||
-        !buffer_is(v, stm->args[0]))
+        !counts(v, stm, stm->arg_count, loads, 0) || !buffer_is(v, stm->args[buffer]))
         return;
-    LoopType elem = scalar((ScalarType)type_of(v, stm->args[0]).elem);
-    LoopRef element = stm->op == LOOP_LOAD ? stm->outs[0] : stm->args[1];
-    want(v, same(type_of(v, element), elem), "the element has the wrong type");
-    args_are(v, stm, first, SCALAR_I64);
+    if (!loads) v->has_stored = true;
+    if (is_masked) arg_is(v, stm, 0, in_lanes(v, SCALAR_BOOL));
+    LoopType elem = type_of(v, stm->args[buffer]);
+    LoopRef element = loads ? stm->outs[0] : stm->args[buffer + 1];
+    LoopType type = type_of(v, element);
+    want(v, type.kind == LOOP_IS_SCALAR && type.elem == elem.elem,
+         "the element has the wrong type");
+    want(v, type.lanes > 0 || !(loads ? is_masked || has_lanes(v, stm) : v->lanes > 0),
+         "the element has no lanes");
+    lanes_are(v, stm, first, SCALAR_I64);
+}
+
+static void verify_lanes(Verifier *v, const LoopStm *stm) {
+    static const uint8_t operands[LOOP_COUNT] = {
+        [LOOP_SPLAT] = 1, [LOOP_SELECT] = 3, [LOOP_ANY] = 1, [LOOP_SURE] = 1};
+    if (!want(v, v->lanes > 0, "it is in no vector turn") ||
+        !counts(v, stm, operands[stm->op], stm->op != LOOP_SURE, 0))
+        return;
+    if (stm->op == LOOP_SURE) {
+        lane_is(v, stm, 0, SCALAR_BOOL);
+        want(v, !v->has_stored, "it comes after a store");
+        return;
+    }
+    LoopType out = type_of(v, stm->outs[0]);
+    ScalarType elem = (ScalarType)out.elem;
+    if (stm->op == LOOP_ANY || stm->op == LOOP_SELECT)
+        arg_is(v, stm, 0, in_lanes(v, SCALAR_BOOL));
+    if (stm->op == LOOP_SELECT) lanes_are(v, stm, 1, elem);
+    if (stm->op == LOOP_SPLAT) args_are(v, stm, 0, elem);
+    if (stm->op == LOOP_LANES) want(v, scalar_is_int(elem), "its result is no integer");
+    want(v, same(out, stm->op == LOOP_ANY ? scalar(SCALAR_BOOL) : in_lanes(v, elem)),
+         "its result has the wrong type");
 }
 
 static void verify_check(Verifier *v, const LoopStm *stm) {
@@ -147,7 +204,8 @@ static void verify_keep(Verifier *v, const LoopStm *stm) {
         !counts(v, stm, stm->arg_count, stm->arg_count - 1, 0) ||
         !want(v, type_of(v, stm->args[0]).kind == LOOP_IS_MARK, "arg 0 is no mark"))
         return;
-    want(v, v->threads[stm->args[0]] == v->thread, "the mark is another thread's or turn's");
+    want(v, v->threads[stm->args[0]] == v->thread,
+         "the mark is another thread's or turn's");
     for (uint32_t i = 1; i < stm->arg_count; i++) {
         if (!buffer_is(v, stm->args[i])) return;
         for (uint32_t k = 1; k < i; k++)
@@ -167,7 +225,9 @@ static void verify_result(Verifier *v, const LoopStm *stm) {
         !counts(v, stm, type.rank, 1, 0))
         return;
     args_are(v, stm, 0, SCALAR_I64);
-    want(v, same(type_of(v, stm->outs[0]), (LoopType){LOOP_IS_BUFFER, type.elem}),
+    want(v,
+         same(type_of(v, stm->outs[0]),
+              (LoopType){.kind = LOOP_IS_BUFFER, .elem = type.elem}),
          "its result has the wrong type");
 }
 
@@ -193,7 +253,8 @@ static void verify_if(Verifier *v, const LoopStm *stm) {
 }
 
 static void verify_for(Verifier *v, const LoopStm *stm) {
-    if (!counts(v, stm, stm->out_count + 1, stm->out_count, 1)) return;
+    if (!counts(v, stm, stm->out_count + 1, stm->out_count, stm->number > 0 ? 2 : 1))
+        return;
     const LoopBody *body = stm->bodies[0];
     LoopType times = type_of(v, stm->args[0]);
     want(v, times.kind == LOOP_IS_SCALAR && scalar_is_int((ScalarType)times.elem),
@@ -204,6 +265,13 @@ static void verify_for(Verifier *v, const LoopStm *stm) {
     alike(v, "params", body->params + 1, body->param_count - 1, stm->outs,
           stm->out_count);
     alike(v, "results", body->results, body->result_count, stm->outs, stm->out_count);
+    if (stm->number > 0 &&
+        want(v,
+             stm->order != ORDER_SEQUENTIAL && stm->number % 4 == 0 &&
+                 stm->number <= LOOP_MOST_LANES,
+             "it cannot have %u lanes", stm->number))
+        alike(v, "params", stm->bodies[1]->params, stm->bodies[1]->param_count,
+              body->params, body->param_count);
     if (!want(v, stm->order < ORDER_COUNT, "it has no order") ||
         stm->order == ORDER_SEQUENTIAL)
         return;
@@ -226,7 +294,19 @@ static void verify_while(Verifier *v, const LoopStm *stm) {
              "its guard gives no bool");
 }
 
+// What of a vector turn cannot be in lanes, or taken back.
+static bool suits_lanes(const LoopStm *stm) {
+    return stm->op != LOOP_ALLOC && stm->op != LOOP_MARK && stm->op != LOOP_KEEP &&
+           stm->op != LOOP_RESULT && stm->op != LOOP_CHECK && stm->op != LOOP_CALL &&
+           !(stm->op == LOOP_FOR && stm->number > 0);
+}
+
 static void verify_op(Verifier *v, const LoopStm *stm) {
+    for (uint32_t i = 0; i < stm->out_count; i++) {
+        uint32_t lanes = type_of(v, stm->outs[i]).lanes;
+        want(v, lanes == 0 || lanes == v->lanes, "result %u has %u lanes", i, lanes);
+    }
+    want(v, v->lanes == 0 || suits_lanes(stm), "it is in a vector turn");
     switch (stm->op) {
     case LOOP_SCALAR: verify_scalar(v, stm); return;
     case LOOP_LOAD:
@@ -250,6 +330,13 @@ static void verify_op(Verifier *v, const LoopStm *stm) {
     case LOOP_IF: verify_if(v, stm); return;
     case LOOP_FOR: verify_for(v, stm); return;
     case LOOP_WHILE: verify_while(v, stm); return;
+    case LOOP_LOADIF:
+    case LOOP_STOREIF: verify_access(v, stm); return;
+    case LOOP_SPLAT:
+    case LOOP_LANES:
+    case LOOP_SELECT:
+    case LOOP_ANY:
+    case LOOP_SURE: verify_lanes(v, stm); return;
     case LOOP_COUNT: want(v, false, "there is no such operator"); return;
     }
 }
@@ -298,8 +385,12 @@ static void check_stm(Verifier *v, const LoopStm *stm) {
     uint32_t outer = v->thread;
     if (stm->op == LOOP_FOR && stm->order != ORDER_SEQUENTIAL)
         v->thread = ++v->thread_count;
-    for (uint32_t i = 0; i < stm->body_count; i++)
+    bool is_vector = stm->op == LOOP_FOR && stm->number > 0 && v->lanes == 0;
+    for (uint32_t i = 0; i < stm->body_count; i++) {
+        if (is_vector) v->lanes = i == 0 ? stm->number : 0;
+        if (is_vector) v->has_stored = false;
         ok = check_body(v, stm->bodies[i]) && ok;
+    }
     v->thread = outer;
     v->stm = stm;
     ok = bind(v, stm->outs, stm->out_count) && ok;
@@ -329,7 +420,8 @@ static void check_ports(Verifier *v, const char *what, const LoopPort *ports,
         CoreType type = ports[i].type;
         uint32_t width = type.rank == 0 ? 1 : 1u + type.rank;
         if (!want(v, count - at >= width, "%s %u is not there", what, i)) return;
-        LoopType first = {type.rank == 0 ? LOOP_IS_SCALAR : LOOP_IS_BUFFER, type.elem};
+        LoopType first = {.kind = type.rank == 0 ? LOOP_IS_SCALAR : LOOP_IS_BUFFER,
+                          .elem = type.elem};
         bool ok = same(type_of(v, refs[at]), first);
         for (uint32_t d = 1; d < width; d++)
             ok = ok && same(type_of(v, refs[at + d]), scalar(SCALAR_I64));
@@ -342,7 +434,10 @@ static void check_ports(Verifier *v, const char *what, const LoopPort *ports,
 static bool check_tables(Verifier *v) {
     for (LoopRef ref = 1; ref < v->kernel->values.len; ref++) {
         LoopType type = type_of(v, ref);
-        want(v, type.kind <= LOOP_IS_MARK && type.elem < SCALAR_COUNT,
+        want(v,
+             type.kind <= LOOP_IS_MARK && type.elem < SCALAR_COUNT &&
+                 (type.lanes == 0 || (type.kind == LOOP_IS_SCALAR && type.lanes > 1 &&
+                                      type.lanes <= LOOP_MOST_LANES)),
              "value %u has no type", ref);
     }
     return v->faults == 0;

@@ -169,6 +169,27 @@ Value *lower_intrinsic_filter(Lower *l, Call *call) {
     return lower_value_leaves(l, layout, stm->outs);
 }
 
+// Only of scalars: the library says so in the types.
+static CoreStm *sort(Lower *l, const Call *call, uint32_t outs) {
+    CoreRef keys = lower_value_refs(l, call->args[0]).data[0];
+    CoreType types[2] = {lower_ref_type(l, keys), {SCALAR_I64, 1}};
+    CoreStm *stm = lower_emit(l, OP_SORT, &keys, 1, types, outs);
+    for (uint32_t i = 0; i < outs; i++)
+        lower_ref_copy_dims(l, stm->outs[i], 0, keys, 0, 1);
+    return stm;
+}
+
+Value *lower_intrinsic_sort(Lower *l, Call *call) {
+    CoreStm *stm = sort(l, call, 1);
+    return lower_value_leaves(l, lower_value_layout(l, call->args[0]), stm->outs);
+}
+
+Value *lower_intrinsic_argsort(Lower *l, Call *call) {
+    CoreStm *stm = sort(l, call, 2);
+    return lower_value_leaves(
+        l, lower_layout_array(l, lower_layout_scalar(l, SCALAR_I64)), stm->outs + 1);
+}
+
 Value *lower_intrinsic_scatter(Lower *l, Call *call) {
     const Layout *layout = lower_value_layout(l, call->args[0]);
     CoreRefs dest = lower_value_refs(l, call->args[0]),

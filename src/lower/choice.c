@@ -46,6 +46,13 @@ static CoreRef emit_if(Lower *l, CoreRef cond, CoreBody *yes, CoreBody *no,
     return stm->outs[0];
 }
 
+CoreRef lower_choice_size(Lower *l, const Choice *choice, CoreRef size,
+                          CoreRef otherwise) {
+    CoreRef result = lower_emit_select(l, is_absent(l, choice), otherwise, size);
+    lower_ref_is_size(l, result);
+    return result;
+}
+
 CoreRef lower_choice_allows(Lower *l, const Choice *choice, CoreRef same) {
     int64_t known = 0;
     if (lower_ref_is_const(l, same, &known) && known != 0) return same;

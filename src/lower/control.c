@@ -9,7 +9,8 @@
 typedef struct Branch {
     CoreBody *body;
     const Layout *layout;
-    CoreRef *dims; // of the results, where bound outside the branch
+    CoreRef *dims;    // of the results, where bound outside the branch
+    CoreRef *origins; // of these, those unguarded
 } Branch;
 
 static Branch close_branch(Lower *l, Mark mark, const Value *value) {
@@ -18,12 +19,28 @@ static Branch close_branch(Lower *l, Mark mark, const Value *value) {
         lower_fail(l, LOWER_FUNCTION, STR("the result of a condition"));
     CoreRefs results = lower_value_refs(l, value);
     branch.dims = arena_array(l->arena, CoreRef, branch.layout->dim_count);
+    branch.origins = arena_array(l->arena, CoreRef, branch.layout->dim_count);
     for (uint32_t i = 0, d = 0; i < results.len; i++)
-        for (uint32_t axis = 0; axis < branch.layout->leaves[i].rank; axis++, d++)
-            branch.dims[d] = lower_body_outer(
-                l, mark, lower_ref_known_dim(l, results.data[i], axis));
+        for (uint32_t axis = 0; axis < branch.layout->leaves[i].rank; axis++, d++) {
+            CoreRef dim = lower_ref_known_dim(l, results.data[i], axis);
+            branch.dims[d] = lower_body_outer(l, mark, dim);
+            branch.origins[d] = lower_body_outer(l, mark, lower_ref_origin(l, dim));
+        }
     branch.body = lower_body_close(l, mark, results.data, results.len);
     return branch;
+}
+
+// Sizes that agree once they are checked are known, but only the array says that they
+// were.
+static void join_dim(Lower *l, CoreRef array, uint32_t axis, const Branch *yes,
+                     const Branch *no, uint32_t d) {
+    CoreRef dim = yes->dims[d], origin = yes->origins[d];
+    if (dim != 0 && dim == no->dims[d]) {
+        lower_ref_set_dim(l, array, axis, dim);
+    } else if (origin != 0 && origin == no->origins[d]) {
+        dim = lower_ref_dim(l, array, axis);
+        lower_ref_info(l, dim)->origin = origin;
+    }
 }
 
 static Value *join(Lower *l, CoreRef cond, const Branch *yes, const Branch *no) {
@@ -34,8 +51,7 @@ static Value *join(Lower *l, CoreRef cond, const Branch *yes, const Branch *no) 
     core_set_bodies(&l->now.b, stm, (CoreBody *[]){yes->body, no->body}, 2);
     for (uint32_t i = 0, d = 0; i < layout->leaf_count; i++)
         for (uint32_t axis = 0; axis < layout->leaves[i].rank; axis++, d++)
-            if (yes->dims[d] == no->dims[d])
-                lower_ref_set_dim(l, stm->outs[i], axis, yes->dims[d]);
+            join_dim(l, stm->outs[i], axis, yes, no, d);
     return lower_value_leaves(l, layout, stm->outs);
 }
 
@@ -86,8 +102,7 @@ Value *lower_eval_logic(Lower *l, Frame *frame, const TExp *exp, const Value *fi
     if (is_tiny(l, body)) {
         for (uint32_t i = 0; i < body->stms.len; i++)
             core_append(&l->now.b, body->stms.data[i]);
-        CoreRef both = is_and ? lower_emit_both(l, left, right)
-                              : lower_emit_either(l, left, right);
+        CoreRef both = lower_emit_scalar2(l, is_and ? OP_AND : OP_OR, left, right);
         return lower_value_scalar(l, both);
     }
     CoreRef other = core_bool(l->program, !is_and);

@@ -133,6 +133,7 @@ static bool any_rank(const CoreProgram *program, const CoreRef *refs, uint32_t c
 }
 
 static bool order2_may_fail(const CoreProgram *program, const CoreStm *stm) {
+    if (stm->op == OP_SCATTER || stm->op == OP_FILTER) return stm->op == OP_FILTER;
     uint32_t given = (uint32_t)stm->attrs[0];
     if (stm->op == OP_GENERATE) {
         for (uint32_t i = 0; i < given; i++)

@@ -9,7 +9,6 @@ typedef struct Region { // what an index selects of one dimension
     bool is_slice;
     bool is_whole; // all of it, in order
     CoreRef start, count, stride;
-    CoreRef token; // of the check, if the count is a constant and cannot bear it
 } Region;
 
 typedef struct Slice {
@@ -24,6 +23,11 @@ static CoreRef check_slice(Lower *l, const Slice *slice, CoreRef cond,
     Str text = lower_format(l, "slice %%0:%%1%s %s", is_plain ? "" : ":%3", what);
     CoreRef args[4] = {slice->from, slice->to, slice->size, slice->step};
     return lower_emit_check(l, cond, text, args, is_plain ? 3 : 4);
+}
+
+// The array is needed anyway, and with it all that its size needs.
+static CoreRef compare(Lower *l, CoreOp op, CoreRef x, CoreRef y) {
+    return lower_emit_compare(l, op, lower_ref_origin(l, x), lower_ref_origin(l, y));
 }
 
 // Forwards: 0 <= from <= to <= size. Backwards: -1 <= to <= from < size, or nothing of
@@ -42,19 +46,17 @@ static CoreRef is_inside(Lower *l, const Slice *slice, CoreRef count) {
             lower_emit_mul(l, lower_emit_sub(l, count, one), slice->step));
     CoreRef forwards = 0, backwards = 0;
     if (!known || back == 0) {
-        forwards =
-            lower_emit_both(l, lower_emit_compare(l, OP_LE, zero, slice->from),
-                            lower_emit_compare(l, OP_LE, slice->from, slice->to));
-        CoreRef fits = by_one ? lower_emit_compare(l, OP_LE, slice->to, slice->size)
-                              : lower_emit_compare(l, OP_LT, last, slice->size);
+        forwards = lower_emit_both(l, compare(l, OP_LE, zero, slice->from),
+                                   compare(l, OP_LE, slice->from, slice->to));
+        CoreRef fits = by_one ? compare(l, OP_LE, slice->to, slice->size)
+                              : compare(l, OP_LT, last, slice->size);
         forwards = lower_emit_both(l, forwards, fits);
     }
     if (!known || back != 0) {
+        backwards = lower_emit_both(l, compare(l, OP_LE, minus_one, slice->to),
+                                    compare(l, OP_LE, slice->to, slice->from));
         backwards =
-            lower_emit_both(l, lower_emit_compare(l, OP_LE, minus_one, slice->to),
-                            lower_emit_compare(l, OP_LE, slice->to, slice->from));
-        backwards = lower_emit_both(
-            l, backwards, lower_emit_compare(l, OP_LT, slice->from, slice->size));
+            lower_emit_both(l, backwards, compare(l, OP_LT, slice->from, slice->size));
     }
     if (known) return back != 0 ? backwards : forwards;
     return lower_emit_select(l, slice->is_back, backwards, forwards);
@@ -66,7 +68,7 @@ static CoreRef is_allowed(Lower *l, const Slice *slice, CoreRef count) {
     int64_t from = 1;
     bool starts_inside = lower_ref_is_const(l, slice->from, &from) && from == 0;
     if (starts_inside || slice->to == slice->size) return inside;
-    CoreRef is_empty = lower_emit_compare(l, OP_EQ, slice->from, slice->to);
+    CoreRef is_empty = compare(l, OP_EQ, slice->from, slice->to);
     return lower_emit_either(l, is_empty, inside);
 }
 
@@ -96,7 +98,7 @@ static Region slice_region(Lower *l, Frame *frame, const TIndex *dim, CoreRef si
     slice.step = part(l, frame, dim->step);
     lower_at(l, dim->span);
     bool is_whole = slice.from == 0 && slice.to == 0 && slice.step == 0;
-    if (is_whole) return (Region){true, true, zero, size, one, 0};
+    if (is_whole) return (Region){true, true, zero, size, one};
     if (slice.step == 0) slice.step = one;
     slice.is_back = lower_emit_compare(l, OP_LT, slice.step, zero);
     bool is_open = slice.from == 0 && slice.to == 0;
@@ -108,12 +110,10 @@ static Region slice_region(Lower *l, Frame *frame, const TIndex *dim, CoreRef si
     CoreRef token = check_slice(l, &slice, moves, "has a step of 0");
     slice.step = lower_emit_guard(l, slice.step, token);
     CoreRef count = count_slice(l, &slice);
-    Region region = {true, false, slice.from, count, slice.step, 0};
+    Region region = {true, false, slice.from, count, slice.step};
     if (is_open) return region;
     token = check_slice(l, &slice, is_allowed(l, &slice, count), "is outside [0, %2)");
-    // A size that is known stays so, for what it tells.
-    if (lower_size_is_small(l->program, count)) region.token = token;
-    else region.count = lower_emit_guard(l, count, token);
+    region.count = lower_emit_guard(l, count, token);
     lower_ref_is_size(l, region.count);
     return region;
 }
@@ -168,7 +168,6 @@ static CoreRef select_leaf(Lower *l, CoreRef array, const Region *regions,
     uint32_t axis = 0;
     for (uint32_t i = 0; i < count; i++) {
         if (!regions[i].is_slice) continue;
-        array = lower_emit_guard(l, array, regions[i].token);
         l->now.b.flags |= STM_UNSAFE; // it was checked
         if (!regions[i].is_whole)
             array = lower_emit_slice(l, array, axis, regions[i].start, regions[i].count,
@@ -211,8 +210,6 @@ static CoreRef check_value(Lower *l, CoreRef array, CoreRef value,
                            const Region *regions, uint32_t count) {
     CoreRef result = 0;
     uint32_t axis = 0;
-    for (uint32_t i = 0; i < count; i++)
-        result = both_tokens(l, result, regions[i].token);
     for (uint32_t i = 0; i < lower_ref_type(l, array).rank; i++) {
         if (i < count && !regions[i].is_slice) continue;
         CoreRef wanted = i < count ? regions[i].count : lower_ref_dim(l, array, i);

@@ -149,8 +149,9 @@ typedef struct SizeEntry {
     CoreRef ref; // the size, or 0: dimension `axis` of `array`
     CoreRef array;
     uint32_t axis;
-    bool is_given; // by the instance only; a parameter's shape may still tell
-    Str origin;    // "the size of `a`"; may be empty
+    bool is_given;   // by the instance only; a parameter's shape may still tell
+    bool is_payload; // by payloads only; likewise
+    Str origin;      // "the size of `a`"; may be empty
 } SizeEntry;
 
 typedef struct FrameItem {
@@ -263,6 +264,8 @@ CoreRef lower_emit_either(Lower *l, CoreRef x, CoreRef y);
 CoreRef lower_emit_not(Lower *l, CoreRef x);
 CoreRef lower_emit_select(Lower *l, CoreRef cond, CoreRef yes, CoreRef no);
 CoreRef lower_emit_all(Lower *l, CoreRef flags); // of an array; in scalar.c
+// The operator on scalars, folded where no operand's error would go; in scalar.c.
+CoreRef lower_emit_scalar2(Lower *l, CoreOp op, CoreRef x, CoreRef y);
 CoreRef lower_emit_to_i64(Lower *l, CoreRef x);
 // A check with its token, or 0 when it holds anyway or is switched off.
 CoreRef lower_emit_check(Lower *l, CoreRef cond, Str text, const CoreRef *args,
@@ -290,6 +293,9 @@ typedef struct Choice {
 
 // Whether a size may pass that is the `same` as wanted: also if nothing chose so.
 CoreRef lower_choice_allows(Lower *l, const Choice *choice, CoreRef same);
+// The size of an array in the payload if something chose so, else the other.
+CoreRef lower_choice_size(Lower *l, const Choice *choice, CoreRef size,
+                          CoreRef otherwise);
 // The array if its size along the axis is the `same` as wanted, else zeros that fit.
 CoreRef lower_choice_fit(Lower *l, CoreRef same, CoreRef ref, uint32_t axis,
                          CoreRef size);

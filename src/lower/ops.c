@@ -33,6 +33,18 @@ static void order(CoreRef *x, CoreRef *y) {
     *y = swap;
 }
 
+// What is made of guarded sizes equals what is made of the unguarded ones.
+static CoreRef with_origin(Lower *l, CoreRef (*emit)(Lower *, CoreRef, CoreRef),
+                           CoreRef made) {
+    RefInfo info = *lower_ref_info(l, made);
+    CoreRef x = lower_ref_origin(l, info.x), y = lower_ref_origin(l, info.y);
+    if (info.origin == 0 && (x != info.x || y != info.y)) {
+        CoreRef origin = emit(l, x, y);
+        lower_ref_info(l, made)->origin = origin;
+    }
+    return made;
+}
+
 CoreRef lower_emit_add(Lower *l, CoreRef x, CoreRef y) {
     int64_t a = 0, b = 0;
     bool x_known = lower_ref_is_const(l, x, &a), y_known = lower_ref_is_const(l, y, &b);
@@ -44,7 +56,7 @@ CoreRef lower_emit_add(Lower *l, CoreRef x, CoreRef y) {
     if (is_made(l, x, OP_SUB, &p, &q) && q == y) return p; // (p - y) + y
     if (is_made(l, y, OP_SUB, &p, &q) && q == x) return p;
     order(&x, &y);
-    return remember(l, MEMO_ADD, OP_ADD, x, y);
+    return with_origin(l, lower_emit_add, remember(l, MEMO_ADD, OP_ADD, x, y));
 }
 
 CoreRef lower_emit_sub(Lower *l, CoreRef x, CoreRef y) {
@@ -57,7 +69,7 @@ CoreRef lower_emit_sub(Lower *l, CoreRef x, CoreRef y) {
     CoreRef p, q;
     if (is_made(l, x, OP_ADD, &p, &q) && (p == y || q == y)) return p == y ? q : p;
     if (is_made(l, y, OP_SUB, &p, &q) && p == x) return q; // x - (x - q)
-    return remember(l, MEMO_SUB, OP_SUB, x, y);
+    return with_origin(l, lower_emit_sub, remember(l, MEMO_SUB, OP_SUB, x, y));
 }
 
 CoreRef lower_emit_mul(Lower *l, CoreRef x, CoreRef y) {
@@ -68,7 +80,7 @@ CoreRef lower_emit_mul(Lower *l, CoreRef x, CoreRef y) {
     if (x_known && a == 1) return y;
     if (y_known && b == 1) return x;
     order(&x, &y);
-    return remember(l, MEMO_MUL, OP_MUL, x, y);
+    return with_origin(l, lower_emit_mul, remember(l, MEMO_MUL, OP_MUL, x, y));
 }
 
 static bool compare(CoreOp op, ScalarType type, int64_t a, int64_t b) {

@@ -33,12 +33,13 @@ static CoreRef fold(Lower *l, CoreOp op, const CoreRef *args) {
 enum { MOST_STEPS = 6 }; // back to what an operand was made of
 
 // Whether the value needs all that the operand needs, and so raises all its errors:
-// x - x is 0, but no answer where x is an error; (x + 1) - 1 is x. A size needs
-// nothing.
+// x - x is 0, but no answer where x is an error; (x + 1) - 1 is x. A size that no check
+// made needs nothing.
 static bool is_needed(Lower *l, CoreRef operand, CoreRef value, int steps) {
     RefInfo of = *lower_ref_info(l, operand), made = *lower_ref_info(l, value);
     if (operand == value || operand == made.x || operand == made.y) return true;
-    if (core_is_const(l->program, operand) || of.is_size) return true;
+    if (core_is_const(l->program, operand)) return true;
+    if (of.is_size && of.origin == 0) return true;
     bool is_sure = of.op == OP_ADD || of.op == OP_SUB || of.op == OP_MUL;
     return steps > 0 && of.x != 0 && is_sure && is_needed(l, of.x, value, steps - 1) &&
            is_needed(l, of.y, value, steps - 1);
@@ -51,7 +52,7 @@ static CoreRef compute(Lower *l, CoreOp op, const CoreRef *args, uint32_t count)
     return result != 0 ? result : emit(l, op, args, count);
 }
 
-static CoreRef compute2(Lower *l, CoreOp op, CoreRef x, CoreRef y) {
+CoreRef lower_emit_scalar2(Lower *l, CoreOp op, CoreRef x, CoreRef y) {
     return compute(l, op, (CoreRef[]){x, y}, 2);
 }
 
@@ -251,12 +252,13 @@ Value *lower_intrinsic_equal(Lower *l, Call *call) {
              y = lower_value_refs(l, call->args[1]);
     bool is_number = x.len == 1 && lower_ref_type(l, x.data[0]).rank == 0;
     if (is_number)
-        return lower_value_scalar(l, compute2(l, call->op, x.data[0], y.data[0]));
+        return lower_value_scalar(
+            l, lower_emit_scalar2(l, call->op, x.data[0], y.data[0]));
     CoreRef result = core_bool(l->program, true);
     for (uint32_t i = 0; i < x.len; i++) {
         bool is_array = lower_ref_type(l, x.data[i]).rank > 0;
         CoreRef same = is_array ? arrays_equal(l, x.data[i], y.data[i])
-                                : compute2(l, OP_EQ, x.data[i], y.data[i]);
+                                : lower_emit_scalar2(l, OP_EQ, x.data[i], y.data[i]);
         result = lower_emit_both(l, result, same);
     }
     if (call->op == OP_NE) result = lower_emit_not(l, result);

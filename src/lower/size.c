@@ -110,20 +110,37 @@ CoreRef lower_size_ref(Lower *l, Frame *frame, Size *size) {
 
 // ---- taking sizes from shapes -----------------------------------------------------
 
+// Of payloads, which parameters may not tell, the last one that is there tells.
+static void bind_payload_size(Lower *l, Frame *frame, const Binding *name, CoreRef dim,
+                              const Choice *choice) {
+    const SizeEntry *old = lower_frame_size(frame, name);
+    if (old != NULL && !old->is_payload) return;
+    CoreRef otherwise = old != NULL ? old->ref : lower_emit_i64(l, 0);
+    SizeEntry entry = {.ref = lower_choice_size(l, choice, dim, otherwise),
+                       .is_given = true,
+                       .is_payload = true};
+    lower_frame_bind_size(l, frame, name, entry);
+}
+
 static void bind_size(Lower *l, Frame *frame, Size *size, CoreRef array, uint32_t axis,
-                      Str what) {
+                      Str what, const Choice *choice) {
     size = size_resolve(size);
     if (size->kind != SIZE_NAME && size->kind != SIZE_UNKNOWN) return;
     if (size->kind == SIZE_UNKNOWN) {
         SizeEntry unknown = {.array = array, .axis = axis};
-        if (lower_frame_unknown(frame, size->id) == NULL)
+        if (choice == NULL && lower_frame_unknown(frame, size->id) == NULL)
             lower_frame_bind_unknown(l, frame, size->id, unknown);
         return;
     }
     if (size->name->kind != BIND_SIZE) return;
     const SizeEntry *old = lower_frame_size(frame, size->name);
     if (old != NULL && !old->is_given) return;
-    SizeEntry entry = {.ref = lower_ref_dim(l, array, axis)};
+    CoreRef dim = lower_ref_dim(l, array, axis);
+    if (choice != NULL) {
+        bind_payload_size(l, frame, size->name, dim, choice);
+        return;
+    }
+    SizeEntry entry = {.ref = dim};
     if (axis == 0) entry.origin = lower_format(l, "the size of %.*s", STR_ARG(what));
     else
         entry.origin = lower_format(l, "dimension %u of %.*s", axis + 1, STR_ARG(what));
@@ -152,23 +169,53 @@ static void bind_var(Lower *l, Frame *frame, const TypeVar *var, const CoreRef *
 }
 
 static void bind_leaves(Lower *l, Frame *frame, Type *type, const CoreRef *refs,
-                        uint32_t depth, Str what) {
+                        uint32_t depth, Str what, const Choice *choice);
+
+// The leaves of a payload lie in slots of its own order behind the tag.
+static CoreRef *payload_leaves(Lower *l, const Layout *sum, uint32_t ctor,
+                               const CoreRef *refs) {
+    const Layout *payload = sum->parts[ctor];
+    CoreRef *own = arena_array(l->arena, CoreRef, payload->leaf_count);
+    for (uint32_t i = 0; i < payload->leaf_count; i++)
+        own[i] = refs[sum->slots[ctor][i]];
+    return own;
+}
+
+static void bind_payloads(Lower *l, Frame *frame, Type *type, const CoreRef *refs,
+                          uint32_t depth, Str what, const Choice *outer) {
+    const Layout *sum = lower_layout_of(l, frame, type);
+    for (uint32_t c = 0; c < sum->part_count; c++) {
+        const TypeVec *types = &type->as.sum.data[c].payload;
+        const CoreRef *own = payload_leaves(l, sum, c, refs);
+        Choice choice = {refs[0], c, outer};
+        for (uint32_t i = 0; i < types->len; i++) {
+            bind_leaves(l, frame, types->data[i], own, depth, what,
+                        sum->part_count > 1 ? &choice : outer);
+            own += sum->parts[c]->parts[i]->leaf_count;
+        }
+    }
+}
+
+static void bind_leaves(Lower *l, Frame *frame, Type *type, const CoreRef *refs,
+                        uint32_t depth, Str what, const Choice *choice) {
     type = type_reveal(type);
     switch (type->kind) {
     case TYPE_ARRAY:
-        bind_size(l, frame, type->as.array.size, refs[0], depth, what);
-        bind_leaves(l, frame, type->as.array.elem, refs, depth + 1, what);
+        bind_size(l, frame, type->as.array.size, refs[0], depth, what, choice);
+        bind_leaves(l, frame, type->as.array.elem, refs, depth + 1, what, choice);
         return;
     case TYPE_RECORD:
         for (uint32_t i = 0; i < type->as.record.len; i++) {
             Type *field = type->as.record.data[i].type;
-            bind_leaves(l, frame, field, refs, depth, what);
+            bind_leaves(l, frame, field, refs, depth, what, choice);
             refs += lower_layout_of(l, frame, field)->leaf_count;
         }
         return;
-    case TYPE_VAR: bind_var(l, frame, type->as.var, refs, depth); return;
+    case TYPE_SUM: bind_payloads(l, frame, type, refs, depth, what, choice); return;
+    case TYPE_VAR:
+        if (choice == NULL) bind_var(l, frame, type->as.var, refs, depth);
+        return;
     case TYPE_SCALAR:
-    case TYPE_SUM:
     case TYPE_FUN:
     case TYPE_ABS:
     case TYPE_STREAM: return;
@@ -179,14 +226,14 @@ void lower_sizes_bind(Lower *l, Frame *frame, Type *type, const Value *value,
                       Str what) {
     type = type_reveal(type);
     if (value->kind == VALUE_LEAVES) {
-        bind_leaves(l, frame, type, value->as.leaves.refs, 0, what);
+        bind_leaves(l, frame, type, value->as.leaves.refs, 0, what, NULL);
     } else if (value->kind == VALUE_RECORD && type->kind == TYPE_RECORD) {
         for (uint32_t i = 0; i < value->as.record.count; i++)
             lower_sizes_bind(l, frame, type->as.record.data[i].type,
                              value->as.record.items[i], what);
     } else if (value->kind == VALUE_RECORD && type->kind == TYPE_VAR) {
         if (lower_value_layout(l, value)->has_fun) return;
-        bind_leaves(l, frame, type, lower_value_refs(l, value).data, 0, what);
+        bind_leaves(l, frame, type, lower_value_refs(l, value).data, 0, what, NULL);
     }
 }
 
@@ -230,7 +277,8 @@ static Str describe_wanted(Lower *l, const Wanted *wanted) {
     return lower_format(l, "`%.*s` = %%1 is expected", STR_ARG(text));
 }
 
-// Checks dimension `axis` of the leaves; replaces them by guarded ones.
+// Checks dimension `axis` of the leaves; replaces them by guarded ones, whose size is
+// guarded, too: who asks for that alone needs the check as well.
 static void check_dim(Lower *l, const Wanted *wanted, CoreRef expected, CoreRef *refs,
                       uint32_t count, uint32_t axis) {
     if (expected == 0 || count == 0) return;
@@ -242,11 +290,13 @@ static void check_dim(Lower *l, const Wanted *wanted, CoreRef expected, CoreRef 
                             STR_ARG(wants));
     CoreRef token = lower_emit_check(l, cond, text, (CoreRef[]){actual, expected}, 2);
     if (token == 0) return;
+    CoreRef size = lower_emit_guard(l, expected, token);
+    lower_ref_is_size(l, size);
     for (uint32_t i = 0; i < count; i++) {
         if (wanted->choice != NULL)
             refs[i] = lower_choice_fit(l, same, refs[i], axis, expected);
         refs[i] = lower_emit_guard(l, refs[i], token);
-        lower_ref_set_dim(l, refs[i], axis, expected);
+        lower_ref_set_dim(l, refs[i], axis, size);
     }
 }
 
@@ -263,7 +313,6 @@ static void check_var(Lower *l, const Wanted *wanted, const TypeVar *var, CoreRe
 static void check_leaves(Lower *l, Wanted wanted, Type *type, CoreRef *refs,
                          uint32_t depth);
 
-// Each payload lies in slots of its own order among the leaves behind the tag.
 static void check_payloads(Lower *l, Wanted wanted, Type *type, CoreRef *refs,
                            uint32_t depth) {
     const Layout *sum = lower_layout_of(l, wanted.frame, type);
@@ -272,9 +321,7 @@ static void check_payloads(Lower *l, Wanted wanted, Type *type, CoreRef *refs,
         const Layout *payload = sum->parts[c];
         const TypeVec *types = &type->as.sum.data[c].payload;
         Choice choice = {refs[0], c, outer};
-        CoreRef *own = arena_array(l->arena, CoreRef, payload->leaf_count);
-        for (uint32_t i = 0; i < payload->leaf_count; i++)
-            own[i] = refs[sum->slots[c][i]];
+        CoreRef *own = payload_leaves(l, sum, c, refs);
         if (sum->part_count > 1) wanted.choice = &choice;
         for (uint32_t i = 0, leaf = 0; i < types->len; i++) {
             check_leaves(l, wanted, types->data[i], own + leaf, depth);

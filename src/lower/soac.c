@@ -15,13 +15,20 @@ typedef struct Mapped {
     uint32_t *same_as;
 } Mapped;
 
+// A size that was checked inside is what it was checked against, if that is a size.
+static CoreRef outer_dim(Lower *l, Mark mark, CoreRef dim) {
+    CoreRef outer = lower_body_outer(l, mark, dim), origin = lower_ref_origin(l, dim);
+    bool is_size =
+        lower_ref_info(l, origin)->is_size || core_is_const(l->program, origin);
+    return outer == 0 && is_size ? lower_body_outer(l, mark, origin) : outer;
+}
+
 static CoreRef *rows_of(Lower *l, Mark mark, const Layout *layout,
                         const CoreRefs *refs) {
     CoreRef *rows = arena_array(l->arena, CoreRef, layout->dim_count);
     for (uint32_t i = 0, d = 0; i < refs->len; i++)
         for (uint32_t axis = 0; axis < layout->leaves[i].rank; axis++, d++)
-            rows[d] =
-                lower_body_outer(l, mark, lower_ref_known_dim(l, refs->data[i], axis));
+            rows[d] = outer_dim(l, mark, lower_ref_known_dim(l, refs->data[i], axis));
     return rows;
 }
 

@@ -171,11 +171,8 @@ static uint32_t out_index(const CoreStm *stm, CoreRef ref) {
     return index;
 }
 
-// One step from dimension *axis of *array towards what made it: returns its size, or 0
-// after having moved to an equal dimension of an earlier array, or 0 and false in
-// *moved_out when there is no more to know.
-static CoreRef step_dim(const Rewrite *rw, CoreRef *array, int32_t *axis,
-                        bool *moved_out) {
+CoreRef opt_step_dim(const Rewrite *rw, CoreRef *array, int32_t *axis,
+                     bool *moved_out) {
     CoreProgram *p = rw->program;
     const CoreStm *def = rewrite_def(rw, *array);
     uint64_t rows;
@@ -238,6 +235,7 @@ static CoreRef step_dim(const Rewrite *rw, CoreRef *array, int32_t *axis,
     case OP_REVERSE:
     case OP_COPY:
     case OP_UPDATE:
+    case OP_SORT:
     case OP_SCATTER: from = def->args[0]; break;
     }
     *moved_out = from != 0;
@@ -251,7 +249,7 @@ CoreRef opt_fold_dim(Rewrite *rw, const CoreStm *stm) {
     CoreRef array = stm->args[0];
     int32_t axis = stm->attrs[0];
     for (bool moved = true; moved;) {
-        CoreRef size = step_dim(rw, &array, &axis, &moved);
+        CoreRef size = opt_step_dim(rw, &array, &axis, &moved);
         if (size != 0) return size;
     }
     return array == stm->args[0] ? 0 : emit_dim(rw, array, axis);

@@ -15,6 +15,12 @@ CoreRef opt_fold(Rewrite *rw, const CoreStm *stm);
 // or 0. Normalisation uses it, too.
 CoreRef opt_fold_dim(Rewrite *rw, const CoreStm *stm);
 
+// One step from dimension *axis of *array towards what made it: returns its size, or 0
+// after having moved to an equal dimension of an earlier array, or 0 and false in
+// *moved_out when there is no more to know.
+CoreRef opt_step_dim(const Rewrite *rw, CoreRef *array, int32_t *axis,
+                     bool *moved_out);
+
 // Statements seen in the bodies that are open, by what they compute.
 typedef struct Cse {
     CoreProgram *program;

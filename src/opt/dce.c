@@ -14,6 +14,7 @@
 // Termination: each value and statement is marked at most once.
 #include <string.h>
 
+#include "core/rules.h"
 #include "opt/passes.h"
 #include "opt/rewrite.h"
 
@@ -76,10 +77,14 @@ static bool is_fold(const CoreStm *stm) {
     return stm->op == OP_REDUCE || stm->op == OP_SCAN;
 }
 
-// Whether the statement's results can be taken apart into components.
+// Whether the statement's results can be taken apart into components. A filter or a
+// histogram that has a producer stays whole.
 static bool has_components(const CoreStm *stm) {
+    if (stm->op == OP_SCATTER) return false;
+    if (stm->op == OP_FILTER || stm->op == OP_HIST)
+        return core_feeds(stm).producer == NULL;
     return stm->op == OP_IF || stm->op == OP_FOR || stm->op == OP_WHILE ||
-           stm->op == OP_FILTER || core_op_info[stm->op].kind == KIND_ORDER2;
+           core_op_info[stm->op].kind == KIND_ORDER2;
 }
 
 static void need_args(Marker *m, const CoreStm *stm, uint32_t first, uint32_t count) {
@@ -104,6 +109,9 @@ static void keep(Marker *m, CoreStm *stm) {
     map_set(&m->stms, (uint64_t)(uintptr_t)stm, 1);
     if (!has_components(stm)) {
         need_args(m, stm, 0, stm->arg_count);
+        for (uint32_t i = 0; i < stm->body_count; i++)
+            for (uint32_t k = 0; k < stm->bodies[i]->result_count; k++)
+                need(m, stm->bodies[i]->results[k]);
         return;
     }
     switch ((int)stm->op) {
@@ -170,6 +178,7 @@ static void need_component(Marker *m, const CoreStm *stm, uint32_t index) {
 static void need_param(Marker *m, const Binder *binder) {
     const CoreStm *stm = binder->stm;
     uint32_t index = binder->index;
+    if (!has_components(stm)) return; // it needs all its args
     switch ((int)stm->op) {
     case OP_FOR:
         if (index > 0) need_component(m, stm, index - 1);
@@ -221,9 +230,11 @@ static const CoreStm *definition(const Marker *m, CoreRef ref) {
     return binder->body == NULL ? binder->stm : NULL;
 }
 
-// Whether a check has passed that says that the size is not negative.
+// Whether the size is one of an array, or a check has passed that says that it is not
+// negative.
 static bool is_checked_size(const Marker *m, CoreRef size) {
     const CoreStm *guard = definition(m, size);
+    if (guard != NULL && guard->op == OP_DIM) return true;
     if (guard == NULL || guard->op != OP_GUARD) return false;
     for (uint32_t i = 1; i < guard->arg_count; i++) {
         const CoreStm *check = definition(m, guard->args[i]);
@@ -237,11 +248,21 @@ static bool is_checked_size(const Marker *m, CoreRef size) {
     return false;
 }
 
+static bool makes_scalars(const CoreProgram *p, const CoreStm *generate) {
+    const CoreBody *body = generate->bodies[0];
+    for (uint32_t i = 0; i < body->stms.len; i++)
+        if (opt_is_effect(p, body->stms.data[i])) return false;
+    for (uint32_t i = 0; i < body->result_count; i++)
+        if (core_type(p, body->results[i]).rank > 0) return false;
+    return generate->attrs[0] == 1;
+}
+
 // Whether it can only fail for want of memory, which it does not want if it goes.
-static bool is_progression(const Marker *m, const CoreStm *stm) {
+static bool wants_only_memory(const Marker *m, const CoreStm *stm) {
+    const CoreProgram *p = m->program;
     bool is_one = stm->op == OP_IOTA ||
-                  (stm->op == OP_REPLICATE &&
-                   core_type(m->program, stm->args[1]).rank == 0);
+                  (stm->op == OP_REPLICATE && core_type(p, stm->args[1]).rank == 0) ||
+                  (stm->op == OP_GENERATE && makes_scalars(p, stm));
     return is_one && is_checked_size(m, stm->args[0]);
 }
 
@@ -250,7 +271,7 @@ static void keep_effects(Marker *m, const CoreBody *body) {
     for (uint32_t i = 0; i < body->stms.len; i++) {
         CoreStm *stm = body->stms.data[i];
         for (uint32_t j = 0; j < stm->body_count; j++) keep_effects(m, stm->bodies[j]);
-        if (opt_is_effect(m->program, stm) && !is_progression(m, stm)) keep(m, stm);
+        if (opt_is_effect(m->program, stm) && !wants_only_memory(m, stm)) keep(m, stm);
     }
 }
 

@@ -5,6 +5,7 @@
 // no value; a check that always holds and a map that only copies go.
 //
 //   guard x                          x              (true tokens are dropped first)
+//   guard constant                   the constant   (after stage 0: its checks stay)
 //   check true                       true
 //   exact scalar op on constants     its value      (first operand no float)
 //   permute, reverse                 composed; identities go
@@ -12,10 +13,11 @@
 //   dim a                            the size that made a, but for guarded a: asking
 //                                    for a size is no use of an array
 //   if c {-> true} {-> false}        c              (and not c)
-//   if c {.. -> x} {.. -> x}         x, when x is bound outside both
+//   if c {.. -> x} {.. -> x}         x, when x is bound outside both (after stage 0,
+//                                    when the condition's error stays by itself)
 //   if true {A} {B}                  A              (and B for false)
-//   for, while: state that every     its initial value
-//     iteration hands on unchanged
+//   for, while: state that every     its initial value (what comes out: after stage 0,
+//     iteration hands on unchanged   when the error of the count or condition stays)
 //   for 0 s                          s
 //   map result that is one of the    the array itself, for scalar rows of one array
 //     params
@@ -48,7 +50,8 @@ static bool visit_guard(Rewrite *rw, CoreStm *stm) {
             is_new = is_new && args.data[j] != stm->args[i];
         if (is_new) vec_push(rw->program->arena, &args, stm->args[i]);
     }
-    if (args.len == 1) return replace(rw, stm, stm->args[0]);
+    bool is_known = rw->program->is_stage0 && core_is_const(rw->program, stm->args[0]);
+    if (args.len == 1 || is_known) return replace(rw, stm, stm->args[0]);
     if (args.len == stm->arg_count) return false;
     CoreStm *copy = rewrite_copy(rw, stm);
     copy->args = args.data;
@@ -122,7 +125,7 @@ static bool visit_if(Rewrite *rw, CoreStm *stm) {
     }
     for (uint32_t i = 0; i < stm->out_count; i++) {
         CoreRef a = yes->results[i], b = no->results[i];
-        if (a == b) rewrite_set(rw, stm->outs[i], a); // bound outside both bodies
+        if (a == b && p->is_stage0) rewrite_set(rw, stm->outs[i], a);
         if (is_bool_const(p, a, true) && is_bool_const(p, b, false))
             rewrite_set(rw, stm->outs[i], stm->args[0]);
         if (is_bool_const(p, a, false) && is_bool_const(p, b, true) &&
@@ -150,7 +153,7 @@ static bool visit_loop(Rewrite *rw, CoreStm *stm) {
                       !opt_is_positive(p, stm->args[0]);
     const CoreBody *step = stm->bodies[stm->body_count - 1];
     for (uint32_t i = 0; i < stm->out_count; i++)
-        if (never_runs || step->results[i] == stm->args[first + i])
+        if (never_runs || (p->is_stage0 && step->results[i] == stm->args[first + i]))
             rewrite_set(rw, stm->outs[i], stm->args[first + i]);
     return never_runs;
 }

@@ -7,7 +7,9 @@
 //
 // - A second-order statement, a filter or a scatter at host level becomes a parallel
 //   kernel, together with those arguments that need no memory of their own.
-// - A kernel finds the sizes of its arrays itself, so that it knows them to be these.
+// - A kernel finds the sizes of its arrays itself, so that it knows them to be these,
+//   and what is computed from them and its params. Where the host has checked that two
+//   such sizes are equal, it checks that again, to know it.
 // - A loop, or a branch that holds one, becomes a sequential kernel, for it may be
 //   small. If there is parallel work inside, the function that stands for it otherwise
 //   is outlined in its turn.
@@ -22,7 +24,12 @@ typedef struct Outliner {
     CoreBuilder builder;
     Sym name;        // of kernels
     Map views;       // CoreRef -> the view statement that binds it
-    Map sizes;       // CoreRef -> the DIM of an array that is no view
+    Map scalars;     // CoreRef -> the DIM of an array that is no view, or arithmetic
+    Map guarded;     // CoreRef -> what the guard that binds it hands on
+    struct {
+        const CoreStm **data;
+        uint32_t len, cap;
+    } checks; // in force: of sizes
     uint32_t *hosts; // by index of the functions there were: its host version, 0: none
     bool *traces;    // by the same index: it traces, or calls what does
     uint32_t old_count;
@@ -59,6 +66,7 @@ static bool is_parallel(const CoreStm *stm) {
     case OP_SCAN:
     case OP_HIST:
     case OP_FILTER:
+    case OP_SORT:
     case OP_SCATTER: return true;
     }
     return false;
@@ -134,22 +142,111 @@ static void append_views(Outliner *o, const CoreRef *refs, uint32_t count, Map *
     }
 }
 
-// The sizes that the statement uses of arrays that it uses, too.
-static void append_sizes(Outliner *o, const CoreStm *stm) {
+// ---- scalars ------------------------------------------------------------------------
+
+static CoreRef unguarded(const Outliner *o, CoreRef ref) {
+    uint64_t inner;
+    while (map_get(&o->guarded, ref, &inner)) ref = (CoreRef)inner;
+    return ref;
+}
+
+static bool is_arithmetic(const CoreProgram *p, const CoreStm *stm) {
+    switch ((int)stm->op) {
+    case OP_ADD:
+    case OP_SUB:
+    case OP_MUL:
+    case OP_MIN:
+    case OP_MAX:
+    case OP_EQ: return core_type(p, stm->args[0]).elem == SCALAR_I64;
+    }
+    return false;
+}
+
+static void note_scalar(Outliner *o, const CoreStm *stm) {
+    uint64_t known;
+    if (stm->op == OP_GUARD) map_set(&o->guarded, stm->outs[0], stm->args[0]);
+    if (is_arithmetic(o->program, stm) ||
+        (stm->op == OP_DIM && !map_get(&o->views, stm->args[0], &known)))
+        map_set(&o->scalars, stm->outs[0], (uint64_t)(uintptr_t)stm);
+    if (stm->op != OP_CHECK || !map_get(&o->scalars, stm->args[0], &known)) return;
+    if (((const CoreStm *)(uintptr_t)known)->op == OP_EQ)
+        vec_push(o->program->arena, &o->checks, stm);
+}
+
+// What a kernel has of the values that it uses, all by their unguarded refs.
+typedef struct Parts {
+    Map given; // to the ref by which the kernel calls it
+    Map made;  // the same, of what is given for good or computed again
+} Parts;
+
+static bool can_make_all(const Outliner *o, const Parts *parts, const CoreStm *stm,
+                         unsigned depth);
+
+// Arithmetic that needs long chains is not worth it.
+static bool can_make(const Outliner *o, const Parts *parts, CoreRef ref,
+                     unsigned depth) {
+    uint64_t known;
+    ref = unguarded(o, ref);
+    if (o->program->values.data[ref].is_const || map_get(&parts->given, ref, &known))
+        return true;
+    return depth > 0 && map_get(&o->scalars, ref, &known) &&
+           can_make_all(o, parts, (const CoreStm *)(uintptr_t)known, depth - 1);
+}
+
+static bool can_make_all(const Outliner *o, const Parts *parts, const CoreStm *stm,
+                         unsigned depth) {
+    for (uint32_t i = 0; i < stm->arg_count; i++)
+        if (!can_make(o, parts, stm->args[i], depth)) return false;
+    return true;
+}
+
+enum { MOST_STEPS = 4 };
+
+static CoreRef make_scalar(Outliner *o, Parts *parts, CoreRef ref);
+
+// The statement for the kernel, with this result.
+static void append_again(Outliner *o, Parts *parts, const CoreStm *stm, CoreRef out) {
+    Arena *arena = o->program->arena;
+    CoreStm *copy = arena_copy(arena, stm, sizeof *stm);
+    copy->outs = arena_copy(arena, &out, sizeof out);
+    copy->args = arena_array(arena, CoreRef, stm->arg_count);
+    for (uint32_t i = 0; i < stm->arg_count; i++)
+        copy->args[i] = make_scalar(o, parts, stm->args[i]);
+    core_append(&o->builder, copy);
+}
+
+static CoreRef make_scalar(Outliner *o, Parts *parts, CoreRef ref) {
+    uint64_t known;
+    ref = unguarded(o, ref);
+    if (o->program->values.data[ref].is_const) return ref;
+    if (map_get(&parts->made, ref, &known)) return (CoreRef)known;
+    CoreRef out = map_get(&parts->given, ref, &known) ? (CoreRef)known : ref;
+    map_set(&parts->made, ref, out);
+    if (!map_get(&o->scalars, ref, &known)) return out;
+    const CoreStm *stm = (const CoreStm *)(uintptr_t)known;
+    if (can_make_all(o, parts, stm, MOST_STEPS)) append_again(o, parts, stm, out);
+    return out;
+}
+
+// What the statement uses and can be found from other things that it uses.
+static void append_scalars(Outliner *o, const CoreStm *stm) {
+    CoreProgram *p = o->program;
     CoreStm *only = (CoreStm *)stm;
     CoreBody body = {.stms = {&only, 1, 1}};
     CoreRefs frees = {0};
-    Map is_free;
-    core_free(o->program, &body, o->program->arena, &frees);
-    map_init(&is_free, o->program->arena);
-    for (uint32_t i = 0; i < frees.len; i++) map_set(&is_free, frees.data[i], 1);
-    for (uint32_t i = 0; i < frees.len; i++) {
-        uint64_t known, unused;
-        if (!map_get(&o->sizes, frees.data[i], &known)) continue;
-        CoreStm *size = (CoreStm *)(uintptr_t)known;
-        if (map_get(&is_free, size->args[0], &unused)) core_append(&o->builder, size);
-    }
+    Parts parts;
+    core_free(p, &body, p->arena, &frees);
+    map_init(&parts.given, p->arena);
+    map_init(&parts.made, p->arena);
+    for (uint32_t i = 0; i < frees.len; i++)
+        map_set(&parts.given, unguarded(o, frees.data[i]), frees.data[i]);
+    for (uint32_t i = 0; i < frees.len; i++) make_scalar(o, &parts, frees.data[i]);
+    for (uint32_t i = 0; i < o->checks.len; i++)
+        if (can_make_all(o, &parts, o->checks.data[i], MOST_STEPS))
+            append_again(o, &parts, o->checks.data[i], o->checks.data[i]->outs[0]);
 }
+
+// ---- kernels ------------------------------------------------------------------------
 
 // Makes a kernel of the statement and emits a call of it in its place.
 static void outline_stm(Outliner *o, const CoreStm *stm, CoreKernel kernel) {
@@ -157,7 +254,7 @@ static void outline_stm(Outliner *o, const CoreStm *stm, CoreKernel kernel) {
     Map done;
     map_init(&done, p->arena);
     core_open(&o->builder, NULL, 0);
-    append_sizes(o, stm);
+    append_scalars(o, stm);
     if (kernel == CORE_PARALLEL_KERNEL)
         append_views(o, stm->args, stm->arg_count, &done);
     core_append(&o->builder, (CoreStm *)stm);
@@ -202,9 +299,7 @@ static void outline_host_stm(Outliner *o, CoreStm *stm) {
     if (is_view(o->program, stm))
         for (uint32_t i = 0; i < stm->out_count; i++)
             map_set(&o->views, stm->outs[i], (uint64_t)(uintptr_t)stm);
-    uint64_t unused;
-    if (stm->op == OP_DIM && !map_get(&o->views, stm->args[0], &unused))
-        map_set(&o->sizes, stm->outs[0], (uint64_t)(uintptr_t)stm);
+    note_scalar(o, stm);
     bool stays = false;
     for (uint32_t i = 0; i < stm->body_count; i++)
         stays |= has_trace(o, stm->bodies[i]);
@@ -228,9 +323,11 @@ static void outline_host_stm(Outliner *o, CoreStm *stm) {
 }
 
 static CoreBody *outline_body(Outliner *o, const CoreBody *body) {
+    uint32_t checked = o->checks.len;
     core_open(&o->builder, body->params, body->param_count);
     for (uint32_t i = 0; i < body->stms.len; i++)
         outline_host_stm(o, body->stms.data[i]);
+    o->checks.len = checked;
     return core_close(&o->builder, body->results, body->result_count);
 }
 
@@ -277,7 +374,8 @@ bool opt_outline(CoreProgram *p) {
     for (uint32_t i = 0; i < o.old_count; i++)
         o.traces[i] = has_trace(&o, p->funs.data[i]->body);
     map_init(&o.views, p->arena);
-    map_init(&o.sizes, p->arena);
+    map_init(&o.scalars, p->arena);
+    map_init(&o.guarded, p->arena);
     for (uint32_t i = 0; i < o.old_count; i++) {
         CoreFun *fun = p->funs.data[i];
         if (fun->is_entry) {

@@ -6,6 +6,8 @@
 
 #include <string.h>
 
+#include "core/rules.h"
+
 Rewrite rewrite_new(CoreProgram *p) {
     Rewrite rw = {.program = p, .builder = core_builder(p)};
     map_init(&rw.values, p->arena);
@@ -71,13 +73,11 @@ static CoreRef *replace_refs(const Rewrite *rw, CoreRef *refs, uint32_t count) {
     return fresh == NULL ? refs : fresh;
 }
 
-static void note_defs(Rewrite *rw, const CoreBody *body, uint32_t first) {
-    for (uint32_t i = first; i < body->stms.len; i++) {
-        CoreStm *stm = body->stms.data[i];
-        for (uint32_t j = 0; j < stm->out_count; j++) {
-            map_set(&rw->stms, stm->outs[j], (uint64_t)(uintptr_t)stm);
-            map_set(&rw->homes, stm->outs[j], (uint64_t)(uintptr_t)body);
-        }
+void rewrite_note(Rewrite *rw, CoreStm *stm) {
+    const CoreBody *here = rw->builder.open.data[rw->builder.open.len - 1];
+    for (uint32_t i = 0; i < stm->out_count; i++) {
+        map_set(&rw->stms, stm->outs[i], (uint64_t)(uintptr_t)stm);
+        map_set(&rw->homes, stm->outs[i], (uint64_t)(uintptr_t)here);
     }
 }
 
@@ -85,12 +85,12 @@ static CoreBody *rewrite_body(Rewrite *rw, CoreBody *body);
 
 // The params of body `index` that stand for rows of the statement's arrays.
 static void note_rows(Rewrite *rw, const CoreStm *stm, uint32_t index) {
-    bool is_fold = stm->op == OP_REDUCE || stm->op == OP_SCAN;
-    if (stm->op != OP_MAP && (!is_fold || index == 0)) return;
+    CoreFeeds feeds = core_feeds(stm);
+    if (feeds.producer == NULL || index < feeds.body) return;
     const CoreBody *body = stm->bodies[index];
-    uint32_t first = body->param_count - (uint32_t)stm->attrs[0];
+    uint32_t first = body->param_count - feeds.count;
     for (uint32_t i = first; i < body->param_count; i++)
-        map_set(&rw->rows, body->params[i], stm->args[i - first]);
+        map_set(&rw->rows, body->params[i], stm->args[feeds.first + i - first]);
 }
 
 static CoreStm *rebuild_stm(Rewrite *rw, CoreStm *stm) {
@@ -130,7 +130,8 @@ static CoreBody *rewrite_body(Rewrite *rw, CoreBody *body) {
         rw->builder.loc = stm->loc;
         rw->builder.flags = stm->flags;
         if (rw->visit == NULL || !rw->visit(rw, stm)) core_append(&rw->builder, stm);
-        note_defs(rw, made, before);
+        for (uint32_t k = before; k < made->stms.len; k++)
+            rewrite_note(rw, made->stms.data[k]);
     }
     rw->builder.open.len--;
     sweep_dropped(rw, made);
@@ -226,7 +227,7 @@ static bool may_fail_itself(const CoreProgram *p, const CoreStm *stm) {
     case OP_REPLICATE:
         return !is_small_size(p, stm->args[0]) || core_type(p, stm->args[1]).rank > 0;
     case OP_CONCAT:
-    case OP_FILTER: return stm->arg_count != (stm->op == OP_CONCAT ? 1u : 0u);
+    case OP_FILTER: return stm->arg_count != 1;
     case OP_GENERATE:
         return stm->attrs[0] != 1 || !is_small_size(p, stm->args[0]) ||
                !has_scalar_rows(p, stm, 1);

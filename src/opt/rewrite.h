@@ -39,6 +39,9 @@ void rewrite_set(Rewrite *rw, CoreRef from, CoreRef to);
 CoreStm *rewrite_def(const Rewrite *rw, CoreRef ref);
 // The same, if it stands in the innermost open body.
 CoreStm *rewrite_def_here(const Rewrite *rw, CoreRef ref);
+// Notes that the statement binds its results in the innermost open body, before the
+// visit that has put it there is over.
+void rewrite_note(Rewrite *rw, CoreStm *stm);
 // Takes a statement that is already in the open body out of it again.
 void rewrite_drop(Rewrite *rw, const CoreStm *stm);
 // A copy of the statement to change; its arrays are still shared.

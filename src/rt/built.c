@@ -30,7 +30,8 @@ struct WeftRt {
     size_t message_size;
     // While a call runs:
     const WeftRtEntry *entry;
-    Block **made; // by result: what the kernel asked for
+    Block **made;  // by result: what the kernel asked for
+    size_t wanted; // bytes that there were not
 };
 
 const char *weft_rt_version(void) {
@@ -40,9 +41,11 @@ const char *weft_rt_version(void) {
 // ---- blocks -------------------------------------------------------------------------
 
 static Block *new_block(WeftRt *rt, size_t bytes) {
+    rt->wanted = bytes;
     if (bytes > PTRDIFF_MAX - sizeof(Block)) return NULL;
     Block *block = mem_try_alloc(&rt->mem, sizeof *block + bytes);
     if (block == NULL) return NULL;
+    rt->wanted = 0;
     *block = (Block){.next = rt->blocks, .size = sizeof *block + bytes};
     if (rt->blocks != NULL) rt->blocks->prev = block;
     rt->blocks = block;
@@ -161,7 +164,10 @@ static WeftRtStatus tell_end(WeftRt *rt, int32_t status, const KernelFault *faul
     case KERNEL_CANCELLED: rt->error = "cancelled"; return WEFT_RT_CANCELLED;
     case KERNEL_MEMORY: break;
     }
+    uint64_t wanted = rt->wanted > 0 ? rt->wanted : fault->wanted;
     rt->error = "out of memory";
+    if (wanted > 0)
+        refuse(rt, "out of memory: %llu bytes were wanted", (unsigned long long)wanted);
     return WEFT_RT_MEMORY;
 }
 
@@ -277,6 +283,7 @@ WeftRtStatus weft_rt_call(WeftRt *rt, const WeftRtEntry *entry, const uint64_t *
     size_t slots = slot_of(entry->params, entry->param_count);
     size_t size = slots * sizeof *in + (params + results) * sizeof(Block *);
     uint64_t *own = mem_try_alloc(&rt->mem, size);
+    rt->wanted = own == NULL ? size : 0;
     if (own == NULL) return tell_end(rt, KERNEL_MEMORY, NULL);
     memset(own, 0, size);
     memcpy(own, in, slots * sizeof *in);

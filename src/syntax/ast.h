@@ -394,6 +394,7 @@ typedef enum DeclKind {
 
 struct Decl {
     DeclKind kind;
+    bool is_unread;  // see syntax_whole
     Span span;
     Str doc;  // text of the "-- |" comment before it, or empty
     AttrVec attrs;

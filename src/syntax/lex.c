@@ -166,6 +166,29 @@ static void skip_blanks(Lexer *lexer) {
     }
 }
 
+// ---- going elsewhere -------------------------------------------------------------
+
+void lex_seek(Lexer *lexer, uint32_t at) {
+    lexer->at = lexer->line = lexer->no_chain = lexer->begin + (at - lexer->base);
+    lexer->at_line_start = true;
+    lexer->after_dot = false;
+    lexer->doc = (Span){0, 0};
+}
+
+uint32_t lex_block_end(const Lexer *lexer, uint32_t column) {
+    const char *block_end = line_end(lexer, lexer->at);
+    for (const char *end = block_end; end < lexer->end;) {
+        const char *line = end + 1, *at = line;
+        while (at < lexer->end && *at == ' ') at++;
+        end = line_end(lexer, at);
+        if (at == end) continue;
+        bool closes = *at == ')' || *at == ']' || *at == '}';
+        if ((size_t)(at - line) + closes <= column) break;
+        block_end = end;
+    }
+    return number_at(lexer, block_end);
+}
+
 // ---- names and operators ---------------------------------------------------------
 
 static const char *name_end(const Lexer *lexer, const char *at) {

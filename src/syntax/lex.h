@@ -56,6 +56,11 @@ typedef struct Lexer {
 void lex_init(Lexer *lexer, Cx *cx, const Source *source);
 void lex_next(Lexer *lexer, Token *token_out);
 Str lex_text(const Lexer *lexer, Span span);
+// Goes on at a byte of the source, which starts a token or is blank.
+void lex_seek(Lexer *lexer, uint32_t at);
+// The end of the lines from here on that are indented deeper than `column`, or close
+// there what was opened before.
+uint32_t lex_block_end(const Lexer *lexer, uint32_t column);
 // How messages show a kind of token, and the text of a keyword or bracket.
 const char *lex_kind_text(TokenKind kind);
 bool lex_is_keyword(TokenKind kind);

@@ -11,7 +11,9 @@
 // ---- tokens ----------------------------------------------------------------------
 
 void parse_start(Parser *p, Cx *cx, const Source *source) {
-    *p = (Parser){.cx = cx, .first_diag = cx->diags.error_count};
+    *p = (Parser){.cx = cx,
+                  .first_diag = cx->diags.error_count,
+                  .is_lib = source->is_lib};
     lex_init(&p->lexer, cx, source);
     lex_next(&p->lexer, &p->tok);
     p->prev_start = p->prev_end = p->tok.start;

@@ -41,6 +41,10 @@ typedef struct Parser {
     uint32_t lexer_errors;  // when this declaration started
     bool panic;
     bool no_colon;       // ":" does not ascribe here (in indices, comprehensions)
+    bool is_lib;         // the source is of the library: see syntax_whole
+    uint32_t wanted;     // where the declaration that is to be read whole starts
+    bool is_block;       // the declaration at hand has its lines to itself
+    uint32_t column;     // where it starts on the first of them
     Token stopped;       // in panic: the token it started at
     struct { Pending *data; uint32_t len, cap; } pending;
 } Parser;

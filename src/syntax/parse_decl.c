@@ -4,6 +4,19 @@
 // a word that starts a declaration, first on its line and no deeper indented than the
 // failed one, or to the brace that closes the module.
 #include "syntax/parse.h"
+#include "syntax/syntax.h"
+
+// Whether the rest of a declaration is left for syntax_whole.
+static bool leave_unread(Parser *p, Decl *decl) {
+    bool is_wanted = decl->span.start == p->wanted;
+    if (!p->is_lib || !p->is_block || is_wanted || p->panic) return false;
+    decl->is_unread = true;
+    p->prev_end = lex_block_end(&p->lexer, p->column);
+    lex_seek(&p->lexer, p->prev_end);
+    p->ahead_len = 0;
+    lex_next(&p->lexer, &p->tok);
+    return true;
+}
 
 // ---- values ----------------------------------------------------------------------
 
@@ -66,6 +79,7 @@ static void parse_val(Parser *p, Decl *decl) {
         }
         decl->as.val.name = parse_name(p, "the name to define");
     }
+    if (leave_unread(p, decl)) return;
     decl->as.val.type_params = parse_type_params(p);
     decl->as.val.params = parse_params(p);
     parse_body(p, decl);
@@ -99,6 +113,7 @@ static void parse_module_type(Parser *p, Decl *decl) {
     decl->kind = DECL_MODULE_TYPE;
     parse_next(p);
     decl->as.module_type.name = parse_name(p, "the name of the module type");
+    if (leave_unread(p, decl)) return;
     parse_expect(p, TOK_EQUALS, "`=` and a module type");
     decl->as.module_type.sig = parse_sig(p);
 }
@@ -111,6 +126,7 @@ static void parse_module(Parser *p, Decl *decl) {
     }
     decl->kind = DECL_MODULE;
     decl->as.module.name = parse_name(p, "the name of the module");
+    if (leave_unread(p, decl)) return;
     while (parse_at(p, TOK_PAREN_OPEN)) {
         ModParam param = parse_mod_param(p);
         parse_push(p, &decl->as.module.params, param);
@@ -185,7 +201,7 @@ static void parse_decl_proper(Parser *p, Decl *decl) {
 
 static Decl *parse_decl(Parser *p) {
     Decl *decl = arena_new(p->cx->arena, Decl);
-    uint32_t start = p->tok.start;
+    decl->span.start = p->tok.start;
     decl->doc = lex_doc(&p->lexer, p->tok.doc);
     if (!parse_enter(p)) return decl;
     while (parse_at(p, TOK_ATTR_OPEN)) {
@@ -194,9 +210,22 @@ static Decl *parse_decl(Parser *p) {
         if (decl->doc.len == 0) decl->doc = lex_doc(&p->lexer, p->tok.doc);
     }
     parse_decl_proper(p, decl);
-    decl->span = parse_span_from(p, start);
+    decl->span = parse_span_from(p, decl->span.start);
     parse_leave(p);
     return decl;
+}
+
+const Decl *syntax_whole(Cx *cx, const Decl *decl) {
+    if (!decl->is_unread) return decl;
+    Parser p;
+    parse_start(&p, cx, sources_find(&cx->sources, decl->span));
+    lex_seek(&p.lexer, decl->span.start);
+    lex_next(&p.lexer, &p.tok);
+    p.wanted = decl->span.start;
+    Decl *whole = parse_decl(&p);
+    whole->doc = decl->doc;
+    whole->attrs = decl->attrs;
+    return whole;
 }
 
 // ---- finding the next declaration ------------------------------------------------
@@ -248,6 +277,8 @@ void parse_decls(Parser *p, bool in_body, DeclVec *decls_out) {
         Token first = p->tok;
         uint32_t errors = p->cx->diags.error_count;
         p->lexer_errors = p->lexer.errors;
+        p->is_block = first.first_on_line;
+        p->column = first.column;
         Decl *decl = parse_decl(p);
         bool is_inside = true;
         if (p->panic) {

@@ -10,7 +10,11 @@
 
 // Parses a file. Never NULL; declarations with syntax errors are left out, and
 // cx->diags.error_count tells whether there were any.
+// Of the library's files, which are laid out by their indentation, most declarations
+// are left unread: they have kind, name, place, comment and attributes alone.
 Ast *syntax_parse(Cx *cx, const Source *source);
+// The declaration with the rest read.
+const Decl *syntax_whole(Cx *cx, const Decl *decl);
 // Parses one expression that fills the source (the prompt, tests). NULL on errors.
 Exp *syntax_parse_exp(Cx *cx, const Source *source);
 // What somebody typed at a prompt: definitions, or else an expression; neither where

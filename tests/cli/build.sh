@@ -161,6 +161,11 @@ elif command -v cc >/dev/null; then
 3 cancelled
 0 3
 1 1
-2 out of memory
+2 out of memory: 8000000 bytes were wanted
 0 1000 1000'
 else skipped=$((skipped + 1)); fi
+
+# It is for any CPU, and so without vectors of this one's.
+echo 'entry squares (xs: []f64): []f64 = map (\x -> x * x) xs' >squares.weft
+expect 0 "$weft" build squares.weft
+if [ -f squares.c ] && ! grep -q vector_size squares.c; then good; else bad 'vectors'; fi

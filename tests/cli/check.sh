@@ -24,6 +24,10 @@ cp stdout good.core
 expect 0 "$weft" dump --stage=core --after=lower good.weft
 out_has 'entry main'
 expect 0 "$weft" dump --after=inline good.weft
+expect 0 "$weft" dump --stage=loop --after=ranges good.weft
+expect 2 "$weft" dump --stage=core --after=ranges good.weft
+expect 2 "$weft" dump --stage=loop --after=inline good.weft
+expect 0 "$weft" dump --stage=loop --after=lower good.weft
 printf 'entry main (xs: []f32) = map (* 2) xs\nentry half (xs: []f16) = map (* 2) xs\n' >maps.weft
 for stage in opencl cuda; do
     expect 0 "$weft" dump --stage=$stage maps.weft

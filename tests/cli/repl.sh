@@ -286,10 +286,18 @@ if sys.argv[2] == "edit":
 os.write(file, b"\x04")
 sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
 PYTHON
-edit=plain
-if ldd "$weft" 2>/dev/null | grep -q libedit; then edit=edit; fi
 if command -v python3 >/dev/null && [ "$memory" != unlimited ]; then
+    edit=plain
+    if grep -q rl_callback_read_char "$weft" &&
+        python3 -c 'import ctypes; ctypes.CDLL("libedit.so.2")' 2>/dev/null; then
+        edit=edit
+    fi
     expect 0 python3 terminal.py "$weft" $edit
     err ''
     [ $edit = plain ] || has state/weft/history 'f\0406'
+    # Without libedit: lines as the terminal has them.
+    mkdir none
+    : >none/libedit.so.2
+    expect 0 env LD_LIBRARY_PATH="$PWD/none" python3 terminal.py "$weft" plain
+    err ''
 fi

@@ -16,6 +16,8 @@
 
 #include "eval.h"
 #include "interp/interp.h"
+#include "loop/passes.h"
+#include "loop/vector.h"
 #include "plan.h"
 
 Status __real_interp_run(const CoreProgram *program, const CoreFun *fun,
@@ -35,6 +37,7 @@ typedef struct Trial {
     RtHeap *heap;
     Arena *arena;
     StrBuf why;
+    bool is_unsound; // after a pass
 } Trial;
 
 static void tell(const Trial *t, const char *form, const char *what, Str why) {
@@ -122,12 +125,19 @@ static bool agrees(Trial *t, EvalOutcome outcome, const EvalReport *report,
     return false;
 }
 
+// Devices run no lanes.
+static bool has_lanes(const LoopKernel *kernel) {
+    for (LoopRef ref = 1; ref < kernel->values.len; ref++)
+        if (kernel->values.data[ref].type.lanes > 0) return true;
+    return false;
+}
+
 // The kernel and its plan are sound, and its text reads back to the same text.
 static bool verifies(Trial *t, const LoopKernel *kernel) {
     StrBuf first = strbuf(t->arena), second = strbuf(t->arena);
     Cx *cx = t->core->cx;
     if (!loop_verify(kernel, &t->why)) return false;
-    const char *fault = plan_fault(kernel, t->arena);
+    const char *fault = has_lanes(kernel) ? NULL : plan_fault(kernel, t->arena);
     if (fault != NULL) strbuf_cstr(&t->why, fault);
     if (fault != NULL) return false;
     loop_print(kernel, &first);
@@ -144,22 +154,40 @@ static bool verifies(Trial *t, const LoopKernel *kernel) {
     return false;
 }
 
-static void try_form(Trial *t, const char *form, bool is_parallel) {
+static void verify_pass(void *data, const LoopPassInfo *pass,
+                        const LoopKernel *kernel) {
+    Trial *t = data;
+    if (t->is_unsound || loop_verify(kernel, &t->why)) return;
+    t->is_unsound = true;
+    strbuf_printf(&t->why, " after %s", pass->name);
+}
+
+// Parallel kernels go through the passes for cores, others, and those for GPUs,
+// through those for all targets, and both are also tried as they were lowered, and with all loops in lanes
+// that can be, whether that gains or not (stop_after being the pass before).
+static void try_form(Trial *t, const char *form, LoopShape shape, int stop_after) {
     const char *reason;
+    LoopOptions options = {shape == LOOP_PARALLEL ? LOOP_FOR_HERE : LOOP_FOR_ALL, stop_after,
+                           verify_pass, t};
     t->why = strbuf(t->arena);
-    LoopKernel *kernel = loop_lower(t->core, t->fun, is_parallel, t->arena, &reason);
+    t->is_unsound = false;
+    LoopKernel *kernel = loop_lower(t->core, t->fun, shape, t->arena, &reason);
     if (kernel == NULL) {
         tell(t, form, "refused", str_of(reason));
         return;
     }
+    loop_optimise(kernel, &options);
+    if (stop_after == LOOP_PASS_VECTOR - 1) vector_run(kernel, true);
     if (getenv("LOOP_CHECK_DUMP") != NULL) {
         StrBuf text = strbuf(t->arena);
         loop_print(kernel, &text);
         fprintf(stderr, "%.*s\n", STR_ARG(strbuf_done(&text)));
     }
-    bool ok = verifies(t, kernel);
+    bool ok = !t->is_unsound && verifies(t, kernel);
     RtValue *results = arena_array(t->arena, RtValue, t->fun->body->result_count);
-    for (int order = EVAL_FORWARD; order <= EVAL_SHUFFLED && ok; order++) {
+    // Of what no engine runs one order says enough.
+    for (int order = stop_after == LOOP_PASSES_ALL ? EVAL_FORWARD : EVAL_SHUFFLED;
+         order <= EVAL_SHUFFLED && ok; order++) {
         EvalReport report;
         EvalOutcome outcome = loop_eval(kernel, (EvalOrder)order, t->arena, t->heap,
                                         t->args, results, &report);
@@ -202,8 +230,14 @@ Status __wrap_interp_run(const CoreProgram *program, const CoreFun *fun,
                    .error = error_out,
                    .heap = &heap,
                    .arena = &arena};
-        try_form(&t, "sequential", false);
-        try_form(&t, "parallel", true);
+        static const int stops[] = {LOOP_PASSES_NONE, LOOP_PASS_VECTOR - 1,
+                                    LOOP_PASSES_ALL};
+        for (size_t i = 0; i < sizeof stops / sizeof *stops; i++) {
+            if (stops[i] != LOOP_PASSES_ALL) // the last pass leaves these as they are
+                try_form(&t, "sequential", LOOP_SEQUENTIAL, stops[i]);
+            try_form(&t, "parallel", LOOP_PARALLEL, stops[i]);
+        }
+        try_form(&t, "parallel", LOOP_FOR_GPUS, LOOP_PASSES_ALL);
         rt_heap_free(&heap);
         arena_free(&arena);
     }

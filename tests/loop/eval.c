@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "core/messages.h"
+#include "team.h"
 
 enum { MOST_STEPS = 5000000 };
 
@@ -22,6 +23,7 @@ typedef struct Buffer {
     uint64_t *bits;
     uint8_t *is_set;
     uint64_t *writer, *reader; // which turn did, made when first needed; 0: none
+    uint64_t *item_writer, *item_reader; // which item of a team did (team.h)
     bool is_dead, is_constant;
     const char *kind;
 } Buffer;
@@ -50,12 +52,16 @@ typedef struct Eval {
     Arena *arena;
     EvalReport *report;
     Value *values;
+    uint64_t (*lanes)[LOOP_MOST_LANES]; // by LoopRef
+    uint32_t lane;                      // at work in a vector turn
+    bool is_vector, gives_up;           // the turn
     Buffer *all;
     Private *stack;   // of the thread at work
     Buffer **results; // by number
     int64_t (*shapes)[CORE_MAX_RANK];
     const Turn *turn; // at work; NULL: none
     uint64_t turns;   // handed out so far
+    Team team;
     uint64_t steps;
     jmp_buf exit;
 } Eval;
@@ -96,9 +102,12 @@ static void free_elements(Buffer *buffer) {
     free(buffer->is_set);
     free(buffer->writer);
     free(buffer->reader);
+    free(buffer->item_writer);
+    free(buffer->item_reader);
     buffer->bits = NULL;
     buffer->is_set = NULL;
     buffer->writer = buffer->reader = NULL;
+    buffer->item_writer = buffer->item_reader = NULL;
 }
 
 static void end_buffer(Buffer *buffer) {
@@ -149,6 +158,7 @@ static void keep(Eval *e, const LoopStm *stm, size_t height, const LoopRef *from
         buffer->bits = NULL;
         buffer->is_set = NULL;
         buffer->writer = buffer->reader = NULL;
+        buffer->item_writer = buffer->item_reader = NULL;
         s->data[len++] = moved;
     }
     s->len = len;
@@ -172,18 +182,49 @@ static bool races_with(const Eval *e, uint64_t number) {
 static void touch(Eval *e, const LoopStm *stm, Buffer *b, int64_t at, bool writes) {
     if (e->turn == NULL) return;
     uint64_t *writer = tags(&b->writer, b->count), *reader = tags(&b->reader, b->count);
-    if (races_with(e, writer[at]) || (writes && races_with(e, reader[at])))
+    const Turn *outer = e->turn;
+    Turn turn = *outer; // of this lane
+    turn.number += e->lane;
+    e->turn = &turn;
+    bool races = races_with(e, writer[at]) || (writes && races_with(e, reader[at]));
+    e->turn = outer;
+    if (races)
         bug(e, stm, "two turns of a loop touch element %lld of %s memory",
             (long long)at, b->kind);
-    *(writes ? &writer[at] : &reader[at]) = e->turn->number;
+    *(writes ? &writer[at] : &reader[at]) = turn.number;
+    if (!e->team.is_at_work) return;
+    if (team_meets(&e->team, &tags(&b->item_writer, b->count)[at],
+                   &tags(&b->item_reader, b->count)[at], writes))
+        bug(e, stm, "two items of a team meet at element %lld of %s memory",
+            (long long)at, b->kind);
 }
 
+static uint32_t lanes_of(const Eval *e, LoopRef ref) {
+    return e->is_vector ? e->kernel->values.data[ref].type.lanes : 0;
+}
+
+// Of the lane at work, if it has lanes.
+static uint64_t bits_of(const Eval *e, LoopRef ref) {
+    return lanes_of(e, ref) > 0 ? e->lanes[ref][e->lane] : e->values[ref].bits;
+}
+
+static void set_bits(Eval *e, LoopRef ref, uint64_t bits) {
+    *(lanes_of(e, ref) > 0 ? &e->lanes[ref][e->lane] : &e->values[ref].bits) = bits;
+}
+
+// `lanes`: of the statement. Places that have none follow each other from lane to lane.
 static Buffer *access_element(Eval *e, const LoopStm *stm, uint32_t first,
-                              int64_t *at_out) {
-    Buffer *b = e->values[stm->args[0]].buffer;
-    uint64_t at = e->values[stm->args[first]].bits;
-    for (uint32_t i = first + 1; i < stm->arg_count; i += 2)
-        at += e->values[stm->args[i]].bits * e->values[stm->args[i + 1]].bits;
+                              uint32_t lanes, int64_t *at_out) {
+    bool is_masked = stm->op == LOOP_LOADIF || stm->op == LOOP_STOREIF;
+    Buffer *b = e->values[stm->args[is_masked]].buffer;
+    uint64_t at = bits_of(e, stm->args[first]);
+    bool follows = lanes > 0 && lanes_of(e, stm->args[first]) == 0;
+    for (uint32_t i = first + 1; i < stm->arg_count; i += 2) {
+        at += bits_of(e, stm->args[i]) * bits_of(e, stm->args[i + 1]);
+        follows = follows && lanes_of(e, stm->args[i]) == 0 &&
+                  lanes_of(e, stm->args[i + 1]) == 0;
+    }
+    if (follows) at += e->lane;
     if (b == NULL) bug(e, stm, "no buffer");
     if (b->is_dead) bug(e, stm, "%s memory that has been freed", b->kind);
     if (at >= (uint64_t)b->count)
@@ -200,45 +241,93 @@ static ScalarType elem_of(const Eval *e, LoopRef ref) {
 }
 
 static void set_all(Eval *e, const LoopRef *to, const LoopRef *from, uint32_t count) {
-    Value *values = need(malloc((count + 1) * sizeof *values));
-    for (uint32_t i = 0; i < count; i++) values[i] = e->values[from[i]];
-    for (uint32_t i = 0; i < count; i++) e->values[to[i]] = values[i];
-    free(values);
+    enum { FEW = 16 };
+    Value few[FEW], *values = count > FEW ? need(malloc(count * sizeof *values)) : few;
+    uint64_t(*lanes)[LOOP_MOST_LANES] =
+        e->is_vector ? need(malloc((count + 1) * sizeof *lanes)) : NULL;
+    for (uint32_t i = 0; i < count; i++) {
+        values[i] = e->values[from[i]];
+        if (lanes_of(e, from[i]) > 0)
+            memcpy(lanes[i], e->lanes[from[i]], sizeof *lanes);
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        e->values[to[i]] = values[i];
+        if (lanes_of(e, to[i]) > 0) memcpy(e->lanes[to[i]], lanes[i], sizeof *lanes);
+    }
+    free(lanes);
+    if (values != few) free(values);
 }
 
 // False: a check failed.
 static bool run_body(Eval *e, const LoopBody *body);
 
 static void run_scalar(Eval *e, const LoopStm *stm) {
-    uint64_t args[3];
-    for (uint32_t i = 0; i < stm->arg_count; i++)
-        args[i] = e->values[stm->args[i]].bits;
-    CoreFault fault =
-        core_eval(stm->scalar, elem_of(e, stm->args[0]), elem_of(e, stm->outs[0]), args,
-                  &e->values[stm->outs[0]].bits);
+    uint64_t args[3], bits = 0;
+    for (uint32_t i = 0; i < stm->arg_count; i++) args[i] = bits_of(e, stm->args[i]);
+    CoreFault fault = core_eval(stm->scalar, elem_of(e, stm->args[0]),
+                                elem_of(e, stm->outs[0]), args, &bits);
+    set_bits(e, stm->outs[0], bits);
     if (fault != FAULT_NONE)
         bug(e, stm, "the operator %s fails", core_op_info[stm->scalar].name);
 }
 
-static void run_load(Eval *e, const LoopStm *stm) {
+static void run_load(Eval *e, const LoopStm *stm, uint32_t lanes) {
+    bool is_masked = stm->op == LOOP_LOADIF;
+    if (is_masked && bits_of(e, stm->args[0]) == 0) {
+        set_bits(e, stm->outs[0], 0);
+        return;
+    }
     int64_t at;
-    Buffer *b = access_element(e, stm, 1, &at);
+    Buffer *b = access_element(e, stm, is_masked + 1u, lanes, &at);
     if (!b->is_set[at])
         bug(e, stm, "element %lld of %s memory was never written", (long long)at,
             b->kind);
     touch(e, stm, b, at, false);
     e->report->loads++;
-    e->values[stm->outs[0]].bits = b->bits[at];
+    set_bits(e, stm->outs[0], b->bits[at]);
 }
 
-static void run_store(Eval *e, const LoopStm *stm) {
+static void run_store(Eval *e, const LoopStm *stm, uint32_t lanes) {
+    bool is_masked = stm->op == LOOP_STOREIF;
+    if (is_masked && bits_of(e, stm->args[0]) == 0) return;
     int64_t at;
-    Buffer *b = access_element(e, stm, 2, &at);
+    Buffer *b = access_element(e, stm, is_masked + 2u, lanes, &at);
     if (b->is_constant) bug(e, stm, "%s memory is written to", b->kind);
     touch(e, stm, b, at, true);
     e->report->stores++;
-    b->bits[at] = e->values[stm->args[1]].bits;
+    b->bits[at] = bits_of(e, stm->args[is_masked + 1u]);
     b->is_set[at] = 1;
+}
+
+// What is done for each lane, if any value of the statement has lanes. False: the
+// vector turn gives up.
+static bool run_lanes(Eval *e, const LoopStm *stm) {
+    uint32_t lanes = stm->out_count > 0 ? lanes_of(e, stm->outs[0]) : 0;
+    bool any = false;
+    for (uint32_t i = 0; i < stm->arg_count && e->is_vector; i++)
+        if (lanes < lanes_of(e, stm->args[i])) lanes = lanes_of(e, stm->args[i]);
+    for (e->lane = 0; e->lane == 0 || e->lane < lanes; e->lane++) {
+        LoopRef first = stm->arg_count > 0 ? stm->args[0] : 0;
+        switch (stm->op) {
+        case LOOP_SCALAR: run_scalar(e, stm); break;
+        case LOOP_LOAD:
+        case LOOP_LOADIF: run_load(e, stm, lanes); break;
+        case LOOP_STORE:
+        case LOOP_STOREIF: run_store(e, stm, lanes); break;
+        case LOOP_SPLAT: set_bits(e, stm->outs[0], bits_of(e, first)); break;
+        case LOOP_LANES: set_bits(e, stm->outs[0], e->lane); break;
+        case LOOP_SELECT:
+            set_bits(e, stm->outs[0],
+                     bits_of(e, stm->args[bits_of(e, first) != 0 ? 1 : 2]));
+            break;
+        case LOOP_ANY: any = any || bits_of(e, first) != 0; break;
+        case LOOP_SURE: e->gives_up = e->gives_up || bits_of(e, first) == 0; break;
+        default: bug(e, stm, "no operator for lanes");
+        }
+    }
+    e->lane = 0;
+    if (stm->op == LOOP_ANY) e->values[stm->outs[0]].bits = any;
+    return !e->gives_up;
 }
 
 static void run_data(Eval *e, const LoopStm *stm) {
@@ -331,8 +420,9 @@ static bool run_turn(Eval *e, const LoopStm *stm, uint64_t i) {
     size_t height = outer->len;
     bool is_parallel = stm->order == ORDER_PARALLEL;
     if (is_parallel) e->stack = &stack;
-    e->values[stm->bodies[0]->params[0]].bits = i;
-    bool ok = run_body(e, stm->bodies[0]);
+    const LoopBody *body = stm->bodies[stm->body_count - 1];
+    e->values[body->params[0]].bits = i;
+    bool ok = run_body(e, body);
     for (size_t k = 0; k < stack.len; k++) end_buffer(stack.data[k]);
     free(stack.data);
     e->stack = outer;
@@ -341,25 +431,52 @@ static bool run_turn(Eval *e, const LoopStm *stm, uint64_t i) {
     return ok;
 }
 
+// Runs so many turns at once; gives up as if none had begun.
+static bool run_vector_turn(Eval *e, const LoopStm *stm, uint64_t i) {
+    uint64_t stores = e->report->stores;
+    e->values[stm->bodies[0]->params[0]].bits = i;
+    e->is_vector = true;
+    bool ok = run_body(e, stm->bodies[0]);
+    e->is_vector = false;
+    if (!ok && e->report->stores != stores) bug(e, stm, "it gives up after a store");
+    if (!ok && !e->gives_up) bug(e, stm, "a vector turn fails");
+    e->gives_up = false;
+    return ok;
+}
+
 // Turns in any order. Of those that fail the one with the least index counts.
 static bool run_turns(Eval *e, const LoopStm *stm, uint64_t count) {
     const Turn *outer = e->turn;
     if (stm->order == ORDER_PARALLEL && outer != NULL)
         bug(e, stm, "a parallel loop within another");
-    uint64_t *turns = turn_order(e, count), least = count;
+    uint64_t lanes = stm->number > 0 ? stm->number : 1;
+    uint64_t *turns = turn_order(e, count / lanes + count % lanes), least = count;
     EvalReport report = {0};
     Turn turn = {.outer = outer, .first = e->turns + 1};
     e->turns += count;
     e->turn = &turn;
-    for (uint64_t i = 0; i < count; i++) {
-        turn.number = turn.first + turns[i];
+    for (uint64_t i = 0; i < count / lanes + count % lanes; i++) {
+        bool is_vector = lanes > 1 && turns[i] < count / lanes;
+        uint64_t first = is_vector ? turns[i] * lanes : turns[i];
+        if (lanes > 1 && !is_vector) first += count / lanes * (lanes - 1);
+        turn.number = turn.first + first;
         turn.start = e->turns + 1;
-        if (run_turn(e, stm, turns[i]) || turns[i] >= least) continue;
-        least = turns[i];
-        report = *e->report;
+        if (is_vector && run_vector_turn(e, stm, first)) continue;
+        for (uint64_t k = first; k < first + (is_vector ? lanes : 1); k++) {
+            turn.number = turn.first + k;
+            turn.start = e->turns + 1;
+            uint32_t item = team_enter(&e->team, stm, k);
+            bool ok = run_turn(e, stm, k);
+            e->team.item = item;
+            if (ok) continue;
+            if (k < least) report = *e->report;
+            if (k < least) least = k;
+            break;
+        }
     }
     e->turn = outer;
     free(turns);
+    team_leave(&e->team, stm);
     if (least == count) return true;
     e->report->message = report.message;
     e->report->loc = report.loc;
@@ -406,10 +523,18 @@ static bool run_if(Eval *e, const LoopStm *stm) {
 
 static bool run_stm(Eval *e, const LoopStm *stm) {
     if (++e->steps == MOST_STEPS) longjmp(e->exit, EVAL_TIRED);
+    team_statement(&e->team, stm);
     switch (stm->op) {
-    case LOOP_SCALAR: run_scalar(e, stm); return true;
-    case LOOP_LOAD: run_load(e, stm); return true;
-    case LOOP_STORE: run_store(e, stm); return true;
+    case LOOP_SCALAR:
+    case LOOP_LOAD:
+    case LOOP_STORE:
+    case LOOP_SPLAT:
+    case LOOP_LANES:
+    case LOOP_SELECT:
+    case LOOP_ANY:
+    case LOOP_SURE:
+    case LOOP_LOADIF:
+    case LOOP_STOREIF: return run_lanes(e, stm);
     case LOOP_DATA: run_data(e, stm); return true;
     case LOOP_ALLOC: run_alloc(e, stm); return true;
     case LOOP_MARK: e->values[stm->outs[0]].bits = e->stack->len; return true;
@@ -535,7 +660,9 @@ EvalOutcome loop_eval(const LoopKernel *kernel, EvalOrder order, Arena *arena,
               .report = report,
               .stack = &stack};
     e.values = need(calloc(kernel->values.len, sizeof *e.values));
+    e.lanes = need(calloc(kernel->values.len, sizeof *e.lanes));
     e.results = need(calloc(kernel->result_count + 1, sizeof *e.results));
+    team_plan(&e.team, kernel, arena);
     e.shapes = need(calloc(kernel->result_count + 1, sizeof *e.shapes));
     EvalOutcome outcome = run(&e, heap, args, results);
     while (e.all != NULL) {
@@ -546,6 +673,7 @@ EvalOutcome loop_eval(const LoopKernel *kernel, EvalOrder order, Arena *arena,
     }
     free(stack.data);
     free(e.values);
+    free(e.lanes);
     free(e.results);
     free(e.shapes);
     return outcome;

@@ -14,6 +14,30 @@ static GValue select_rows(Run *r, GValue a, const int64_t *from, int64_t n) {
     return out;
 }
 
+// Whether x may come before y. Of NaN and signed zeros min knows the order, too.
+static bool may_precede(Run *r, ScalarType t, uint64_t x, uint64_t y) {
+    if (t == SCALAR_BOOL) return x <= y;
+    return eval_op(r, GOP_MIN, t, x, y) == x;
+}
+
+// The rows of a in the order of their keys.
+static GValue sorted(Run *r, GValue a, GValue keys) {
+    int64_t n = a.shape[0] < keys.shape[0] ? a.shape[0] : keys.shape[0];
+    if (n == 0 && a.type.rank > 1) r->inexact = true;  // rows of nothing have any size
+    int64_t *from = arena_array(r->arena, int64_t, (size_t)n + 1);
+    for (int64_t i = 0; i < n && !r->inexact; i++) {
+        int64_t at = i;
+        if ((r->steps += (uint64_t)i) > MOST_STEPS) r->inexact = true;
+        for (; at > 0; at--) {
+            uint64_t before = keys.data[from[at - 1]];
+            if (may_precede(r, keys.type.elem, before, keys.data[i])) break;
+            from[at] = from[at - 1];
+        }
+        from[at] = i;
+    }
+    return r->inexact ? a : select_rows(r, a, from, n);
+}
+
 static GValue stretch(Run *r, GValue a, int64_t start, int64_t end, int64_t stride) {
     int64_t *from = arena_array(r->arena, int64_t, (size_t)a.shape[0] + 1), n = 0;
     for (int64_t i = start; stride > 0 ? i < end : i > end; i += stride) from[n++] = i;
@@ -32,11 +56,56 @@ static GValue transposed(Run *r, GValue a) {
     return out;
 }
 
+// ---- neighbours ---------------------------------------------------------------------
+
+static int64_t near_index(Run *r, int64_t i, int64_t n, uint64_t bits) {
+    int64_t c = gen_near_by(bits), at = i;
+    switch (gen_near(bits)) {
+    case NEAR_MAX: return i < c ? 0 : i - c;
+    case NEAR_MIN: return i + c < n ? i + c : n - 1;
+    case NEAR_WRAP: return eval_modulo(i + c, n);
+    case NEAR_WRAP_BACK: return eval_modulo(i - c, n);
+    case NEAR_TEST_LOW: return i < c ? i : i - c;
+    case NEAR_TEST_HIGH: return i >= n - c ? i : i + c;
+    case NEAR_TEST_BOTH: return i == 0 || i == n - 1 ? i : i + 2 - c;
+    case NEAR_OUTSIDE: at = i + c - 2; break;
+    case NEAR_COUNT: break;
+    }
+    if (at >= 0 && at < n) return at;
+    eval_fail(r);
+    return 0;
+}
+
+static GValue eval_near(Run *r, const GNode *node) {
+    GValue a = eval_kid(r, node, 0);
+    int64_t n = a.shape[0], *from = arena_array(r->arena, int64_t, (size_t)n + 1);
+    for (int64_t i = 0; i < n && !r->failed && !r->inexact; i++)
+        from[i] = near_index(r, i, n, i % 2 == 0 ? node->bits : node->bits >> 8);
+    return r->failed || r->inexact ? a : select_rows(r, a, from, n);
+}
+
+static GValue eval_near2(Run *r, const GNode *node) {
+    GValue a = eval_kid(r, node, 0);
+    int64_t n = a.shape[0], m = a.shape[1];
+    if (n == 0) r->inexact = true; // rows of nothing have any size
+    if (r->failed || r->inexact) return a;
+    GValue out = eval_new_array(r, a.type, a.shape);
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t j = 0; j < m && !r->failed; j++) {
+            int64_t row = near_index(r, i, n, node->bits);
+            int64_t column = near_index(r, j, m, node->bits >> 8);
+            out.data[i * m + j] = a.data[row * m + column];
+        }
+    return out;
+}
+
 static GValue eval_moved(Run *r, const GNode *node) {
     GValue a = eval_kid(r, node, 0);
     int64_t n = a.shape[0], i, j, low, high, start = (int64_t)(node->bits >> 2);
     switch ((int)node->kind) {
     case G_REVERSE: return stretch(r, a, n - 1, -1, -1);
+    case G_SORT: return sorted(r, a, a);
+    case G_SORTBY: return sorted(r, a, eval_kid(r, node, 1));
     case G_SLICE:
         if (start > n) start = n;
         switch (node->bits & 3) {
@@ -117,6 +186,19 @@ static GValue eval_filter(Run *r, const GNode *node) {
     }
     for (int64_t i = 0; i < passes; i++) from[kept++] = passed[i];
     return select_rows(r, a, from, kept);
+}
+
+static GValue eval_keeps(Run *r, const GNode *node) {
+    GValue a = eval_kid(r, node, 0);
+    GValue out = eval_new_array(r, node->type, (int64_t[3]){a.shape[0], 0, 0});
+    int64_t kept = 0;
+    for (int64_t i = 0; i < a.shape[0] && !r->failed && !r->inexact; i++) {
+        r->vars[node->var[0]] = eval_row(a, i);
+        out.data[kept] = eval_kid(r, node, 2).data[0];
+        kept += eval_kid(r, node, 1).data[0] != 0;
+    }
+    out.shape[0] = kept;
+    return out;
 }
 
 // ---- made ---------------------------------------------------------------------------
@@ -302,10 +384,13 @@ GValue eval_array(Run *r, const GNode *node) {
     case G_SUMMAP: return eval_summap(r, node);
     case G_TABULATE2: return eval_tabulate2(r, node);
     case G_FILTER: case G_PARTITION: return eval_filter(r, node);
+    case G_KEEPS: return eval_keeps(r, node);
     case G_CONCAT: return eval_concat(r, node);
     case G_UPDATE: case G_UPDATE2: return eval_update(r, node);
     case G_UPROWS: return eval_uprows(r, node);
     case G_UPLOOP: return eval_uploop(r, node);
+    case G_NEAR: return eval_near(r, node);
+    case G_NEAR2: return eval_near2(r, node);
     default: return eval_moved(r, node);
     }
 }

@@ -122,13 +122,26 @@ static GValue eval_rows(Run *r, const GNode *node) {
     return out;
 }
 
+// What kid `body`, a scalar, is for each element of the array.
+static GValue eval_each(Run *r, const GNode *node, GValue array, int body) {
+    GType type = {node->kids[body]->type.elem, 1};
+    GValue out = eval_new_array(r, type, (int64_t[3]){array.shape[0], 0, 0});
+    for (int64_t i = 0; i < array.shape[0] && !r->failed && !r->inexact; i++) {
+        r->vars[node->var[0]] = eval_row(array, i);
+        out.data[i] = eval_kid(r, node, body).data[0];
+    }
+    return out;
+}
+
 static GValue eval_scattered(Run *r, const GNode *node) {
     bool two = node->type.rank == 2;
-    bool hist = node->kind == G_HIST || node->kind == G_HIST2;
+    bool made = node->kind == G_BINS || node->kind == G_PUTS;
+    bool hist = node->kind == G_HIST || node->kind == G_HIST2 || node->kind == G_BINS;
     ScalarType t = node->type.elem;
-    GValue d = eval_kid(r, node, 0), is = eval_kid(r, node, 1), js = {0};
+    GValue a = eval_kid(r, node, 0), d = made ? eval_kid(r, node, 3) : a;
+    GValue is = made ? eval_each(r, node, a, 1) : eval_kid(r, node, 1), js = {0};
     if (two) js = eval_kid(r, node, 2);
-    GValue vs = eval_kid(r, node, two ? 3 : 2);
+    GValue vs = made ? eval_each(r, node, a, 2) : eval_kid(r, node, two ? 3 : 2);
     if (r->failed || r->inexact) return d;
     int64_t rows = d.shape[0], columns = two ? d.shape[1] : 1;
     int64_t n = lesser(is.shape[0], vs.shape[0]);
@@ -164,7 +177,8 @@ GValue eval_reduction(Run *r, const GNode *node) {
     case G_ARGMAX: return eval_argmax(r, node);
     case G_ANY: return eval_any(r, node);
     case G_ROWRED: case G_ROWSCAN: return eval_rows(r, node);
-    case G_SCATTER: case G_SCATTER2: case G_HIST: case G_HIST2:
+    case G_SCATTER: case G_SCATTER2: case G_HIST: case G_HIST2: case G_BINS:
+    case G_PUTS:
         return eval_scattered(r, node);
     default: return eval_scalars(r, node);
     }

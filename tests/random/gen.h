@@ -69,6 +69,19 @@ uint32_t gen_size(const GNode *node);
 // Whether every variable is bound where it is used.
 bool gen_is_scoped(const GProgram *program);
 
+// Where NEAR and NEAR2 look: c places from i, clamped, wrapped or tested, as `bits` say.
+typedef enum GNear {
+    NEAR_MAX, NEAR_MIN, NEAR_WRAP, NEAR_WRAP_BACK, NEAR_TEST_LOW, NEAR_TEST_HIGH,
+    NEAR_TEST_BOTH, NEAR_OUTSIDE /* may fail */, NEAR_COUNT
+} GNear;
+
+static inline GNear gen_near(uint64_t bits) {
+    return (GNear)(bits % NEAR_COUNT);
+}
+static inline int64_t gen_near_by(uint64_t bits) {
+    return 1 + (int64_t)(bits / NEAR_COUNT % 3);
+}
+
 // Values of the generator's own evaluator: row-major.
 typedef struct GValue {
     GType type;

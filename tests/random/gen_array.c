@@ -144,7 +144,35 @@ static GNode *make_selection(Gen *g, GType type, int depth) {
     return node;
 }
 
+static uint64_t near_bits(Gen *g) {
+    uint32_t bits = gen_below(g, 3 * NEAR_COUNT);
+    return gen_near(bits) == NEAR_OUTSIDE && !g->risky ? bits - 1 : bits;
+}
+
+static GNode *make_neighbours(Gen *g, GType type, int depth) {
+    GNode *node = gen_make(g, type.rank == 1 ? G_NEAR : G_NEAR2, type);
+    node->bits = near_bits(g) | near_bits(g) << 8;
+    node->kids[0] = gen_exp(g, type, depth - 1);
+    return node;
+}
+
+// By itself, or by keys.
+static GNode *make_sorted(Gen *g, GType type, int depth) {
+    bool has_keys = type.rank > 1 || gen_below(g, 2);
+    GNode *node = gen_make(g, has_keys ? G_SORTBY : G_SORT, type);
+    node->kids[0] = gen_exp(g, type, depth - 1);
+    if (has_keys) node->kids[1] = gen_exp(g, (GType){gen_any_scalar(g), 1}, depth - 1);
+    if (g->large == 1 && g->nesting == 0 && g->loops == 0 && type.rank == 1 &&
+        type.elem != SCALAR_BOOL && !has_keys) {  // long enough for digits
+        node->kids[0] = gen_make(g, G_IOTA, type);
+        node->kids[0]->bits = 16384 + gen_below(g, 20000);
+    }
+    return node;
+}
+
 static GNode *make_moved(Gen *g, GType type, int depth) {
+    if (gen_below(g, 8) == 0) return make_sorted(g, type, depth);
+    if (type.rank <= 2 && gen_below(g, 4) == 0) return make_neighbours(g, type, depth);
     static const GKind risky[] = {G_CUT, G_CAST, G_CONCAT};
     static const GKind kinds[] = {G_REVERSE, G_SLICE,   G_STRIDE,  G_STRIDE, G_SLICE2,
                                   G_ROTATE,  G_CONCAT,  G_TRANSPOSE, G_FLATTEN,
@@ -216,6 +244,35 @@ static GNode *make_update(Gen *g, GType type, int depth) {
     }
 }
 
+// (x % a few), for small indices.
+static GNode *few(Gen *g, GNode *x) {
+    GNode *rest = gen_make(g, G_BIN, GEN_INDEX);
+    rest->op = GOP_MOD;
+    rest->bits = 1;
+    rest->kids[0] = x;
+    rest->kids[1] = gen_make(g, G_LIT, GEN_INDEX);
+    rest->kids[1]->bits = 2 + gen_below(g, 4);
+    return rest;
+}
+
+// A histogram, scatter or filter of what is made of each element of one array.
+static GNode *make_chain(Gen *g, GType type, int depth) {
+    static const GKind kinds[] = {G_BINS, G_PUTS, G_KEEPS};
+    GNode *node = gen_make(g, kinds[gen_below(g, 3)], type);
+    node->op = gen_associative(g, type.elem);
+    if (node->op == GOP_LAST) node->op = GOP_ADD;  // must commute
+    node->kids[0] = gen_exp(g, any_array(g, type), depth - 1);
+    if (node->kind != G_KEEPS) node->kids[3] = gen_exp(g, type, depth - 1);
+    gen_bind(g, node, 0, gen_element(node->kids[0]->type));
+    g->nesting++;
+    node->kids[1] = node->kind == G_KEEPS ? gen_exp(g, GEN_BOOL, depth - 2)
+                                          : few(g, gen_exp(g, GEN_INDEX, depth - 2));
+    node->kids[2] = gen_exp(g, (GType){type.elem, 0}, depth - 1);
+    g->nesting--;
+    gen_unbind(g, 1);
+    return node;
+}
+
 // An array of indices, most of them small.
 static GNode *make_indices(Gen *g, int depth) {
     GNode *array = gen_exp(g, (GType){SCALAR_I64, 1}, depth);
@@ -224,13 +281,9 @@ static GNode *make_indices(Gen *g, int depth) {
     node->kids[0] = array;
     gen_bind(g, node, 0, GEN_INDEX);
     g->nesting++;
-    GNode *rest = node->kids[1] = gen_make(g, G_BIN, GEN_INDEX);
-    rest->op = GOP_MOD;
-    rest->bits = 1;
-    rest->kids[0] = gen_make(g, G_VAR, GEN_INDEX);
-    rest->kids[0]->var[0] = node->var[0];
-    rest->kids[1] = gen_make(g, G_LIT, GEN_INDEX);
-    rest->kids[1]->bits = 2 + gen_below(g, 4);
+    GNode *var = gen_make(g, G_VAR, GEN_INDEX);
+    var->var[0] = node->var[0];
+    node->kids[1] = few(g, var);
     g->nesting--;
     gen_unbind(g, 1);
     return node;
@@ -238,6 +291,7 @@ static GNode *make_indices(Gen *g, int depth) {
 
 static GNode *make_scattered(Gen *g, GType type, int depth) {
     if (type.rank > 2) return make_map(g, type, depth);
+    if (type.rank == 1 && gen_below(g, 2)) return make_chain(g, type, depth);
     static const GKind kinds[2][2] = {{G_HIST, G_SCATTER}, {G_HIST2, G_SCATTER2}};
     GNode *node = gen_make(g, kinds[type.rank - 1][gen_below(g, 2)], type);
     node->op = gen_associative(g, type.elem);

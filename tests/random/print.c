@@ -160,6 +160,23 @@ static const char *text_of(const GNode *node) {
     }
 }
 
+static void put_near(StrBuf *out, char i, char n, uint64_t bits) {
+    static const char *const texts[NEAR_COUNT] = {
+        [NEAR_MAX] = "i64.max 0 (I - C)",
+        [NEAR_MIN] = "i64.min (N - 1) (I + C)",
+        [NEAR_WRAP] = "(I + C) % N",
+        [NEAR_WRAP_BACK] = "(I - C) % N",
+        [NEAR_TEST_LOW] = "if I < C then I else I - C",
+        [NEAR_TEST_HIGH] = "if I >= N - C then I else I + C",
+        [NEAR_TEST_BOTH] = "if I == 0 || I == N - 1 then I else I + 2 - C",
+        [NEAR_OUTSIDE] = "I + C - 2"};
+    for (const char *c = texts[gen_near(bits)]; *c != '\0'; c++)
+        strbuf_char(out, *c == 'I'   ? i
+                         : *c == 'N' ? n
+                         : *c == 'C' ? (char)('0' + gen_near_by(bits))
+                                     : *c);
+}
+
 static void put_kid(StrBuf *out, const GNode *node) {
     if (node->kind == G_LIT) put_literal(out, node->type.elem, node->bits);
     else put(out, node, text_of(node));
@@ -202,6 +219,9 @@ static void put(StrBuf *out, const GNode *node, const char *text) {
         case 'q': put_function(out, node->op, node->type); break;
         case 'z': put_neutral(out, node->op, node->type); break;
         case 'm': strbuf_printf(out, "fold_%d_%s", node->op, elem_name(node->type)); break;
+        case 'a': put_near(out, 'i', 'n', node->bits); break;
+        case 'b': put_near(out, 'i', 'n', node->bits >> 8); break;
+        case 'c': put_near(out, 'j', 'm', node->bits >> 8); break;
         case 's': put(out, node, stride_texts[node->bits % 5]); break;
         case ':': put_type(out, node->kids[*++c - '0']->type); break;
         case '.': strbuf_cstr(out, elem_name(node->kids[*++c - '0']->type)); break;

@@ -28,7 +28,7 @@ static const char dot[] =
     "entry grid (n: i64) : [][]i64 = transpose (tabulate_2d n 3 (\\i j -> i * 10 + "
     "j))\n"
     "entry same [n] (xs: [n]f64) : [n]f64 = xs\n"
-    "entry big (n: i64) : u8 = reduce (+) 0 (map (+ 1) (replicate n 1u8))\n";
+    "entry big (n: i64) : u8 = last (map (+ 1) (replicate n 1u8))\n";
 
 static WeftContext *context;
 static WeftProgram *program;

@@ -225,6 +225,13 @@ static const char blocks[] =
     "-- output @ sum.out\n"
     "-- random input { bananas }\n"
     "entry sum (xs: []i64) (_: []bool): i64 = i64.sum xs\n"
+    "-- ==\n"
+    "-- structure { reduce 1\n"
+    "--   map 0 }\n"
+    "\n"
+    "-- ==\n"
+    "-- structure { add 7 }\n"
+    "\n"
     "-- ==\n";
 
 static void write_file(const char *folder, const char *name, const char *text) {
@@ -255,7 +262,7 @@ static void test_blocks(void) {
     WeftProgram *program;
     CHECK(weft_tests_from_file(context, path, &tests) == WEFT_STATUS_OK);
     CHECK(weft_program_from_file(context, path, &program) == WEFT_STATUS_OK);
-    CHECK(weft_test_count(tests) == 11);
+    CHECK(weft_test_count(tests) == 13);
     WeftTest test = info(tests, 1);
     CHECK(test.kind == WEFT_TEST_CALL && strcmp(test.entry, "twice") == 0);
     CHECK(test.line == 3 && strcmp(test.input, " 3 ") == 0 && test.has_output);
@@ -265,7 +272,13 @@ static void test_blocks(void) {
     test = info(tests, 4);
     CHECK(test.only_bench && strcmp(test.error, "never") == 0 && test.label == NULL);
     CHECK(strcmp(info(tests, 8).input, "@ sum.in") == 0);
-    CHECK(info(tests, 10).kind == WEFT_TEST_COMPILES && info(tests, 10).entry == NULL);
+    CHECK(info(tests, 12).kind == WEFT_TEST_COMPILES && info(tests, 12).entry == NULL);
+    CHECK(info(tests, 10).kind == WEFT_TEST_STRUCTURE);
+    CHECK(weft_test_structure(tests, 10) == WEFT_STATUS_OK);
+    CHECK(weft_test_structure(tests, 11) == WEFT_STATUS_VALUE);
+    CHECK(strstr(weft_message(context), "expected `add 7` after all") != NULL);
+    CHECK(weft_test_structure(tests, 12) == WEFT_STATUS_USAGE);
+    CHECK(weft_test_structure(NULL, 0) == WEFT_STATUS_USAGE);
     // An older caller's struct is shorter.
     WeftTest brief = {.struct_size = offsetof(WeftTest, entry), .entry = "mine"};
     CHECK(weft_test_info(tests, 0, &brief) == WEFT_STATUS_OK && brief.line == 3);

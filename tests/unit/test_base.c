@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The rooms under everything: allocation with its failures, strings, names, maps,
-// places in sources, rendered diagnostics.
+// The rooms under everything: allocation with its failures, stacks, strings, names,
+// maps, places in sources, rendered diagnostics.
+#include <pthread.h>
 #include <setjmp.h>
 #include <string.h>
 
@@ -92,6 +93,13 @@ static void test_strings(Arena *arena) {
     StrBuf buf = strbuf(arena);
     for (int i = 0; i < 1000; i++) strbuf_printf(&buf, "%d,", i);
     CHECK(buf.len == 10 * 2 + 90 * 3 + 900 * 4);
+    for (int width = 0; width < 200; width++) { // whatever room there was
+        StrBuf text = strbuf(arena);
+        strbuf_printf(&text, "<%s%*d", "", width, 1);
+        strbuf_printf(&text, ">");
+        CHECK(text.len == (size_t)(width > 1 ? width : 1) + 2);
+        CHECK(text.data[text.len - 2] == '1' && text.data[text.len - 1] == '>');
+    }
     CHECK(strcmp(str_terminated(arena, STR("abc")), "abc") == 0);
 }
 
@@ -183,6 +191,36 @@ static void test_diags(Cx *cx) {
     CHECK(render(cx, diag_error(&cx->diags, middle, &unknown, "w")).len < 1000);
 }
 
+// How many frames of 4 KiB there is room for; every one is written to.
+static uint32_t dive(const Stack *stack) {
+    volatile uint32_t frame[1024];
+    frame[0] = 1;
+    uint32_t below = stack_is_low(stack) ? 0 : dive(stack);
+    return below + frame[0];
+}
+
+static void *measure(void *frames_out) {
+    Stack stack;
+    stack_measure(&stack);
+    *(uint32_t *)frames_out = dive(&stack);
+    return NULL;
+}
+
+// The first thread's stack and another's, to the end.
+static void test_stacks(void) {
+    uint32_t frames = 0;
+    pthread_t thread;
+    pthread_attr_t small;
+    measure(&frames);
+    CHECK(frames > 150 && frames <= 2048);
+    CHECK(pthread_attr_init(&small) == 0);
+    CHECK(pthread_attr_setstacksize(&small, 1 << 20) == 0);
+    bool is_started = pthread_create(&thread, &small, measure, &frames) == 0;
+    CHECK(is_started && pthread_join(thread, NULL) == 0);
+    CHECK(frames > 50 && frames <= 256);
+    pthread_attr_destroy(&small);
+}
+
 int main(void) {
     Mem mem = {0};
     Arena arena;
@@ -193,6 +231,7 @@ int main(void) {
     Cx cx;
     cx_init(&cx, &arena);
     test_mem();
+    test_stacks();
     test_arena();
     test_unwinding();
     test_strings(&arena);

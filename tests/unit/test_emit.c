@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The emitter's scalar operators: every operator on every type it takes, compiled by
-// the system's compiler and compared with core_eval on special and random values.
+// The emitter's scalar operators: every operator on every type it takes, alone and in
+// lanes, compiled by the system's compiler and compared with core_eval on special and
+// random values.
 #include "abi/kernel.h"
 #include "dev/native.h"
 #include "emit/emit.h"
@@ -11,7 +12,7 @@ static Operator operators[MOST_OPERATORS];
 static LoopKernel *kernels[MOST_OPERATORS];
 
 static LoopRef add_value(LoopKernel *kernel, ScalarType type) {
-    LoopValue value = {.type = {LOOP_IS_SCALAR, (uint8_t)type}};
+    LoopValue value = {.type = {.kind = LOOP_IS_SCALAR, .elem = (uint8_t)type}};
     vec_push(kernel->arena, &kernel->values, value);
     return kernel->values.len - 1;
 }
@@ -65,6 +66,173 @@ static void compare_all(Operator o, Kernel *run) {
     }
 }
 
+// ---- in lanes -----------------------------------------------------------------------
+
+// What an operator is tried on: elements 0 to below `count`, a multiple of 8.
+enum { MOST_TRIALS = (MOST_VALUES * MOST_VALUES + 8) };
+static uint64_t trials[3][MOST_TRIALS];
+
+static LoopKernel *read_kernel(Cx *cx, const CoreProgram *core, Arena *arena,
+                               StrBuf *text) {
+    Source *source = sources_add(&cx->sources, STR("lanes"), strbuf_done(text), false);
+    LoopKernel *kernel = loop_read(cx, arena, core, source);
+    StrBuf faults = strbuf(arena);
+    bool is_sound = kernel != NULL && loop_verify(kernel, &faults);
+    CHECK(is_sound);
+    if (!is_sound)
+        printf("%.*s\n%.*s\n", STR_ARG(source->text), STR_ARG(strbuf_done(&faults)));
+    return kernel;
+}
+
+// A kernel that applies it to arrays in vector turns, other turns being none.
+static LoopKernel *make_vector_kernel(Cx *cx, const CoreProgram *core, Arena *arena,
+                                      Operator o, unsigned lanes) {
+    uint32_t operands = core_op_operands(o.op);
+    const char *in = scalar_info[o.in].name, *to = scalar_info[o.to].name;
+    StrBuf text = strbuf(arena);
+    strbuf_cstr(&text, "kernel \"k\" (");
+    for (uint32_t i = 0; i < operands; i++) strbuf_printf(&text, "[]%s, ", in);
+    strbuf_printf(&text, "owned []%s) -> () {|", to);
+    for (uint32_t i = 0; i < operands; i++)
+        strbuf_printf(&text, "x%u: [%s], n%u: i64, ", i, in, i);
+    strbuf_printf(&text, "r: [%s], n: i64|\n", to);
+    strbuf_printf(&text, "= for.independent[%u](n) {|i: i64|\n", lanes);
+    for (uint32_t i = 0; i < operands; i++)
+        strbuf_printf(&text, "a%u: %s[%u] = load(x%u, 0i64, 1i64, i)\n", i, in, lanes,
+                      i);
+    strbuf_printf(&text, "y: %s[%u] = %s(", to, lanes, core_op_info[o.op].name);
+    for (uint32_t i = 0; i < operands; i++)
+        strbuf_printf(&text, i == 0 ? "a%u" : ", a%u", i);
+    strbuf_cstr(&text, ")\n= store(r, y, 0i64, 1i64, i) -> } {|k: i64| -> } -> }");
+    return read_kernel(cx, core, arena, &text);
+}
+
+// Every pair of values; where the operator would fail, 1 in place of the second.
+static uint32_t make_trials(Operator o) {
+    uint64_t values[MOST_VALUES], unused;
+    uint32_t n = make_values(o.in, values), operands = core_op_operands(o.op);
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < n; i++)
+        for (uint32_t k = 0; k < (operands == 1 ? 1 : n); k++) {
+            uint64_t args[3] = {values[i], values[k], values[next_random() % n]};
+            if (core_eval(o.op, o.in, o.to, args, &unused) != FAULT_NONE) args[1] = 1;
+            for (int a = 0; a < 3; a++) trials[a][count] = args[a];
+            count++;
+        }
+    for (; count % 8 != 0; count++)
+        for (int a = 0; a < 3; a++) trials[a][count] = trials[a][0];
+    return count;
+}
+
+static void compare_lanes(Operator o, Kernel *run) {
+    static uint64_t arrays[4][MOST_TRIALS];
+    uint32_t count = make_trials(o), operands = core_op_operands(o.op);
+    size_t bytes = scalar_info[o.in].bytes, to_bytes = scalar_info[o.to].bytes;
+    uint64_t in[8], nothing[1];
+    KernelEnv env = {0};
+    for (uint32_t a = 0; a <= operands; a++) {
+        for (uint32_t i = 0; i < count && a < operands; i++)
+            memcpy((char *)arrays[a] + i * bytes, &trials[a][i], bytes);
+        in[2 * a] = (uint64_t)(uintptr_t)arrays[a];
+        in[2 * a + 1] = count;
+    }
+    run(&env, in, nothing);
+    for (uint32_t i = 0; i < count; i++) {
+        uint64_t found = 0;
+        memcpy(&found, (char *)arrays[operands] + i * to_bytes, to_bytes);
+        uint64_t args[3] = {trials[0][i], trials[1][i], trials[2][i]};
+        check_operator(o, args, found);
+    }
+}
+
+// Builds kernels; NULL: that failed.
+static void *build_kernels(Arena *arena, const NativeCompiler *compiler,
+                           uint32_t count) {
+    StrBuf text = strbuf(arena);
+    EmitChecks *checks = arena_array(arena, EmitChecks, count);
+    emit_kernels(&emit_c, kernels, count, false, &text, checks);
+    NativeBuild build = {.compiler = compiler,
+                         .source = strbuf_done(&text),
+                         .arena = arena,
+                         .no_cache = true};
+    Status status = native_build(&build, NULL);
+    CHECK(status == STATUS_OK);
+    if (status != STATUS_OK) printf("%.*s\n", STR_ARG(build.why));
+    return status == STATUS_OK ? build.library : NULL;
+}
+
+static Kernel *find_kernel(void *library, uint32_t number) {
+    char name[32];
+    snprintf(name, sizeof name, "weft_kernel_%u", number);
+    Kernel *run = (Kernel *)(uintptr_t)native_symbol(library, name);
+    CHECK(run != NULL);
+    return run;
+}
+
+static void test_lanes(Cx *cx, const CoreProgram *core, Arena *arena,
+                       const NativeCompiler *compiler, uint32_t count, unsigned lanes) {
+    for (uint32_t i = 0; i < count; i++)
+        kernels[i] = make_vector_kernel(cx, core, arena, operators[i], lanes);
+    void *library = build_kernels(arena, compiler, count);
+    for (uint32_t i = 0; i < count && library != NULL; i++) {
+        Kernel *run = find_kernel(library, i);
+        if (run != NULL) compare_lanes(operators[i], run);
+    }
+    native_unload(library);
+}
+
+// ---- masks --------------------------------------------------------------------------
+
+// Copies x to r in the lanes of a mask, one after the other or back to front.
+static LoopKernel *make_masked_kernel(Cx *cx, const CoreProgram *core, Arena *arena,
+                                      ScalarType type, bool reverse) {
+    const char *name = scalar_info[type].name;
+    const char *place = reverse ? "39i64, -1i64, k" : "0i64, 1i64, i";
+    StrBuf text = strbuf(arena);
+    strbuf_printf(
+        &text,
+        "kernel \"k\" ([]bool, []%s, owned []%s) -> () {|m: [bool], nm: i64, "
+        "x: [%s], nx: i64, r: [%s], n: i64| "
+        "= for.independent[8](n) {|i: i64| c: bool[8] = load(m, 0i64, 1i64, i) "
+        "l: i64[8] = lanes k: i64[8] = add(l, i) "
+        "a: %s[8] = loadif(c, x, %s) = storeif(c, r, a, %s) -> } "
+        "{|j: i64| -> } -> }",
+        name, name, name, name, name, place, place);
+    return read_kernel(cx, core, arena, &text);
+}
+
+// Elements whose mask is off do not exist, or stay. The second eight are all on.
+static void compare_masked(Kernel *run, ScalarType type, bool reverse) {
+    enum { COUNT = 40 };
+    size_t bytes = scalar_info[type].bytes;
+    char mask[COUNT], from[COUNT * 8], to[COUNT * 8];
+    KernelEnv env = {0};
+    for (int i = 0; i < COUNT; i++) mask[i] = i / 8 == 1 || next_random() % 2 == 0;
+    for (int i = 0; i < COUNT * 8; i++) from[i] = type == SCALAR_BOOL || (char)(i + 1);
+    memset(to, 0, sizeof to);
+    uint64_t nothing[1],
+        in[] = {(uint64_t)(uintptr_t)mask, COUNT, (uint64_t)(uintptr_t)from, COUNT,
+                (uint64_t)(uintptr_t)to,   COUNT};
+    run(&env, in, nothing);
+    for (size_t i = 0; i < COUNT; i++) {
+        size_t at = (reverse ? COUNT - 1 - i : i) * bytes;
+        static const char zeros[8];
+        CHECK(memcmp(to + at, mask[i] != 0 ? from + at : zeros, bytes) == 0);
+    }
+}
+
+static void test_masks(Cx *cx, const CoreProgram *core, Arena *arena,
+                       const NativeCompiler *compiler) {
+    for (uint32_t i = 0; i < 2 * SCALAR_COUNT; i++)
+        kernels[i] = make_masked_kernel(cx, core, arena, (ScalarType)(i / 2), i % 2);
+    void *library = build_kernels(arena, compiler, 2 * SCALAR_COUNT);
+    for (uint32_t i = 0; i < 2 * SCALAR_COUNT && library != NULL; i++) {
+        Kernel *run = find_kernel(library, i);
+        if (run != NULL) compare_masked(run, (ScalarType)(i / 2), i % 2);
+    }
+    native_unload(library);
+}
+
 int main(void) {
     Mem mem = {0};
     Arena arena;
@@ -75,30 +243,21 @@ int main(void) {
     uint32_t count = list_operators(operators);
     for (uint32_t i = 0; i < count; i++)
         kernels[i] = make_kernel(core, &arena, operators[i]);
-    StrBuf text = strbuf(&arena);
-    EmitChecks *checks = arena_array(&arena, EmitChecks, count);
-    emit_kernels(&emit_c, kernels, count, false, &text, checks);
     NativeCompiler compiler;
     Str why = {0};
     if (!native_find(&arena, &compiler, &why)) {
         SKIP("%.*s", STR_ARG(why));
         return test_done();
     }
-    NativeBuild build = {.compiler = &compiler,
-                         .source = strbuf_done(&text),
-                         .arena = &arena,
-                         .no_cache = true};
-    Status status = native_build(&build, NULL);
-    CHECK(status == STATUS_OK);
-    if (status != STATUS_OK) printf("%.*s\n", STR_ARG(build.why));
-    for (uint32_t i = 0; i < count && status == STATUS_OK; i++) {
-        char name[32];
-        snprintf(name, sizeof name, "weft_kernel_%u", i);
-        Kernel *run = (Kernel *)(uintptr_t)native_symbol(build.library, name);
-        CHECK(run != NULL);
+    void *library = build_kernels(&arena, &compiler, count);
+    for (uint32_t i = 0; i < count && library != NULL; i++) {
+        Kernel *run = find_kernel(library, i);
         if (run != NULL) compare_all(operators[i], run);
     }
-    native_unload(build.library);
+    native_unload(library);
+    test_lanes(&cx, core, &arena, &compiler, count, 4);
+    test_lanes(&cx, core, &arena, &compiler, count, 8);
+    test_masks(&cx, core, &arena, &compiler);
     arena_free(&arena);
     return test_done();
 }

@@ -12,9 +12,23 @@ static const char *name_of(Session *s, const LoopKernel *kernel, LoopRef ref) {
                           sym_str(&s->cx.syms, kernel->values.data[ref].name));
 }
 
-// "0: parallel(n) xs=l r=s" or "1: 3 xs=ls n -> x y private", that being 3 statements.
-static void show_launch(Session *s, const LoopKernel *kernel, const LoopLaunch *launch,
-                        StrBuf *out) {
+// " | for i" for a loop with that index before which a team waits, " | store" ...
+static void show_waits(Session *s, const LoopKernel *kernel, const LoopPlan *plan,
+                       const LoopBody *body, StrBuf *out) {
+    for (uint32_t i = 0; i < body->stms.len; i++) {
+        const LoopStm *stm = body->stms.data[i];
+        if (loop_waits(plan, stm)) strbuf_printf(out, " | %s", loop_op_names[stm->op]);
+        if (loop_waits(plan, stm) && stm->op == LOOP_FOR)
+            strbuf_printf(out, " %s", name_of(s, kernel, stm->bodies[0]->params[0]));
+        for (uint32_t k = 0; k < stm->body_count; k++)
+            show_waits(s, kernel, plan, stm->bodies[k], out);
+    }
+}
+
+// "0: parallel(n) xs=l r=s" or "1: 3 xs=ls n -> x y private", that being 3 statements;
+// "2: parallel n team(a)", a being shared by a team.
+static void show_launch(Session *s, const LoopKernel *kernel, const LoopPlan *plan,
+                        const LoopLaunch *launch, StrBuf *out) {
     strbuf_printf(out, launch->is_parallel ? "%u: parallel" : "%u: %u", launch->number,
                   launch->count);
     const LoopValue *inner = &kernel->values.data[launch->inner];
@@ -30,7 +44,17 @@ static void show_launch(Session *s, const LoopKernel *kernel, const LoopLaunch *
     for (uint32_t i = 0; i < launch->out_count; i++)
         strbuf_printf(out, "%s %s", i == 0 ? " ->" : "",
                       name_of(s, kernel, launch->outs[i]));
-    strbuf_cstr(out, launch->has_private ? " private\n" : "\n");
+    if (launch->has_private) strbuf_cstr(out, " private");
+    if (launch->has_team) strbuf_cstr(out, " team(");
+    for (uint32_t i = 0; i < launch->shared_count; i++)
+        strbuf_printf(out, i == 0 ? "%s" : " %s",
+                      name_of(s, kernel, launch->shared[i]->outs[0]));
+    if (launch->has_team) {
+        LoopBody body = loop_launch_body(launch);
+        strbuf_char(out, ')');
+        show_waits(s, kernel, plan, &body, out);
+    }
+    strbuf_char(out, '\n');
 }
 
 static void plan_text(const char *text, const char *expected) {
@@ -52,7 +76,7 @@ static void plan_text(const char *text, const char *expected) {
             CHECK(launch->number == i);
             CHECK(loop_launch_at(&plan, launch->body->stms.data[launch->first]) ==
                   launch);
-            show_launch(&s, kernel, launch, &shown);
+            show_launch(&s, kernel, &plan, launch, &shown);
         }
         bool ok = str_eq(strbuf_done(&shown), str_of(expected));
         CHECK(ok);
@@ -239,6 +263,83 @@ static void test_buffers(void) {
     arena_free(&arena);
 }
 
+// ---- teams --------------------------------------------------------------------------
+
+#define TURNS(body)                                                                    \
+    "kernel \"team\" (i64, []f32, owned []f32, owned []f64) -> ([]f32, []f64)\n"       \
+    "{|n: i64, xs: [f32], m: i64, r: [f32], k: i64, q: [f64], l: i64|\n"               \
+    "= for.parallel(n) {|i: i64|\n" body "->} -> r, k, q, l}"
+#define LANES "a: [f32] = alloc(32i64)\n"
+#define FILL  "= for.independent(32i64) {|f: i64| = store(a, 1f32, 0i64, 1i64, f) ->}\n"
+#define OWN(loop, buffer)                                                              \
+    "= for.independent(32i64) {|" loop ": i64|\n"                                      \
+    "x" loop ": f32 = load(" buffer ", 0i64, 1i64, " loop ")\n"                        \
+    "= store(" buffer ", x" loop ", 0i64, 1i64, " loop ") ->}\n"
+#define OTHERS(loop)                                                                   \
+    "= for.independent(16i64) {|" loop ": i64|\n"                                      \
+    "x" loop ": f32 = load(a, 16i64, 1i64, " loop ")\n"                                \
+    "= store(a, x" loop ", 0i64, 1i64, " loop ") ->}\n"
+#define TOTAL "t: f32 = load(a, 0i64) = store(r, t, 0i64, 1i64, i)\n"
+
+static void test_teams(void) {
+    // Each item its own place: nothing to wait for. Then others'.
+    plan_text(TURNS(LANES FILL "= for(m) {|j: i64|\n" OWN("g", "a") "->}\n" OTHERS("h")
+                        TOTAL),
+              "0: parallel m r=s team(a) | for h | load\n");
+    // Around a sequential loop, so does what a turn before did.
+    plan_text(
+        TURNS(LANES FILL "= for(m) {|j: i64|\n" OWN("g", "a") OTHERS("h") "->}\n"),
+        "0: parallel m team(a) | for g | for h\n");
+    plan_text(TURNS(LANES FILL "w: i64 = while(16i64) {|u: i64|\n"
+                               "v: f32 = load(a, 0i64) c: bool = lt(v, 2f32) -> c}\n"
+                               "{|d: i64|\n" OWN("g", "a") "-> d}\n"),
+              "0: parallel team(a) | load | for g\n");
+    // Two buffers of one type may be one; here the store is one item's.
+    plan_text(TURNS(LANES "= for.independent(32i64) {|f: i64|\n"
+                          "x: f32 = load(xs, 0i64, 2i64, f)\n"
+                          "= store(a, x, 0i64, 1i64, f) ->}\n"
+                          "= store(r, 1f32, i) = store(q, 1f64, i)\n"),
+              "0: parallel xs=l r=s q=s team(a) | store\n");
+    // Whether a turn failed the items agree on, for which they wait.
+    plan_text(TURNS(LANES "= for.independent(32i64) {|f: i64|\n"
+                          "c: bool = lt(f, m) = check(c) \"no\"\n"
+                          "= store(a, 1f32, 0i64, 1i64, f) ->}\n" OTHERS("h")),
+              "0: parallel m team(a)\n");
+    // The turns of two short loops are one's.
+    plan_text(TURNS(LANES FILL "= for.independent(4i64) {|j: i64|\n"
+                               "= for.independent(8i64) {|k2: i64|\n"
+                               "= store(a, 2f32, 0i64, 8i64, j, 1i64, k2) ->} ->}\n"),
+              "0: parallel team(a) | for j\n");
+}
+
+static void test_no_teams(void) {
+    // Too few turns at once.
+    plan_text(TURNS("= for.independent(8i64) {|f: i64| = store(r, 1f32, f) ->}\n"
+                    "= store(q, 1f64, i)\n"),
+              "0: parallel r=s q=s\n");
+    // Items would all do the same.
+    plan_text(TURNS(LANES FILL "= for(m) {|j: i64| = store(r, 1f32, j) ->}\n"),
+              "0: parallel m r=s\n");
+    // Memory that is not shared.
+    plan_text(TURNS("b: [f32] = alloc(m)\n"
+                    "= for.independent(32i64) {|f: i64| = store(b, 1f32, f) ->}\n"
+                    "= store(q, 1f64, i)\n"),
+              "0: parallel m q=s private\n");
+    // Places that a turn would find changed, were it run again for its first error.
+    plan_text(TURNS(LANES "= for.independent(32i64) {|f: i64|\n"
+                          "c: bool = lt(f, m) = check(c) \"no\"\n"
+                          "= store(a, 1f32, 0i64, 1i64, f) ->}\n"
+                          "x: f32 = load(r, i) = store(r, x, i)\n"),
+              "0: parallel m r=ls\n");
+    // Something to wait for in a branch.
+    plan_text(TURNS(LANES "c: bool = lt(i, m)\n"
+                          "= if(c) {\n" FILL "->} {->}\n" OTHERS("h")),
+              "0: parallel m\n");
+    // An index of few bits.
+    plan_text(TURNS(LANES "= for.independent(32i8) {|f: i8| = store(a, 1f32, i) ->}\n"),
+              "0: parallel\n");
+}
+
 // ---- functions ----------------------------------------------------------------------
 
 static void test_calls(void) {
@@ -286,6 +387,8 @@ int main(void) {
     test_runs();
     test_control();
     test_buffers();
+    test_teams();
+    test_no_teams();
     test_calls();
     return test_done();
 }

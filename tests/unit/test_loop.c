@@ -112,6 +112,9 @@ static void test_bad_text(void) {
     refuse_text(KERNEL "{ = check(true) -> }", "expected a text in quotes");
     refuse_text(KERNEL "{ r: [i8] = result[x](1i64) -> }", "expected a number");
     refuse_text(KERNEL "{ = if(true) {->} {->} {->} -> }", "expected no further body");
+    refuse_text(KERNEL "{ x: i8[65] = splat(1i8) -> }", "at most 64 lanes");
+    refuse_text(KERNEL "{ x: i8[1] = splat(1i8) -> }", "expected a number");
+    refuse_text(KERNEL "{ x: i8[4 = splat(1i8) -> }", "expected ]");
 }
 
 // ---- the verifier -------------------------------------------------------------------
@@ -336,6 +339,18 @@ static const char scattered_rows[] =
     "  -> r\n"
     "}\n";
 
+static const char sorted[] = "stage0\n"
+                             "entry main(xs: []f32) -> ([]f32) {\n"
+                             "  r: []f32 = sort(xs)\n"
+                             "  -> r\n"
+                             "}\n";
+
+static const char sorted_places[] = "stage0\n"
+                                    "entry main(xs: []f32) -> ([]f32, []i64) {\n"
+                                    "  r: []f32, p: []i64 = sort(xs)\n"
+                                    "  -> xs, p\n"
+                                    "}\n";
+
 static void test_lowering(void) {
     // In the loop, and the copy into the result.
     expect_counts(rounds, true, COUNTS({"for.parallel(", 2}, {"= for(", 1}));
@@ -367,6 +382,16 @@ static void test_lowering(void) {
     expect_counts(
         scattered_rows, true,
         COUNTS({"owned", 1}, {"for.parallel(", 1}, {"= for(", 2}, {"alloc", 1}));
+    // Differences, counts, sums, moves, and back to where it was if passes are odd in
+    // number; tables of all but the sums and moves, and a second buffer.
+    expect_counts(sorted, true,
+                  COUNTS({"owned", 1}, {"result[", 0}, {"for.parallel(", 5},
+                         {"alloc", 4}, {"keep", 1}));
+    expect_counts(sorted, false, COUNTS({"for.parallel(", 0}, {"alloc", 4}));
+    // The places are made in the result; sorted keys that are not wanted need memory.
+    expect_counts(sorted_places, true,
+                  COUNTS({"owned", 0}, {"result[", 2}, {"for.parallel(", 5},
+                         {"alloc", 6}));
     expect_counts(branches, false, COUNTS({"alloc", 0}, {"result[0]", 2}, {"for", 2}));
 }
 

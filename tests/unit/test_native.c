@@ -84,6 +84,13 @@ static bool mentions(Str text, const char *word) {
 
 // ---- the cache ----------------------------------------------------------------------
 
+static void test_names(void) {
+    char one[CACHE_NAME + 1], other[CACHE_NAME + 1];
+    cache_name((Str[]){STR("ab"), STR("c")}, 2, one);
+    cache_name((Str[]){STR("a"), STR("bc")}, 2, other);
+    CHECK(strcmp(one, other) != 0);
+}
+
 static void test_hits(void) {
     Outcome first = build(source_of(1)), again = build(source_of(1));
     CHECK(first.status == STATUS_OK && !first.was_cached && first.answer == 1);
@@ -267,6 +274,7 @@ int main(void) {
     unsetenv("WEFT_CC");
     if (mkdtemp(home) == NULL) return 1;
     setenv("XDG_CACHE_HOME", home, 1);
+    test_names();
     test_hits();
     test_damage();
     test_processes();

@@ -295,8 +295,8 @@ static void run_rest(uint64_t step) {
 int main(int argc, char **argv) {
     static const char *const names[] = {
         "scalars",    "arrays",       "loops",       "records", "sums",
-        "modules",    "nested",       "scatter",     "strings", "views",
-        "error_type", "error_syntax", "error_index",
+        "modules",    "nested",       "scatter",     "sort",    "strings",
+        "views",      "error_type",   "error_syntax", "error_index",
     };
     uint64_t step = DEFAULT_STEP;
     if (argc == 3 && strcmp(argv[1], "-s") == 0) step = strtoull(argv[2], NULL, 10);

@@ -144,13 +144,14 @@ static bool check_failure(const char *devices, Point point, int n, bool over) {
     is_over = over;
     WeftStatus status = prepare(devices, &context, &program);
     bool has_failed = left == 0;
+    CHECK(status == WEFT_STATUS_OK);
+    CHECK(point != BUILD || !has_failed); // code is built for the entry that is called
+    status = run(context, program, &right);
+    has_failed = left == 0;
     if (point == BUILD && has_failed) {
         CHECK(status == WEFT_STATUS_IO);
         CHECK(strstr(weft_message(context), "it was told to fail") != NULL);
     } else {
-        CHECK(status == WEFT_STATUS_OK);
-        status = run(context, program, &right);
-        has_failed = left == 0;
         if (right) CHECK(status == WEFT_STATUS_OK);
         else CHECK(strlen(weft_message(context)) > 0);
         if (!has_failed || (!is_alone && !over && point != READ)) CHECK(right);

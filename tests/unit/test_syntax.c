@@ -6,6 +6,7 @@
 #include <setjmp.h>
 #include <string.h>
 
+#include "check/check.h"
 #include "syntax/syntax.h"
 #include "test.h"
 
@@ -710,6 +711,53 @@ static void test_memory(void) {
     }
 }
 
+// ---- the library ------------------------------------------------------------------
+
+// Reads what was left unread, inside of modules as well.
+static void read_all(DeclVec *decls) {
+    for (uint32_t i = 0; i < decls->len; i++) {
+        Decl *decl = (Decl *)(uintptr_t)syntax_whole(&cx, decls->data[i]);
+        CHECK(decl->kind == decls->data[i]->kind);
+        CHECK(decl->span.start == decls->data[i]->span.start);
+        CHECK(decl->span.end == decls->data[i]->span.end);
+        decls->data[i] = decl;
+        if (decl->kind == DECL_LOCAL) {
+            DeclVec inner = {&decl->as.local, 1, 1};
+            read_all(&inner);
+        } else if (decl->kind == DECL_MODULE && decl->as.module.body->kind == MOD_BODY) {
+            read_all(&decl->as.module.body->as.body);
+        }
+    }
+}
+
+// Left unread and read later, a library text is what it is when read at once.
+static uint32_t count_unread(Str text) {
+    begin();
+    Str whole = print_ast(syntax_parse(&cx, add(text)));
+    Ast *ast = syntax_parse(&cx, sources_add(&cx.sources, STR("lib"), text, true));
+    uint32_t unread = 0;
+    for (uint32_t i = 0; i < ast->decls.len; i++) {
+        const Decl *decl = ast->decls.data[i];
+        if (decl->kind == DECL_LOCAL) decl = decl->as.local;
+        unread += decl->is_unread;
+    }
+    read_all(&ast->decls);
+    CHECK(show_mismatch("a text of the library", whole, print_ast(ast)));
+    CHECK(cx.diags.error_count == 0);
+    end();
+    return unread;
+}
+
+static void test_library(void) {
+    for (size_t i = 0; i < lib_file_count; i++)
+        CHECK(count_unread((Str){lib_files[i].text, lib_files[i].size}) > 0);
+    CHECK(count_unread(STR("def f x =\n  x\n-- |no\ndef g = {\n  a = 1\n}\n\n"
+                           "local #[a] def h: i32 =\n\n  1\ndef x <+> y = x\n"
+                           "module m (p: s) = {\n  def (+) = 1\n\n  type t = i32\n"
+                           "  module n = { def a = 1 def b = 2 }\n}\n"
+                           "module type s = {\n  val x: i32\n}")) == 5);
+}
+
 int main(void) {
     if (setjmp(out_of_memory) != 0) return 1;
     mem.recover = &out_of_memory;
@@ -725,5 +773,6 @@ int main(void) {
     test_nesting();
     test_bytes();
     test_memory();
+    test_library();
     return test_done();
 }

@@ -1,0 +1,109 @@
+
+// ---- lanes --------------------------------------------------------------------------
+
+// f64x4 is four doubles; i64x4 and i32x8 are masks, too: a lane is set when all of its
+// bits are.
+#define WEFT_LANES(T, V, M, n, SELECT)                                                 \
+    typedef T V __attribute__((vector_size(sizeof(T) * n)));                           \
+    static inline V weft_load_##V(const void *from) {                                  \
+        V x;                                                                           \
+        __builtin_memcpy(&x, from, sizeof x);                                          \
+        return x;                                                                      \
+    }                                                                                  \
+    static inline void weft_store_##V(void *to, V x) {                                 \
+        __builtin_memcpy(to, &x, sizeof x);                                            \
+    }                                                                                  \
+    static inline V weft_splat_##V(T x) {                                              \
+        return x - (V){0};                                                             \
+    }                                                                                  \
+    static inline V weft_select_##V(M m, V x, V y) {                                   \
+        return (V)SELECT;                                                              \
+    }
+
+// Functions that are one instruction on some machines.
+#define WEFT_MATH(name, V, n, math, FAST)                                              \
+    static inline V weft_##name##_##V(V x) {                                           \
+        WEFT_FAST(FAST)                                                                \
+        for (int i = 0; i < n; i++) x[i] = math(x[i]);                                 \
+        return x;                                                                      \
+    }
+
+typedef double weft_4d __attribute__((vector_size(32)));
+typedef float weft_8f __attribute__((vector_size(32)));
+typedef float weft_4f __attribute__((vector_size(16)));
+
+#if defined(__AVX2__)
+#define WEFT_FAST(code) return code;
+#define WEFT_OF_4D __builtin_ia32_blendvpd256((weft_4d)y, (weft_4d)x, (weft_4d)m)
+#define WEFT_OF_8F __builtin_ia32_blendvps256((weft_8f)y, (weft_8f)x, (weft_8f)m)
+#define WEFT_OF_4F __builtin_ia32_blendvps((weft_4f)y, (weft_4f)x, (weft_4f)m)
+#else
+#define WEFT_FAST(code)
+#define WEFT_OF_4D WEFT_OF(i64x4)
+#define WEFT_OF_8F WEFT_OF(i32x8)
+#define WEFT_OF_4F WEFT_OF(i32x4)
+#endif
+#define WEFT_OF(M) ((m & (M)x) | (~m & (M)y))
+
+WEFT_LANES(int8_t, i8x4, i8x4, 4, WEFT_OF(i8x4))
+WEFT_LANES(uint8_t, u8x4, i8x4, 4, WEFT_OF(i8x4))
+WEFT_LANES(int16_t, i16x4, i16x4, 4, WEFT_OF(i16x4))
+WEFT_LANES(uint16_t, u16x4, i16x4, 4, WEFT_OF(i16x4))
+WEFT_LANES(int32_t, i32x4, i32x4, 4, WEFT_OF_4F)
+WEFT_LANES(uint32_t, u32x4, i32x4, 4, WEFT_OF_4F)
+WEFT_LANES(float, f32x4, i32x4, 4, WEFT_OF_4F)
+WEFT_LANES(int64_t, i64x4, i64x4, 4, WEFT_OF_4D)
+WEFT_LANES(uint64_t, u64x4, i64x4, 4, WEFT_OF_4D)
+WEFT_LANES(double, f64x4, i64x4, 4, WEFT_OF_4D)
+WEFT_LANES(int8_t, i8x8, i8x8, 8, WEFT_OF(i8x8))
+WEFT_LANES(uint8_t, u8x8, i8x8, 8, WEFT_OF(i8x8))
+WEFT_LANES(int16_t, i16x8, i16x8, 8, WEFT_OF(i16x8))
+WEFT_LANES(uint16_t, u16x8, i16x8, 8, WEFT_OF(i16x8))
+WEFT_LANES(int32_t, i32x8, i32x8, 8, WEFT_OF_8F)
+WEFT_LANES(uint32_t, u32x8, i32x8, 8, WEFT_OF_8F)
+WEFT_LANES(float, f32x8, i32x8, 8, WEFT_OF_8F)
+
+#if defined(__AVX2__)
+#define weft_mask_i64x4(m) __builtin_ia32_movmskpd256((weft_4d)(m))
+#define weft_mask_i32x8(m) __builtin_ia32_movmskps256((weft_8f)(m))
+#else
+static inline int32_t weft_mask_i64x4(i64x4 m) {
+    return (m[0] & 1) | (m[1] & 2) | (m[2] & 4) | (m[3] & 8);
+}
+
+static inline int32_t weft_mask_i32x8(i32x8 m) {
+    return (m[0] & 1) | (m[1] & 2) | (m[2] & 4) | (m[3] & 8) | (m[4] & 16) |
+           (m[5] & 32) | (m[6] & 64) | (m[7] & 128);
+}
+#endif
+
+WEFT_MATH(sqrt, f64x4, 4, __builtin_sqrt, __builtin_ia32_sqrtpd256(x))
+WEFT_MATH(sqrt, f32x8, 8, __builtin_sqrtf, __builtin_ia32_sqrtps256(x))
+WEFT_MATH(sqrt, f32x4, 4, __builtin_sqrtf, __builtin_ia32_sqrtps(x))
+WEFT_MATH(floor, f64x4, 4, __builtin_floor, __builtin_ia32_roundpd256(x, 9))
+WEFT_MATH(floor, f32x8, 8, __builtin_floorf, __builtin_ia32_roundps256(x, 9))
+WEFT_MATH(floor, f32x4, 4, __builtin_floorf, __builtin_ia32_roundps(x, 9))
+WEFT_MATH(ceil, f64x4, 4, __builtin_ceil, __builtin_ia32_roundpd256(x, 10))
+WEFT_MATH(ceil, f32x8, 8, __builtin_ceilf, __builtin_ia32_roundps256(x, 10))
+WEFT_MATH(ceil, f32x4, 4, __builtin_ceilf, __builtin_ia32_roundps(x, 10))
+WEFT_MATH(trunc, f64x4, 4, __builtin_trunc, __builtin_ia32_roundpd256(x, 11))
+WEFT_MATH(trunc, f32x8, 8, __builtin_truncf, __builtin_ia32_roundps256(x, 11))
+WEFT_MATH(trunc, f32x4, 4, __builtin_truncf, __builtin_ia32_roundps(x, 11))
+WEFT_MATH(round, f64x4, 4, __builtin_rint, __builtin_ia32_roundpd256(x, 8))
+WEFT_MATH(round, f32x8, 8, __builtin_rintf, __builtin_ia32_roundps256(x, 8))
+WEFT_MATH(round, f32x4, 4, __builtin_rintf, __builtin_ia32_roundps(x, 8))
+
+#if defined(__FMA__)
+#define weft_fma_f64x4(x, y, z) __builtin_ia32_vfmaddpd256(x, y, z)
+#define weft_fma_f32x8(x, y, z) __builtin_ia32_vfmaddps256(x, y, z)
+#define weft_fma_f32x4(x, y, z) __builtin_ia32_vfmaddps(x, y, z)
+#else
+#define WEFT_FMA(V, n, math)                                                           \
+    static inline V weft_fma_##V(V x, V y, V z) {                                      \
+        for (int i = 0; i < n; i++) z[i] = math(x[i], y[i], z[i]);                     \
+        return z;                                                                      \
+    }
+WEFT_FMA(f64x4, 4, __builtin_fma)
+WEFT_FMA(f32x8, 8, __builtin_fmaf)
+WEFT_FMA(f32x4, 4, __builtin_fmaf)
+#endif

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Scalar operators in lanes, as expressions of the compilers' vectors: fills in the
+// templates of lanes.def. The others are done lane by lane in helper functions.
+#include <assert.h>
+
+#include "core/rules.h"
+#include "emit/dialect.h"
+
+enum { B = 1, S = 2, U = 4, I = S | U, F = 16 };
+
+typedef struct Template {
+    CoreOp op;
+    unsigned classes;
+    const char *text;
+} Template;
+
+static const Template templates[] = {
+#define LANES(op, classes, text) {OP_##op, classes, text},
+#include "emit/lanes.def"
+#undef LANES
+};
+
+static const Template *find_template(CoreOp op, ScalarType in) {
+    static const unsigned classes[] = {[CLASS_BOOLEAN] = B,
+                                       [CLASS_SIGNED] = S,
+                                       [CLASS_UNSIGNED] = U,
+                                       [CLASS_FLOAT] = F};
+    for (size_t i = 0; i < sizeof templates / sizeof *templates; i++)
+        if (templates[i].op == op && in != SCALAR_F16 &&
+            (templates[i].classes & classes[scalar_info[in].class]) != 0)
+            return &templates[i];
+    return NULL;
+}
+
+// ---- types --------------------------------------------------------------------------
+
+static unsigned width_of(ScalarType type) {
+    return 8u * scalar_info[type].bytes;
+}
+
+// Of a mask.
+static unsigned mask_width(uint32_t lanes) {
+    return 256 / lanes;
+}
+
+void emit_lanes_type(ScalarType type, uint32_t lanes, StrBuf *out) {
+    if (type == SCALAR_BOOL) strbuf_printf(out, "i%ux%u", mask_width(lanes), lanes);
+    else if (type == SCALAR_F16) strbuf_printf(out, "u16x%u", lanes);
+    else strbuf_printf(out, "%sx%u", scalar_info[type].name, lanes);
+}
+
+void emit_mask_for(ScalarType type, uint32_t lanes, Str mask, StrBuf *out) {
+    bool is_alike = type == SCALAR_BOOL || width_of(type) == mask_width(lanes);
+    strbuf_printf(out, is_alike ? "%.*s" : "__builtin_convertvector(%.*s, i%ux%u)",
+                  STR_ARG(mask), width_of(type), lanes);
+}
+
+// ---- templates ----------------------------------------------------------------------
+
+typedef struct Filling {
+    ScalarType in, to;
+    uint32_t lanes;
+    const Str *operands;
+} Filling;
+
+static void put_variable(const Filling *f, char name, StrBuf *out) {
+    unsigned width = width_of(f->in);
+    switch (name) {
+    case 'T': emit_lanes_type(f->to, f->lanes, out); return;
+    case 'V': emit_lanes_type(f->in, f->lanes, out); return;
+    case 'U': strbuf_printf(out, "u%ux%u", width, f->lanes); return;
+    case 'S': strbuf_printf(out, "i%ux%u", width, f->lanes); return;
+    case 'W': strbuf_printf(out, "%u", width); return;
+    case 'Q':
+        strbuf_cstr(out, width == 32 ? "0x7fc00000" : "0x7ff8000000000000");
+        return;
+    case 'x':
+    case 'y':
+    case 'z': strbuf_str(out, f->operands[name - 'x']); return;
+    }
+    assert(false && "an unknown variable in lanes.def");
+}
+
+static void put_template(const Filling *f, const char *text, StrBuf *out) {
+    for (; *text != 0; text++) {
+        if (*text == '$') put_variable(f, *++text, out);
+        else strbuf_char(out, *text);
+    }
+}
+
+// A comparison, whose lanes are as wide as the operands', as a mask.
+static void put_mask(const Filling *f, const char *text, StrBuf *out) {
+    bool is_alike = f->in == SCALAR_BOOL || width_of(f->in) == mask_width(f->lanes);
+    if (!is_alike) strbuf_cstr(out, "__builtin_convertvector(");
+    put_template(f, text, out);
+    if (!is_alike) strbuf_printf(out, ", i%ux%u)", mask_width(f->lanes), f->lanes);
+}
+
+// ---- lane by lane -------------------------------------------------------------------
+
+static void put_helper_name(CoreOp op, const Filling *f, StrBuf *out) {
+    strbuf_printf(out, "weft_%s_%s_%s_x%u", core_op_info[op].name,
+                  scalar_info[f->in].name, scalar_info[f->to].name, f->lanes);
+}
+
+static void define_helper(const Dialect *dialect, CoreOp op, const Filling *f,
+                          Helpers *helpers) {
+    static const Str names[] = {{"a", 1}, {"b", 1}, {"c", 1}};
+    StrBuf *out = &helpers->lanes;
+    uint32_t count = core_op_operands(op);
+    strbuf_cstr(out, "WEFT_FUN ");
+    emit_lanes_type(f->to, f->lanes, out);
+    strbuf_char(out, ' ');
+    put_helper_name(op, f, out);
+    for (uint32_t i = 0; i < count; i++) {
+        strbuf_cstr(out, i == 0 ? "(" : ", ");
+        emit_lanes_type(f->in, f->lanes, out);
+        strbuf_printf(out, " %c", "xyz"[i]);
+    }
+    strbuf_cstr(out, ") {\n    ");
+    emit_lanes_type(f->to, f->lanes, out);
+    strbuf_printf(out, " r;\n    for (int i = 0; i < %u; i++) {\n", f->lanes);
+    for (uint32_t i = 0; i < count; i++)
+        strbuf_printf(out, "        const %s %c = %c[i]%s;\n", emit_types[f->in],
+                      "abc"[i], "xyz"[i], f -> in == SCALAR_BOOL ? " != 0" : "");
+    strbuf_cstr(out, f->to == SCALAR_BOOL ? "        r[i] = -(" : "        r[i] = (");
+    emit_scalar(dialect, op, f->in, f->to, names, helpers, out);
+    strbuf_cstr(out, ");\n    }\n    return r;\n}\n");
+}
+
+static void put_lane_by_lane(const Dialect *dialect, CoreOp op, const Filling *f,
+                             Helpers *helpers, StrBuf *out) {
+    uint64_t key = (uint64_t)op << 24 | (uint64_t)f->in << 16 | (uint64_t)f->to << 8;
+    uint64_t unused;
+    key |= f->lanes;
+    if (!map_get(&helpers->made, key, &unused)) {
+        map_set(&helpers->made, key, 1);
+        define_helper(dialect, op, f, helpers);
+    }
+    put_helper_name(op, f, out);
+    for (uint32_t i = 0; i < core_op_operands(op); i++)
+        strbuf_printf(out, i == 0 ? "(%.*s" : ", %.*s", STR_ARG(f->operands[i]));
+    strbuf_char(out, ')');
+}
+
+// ---- conversions --------------------------------------------------------------------
+
+// False: it is done lane by lane.
+static bool put_conversion(const Filling *f, StrBuf *out) {
+    ScalarType in = f->in, to = f->to;
+    if (in == to) {
+        strbuf_str(out, f->operands[0]);
+    } else if (in == SCALAR_F16 || to == SCALAR_F16) {
+        return false;
+    } else if (to == SCALAR_BOOL) {
+        put_mask(f, "$x != 0", out);
+    } else if (in == SCALAR_BOOL) {
+        put_template(f, scalar_is_float(to) ? "weft_select_$T(" : "($T)(", out);
+        emit_mask_for(to, f->lanes, f->operands[0], out);
+        put_template(
+            f, scalar_is_float(to) ? ", weft_splat_$T(1), weft_splat_$T(0))" : " & 1)",
+            out);
+    } else if (scalar_is_float(in) && !scalar_is_float(to)) {
+        return false;
+    } else {
+        put_template(f, "__builtin_convertvector($x, $T)", out);
+    }
+    return true;
+}
+
+void emit_lanes(const Dialect *dialect, CoreOp op, ScalarType in, ScalarType to,
+                uint32_t lanes, const Str *operands, Helpers *helpers, StrBuf *out) {
+    Filling f = {in, to, lanes, operands};
+    if (op == OP_CONV && put_conversion(&f, out)) return;
+    const Template *template = find_template(op, in);
+    bool is_bits = op == OP_FROM_BITS || op == OP_TO_BITS;
+    if (template == NULL || (is_bits && to == SCALAR_F16))
+        put_lane_by_lane(dialect, op, &f, helpers, out);
+    else if (to == SCALAR_BOOL) put_mask(&f, template->text, out);
+    else put_template(&f, template->text, out);
+}

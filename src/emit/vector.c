@@ -1,0 +1,370 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Vector turns. A value in lanes is one or more vectors of 32 bytes at most, its parts,
+// so that compilers see what the machine has and several are in flight. All values of a
+// turn have as many lanes in a part: 4 if one is of 8 bytes, else 8.
+#include "emit/walk.h"
+
+static ScalarType elem_of(const Walker *w, LoopRef ref) {
+    return (ScalarType)w->kernel->values.data[ref].type.elem;
+}
+
+static bool has_lanes(const Walker *w, LoopRef ref) {
+    return w->kernel->values.data[ref].type.lanes > 0;
+}
+
+// ---- parts --------------------------------------------------------------------------
+
+uint32_t walk_parts(const Walker *w, LoopRef ref) {
+    return has_lanes(w, ref) ? w->lanes / w->part_lanes : 1;
+}
+
+Str walk_part(Walker *w, LoopRef ref, uint32_t part) {
+    Str value = walk_value(w, ref);
+    if (!has_lanes(w, ref)) return value;
+    StrBuf text = strbuf(w->arena);
+    strbuf_printf(&text, "%.*s%c", STR_ARG(value), 'a' + (int)part);
+    return strbuf_done(&text);
+}
+
+static Str type_name(Walker *w, ScalarType elem) {
+    StrBuf text = strbuf(w->arena);
+    emit_lanes_type(elem, w->part_lanes, &text);
+    return strbuf_done(&text);
+}
+
+static Str type_of(Walker *w, LoopRef ref) {
+    return type_name(w, elem_of(w, ref));
+}
+
+// A part as a vector, of a value that may have no lanes.
+static Str vector_of(Walker *w, LoopRef ref, uint32_t part) {
+    if (has_lanes(w, ref)) return walk_part(w, ref, part);
+    StrBuf text = strbuf(w->arena);
+    strbuf_printf(&text,
+                  elem_of(w, ref) == SCALAR_BOOL ? "weft_splat_%.*s(-%.*s)"
+                                                 : "weft_splat_%.*s(%.*s)",
+                  STR_ARG(type_of(w, ref)), STR_ARG(walk_value(w, ref)));
+    return strbuf_done(&text);
+}
+
+// A condition that is one when all lanes of a mask are.
+static Str all_of(Walker *w, Str mask) {
+    StrBuf text = strbuf(w->arena);
+    strbuf_printf(&text, "weft_mask_%.*s(%.*s) == %u",
+                  STR_ARG(type_name(w, SCALAR_BOOL)), STR_ARG(mask),
+                  (1u << w->part_lanes) - 1);
+    return strbuf_done(&text);
+}
+
+static void define(Walker *w, LoopRef out, uint32_t part, Str text) {
+    walk_line(w, "const %.*s %.*s = %.*s;", STR_ARG(type_of(w, out)),
+              STR_ARG(walk_part(w, out, part)), STR_ARG(text));
+}
+
+// The parts of a mask joined by an operator.
+static Str join_parts(Walker *w, LoopRef mask, char op) {
+    StrBuf text = strbuf(w->arena);
+    for (uint32_t p = 0; p < walk_parts(w, mask); p++) {
+        if (p > 0) strbuf_printf(&text, " %c ", op);
+        strbuf_str(&text, walk_part(w, mask, p));
+    }
+    return strbuf_done(&text);
+}
+
+// ---- memory -------------------------------------------------------------------------
+
+// A load or store. `first`: of the args that say where.
+typedef struct Access {
+    const LoopStm *stm;
+    LoopRef buffer, mask; // 0: none
+    uint32_t first;
+    bool has_places; // each lane one of its own
+    ScalarType elem;
+} Access;
+
+static Access access_of(const Walker *w, const LoopStm *stm) {
+    bool is_masked = stm->op == LOOP_LOADIF || stm->op == LOOP_STOREIF;
+    bool stores = stm->op == LOOP_STORE || stm->op == LOOP_STOREIF;
+    Access a = {.stm = stm,
+                .buffer = stm->args[is_masked],
+                .mask = is_masked ? stm->args[0] : 0,
+                .first = 1u + is_masked + stores};
+    for (uint32_t i = a.first; i < stm->arg_count; i++)
+        a.has_places = a.has_places || has_lanes(w, stm->args[i]);
+    a.elem = elem_of(w, a.buffer);
+    return a;
+}
+
+// "[3]", of a value in lanes.
+static void put_lane(Walker *w, LoopRef ref, uint32_t part, uint32_t lane,
+                     StrBuf *out) {
+    strbuf_str(out, walk_part(w, ref, part));
+    if (has_lanes(w, ref)) strbuf_printf(out, "[%u]", lane);
+}
+
+static bool is_const(const Walker *w, LoopRef ref, uint64_t bits) {
+    const LoopValue *value = &w->kernel->values.data[ref];
+    return value->is_const && value->bits == bits;
+}
+
+// "xs_3[offset + stride * index]" for one lane.
+static Str place_of(Walker *w, const Access *a, uint32_t part, uint32_t lane) {
+    const LoopStm *stm = a->stm;
+    StrBuf text = strbuf(w->arena);
+    strbuf_printf(&text, "%.*s[", STR_ARG(walk_value(w, a->buffer)));
+    put_lane(w, stm->args[a->first], part, lane, &text);
+    for (uint32_t i = a->first + 1; i + 1 < stm->arg_count; i += 2) {
+        if (is_const(w, stm->args[i], 0)) continue;
+        strbuf_cstr(&text, " + ");
+        if (!is_const(w, stm->args[i], 1)) {
+            put_lane(w, stm->args[i], part, lane, &text);
+            strbuf_cstr(&text, " * ");
+        }
+        put_lane(w, stm->args[i + 1], part, lane, &text);
+    }
+    if (!a->has_places) strbuf_printf(&text, " + %u", part * w->part_lanes + lane);
+    strbuf_char(&text, ']');
+    return strbuf_done(&text);
+}
+
+// The lanes one by one, those of the mask if there is one.
+static Str gather(Walker *w, const Access *a, uint32_t part, bool is_masked) {
+    StrBuf text = strbuf(w->arena);
+    strbuf_printf(&text, "(%.*s){", STR_ARG(type_name(w, a->elem)));
+    for (uint32_t i = 0; i < w->part_lanes; i++) {
+        if (i > 0) strbuf_cstr(&text, ", ");
+        if (is_masked) {
+            put_lane(w, a->mask, part, i, &text);
+            strbuf_cstr(&text, " ? ");
+        }
+        strbuf_printf(&text, a->elem == SCALAR_BOOL ? "-%.*s" : "%.*s",
+                      STR_ARG(place_of(w, a, part, i)));
+        if (is_masked) strbuf_cstr(&text, " : 0");
+    }
+    strbuf_char(&text, '}');
+    return strbuf_done(&text);
+}
+
+// A part whose places follow each other.
+static Str load_part(Walker *w, const Access *a, uint32_t part) {
+    StrBuf text = strbuf(w->arena);
+    Str at = place_of(w, a, part, 0);
+    if (a->elem == SCALAR_BOOL)
+        strbuf_printf(&text,
+                      "__builtin_convertvector(weft_load_i8x%u(&%.*s), %.*s) != 0",
+                      w->part_lanes, STR_ARG(at), STR_ARG(type_name(w, SCALAR_BOOL)));
+    else
+        strbuf_printf(&text, "weft_load_%.*s(&%.*s)", STR_ARG(type_name(w, a->elem)),
+                      STR_ARG(at));
+    return strbuf_done(&text);
+}
+
+static void put_load(Walker *w, const LoopStm *stm) {
+    Access a = access_of(w, stm);
+    for (uint32_t p = 0; p < walk_parts(w, stm->outs[0]); p++) {
+        if (a.has_places || a.mask == 0) {
+            define(w, stm->outs[0], p,
+                   a.has_places ? gather(w, &a, p, a.mask != 0) : load_part(w, &a, p));
+            continue;
+        }
+        StrBuf text = strbuf(w->arena);
+        strbuf_printf(&text, "%.*s ? %.*s : %.*s",
+                      STR_ARG(all_of(w, walk_part(w, a.mask, p))),
+                      STR_ARG(load_part(w, &a, p)), STR_ARG(gather(w, &a, p, true)));
+        define(w, stm->outs[0], p, strbuf_done(&text));
+    }
+}
+
+static void store_lanes(Walker *w, const Access *a, LoopRef x, uint32_t part) {
+    for (uint32_t i = 0; i < w->part_lanes; i++) {
+        StrBuf text = strbuf(w->arena);
+        if (a->mask != 0) {
+            strbuf_cstr(&text, "if (");
+            put_lane(w, a->mask, part, i, &text);
+            strbuf_cstr(&text, ") ");
+        }
+        strbuf_printf(&text, "%.*s = ", STR_ARG(place_of(w, a, part, i)));
+        put_lane(w, x, part, i, &text);
+        walk_line(w, "%.*s;", STR_ARG(strbuf_done(&text)));
+    }
+}
+
+static void store_part(Walker *w, const Access *a, LoopRef x, uint32_t part) {
+    Str at = place_of(w, a, part, 0), from = vector_of(w, x, part);
+    if (a->elem == SCALAR_BOOL)
+        walk_line(w,
+                  "weft_store_i8x%u(&%.*s, __builtin_convertvector(%.*s, i8x%u) & 1);",
+                  w->part_lanes, STR_ARG(at), STR_ARG(from), w->part_lanes);
+    else
+        walk_line(w, "weft_store_%.*s(&%.*s, %.*s);", STR_ARG(type_name(w, a->elem)),
+                  STR_ARG(at), STR_ARG(from));
+}
+
+static void put_store(Walker *w, const LoopStm *stm) {
+    Access a = access_of(w, stm);
+    LoopRef x = stm->args[a.first - 1];
+    for (uint32_t p = 0; p < w->lanes / w->part_lanes; p++) {
+        bool may_be_all = !a.has_places && a.mask != 0;
+        if (may_be_all)
+            walk_line(w, "if (%.*s)", STR_ARG(all_of(w, walk_part(w, a.mask, p))));
+        if (!a.has_places) store_part(w, &a, x, p);
+        if (may_be_all) walk_line(w, "else {");
+        if (may_be_all || a.has_places) store_lanes(w, &a, x, p);
+        if (may_be_all) walk_line(w, "}");
+    }
+}
+
+// ---- operators ----------------------------------------------------------------------
+
+static void put_scalar(Walker *w, const LoopStm *stm) {
+    for (uint32_t p = 0; p < walk_parts(w, stm->outs[0]); p++) {
+        Str operands[3];
+        StrBuf text = strbuf(w->arena);
+        for (uint32_t i = 0; i < stm->arg_count && i < 3; i++)
+            operands[i] = vector_of(w, stm->args[i], p);
+        emit_lanes(w->dialect, stm->scalar, elem_of(w, stm->args[0]),
+                   elem_of(w, stm->outs[0]), w->part_lanes, operands, w->helpers,
+                   &text);
+        define(w, stm->outs[0], p, strbuf_done(&text));
+    }
+}
+
+static Str number_lanes(Walker *w, const LoopStm *stm, uint32_t part) {
+    StrBuf text = strbuf(w->arena);
+    strbuf_printf(&text, "(%.*s){", STR_ARG(type_of(w, stm->outs[0])));
+    for (uint32_t i = 0; i < w->part_lanes; i++)
+        strbuf_printf(&text, i == 0 ? "%u" : ", %u", part * w->part_lanes + i);
+    strbuf_char(&text, '}');
+    return strbuf_done(&text);
+}
+
+static Str select(Walker *w, const LoopStm *stm, uint32_t part) {
+    ScalarType elem = elem_of(w, stm->outs[0]);
+    StrBuf text = strbuf(w->arena);
+    strbuf_printf(&text, "weft_select_%.*s(", STR_ARG(type_name(w, elem)));
+    emit_mask_for(elem, w->part_lanes, walk_part(w, stm->args[0], part), &text);
+    for (uint32_t i = 1; i < 3; i++)
+        strbuf_printf(&text, ", %.*s", STR_ARG(vector_of(w, stm->args[i], part)));
+    strbuf_char(&text, ')');
+    return strbuf_done(&text);
+}
+
+static void put_sure(Walker *w, const LoopStm *stm) {
+    LoopRef c = stm->args[0];
+    Str ok = has_lanes(w, c) ? all_of(w, join_parts(w, c, '&')) : walk_value(w, c);
+    walk_line(w, "if (!(%.*s)) goto alone_%u;", STR_ARG(ok), w->vector);
+    w->gives_up = true;
+}
+
+static void put_any(Walker *w, const LoopStm *stm) {
+    walk_line(w, "const bool %.*s = weft_mask_%.*s(%.*s) != 0;",
+              STR_ARG(walk_value(w, stm->outs[0])), STR_ARG(type_name(w, SCALAR_BOOL)),
+              STR_ARG(join_parts(w, stm->args[0], '|')));
+}
+
+bool walk_in_lanes(Walker *w, const LoopStm *stm) {
+    if (w->lanes == 0) return false;
+    LoopRef out = stm->out_count > 0 ? stm->outs[0] : 0;
+    bool is_vector = out != 0 && has_lanes(w, out);
+    switch (stm->op) {
+    case LOOP_SCALAR:
+        if (is_vector) put_scalar(w, stm);
+        return is_vector;
+    case LOOP_LOAD:
+        if (is_vector) put_load(w, stm);
+        return is_vector;
+    case LOOP_LOADIF: put_load(w, stm); return true;
+    case LOOP_STORE:
+    case LOOP_STOREIF: put_store(w, stm); return true;
+    case LOOP_ANY: put_any(w, stm); return true;
+    case LOOP_SURE: put_sure(w, stm); return true;
+    case LOOP_SPLAT:
+    case LOOP_LANES:
+    case LOOP_SELECT:
+        for (uint32_t p = 0; p < walk_parts(w, out); p++)
+            define(w, out, p,
+                   stm->op == LOOP_SPLAT   ? vector_of(w, stm->args[0], p)
+                   : stm->op == LOOP_LANES ? number_lanes(w, stm, p)
+                                           : select(w, stm, p));
+        return true;
+    default: return false;
+    }
+}
+
+// ---- loops --------------------------------------------------------------------------
+
+static bool is_wide(const Walker *w, LoopRef ref) {
+    return has_lanes(w, ref) && scalar_info[elem_of(w, ref)].bytes == 8;
+}
+
+static bool has_wide(const Walker *w, const LoopBody *body) {
+    for (uint32_t i = 0; i < body->param_count; i++)
+        if (is_wide(w, body->params[i])) return true;
+    for (uint32_t i = 0; i < body->stms.len; i++) {
+        const LoopStm *stm = body->stms.data[i];
+        for (uint32_t k = 0; k < stm->out_count; k++)
+            if (is_wide(w, stm->outs[k])) return true;
+        for (uint32_t k = 0; k < stm->body_count; k++)
+            if (has_wide(w, stm->bodies[k])) return true;
+    }
+    return false;
+}
+
+static void put_vector_turn(Walker *w, const LoopStm *stm) {
+    const LoopBody *vector = stm->bodies[0];
+    w->lanes = stm->number;
+    w->part_lanes = w->lanes % 8 != 0 || has_wide(w, vector) ? 4 : 8;
+    w->vector = vector->params[0];
+    w->gives_up = false;
+    walk_body(w, vector);
+    w->lanes = 0;
+}
+
+void walk_vector_loop(Walker *w, const LoopStm *stm, Str begin, Str end,
+                      const char *poll, const char *after) {
+    const LoopBody *vector = stm->bodies[0], *alone = stm->bodies[1];
+    const char *type = walk_type(w, vector->params[0]);
+    uint32_t number = vector->params[0];
+    const LoopValue *count = &w->kernel->values.data[stm->args[0]];
+    w->names[alone->params[0]] = walk_value(w, number);
+    if (stm->order == ORDER_INDEPENDENT && count->is_const &&
+        count->bits == stm->number && !walk_has(vector, LOOP_SURE)) {
+        walk_line(w, "{");
+        w->indent++;
+        walk_line(w, "const %s%.*s = 0;", type, STR_ARG(walk_value(w, number)));
+        put_vector_turn(w, stm);
+        w->indent--;
+        walk_line(w, "}");
+        return;
+    }
+    Str i = walk_value(w, number);
+    walk_line(w, "for (%s%.*s = %.*s; %.*s < %.*s;) {", type, STR_ARG(i),
+              STR_ARG(begin), STR_ARG(i), STR_ARG(end));
+    w->indent++;
+    w->depth++;
+    if (poll != NULL) walk_line(w, "%s", poll);
+    walk_line(w, "%send_%u = %.*s;", type, number, STR_ARG(end));
+    walk_line(w, "if (%.*s - %.*s >= %u) {", STR_ARG(end), STR_ARG(i), stm->number);
+    w->indent++;
+    put_vector_turn(w, stm);
+    walk_line(w, "%.*s += %u;", STR_ARG(i), stm->number);
+    walk_line(w, "continue;");
+    if (w->gives_up) {
+        walk_line(w, "alone_%u:", number);
+        walk_line(w, "end_%u = %.*s + %u;", number, STR_ARG(i), stm->number);
+    }
+    w->indent--;
+    walk_line(w, "}");
+    // Too few for a compiler's own vectors, which the empty text keeps away.
+    walk_line(w, "for (; %.*s < end_%u; %.*s++) {", STR_ARG(i), number, STR_ARG(i));
+    w->indent++;
+    walk_line(w, "__asm__ volatile(\"\");");
+    walk_body(w, alone);
+    if (after != NULL) walk_line(w, "%s", after);
+    w->indent--;
+    walk_line(w, "}");
+    w->depth--;
+    w->indent--;
+    walk_line(w, "}");
+}

@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Innermost loops whose turns differ only near the ends, and those within which a
+// condition is always the same.
+//
+// Independent turns i of n that compare i with a constant, or with n less a constant,
+// are split: first those near both ends, in one loop, then the others, for which the
+// ranges decide the comparisons: clamps, wraps and tests are gone there. Turns that may
+// stop are not, since the first of those that do counts.
+//
+// A branch that depends on nothing of the loop is taken out of it: two loops, of which
+// one runs. What is made twice is bounded by the walk's budget.
+#include "loop/copy.h"
+#include "loop/passes.h"
+
+enum { WIDEST_END = 16, SHORTEST = 4 * WIDEST_END };
+
+// ---- where turns differ -------------------------------------------------------------
+
+// Of a loop of n turns: the turns from first on, and before the last ones, are alike.
+typedef struct Ends {
+    LoopRef index;
+    RangeForm times;
+    int64_t first, last;
+    bool may_stop;
+} Ends;
+
+// The answer changes at turn `at`, or after it.
+static void widen(int64_t *end, int64_t at, bool is_after) {
+    if (at < 0 || at >= WIDEST_END) return;
+    at += is_after;
+    if (at > *end) *end = at;
+}
+
+// What is asked of a form: whether it is negative; whether it is 0; or which of two
+// values is the greater, so that it does not matter where it is 0.
+typedef enum Question { ORDER, EQUALITY, CHOICE } Question;
+
+// From which turns on, towards the middle, the answer is the same.
+static void find_end(Ends *ends, const RangeForm *form, Question question) {
+    int64_t factor = 0;
+    RangeForm rest = {.base = form->base};
+    for (uint32_t i = 0; i < form->count; i++) {
+        RangeTerm term = form->terms[i];
+        if (term.atom == ends->index) factor = term.factor;
+        else rest.terms[rest.count++] = term;
+    }
+    if (factor != 1 && factor != -1) return;
+    if (rest.count == 0) {
+        // i + base >= 0 from -base on; base - i >= 0 up to base
+        bool is_after = question == EQUALITY || (question == ORDER && factor == -1);
+        int64_t zero;
+        if (!__builtin_mul_overflow(form->base, -factor, &zero))
+            widen(&ends->first, zero, is_after);
+        return;
+    }
+    // The same with i = n - k: i - n + zero >= 0 is k <= zero.
+    int64_t zero;
+    bool is_after = question == EQUALITY || (question == ORDER && factor == 1);
+    if (!range_add(&rest, &ends->times, factor) || rest.count > 0 ||
+        __builtin_mul_overflow(rest.base, factor, &zero) || zero < 1)
+        return;
+    widen(&ends->last, zero - 1, is_after);
+}
+
+static void look_at_scalar(Ranges *r, Ends *ends, const LoopStm *stm) {
+    RangeForm form;
+    LoopRef x = stm->args[0], y = stm->arg_count > 1 ? stm->args[1] : 0;
+    if (!range_is_int(r, x)) return;
+    switch ((int)stm->scalar) {
+    case OP_EQ:
+    case OP_NE:
+        if (range_difference(r, x, y, 0, &form)) find_end(ends, &form, EQUALITY);
+        return;
+    case OP_LE:
+        if (range_difference(r, y, x, 0, &form)) find_end(ends, &form, ORDER);
+        return;
+    case OP_LT:
+        if (range_difference(r, y, x, 1, &form)) find_end(ends, &form, ORDER);
+        return;
+    case OP_MIN:
+    case OP_MAX:
+        if (range_difference(r, y, x, 0, &form)) find_end(ends, &form, CHOICE);
+        return;
+    case OP_MOD:
+    case OP_REM:
+        form = range_form(r, x);
+        find_end(ends, &form, ORDER);
+        if (range_difference(r, y, x, 1, &form)) find_end(ends, &form, ORDER);
+        return;
+    }
+}
+
+static void look_at(Ranges *r, Ends *ends, const LoopBody *body) {
+    for (uint32_t i = 0; i < body->stms.len; i++) {
+        const LoopStm *stm = body->stms.data[i];
+        if (stm->op == LOOP_SCALAR) look_at_scalar(r, ends, stm);
+        if (stm->op == LOOP_CHECK || stm->op == LOOP_CALL) ends->may_stop = true;
+        for (uint32_t k = 0; k < stm->body_count; k++) look_at(r, ends, stm->bodies[k]);
+    }
+}
+
+// ---- splitting ----------------------------------------------------------------------
+
+static LoopRef emit(RangeWalk *w, CoreOp op, LoopRef x, LoopRef y) {
+    return range_emit(w, op, SCALAR_I64, (LoopRef[]){x, y}, 2);
+}
+
+static LoopStm *new_loop(RangeWalk *w, const LoopStm *like, LoopRef times,
+                         LoopBody *body) {
+    LoopStm *loop = arena_copy(w->b.arena, like, sizeof *like);
+    loop->args = arena_copy(w->b.arena, &times, sizeof times);
+    loop_set_bodies(&w->b, loop, &body, 1);
+    return loop;
+}
+
+// Gives the body another index. What computes the old one from it is emitted until
+// close_index.
+static LoopRef open_index(RangeWalk *w, LoopBody *body) {
+    LoopRef index = loop_value(&w->b, loop_scalar_type(SCALAR_I64), 0);
+    body->params = arena_copy(w->b.arena, &index, sizeof index);
+    loop_open(&w->b, NULL, 0);
+    return index;
+}
+
+// The last statement emitted gives the old index.
+static void close_index(RangeWalk *w, LoopBody *body, LoopRef old) {
+    LoopBody *head = loop_close(&w->b, NULL, 0);
+    head->stms.data[head->stms.len - 1]->outs[0] = old;
+    for (uint32_t i = 0; i < head->stms.len; i++)
+        range_value(&w->r, head->stms.data[i]->outs[0])->depth = w->depth + 1;
+    for (uint32_t i = 0; i < body->stms.len; i++)
+        vec_push(w->b.arena, &head->stms, body->stms.data[i]);
+    body->stms.data = head->stms.data;
+    body->stms.len = head->stms.len;
+    body->stms.cap = head->stms.cap;
+}
+
+static void unswitch(RangeWalk *w, LoopStm *loop);
+
+// The turns from `first` on, `middle` of them, which the ranges know to be far from
+// both ends: if there are any, `first` turns and ends->last turns are outside of them.
+static void keep_middle(RangeWalk *w, const LoopStm *loop, const Ends *ends,
+                        LoopRef first, LoopRef middle) {
+    LoopCopier copier = loop_copier(&w->b);
+    LoopBody *body = loop_copy_body(&copier, loop->bodies[0]);
+    LoopRef index = body->params[0];
+    LoopRef turn = open_index(w, body);
+    loop_scalar(&w->b, OP_ADD, SCALAR_I64, (LoopRef[]){turn, first}, 2);
+    LoopBody *head = loop_close(&w->b, NULL, 0);
+    uint32_t known = w->r.facts.len;
+    RangeForm least = range_form(&w->r, index), most = ends->times;
+    if (range_add(&most, &least, -1) &&
+        range_add(&most, &(RangeForm){.base = 1 + ends->last}, -1))
+        range_learn(&w->r, &most);
+    least.base = -ends->first;
+    range_learn(&w->r, &least);
+    range_value(&w->r, index)->depth = w->depth + 1;
+    LoopStm *inner = new_loop(w, loop, middle, body);
+    range_walk_loop(w, inner);
+    range_forget(&w->r, known);
+    loop_reopen(&w->b, head);
+    close_index(w, body, index);
+    unswitch(w, inner);
+}
+
+// Both ends in one loop: turn `first` of it is turn `first` + `middle` of the old one.
+static void keep_ends(RangeWalk *w, const LoopStm *loop, LoopRef first,
+                      LoopRef middle) {
+    LoopBuilder *b = &w->b;
+    LoopRef turns = emit(w, OP_SUB, loop->args[0], middle);
+    LoopBody *body = loop->bodies[0];
+    LoopRef old = body->params[0], turn = open_index(w, body);
+    LoopRef beyond = loop_scalar(b, OP_ADD, SCALAR_I64, (LoopRef[]){turn, middle}, 2);
+    loop_select(b, loop_lt(b, turn, first), turn, beyond);
+    close_index(w, body, old);
+    range_keep(w, new_loop(w, loop, turns, body));
+}
+
+static void split(RangeWalk *w, LoopStm *loop, const Ends *ends) {
+    LoopRef times = loop->args[0];
+    LoopRef first = emit(w, OP_MIN, loop_int(&w->b, ends->first), times);
+    LoopRef last = emit(w, OP_SUB, times, loop_int(&w->b, ends->last));
+    LoopRef end = emit(w, OP_MAX, first, last);
+    LoopRef middle = emit(w, OP_SUB, end, first);
+    keep_middle(w, loop, ends, first, middle);
+    keep_ends(w, loop, first, middle);
+}
+
+static bool can_split(RangeWalk *w, const LoopStm *loop, Ends *ends) {
+    const LoopBody *body = loop->bodies[0];
+    LoopRef times = loop->args[0];
+    uint64_t bits;
+    if (loop->order == ORDER_SEQUENTIAL || loop_type(&w->b, times).elem != SCALAR_I64 ||
+        !range_is_at_least(&w->r, times, 0) ||
+        (loop_is_known(&w->b, times, &bits) && bits < SHORTEST))
+        return false;
+    *ends = (Ends){.index = body->params[0], .times = range_form(&w->r, times)};
+    look_at(&w->r, ends, body);
+    return ends->first + ends->last > 0 && !ends->may_stop && loop_can_pay(w, body);
+}
+
+// ---- branches -----------------------------------------------------------------------
+
+// A condition that the loop around the body does not change, of a branch that does
+// something; or 0.
+static LoopRef find_condition(RangeWalk *w, const LoopBody *body) {
+    for (uint32_t i = 0; i < body->stms.len; i++) {
+        const LoopStm *stm = body->stms.data[i];
+        if (stm->op != LOOP_IF) continue;
+        if (range_value(&w->r, stm->args[0])->depth <= w->depth &&
+            stm->bodies[0]->stms.len + stm->bodies[1]->stms.len > 0)
+            return stm->args[0];
+        for (int arm = 0; arm < 2; arm++) {
+            LoopRef c = find_condition(w, stm->bodies[arm]);
+            if (c != 0) return c;
+        }
+    }
+    return 0;
+}
+
+// Keeps the loop as it is if the condition is that.
+static LoopBody *make_arm(RangeWalk *w, const LoopStm *loop, LoopRef c, bool is_true) {
+    LoopCopier copier = loop_copier(&w->b);
+    uint32_t known = w->r.facts.len;
+    map_set(&copier.copies, c, loop_const(&w->b, SCALAR_BOOL, is_true));
+    loop_open(&w->b, NULL, 0);
+    range_assume(&w->r, c, is_true);
+    LoopStm *copy = loop_copy_stm(&copier, loop);
+    range_walk_loop(w, copy);
+    unswitch(w, copy);
+    range_forget(&w->r, known);
+    return loop_close(&w->b, NULL, 0);
+}
+
+// Keeps the loop, or two in the arms of a branch.
+static void unswitch(RangeWalk *w, LoopStm *loop) {
+    LoopRef c = 0;
+    if (loop->order == ORDER_INDEPENDENT) c = find_condition(w, loop->bodies[0]);
+    if (c == 0 || !loop_can_pay(w, loop->bodies[0])) {
+        range_keep(w, loop);
+        return;
+    }
+    LoopBody *arms[2] = {make_arm(w, loop, c, true), make_arm(w, loop, c, false)};
+    LoopStm *branch = arena_new(w->b.arena, LoopStm);
+    *branch = (LoopStm){.op = LOOP_IF,
+                        .loc = loop->loc,
+                        .arg_count = 1,
+                        .args = arena_copy(w->b.arena, &c, sizeof c)};
+    loop_set_bodies(&w->b, branch, arms, 2);
+    range_keep(w, branch);
+}
+
+static void leave_loop(RangeWalk *w, LoopStm *loop) {
+    Ends ends;
+    if (loop_has_loops(loop->bodies[0])) range_keep(w, loop);
+    else if (can_split(w, loop, &ends)) split(w, loop, &ends);
+    else unswitch(w, loop);
+}
+
+void loop_borders(LoopKernel *kernel) {
+    range_walk_kernel(kernel, leave_loop);
+}

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Copies of loop code, for passes that make some of it twice.
+#ifndef WEFT_LOOP_COPY_H
+#define WEFT_LOOP_COPY_H
+
+#include "loop/range.h"
+
+// What a copy binds is new; other values are those in `copies`, or themselves.
+typedef struct LoopCopier {
+    LoopBuilder *b;
+    Map copies; // LoopRef -> LoopRef
+} LoopCopier;
+
+LoopCopier loop_copier(LoopBuilder *b);
+LoopStm *loop_copy_stm(LoopCopier *c, const LoopStm *stm);
+LoopBody *loop_copy_body(LoopCopier *c, const LoopBody *body);
+
+// Whether there is a loop in it.
+bool loop_has_loops(const LoopBody *body);
+// Whether the walk's budget allows for one more such body, which it then pays for.
+bool loop_can_pay(RangeWalk *w, const LoopBody *body);
+
+#endif

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a turn computes from nothing of the loop is computed once, before the loop; but
+// not before a parallel one, whose turns would only get more to carry. A division goes
+// only where its divisor is known to be positive, since the loop may not turn at all.
+#include "loop/passes.h"
+#include "loop/range.h"
+
+static bool can_leave(RangeWalk *w, const LoopStm *stm) {
+    if (stm->op != LOOP_SCALAR) return false;
+    for (uint32_t i = 0; i < stm->arg_count; i++)
+        if (range_value(&w->r, stm->args[i])->depth > w->depth) return false;
+    bool divides = (core_op_info[stm->scalar].flags & OP_FAILS) != 0;
+    if (!divides || !range_is_int(&w->r, stm->args[0])) return true;
+    return range_is_at_least(&w->r, stm->args[1], 1);
+}
+
+// What was known of the value may follow from where it was.
+static void move_out(RangeWalk *w, LoopStm *stm) {
+    *range_value(&w->r, stm->outs[0]) = (RangeValue){0};
+    range_walk_stm(w, stm);
+}
+
+static void leave_loop(RangeWalk *w, LoopStm *loop) {
+    LoopBody *body = loop->bodies[0];
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < body->stms.len && loop->order != ORDER_PARALLEL; i++) {
+        LoopStm *stm = body->stms.data[i];
+        if (can_leave(w, stm)) move_out(w, stm);
+        else body->stms.data[kept++] = stm;
+    }
+    if (loop->order != ORDER_PARALLEL) body->stms.len = kept;
+    range_keep(w, loop);
+}
+
+void loop_hoist(LoopKernel *kernel) {
+    range_walk_kernel(kernel, leave_loop);
+}

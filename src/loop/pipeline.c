@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The pipeline: the rows of passes.def, run in order on each kernel before code is made
+// of it. Where assertions are on, the kernel is verified after each.
+#include <assert.h>
+
+#include "loop/passes.h"
+
+const LoopPassInfo loop_passes[LOOP_PASS_COUNT] = {
+#define PASS(name, fun, targets, summary)                                              \
+    {#fun, summary, LOOP_FOR_##targets, loop_##fun},
+#include "loop/passes.def"
+#undef PASS
+};
+
+bool loop_pass_find(Str name, LoopPass *pass_out) {
+    for (int i = 0; i < LOOP_PASS_COUNT; i++) {
+        if (!str_eq(name, str_of(loop_passes[i].name))) continue;
+        *pass_out = (LoopPass)i;
+        return true;
+    }
+    return false;
+}
+
+static inline bool is_sound(const LoopKernel *kernel) {
+    StrBuf faults = strbuf(kernel->arena);
+    return loop_verify(kernel, &faults);
+}
+
+void loop_optimise(LoopKernel *kernel, const LoopOptions *options) {
+    for (int i = 0; i < LOOP_PASS_COUNT && options->stop_after != LOOP_PASSES_NONE;
+         i++) {
+        const LoopPassInfo *pass = &loop_passes[i];
+        if (pass->targets <= options->targets) {
+            pass->run(kernel);
+            assert(is_sound(kernel));
+            if (options->after != NULL) options->after(options->data, pass, kernel);
+        }
+        if (options->stop_after == i) break;
+    }
+}

@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Walking over a kernel with what is known of its integers (range.h): comparisons that
+// this decides become constants, checks that pass and branches that are not taken go. A
+// check that may fail is a fact for what follows it.
+#include "loop/passes.h"
+#include "loop/range.h"
+
+// ---- statements ---------------------------------------------------------------------
+
+void range_keep(RangeWalk *w, LoopStm *stm) {
+    LoopBody *body = w->b.open.data[w->b.open.len - 1];
+    vec_push(w->b.arena, &body->stms, stm);
+    for (uint32_t i = 0; i < stm->out_count; i++)
+        range_value(&w->r, stm->outs[i])->depth = w->depth;
+}
+
+LoopRef range_emit(RangeWalk *w, CoreOp op, ScalarType to, const LoopRef *args,
+                   uint32_t count) {
+    LoopRef out = loop_value(&w->b, loop_scalar_type(to), 0);
+    LoopStm *stm = arena_new(w->b.arena, LoopStm);
+    *stm = (LoopStm){.op = LOOP_SCALAR,
+                     .scalar = op,
+                     .loc = w->b.loc,
+                     .out_count = 1,
+                     .arg_count = count,
+                     .outs = arena_copy(w->b.arena, &out, sizeof out),
+                     .args = arena_copy(w->b.arena, args, count * sizeof *args)};
+    range_walk_stm(w, stm);
+    return loop_find(&w->b, out);
+}
+
+// ---- scalars ------------------------------------------------------------------------
+
+// With a constant for one operand: the other one, or a constant.
+static LoopRef fold_bool(const LoopBuilder *b, const LoopStm *stm) {
+    bool is_and = stm->scalar == OP_AND;
+    uint64_t bits;
+    if ((!is_and && stm->scalar != OP_OR) ||
+        loop_type(b, stm->outs[0]).elem != SCALAR_BOOL)
+        return 0;
+    for (uint32_t i = 0; i < 2; i++)
+        if (loop_is_known(b, stm->args[i], &bits))
+            return stm->args[(bits != 0) == is_and ? 1 - i : i];
+    return 0;
+}
+
+static LoopRef fold_constants(LoopBuilder *b, const LoopStm *stm) {
+    uint64_t bits[3], result;
+    ScalarType in = (ScalarType)loop_type(b, stm->args[0]).elem;
+    ScalarType to = (ScalarType)loop_type(b, stm->outs[0]).elem;
+    for (uint32_t i = 0; i < stm->arg_count; i++)
+        if (!loop_is_known(b, stm->args[i], &bits[i])) return 0;
+    if (core_eval(stm->scalar, in, to, bits, &result) != FAULT_NONE) return 0;
+    return loop_const(b, to, result);
+}
+
+static void walk_scalar(RangeWalk *w, LoopStm *stm) {
+    LoopRef known = fold_bool(&w->b, stm);
+    if (known == 0) known = fold_constants(&w->b, stm);
+    if (known == 0) known = range_define(&w->r, stm);
+    if (known != 0) loop_identify(&w->b, stm->outs[0], known);
+    else range_keep(w, stm);
+}
+
+static void walk_check(RangeWalk *w, LoopStm *stm) {
+    uint64_t bits;
+    if (loop_is_known(&w->b, stm->args[0], &bits) && bits != 0) return;
+    range_keep(w, stm);
+    range_assume(&w->r, stm->args[0], true);
+}
+
+static void learn_sizes(RangeWalk *w, const LoopRef *refs, uint32_t count) {
+    for (uint32_t i = 0; i < count; i++) {
+        RangeForm form = range_form(&w->r, refs[i]);
+        range_learn(&w->r, &form);
+    }
+}
+
+// ---- bodies -------------------------------------------------------------------------
+
+static void redirect(const LoopBuilder *b, LoopRef *refs, uint32_t count) {
+    for (uint32_t i = 0; i < count; i++) refs[i] = loop_find(b, refs[i]);
+}
+
+static void walk_body(RangeWalk *w, LoopBody *body) {
+    LoopBody old = *body;
+    for (uint32_t i = 0; i < body->param_count; i++)
+        range_value(&w->r, body->params[i])->depth = w->depth;
+    body->stms.data = NULL;
+    body->stms.len = body->stms.cap = 0;
+    loop_reopen(&w->b, body);
+    for (uint32_t i = 0; i < old.stms.len; i++) range_walk_stm(w, old.stms.data[i]);
+    w->b.open.len--;
+    redirect(&w->b, body->results, body->result_count);
+}
+
+static void walk_arm(RangeWalk *w, LoopStm *stm, int arm) {
+    uint32_t known = w->r.facts.len;
+    range_assume(&w->r, stm->args[0], arm == 0);
+    walk_body(w, stm->bodies[arm]);
+    range_forget(&w->r, known);
+}
+
+// Results that both arms give, or that are the condition itself.
+static void identify_results(RangeWalk *w, const LoopStm *stm) {
+    for (uint32_t i = 0; i < stm->out_count; i++) {
+        LoopRef x = stm->bodies[0]->results[i], y = stm->bodies[1]->results[i];
+        uint64_t first, second;
+        bool is_known = loop_type(&w->b, x).elem == SCALAR_BOOL &&
+                        loop_is_known(&w->b, x, &first) &&
+                        loop_is_known(&w->b, y, &second) && first != 0 && second == 0;
+        if (x == y) loop_identify(&w->b, stm->outs[i], x);
+        else if (is_known) loop_identify(&w->b, stm->outs[i], stm->args[0]);
+    }
+}
+
+static void walk_if(RangeWalk *w, LoopStm *stm) {
+    uint64_t bits;
+    if (loop_is_known(&w->b, stm->args[0], &bits)) {
+        const LoopBody *arm = stm->bodies[bits == 0];
+        for (uint32_t i = 0; i < arm->stms.len; i++)
+            range_walk_stm(w, arm->stms.data[i]);
+        for (uint32_t i = 0; i < stm->out_count; i++)
+            loop_identify(&w->b, stm->outs[i], arm->results[i]);
+        return;
+    }
+    for (int arm = 0; arm < 2; arm++) walk_arm(w, stm, arm);
+    identify_results(w, stm);
+    range_define(&w->r, stm);
+    range_keep(w, stm);
+}
+
+void range_walk_loop(RangeWalk *w, LoopStm *loop) {
+    uint32_t known = w->r.facts.len;
+    range_index(&w->r, loop->bodies[0]->params[0], loop->args[0]);
+    w->depth++;
+    walk_body(w, loop->bodies[0]);
+    w->depth--;
+    range_forget(&w->r, known);
+    range_define(&w->r, loop);
+}
+
+// The body has the state that the guard has let pass.
+static void walk_while(RangeWalk *w, LoopStm *stm) {
+    LoopBody *guard = stm->bodies[0], *body = stm->bodies[1];
+    uint32_t known = w->r.facts.len;
+    w->depth++;
+    walk_body(w, guard);
+    for (uint32_t i = 0; i < body->param_count; i++) {
+        if (!range_is_int(&w->r, guard->params[i])) continue;
+        range_learn_least(&w->r, body->params[i], guard->params[i], 0);
+        range_learn_least(&w->r, guard->params[i], body->params[i], 0);
+    }
+    range_assume(&w->r, guard->results[0], true);
+    walk_body(w, body);
+    w->depth--;
+    range_forget(&w->r, known);
+    range_define(&w->r, stm);
+    range_keep(w, stm);
+}
+
+void range_walk_stm(RangeWalk *w, LoopStm *stm) {
+    w->b.loc = stm->loc;
+    redirect(&w->b, stm->args, stm->arg_count);
+    switch (stm->op) {
+    case LOOP_SCALAR: walk_scalar(w, stm); return;
+    case LOOP_CHECK: walk_check(w, stm); return;
+    case LOOP_IF: walk_if(w, stm); return;
+    case LOOP_WHILE: walk_while(w, stm); return;
+    case LOOP_FOR:
+        range_walk_loop(w, stm);
+        if (w->leave_loop != NULL) w->leave_loop(w, stm);
+        else range_keep(w, stm);
+        return;
+    case LOOP_ALLOC:
+    case LOOP_RESULT:
+        range_keep(w, stm);
+        learn_sizes(w, stm->args, stm->arg_count);
+        return;
+    case LOOP_LOAD:
+    case LOOP_STORE:
+    case LOOP_DATA:
+    case LOOP_MARK:
+    case LOOP_KEEP:
+    case LOOP_CALL:
+    case LOOP_SPLAT:
+    case LOOP_LANES:
+    case LOOP_SELECT:
+    case LOOP_ANY:
+    case LOOP_SURE:
+    case LOOP_LOADIF:
+    case LOOP_STOREIF:
+    case LOOP_COUNT: break;
+    }
+    range_define(&w->r, stm);
+    range_keep(w, stm);
+}
+
+// ---- kernels ------------------------------------------------------------------------
+
+// Arrays that are arguments exist, so that their sizes are none below 0.
+static void learn_params(RangeWalk *w) {
+    const LoopKernel *kernel = w->b.kernel;
+    uint32_t at = 0;
+    for (uint32_t i = 0; i < kernel->param_count; i++) {
+        uint32_t rank = kernel->params[i].type.rank;
+        learn_sizes(w, kernel->root->params + at + 1, rank);
+        at += 1 + rank;
+    }
+}
+
+void range_walk_kernel(LoopKernel *kernel, void (*leave_loop)(RangeWalk *, LoopStm *)) {
+    enum { BUDGET = 500 };
+    RangeWalk w = {
+        .b = loop_builder(kernel), .leave_loop = leave_loop, .budget = BUDGET};
+    w.r.b = &w.b;
+    for (uint32_t i = 0; i < kernel->funs.len; i++)
+        walk_body(&w, kernel->funs.data[i].body);
+    learn_params(&w);
+    walk_body(&w, kernel->root);
+    loop_tidy(&w.b);
+}
+
+void loop_ranges(LoopKernel *kernel) {
+    range_walk_kernel(kernel, NULL);
+}

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the files of the vector pass share (docs/internals/vector.md).
+#ifndef WEFT_LOOP_VECTOR_H
+#define WEFT_LOOP_VECTOR_H
+
+#include "loop/build.h"
+
+// What a value of the loop is in a vector turn.
+typedef enum RepKind {
+    REP_SAME,   // `ref` for all lanes; ref 0: the value itself, from outside
+    REP_LINEAR, // lane l has ref + l * stride, both for all lanes
+    REP_VECTOR  // `ref` has lanes
+} RepKind;
+
+typedef struct Rep {
+    RepKind kind;
+    LoopRef ref, stride;
+} Rep;
+
+typedef struct Vector {
+    LoopKernel *kernel;
+    Arena *arena;
+    LoopBuilder b;
+    bool always;
+    uint32_t old;          // values from here on are the pass's
+    bool *varies;          // by LoopRef: from turn to turn
+    bool *used;            // by LoopRef
+    Rep *reps;             // by LoopRef
+    uint32_t lanes, width; // of a value, of a vector
+    // About what the loop costs: one turn, and the turns that a vector holds.
+    double weight, scalar_cost, vector_cost;
+} Vector;
+
+// The pass. `always`: whether it gains or not, on any machine, for tests.
+void vector_run(LoopKernel *kernel, bool always);
+
+// Finds out which values vary. False: the loop is not for lanes.
+bool vector_analyse(Vector *v, const LoopStm *loop);
+// The body of vector turns.
+LoopBody *vector_translate(Vector *v, const LoopBody *body);
+
+#endif

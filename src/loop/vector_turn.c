@@ -1,0 +1,547 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One turn of a loop as a vector turn. What is the same for all lanes stays as it is,
+// what grows evenly from lane to lane is kept as two numbers, the rest has lanes. Code
+// that not all lanes run has a mask of those that do; it runs only while one does, save
+// short branches that touch nothing. Lanes that are off compute something, and nobody
+// looks at it.
+#include "loop/vector.h"
+
+static void translate(Vector *v, const LoopBody *body, LoopRef mask);
+
+static ScalarType elem_of(const Vector *v, LoopRef ref) {
+    return (ScalarType)v->kernel->values.data[ref].type.elem;
+}
+
+// ---- costs --------------------------------------------------------------------------
+
+// Of a turn, and of a vector that holds so many lanes as fit.
+static void charge(Vector *v, double scalar, double vector) {
+    v->scalar_cost += v->weight * scalar;
+    v->vector_cost += v->weight * vector;
+}
+
+static void charge_scalar(Vector *v, CoreOp op, ScalarType in, ScalarType to) {
+    bool is_float = scalar_is_float(in);
+    switch (op) {
+    case OP_DIV:
+    case OP_SQRT:
+        if (is_float) charge(v, 5, 10);
+        else charge(v, 10, 11 * v->width);
+        return;
+    case OP_MOD:
+    case OP_QUOT:
+    case OP_REM:
+    case OP_POW: charge(v, 10, 11 * v->width); return;
+    case OP_MULHI:
+    case OP_POPC:
+    case OP_CLZ:
+    case OP_CTZ:
+    case OP_NEXT: charge(v, 1, 3 * v->width); return;
+    case OP_MUL: charge(v, 1, !is_float && scalar_info[in].bytes != 4 ? 6 : 1); return;
+    case OP_MIN:
+    case OP_MAX: charge(v, is_float ? 4 : 2, is_float ? 6 : 2); return;
+    case OP_CONV:
+        if (is_float && !scalar_is_float(to)) charge(v, 3, 5 * v->width);
+        else if (!is_float && scalar_is_float(to) && scalar_info[in].bytes == 8)
+            charge(v, 1, 2 * v->width);
+        else charge(v, 1, in == SCALAR_BOOL || to == SCALAR_BOOL ? 1 : 2);
+        return;
+    default: charge(v, 1, 1); return;
+    }
+}
+
+// ---- values -------------------------------------------------------------------------
+
+static LoopType lanes_of(const Vector *v, ScalarType elem) {
+    LoopType type = loop_scalar_type(elem);
+    type.lanes = (uint8_t)v->lanes;
+    return type;
+}
+
+static bool is_vector(const Vector *v, LoopRef ref) {
+    return v->kernel->values.data[ref].type.lanes > 0;
+}
+
+// An operator on new values, in lanes if one of them has lanes.
+static LoopRef apply(Vector *v, CoreOp op, ScalarType to, const LoopRef *args,
+                     uint32_t count) {
+    bool has_lanes = false;
+    for (uint32_t i = 0; i < count; i++) has_lanes = has_lanes || is_vector(v, args[i]);
+    if (!has_lanes) return loop_scalar(&v->b, op, to, args, count);
+    LoopType type = lanes_of(v, to);
+    LoopStm *stm = loop_emit(&v->b, LOOP_SCALAR, args, count, &type, 1);
+    stm->scalar = op;
+    return stm->outs[0];
+}
+
+static LoopRef apply2(Vector *v, CoreOp op, ScalarType to, LoopRef x, LoopRef y) {
+    return apply(v, op, to, (LoopRef[]){x, y}, 2);
+}
+
+static LoopRef splat(Vector *v, LoopRef x) {
+    LoopType type = lanes_of(v, elem_of(v, x));
+    return is_vector(v, x) ? x : loop_emit1(&v->b, LOOP_SPLAT, &x, 1, type);
+}
+
+static LoopRef select(Vector *v, LoopRef mask, LoopRef x, LoopRef y) {
+    LoopType type = lanes_of(v, elem_of(v, x));
+    charge(v, 0, 1);
+    return loop_emit1(&v->b, LOOP_SELECT, (LoopRef[]){mask, x, y}, 3, type);
+}
+
+static LoopRef number_lanes(Vector *v, ScalarType elem) {
+    return loop_emit1(&v->b, LOOP_LANES, NULL, 0, lanes_of(v, elem));
+}
+
+static LoopRef any(Vector *v, LoopRef mask) {
+    charge(v, 0, 2);
+    return loop_emit1(&v->b, LOOP_ANY, &mask, 1, loop_scalar_type(SCALAR_BOOL));
+}
+
+static Rep rep_of(const Vector *v, LoopRef old) {
+    if (old >= v->old) return (Rep){REP_SAME, old, 0}; // a constant of ours
+    Rep rep = v->reps[old];
+    if (rep.ref == 0) rep.ref = old;
+    return rep;
+}
+
+static void set_rep(Vector *v, LoopRef old, LoopRef ref) {
+    v->reps[old] = (Rep){is_vector(v, ref) ? REP_VECTOR : REP_SAME, ref, 0};
+    LoopValue *value = &v->kernel->values.data[ref];
+    if (ref >= v->old && !value->is_const && value->name == 0)
+        value->name = v->kernel->values.data[old].name;
+}
+
+// The value for an operator: without lanes if it is the same in all.
+static LoopRef operand(Vector *v, LoopRef old) {
+    Rep rep = rep_of(v, old);
+    if (rep.kind != REP_LINEAR) return rep.ref;
+    ScalarType elem = elem_of(v, old);
+    LoopRef steps = number_lanes(v, elem);
+    if (!loop_is_int(&v->b, rep.stride, 1))
+        steps = apply2(v, OP_MUL, elem, steps, rep.stride);
+    return apply2(v, OP_ADD, elem, steps, rep.ref);
+}
+
+static LoopRef vector(Vector *v, LoopRef old) {
+    return splat(v, operand(v, old));
+}
+
+static LoopRef both(Vector *v, LoopRef mask, LoopRef c) {
+    return mask == 0 ? splat(v, c) : apply2(v, OP_AND, SCALAR_BOOL, mask, c);
+}
+
+static LoopRef negate(Vector *v, LoopRef c) {
+    return apply(v, OP_NOT, SCALAR_BOOL, &c, 1);
+}
+
+// ---- scalars ------------------------------------------------------------------------
+
+// Sums and products of what grows evenly do so, too; integers wrap.
+static bool is_linear(Vector *v, const LoopStm *stm, Rep *rep_out) {
+    if (stm->arg_count != 2) return false;
+    Rep x = rep_of(v, stm->args[0]), y = rep_of(v, stm->args[1]);
+    ScalarType elem = elem_of(v, stm->args[0]);
+    bool is_scaled = (x.kind == REP_SAME) != (y.kind == REP_SAME);
+    if (!scalar_is_int(elem) || x.kind == REP_VECTOR || y.kind == REP_VECTOR ||
+        (stm->scalar != OP_ADD && stm->scalar != OP_SUB &&
+         !(stm->scalar == OP_MUL && is_scaled)))
+        return false;
+    LoopRef zero = loop_const(&v->b, elem, 0);
+    LoopRef dx = x.kind == REP_LINEAR ? x.stride : zero;
+    LoopRef dy = y.kind == REP_LINEAR ? y.stride : zero;
+    rep_out->kind = REP_LINEAR;
+    rep_out->ref = apply2(v, stm->scalar, elem, x.ref, y.ref);
+    if (stm->scalar == OP_MUL)
+        rep_out->stride = x.kind == REP_LINEAR ? apply2(v, OP_MUL, elem, dx, y.ref)
+                                               : apply2(v, OP_MUL, elem, dy, x.ref);
+    else rep_out->stride = apply2(v, stm->scalar, elem, dx, dy);
+    return true;
+}
+
+static void do_scalar(Vector *v, const LoopStm *stm, LoopRef mask) {
+    LoopRef args[3];
+    ScalarType in = elem_of(v, stm->args[0]), to = elem_of(v, stm->outs[0]);
+    if (v->varies[stm->outs[0]] && is_linear(v, stm, &v->reps[stm->outs[0]])) return;
+    for (uint32_t i = 0; i < stm->arg_count; i++) args[i] = operand(v, stm->args[i]);
+    bool fails = (core_op_info[stm->scalar].flags & OP_FAILS) != 0 && scalar_is_int(in);
+    if (fails && mask != 0 && v->varies[stm->outs[0]] &&
+        !v->kernel->values.data[args[1]].is_const)
+        args[1] = select(v, mask, args[1], loop_const(&v->b, in, 1));
+    LoopRef out = apply(v, stm->scalar, to, args, stm->arg_count);
+    if (is_vector(v, out)) charge_scalar(v, stm->scalar, in, to);
+    set_rep(v, stm->outs[0], out);
+}
+
+// ---- memory -------------------------------------------------------------------------
+
+typedef struct Access {
+    LoopRef *args; // offset, then pairs of stride and index
+    uint32_t count;
+    LoopRef stride; // from lane to lane, besides
+    bool has_lanes; // else the place is one plus lane * stride
+} Access;
+
+static void add_pair(Vector *v, Access *p, LoopRef stride, LoopRef index) {
+    p->args[p->count++] = stride;
+    p->args[p->count++] = index;
+    p->has_lanes = p->has_lanes || is_vector(v, stride) || is_vector(v, index);
+}
+
+static void grow(Vector *v, Access *p, LoopRef x, LoopRef y) {
+    p->stride = loop_add(&v->b, p->stride, loop_mul(&v->b, x, y));
+}
+
+static void add_term(Vector *v, Access *p, LoopRef stride, LoopRef index) {
+    Rep s = rep_of(v, stride), i = rep_of(v, index);
+    if (s.kind == REP_SAME && i.kind == REP_LINEAR) grow(v, p, s.ref, i.stride);
+    else if (s.kind == REP_LINEAR && i.kind == REP_SAME) grow(v, p, s.stride, i.ref);
+    else if (s.kind != REP_SAME || i.kind != REP_SAME)
+        s.ref = operand(v, stride), i.ref = operand(v, index);
+    add_pair(v, p, s.ref, i.ref);
+}
+
+// `before`: args that come before those of the place.
+static Access place_of(Vector *v, const LoopStm *stm, uint32_t first, uint32_t before) {
+    Rep offset = rep_of(v, stm->args[first]);
+    Access p = {.args = arena_array(v->arena, LoopRef, stm->arg_count + before + 3),
+                .count = before,
+                .stride = loop_int(&v->b, 0)};
+    if (offset.kind == REP_LINEAR) p.stride = offset.stride;
+    p.has_lanes = offset.kind == REP_VECTOR;
+    p.args[p.count++] = offset.ref;
+    for (uint32_t i = first + 1; i + 1 < stm->arg_count; i += 2)
+        add_term(v, &p, stm->args[i], stm->args[i + 1]);
+    bool follows = !p.has_lanes && loop_is_int(&v->b, p.stride, 1);
+    if (!follows && !(p.has_lanes && loop_is_int(&v->b, p.stride, 0)))
+        add_pair(v, &p, p.stride, number_lanes(v, SCALAR_I64));
+    return p;
+}
+
+static void charge_access(Vector *v, const Access *p, LoopRef mask) {
+    if (p->has_lanes) charge(v, 1, 2.5 * v->width);
+    else charge(v, 1, mask == 0 ? 1 : 3);
+}
+
+static void do_load(Vector *v, const LoopStm *stm, LoopRef mask) {
+    ScalarType elem = elem_of(v, stm->outs[0]);
+    bool is_same = !v->varies[stm->outs[0]];
+    if (is_same) {
+        LoopRef *args = arena_array(v->arena, LoopRef, stm->arg_count);
+        for (uint32_t i = 0; i < stm->arg_count; i++)
+            args[i] = operand(v, stm->args[i]);
+        set_rep(
+            v, stm->outs[0],
+            loop_emit1(&v->b, LOOP_LOAD, args, stm->arg_count, loop_scalar_type(elem)));
+        return;
+    }
+    uint32_t before = mask == 0 ? 1 : 2;
+    Access p = place_of(v, stm, 1, before);
+    p.args[0] = mask;
+    p.args[before - 1] = rep_of(v, stm->args[0]).ref;
+    charge_access(v, &p, mask);
+    set_rep(v, stm->outs[0],
+            loop_emit1(&v->b, mask == 0 ? LOOP_LOAD : LOOP_LOADIF, p.args, p.count,
+                       lanes_of(v, elem)));
+}
+
+static void do_store(Vector *v, const LoopStm *stm, LoopRef mask) {
+    uint32_t before = mask == 0 ? 2 : 3;
+    Access p = place_of(v, stm, 2, before);
+    p.args[0] = mask;
+    p.args[before - 2] = rep_of(v, stm->args[0]).ref;
+    p.args[before - 1] = vector(v, stm->args[1]);
+    charge_access(v, &p, mask);
+    loop_emit(&v->b, mask == 0 ? LOOP_STORE : LOOP_STOREIF, p.args, p.count, NULL, 0);
+}
+
+// Any lane that would fail is reason enough to give up.
+static void do_check(Vector *v, const LoopStm *stm, LoopRef mask) {
+    LoopRef c = operand(v, stm->args[0]);
+    if (is_vector(v, c) && mask != 0)
+        c = apply2(v, OP_OR, SCALAR_BOOL, c, negate(v, mask));
+    charge(v, 1, is_vector(v, c) ? 2 : 1);
+    loop_emit(&v->b, LOOP_SURE, &c, 1, NULL, 0);
+}
+
+// ---- branches -----------------------------------------------------------------------
+
+// The body's results, which have lanes where those of the statement vary.
+static LoopBody *close_body(Vector *v, const LoopStm *stm, const LoopBody *body) {
+    LoopRef *results = arena_array(v->arena, LoopRef, stm->out_count);
+    for (uint32_t i = 0; i < stm->out_count; i++)
+        results[i] = v->varies[stm->outs[i]] ? vector(v, body->results[i])
+                                             : rep_of(v, body->results[i]).ref;
+    return loop_close(&v->b, results, stm->out_count);
+}
+
+static LoopType *types_of(Vector *v, const LoopRef *refs, uint32_t count) {
+    LoopType *types = arena_array(v->arena, LoopType, count + 2);
+    for (uint32_t i = 0; i < count; i++)
+        types[i] = v->varies[refs[i]] ? lanes_of(v, elem_of(v, refs[i]))
+                                      : v->kernel->values.data[refs[i]].type;
+    return types;
+}
+
+// All lanes go the same way.
+static void do_branch(Vector *v, const LoopStm *stm, LoopRef mask) {
+    LoopBody *bodies[2];
+    LoopRef c = rep_of(v, stm->args[0]).ref;
+    charge(v, 1, 1);
+    for (int k = 0; k < 2; k++) {
+        loop_open(&v->b, NULL, 0);
+        translate(v, stm->bodies[k], mask);
+        bodies[k] = close_body(v, stm, stm->bodies[k]);
+    }
+    LoopStm *made = loop_emit(&v->b, LOOP_IF, &c, 1,
+                              types_of(v, stm->outs, stm->out_count), stm->out_count);
+    loop_set_bodies(&v->b, made, bodies, 2);
+    for (uint32_t i = 0; i < stm->out_count; i++)
+        set_rep(v, stm->outs[i], made->outs[i]);
+}
+
+// Whether it may run for lanes that are all off, and is not worth a jump.
+static bool is_harmless(const LoopBody *body) {
+    enum { SHORT = 10 };
+    for (uint32_t i = 0; i < body->stms.len; i++) {
+        const LoopStm *stm = body->stms.data[i];
+        bool is_choice = stm->op == LOOP_IF && is_harmless(stm->bodies[0]) &&
+                         is_harmless(stm->bodies[1]);
+        bool fails = (core_op_info[stm->scalar].flags & OP_FAILS) != 0;
+        if (!is_choice && (stm->op != LOOP_SCALAR || fails)) return false;
+    }
+    return body->stms.len <= SHORT;
+}
+
+// A branch for the lanes of a mask. results_out: with lanes or without.
+static void do_arm(Vector *v, const LoopStm *stm, const LoopBody *body, LoopRef mask,
+                   LoopRef *results_out) {
+    if (is_harmless(body)) {
+        translate(v, body, mask);
+        for (uint32_t i = 0; i < stm->out_count; i++)
+            results_out[i] = operand(v, body->results[i]);
+        return;
+    }
+    LoopRef c = any(v, mask);
+    LoopBody *bodies[2];
+    loop_open(&v->b, NULL, 0);
+    translate(v, body, mask);
+    bodies[0] = close_body(v, stm, body);
+    loop_open(&v->b, NULL, 0);
+    for (uint32_t i = 0; i < stm->out_count; i++)
+        results_out[i] = splat(v, loop_const(&v->b, elem_of(v, stm->outs[i]), 0));
+    bodies[1] = loop_close(&v->b, results_out, stm->out_count);
+    LoopStm *made = loop_emit(&v->b, LOOP_IF, &c, 1,
+                              types_of(v, stm->outs, stm->out_count), stm->out_count);
+    loop_set_bodies(&v->b, made, bodies, 2);
+    for (uint32_t i = 0; i < stm->out_count; i++) results_out[i] = made->outs[i];
+}
+
+static void do_if(Vector *v, const LoopStm *stm, LoopRef mask) {
+    if (!v->varies[stm->args[0]]) {
+        do_branch(v, stm, mask);
+        return;
+    }
+    LoopRef c = vector(v, stm->args[0]);
+    LoopRef *yes = arena_array(v->arena, LoopRef, stm->out_count + 1);
+    LoopRef *no = arena_array(v->arena, LoopRef, stm->out_count + 1);
+    charge(v, 2, 0);
+    do_arm(v, stm, stm->bodies[0], both(v, mask, c), yes);
+    do_arm(v, stm, stm->bodies[1], both(v, mask, negate(v, c)), no);
+    for (uint32_t i = 0; i < stm->out_count; i++)
+        if (v->used[stm->outs[i]])
+            set_rep(v, stm->outs[i], select(v, c, yes[i], no[i]));
+}
+
+// ---- loops --------------------------------------------------------------------------
+
+enum { TURNS = 8 }; // that a loop is taken to make
+
+// Fresh params for old ones; the first `extra` are left to the caller.
+static LoopRef *open_loop(Vector *v, const LoopStm *stm, const LoopRef *params,
+                          uint32_t extra, const LoopType *types) {
+    LoopRef *fresh = arena_array(v->arena, LoopRef, extra + stm->out_count);
+    for (uint32_t i = 0; i < extra; i++) fresh[i] = loop_value(&v->b, types[i], 0);
+    for (uint32_t i = 0; i < stm->out_count; i++) {
+        fresh[extra + i] = loop_value(&v->b, types[extra + i], 0);
+        if (params != NULL) set_rep(v, params[i], fresh[extra + i]);
+    }
+    loop_open(&v->b, fresh, extra + stm->out_count);
+    return fresh;
+}
+
+// What it starts with, after `extra` others.
+static LoopRef *first_state(Vector *v, const LoopStm *stm, uint32_t extra) {
+    uint32_t skipped = stm->op == LOOP_FOR;
+    LoopRef *args = arena_array(v->arena, LoopRef, extra + stm->out_count);
+    for (uint32_t i = 0; i < stm->out_count; i++)
+        args[extra + i] = v->varies[stm->outs[i]]
+                              ? vector(v, stm->args[skipped + i])
+                              : rep_of(v, stm->args[skipped + i]).ref;
+    return args;
+}
+
+static void end_loop(Vector *v, const LoopStm *stm, LoopStm *made, uint32_t extra) {
+    for (uint32_t i = 0; i < stm->out_count; i++)
+        set_rep(v, stm->outs[i], made->outs[extra + i]);
+}
+
+// All lanes make the same turns.
+static void do_for(Vector *v, const LoopStm *stm, LoopRef mask) {
+    const LoopBody *old = stm->bodies[0];
+    LoopRef *args = first_state(v, stm, 1);
+    args[0] = rep_of(v, stm->args[0]).ref;
+    LoopType *types = types_of(v, stm->outs, stm->out_count);
+    LoopType *params = arena_array(v->arena, LoopType, stm->out_count + 1);
+    params[0] = loop_scalar_type(elem_of(v, stm->args[0]));
+    for (uint32_t i = 0; i < stm->out_count; i++) params[1 + i] = types[i];
+    LoopRef *fresh = open_loop(v, stm, old->params + 1, 1, params);
+    set_rep(v, old->params[0], fresh[0]);
+    translate(v, old, mask);
+    LoopBody *body = close_body(v, stm, old);
+    LoopStm *made =
+        loop_emit(&v->b, LOOP_FOR, args, 1 + stm->out_count, types, stm->out_count);
+    loop_set_bodies(&v->b, made, &body, 1);
+    end_loop(v, stm, made, 0);
+}
+
+static void do_while(Vector *v, const LoopStm *stm, LoopRef mask) {
+    LoopBody *bodies[2];
+    LoopRef *args = first_state(v, stm, 0);
+    LoopType *types = types_of(v, stm->outs, stm->out_count);
+    open_loop(v, stm, stm->bodies[0]->params, 0, types);
+    translate(v, stm->bodies[0], mask);
+    LoopRef c = rep_of(v, stm->bodies[0]->results[0]).ref;
+    bodies[0] = loop_close(&v->b, &c, 1);
+    open_loop(v, stm, stm->bodies[1]->params, 0, types);
+    translate(v, stm->bodies[1], mask);
+    bodies[1] = close_body(v, stm, stm->bodies[1]);
+    LoopStm *made =
+        loop_emit(&v->b, LOOP_WHILE, args, stm->out_count, types, stm->out_count);
+    loop_set_bodies(&v->b, made, bodies, 2);
+    end_loop(v, stm, made, 0);
+}
+
+// Lanes drop out of the loop one by one. It carries the mask of those still in it and,
+// of a FOR, the number of the turn.
+typedef struct Apart {
+    const LoopStm *stm;
+    const LoopBody *body;
+    uint32_t extra; // what it carries besides: a mask, a number
+    LoopRef n;      // of a FOR: the turns of each lane
+} Apart;
+
+// Which lanes of the mask turn again, the state being what the guard's params are now.
+static LoopRef go_on(Vector *v, const Apart *a, LoopRef mask, LoopRef number) {
+    if (a->n != 0) {
+        charge(v, 1, 1);
+        return both(v, mask, apply2(v, OP_LT, SCALAR_BOOL, number, a->n));
+    }
+    const LoopBody *guard = a->stm->bodies[0];
+    translate(v, guard, mask);
+    return both(v, mask, operand(v, guard->results[0]));
+}
+
+static LoopBody *apart_guard(Vector *v, const Apart *a, const LoopType *types) {
+    LoopRef *fresh = open_loop(v, a->stm, NULL, a->extra, types);
+    LoopRef c = any(v, fresh[0]);
+    return loop_close(&v->b, &c, 1);
+}
+
+static LoopBody *apart_body(Vector *v, const Apart *a, const LoopType *types) {
+    const LoopStm *stm = a->stm;
+    uint32_t skipped = stm->op == LOOP_FOR, count = stm->out_count;
+    LoopRef *fresh = open_loop(v, stm, a->body->params + skipped, a->extra, types);
+    LoopRef *next = arena_array(v->arena, LoopRef, a->extra + count), number = 0;
+    if (skipped) set_rep(v, a->body->params[0], fresh[1]);
+    translate(v, a->body, fresh[0]);
+    for (uint32_t i = 0; i < count; i++) {
+        LoopRef result = operand(v, a->body->results[i]), *to = &next[a->extra + i];
+        // What lanes that have ended hold matters only if somebody asks later.
+        *to = v->used[stm->outs[i]] ? select(v, fresh[0], result, fresh[a->extra + i])
+                                    : splat(v, result);
+    }
+    if (skipped) {
+        ScalarType elem = elem_of(v, stm->args[0]);
+        number = next[1] =
+            apply2(v, OP_ADD, elem, fresh[1], loop_const(&v->b, elem, 1));
+    } else {
+        for (uint32_t i = 0; i < count; i++)
+            set_rep(v, stm->bodies[0]->params[i], next[a->extra + i]);
+    }
+    next[0] = go_on(v, a, fresh[0], number);
+    return loop_close(&v->b, next, a->extra + count);
+}
+
+static void do_apart(Vector *v, const LoopStm *stm, LoopRef mask) {
+    bool is_for = stm->op == LOOP_FOR;
+    uint32_t count = stm->out_count, extra = is_for ? 2 : 1;
+    Apart a = {stm, stm->bodies[stm->body_count - 1], extra,
+               is_for ? vector(v, stm->args[0]) : 0};
+    LoopType *outs = types_of(v, stm->outs, count);
+    LoopType *types = arena_array(v->arena, LoopType, extra + count);
+    types[0] = lanes_of(v, SCALAR_BOOL);
+    if (is_for) types[1] = loop_scalar_type(elem_of(v, stm->args[0]));
+    for (uint32_t i = 0; i < count; i++) types[extra + i] = outs[i];
+    LoopRef *args = first_state(v, stm, extra);
+    if (is_for) args[1] = loop_const(&v->b, elem_of(v, stm->args[0]), 0);
+    for (uint32_t i = 0; i < count && !is_for; i++)
+        set_rep(v, stm->bodies[0]->params[i], args[extra + i]);
+    args[0] = go_on(v, &a, mask, is_for ? args[1] : 0);
+    LoopBody *bodies[2];
+    bodies[0] = apart_guard(v, &a, types);
+    bodies[1] = apart_body(v, &a, types);
+    LoopStm *made =
+        loop_emit(&v->b, LOOP_WHILE, args, extra + count, types, extra + count);
+    loop_set_bodies(&v->b, made, bodies, 2);
+    end_loop(v, stm, made, extra);
+}
+
+static void do_loop(Vector *v, const LoopStm *stm, LoopRef mask) {
+    bool is_for = stm->op == LOOP_FOR;
+    double weight = v->weight;
+    v->weight *= TURNS;
+    charge(v, 1, 1);
+    if (v->varies[is_for ? stm->args[0] : stm->bodies[0]->results[0]])
+        do_apart(v, stm, mask);
+    else if (is_for) do_for(v, stm, mask);
+    else do_while(v, stm, mask);
+    v->weight = weight;
+}
+
+// ---- all ----------------------------------------------------------------------------
+
+static void do_stm(Vector *v, const LoopStm *stm, LoopRef mask) {
+    v->b.loc = stm->loc;
+    switch (stm->op) {
+    case LOOP_SCALAR: do_scalar(v, stm, mask); return;
+    case LOOP_LOAD: do_load(v, stm, mask); return;
+    case LOOP_STORE: do_store(v, stm, mask); return;
+    case LOOP_CHECK: do_check(v, stm, mask); return;
+    case LOOP_IF: do_if(v, stm, mask); return;
+    case LOOP_FOR:
+    case LOOP_WHILE: do_loop(v, stm, mask); return;
+    case LOOP_DATA: {
+        LoopType type = v->kernel->values.data[stm->outs[0]].type;
+        LoopStm *made = loop_emit(&v->b, LOOP_DATA, NULL, 0, &type, 1);
+        made->text = stm->text;
+        set_rep(v, stm->outs[0], made->outs[0]);
+        return;
+    }
+    default: return; // a mark, which nothing frees
+    }
+}
+
+static void translate(Vector *v, const LoopBody *body, LoopRef mask) {
+    for (uint32_t i = 0; i < body->stms.len; i++) do_stm(v, body->stms.data[i], mask);
+}
+
+LoopBody *vector_translate(Vector *v, const LoopBody *body) {
+    LoopRef index = loop_value(&v->b, loop_scalar_type(SCALAR_I64), 0);
+    v->reps[body->params[0]] = (Rep){REP_LINEAR, index, loop_int(&v->b, 1)};
+    v->kernel->values.data[index].name = v->kernel->values.data[body->params[0]].name;
+    loop_open(&v->b, &index, 1);
+    translate(v, body, 0);
+    return loop_close(&v->b, NULL, 0);
+}

@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Fusion: what takes elements one by one takes over the function of the map that made
+// them, so that no array lies between. A generate of one dimension counts as a map over
+// its indices. Maps within maps fuse once the outer ones have, since the row then
+// stands in one body with what it goes to.
+//
+// The laws: no bit and no error changes, no work is done twice beyond a constant.
+//
+// - An element is made as it was, from the same rows, by the same statements, and how a
+//   fold associates is said by its stamp.
+// - Arrays of different lengths are an error of the statement that meets them. Where
+//   they are not known to be equal, a check of their own says so at its place.
+// - If the producer's function may fail, nothing that may fail lies between, nor is the
+//   consumer's own: its errors would come first. If it cannot, the order is free.
+// - Every use of the results is an element of the one consumer; or the function is so
+//   small that to load a result costs as much as to compute it.
+// - Folds run in blocks, so that few long turns might not keep all cores busy: they
+// take
+//   straight code only. Scans go over it twice and scatters in order: they take little.
+// - An array that is overwritten in place after the producer, or by the consumer, is
+// not
+//   kept alive (fuse_order.c).
+//
+// Termination: each fusion takes away a use of an array that a map or generate makes,
+// and adds none but of arrays bound earlier. Rounds go on until one changes nothing.
+#include "opt/fuse.h"
+
+#include "opt/passes.h"
+
+enum {
+    MOST_COPIED = 4,    // statements that may be done again for each consumer
+    MOST_IN_ORDER = 12, // in what runs in order, or twice
+    MOST_STRAIGHT = 64  // in other folds
+};
+
+typedef struct Fuser {
+    uint32_t depth;      // second-order statements around
+    uint32_t *uses;      // by CoreRef, as rw->uses
+    uint32_t *feed_uses; // by CoreRef: how many uses are of its elements
+} Fuser;
+
+bool fuse_is_producer(const CoreStm *stm) {
+    return stm != NULL &&
+           (stm->op == OP_MAP || (stm->op == OP_GENERATE && stm->attrs[0] == 1));
+}
+
+// ---- uses ---------------------------------------------------------------------------
+
+static void note_feeds(void *data, const CoreStm *stm) {
+    CoreFeeds feeds = core_feeds(stm);
+    if (stm->op == OP_INDEX) ((uint32_t *)data)[stm->args[0]]++;
+    for (uint32_t i = 0; i < feeds.count; i++)
+        ((uint32_t *)data)[stm->args[feeds.first + i]]++;
+}
+
+static uint32_t uses_by(const CoreStm *consumer, CoreRef ref) {
+    CoreFeeds feeds = core_feeds(consumer);
+    uint32_t uses = 0;
+    for (uint32_t i = 0; i < feeds.count; i++)
+        uses += consumer->args[feeds.first + i] == ref;
+    return uses;
+}
+
+// Whether the consumer's elements are all that the results are for.
+static bool is_only_for(const Rewrite *rw, const CoreStm *producer,
+                        const CoreStm *consumer) {
+    for (uint32_t k = 0; k < producer->out_count; k++) {
+        CoreRef out = producer->outs[k];
+        if (out >= rw->use_count || rw->uses[out] != uses_by(consumer, out))
+            return false;
+    }
+    return true;
+}
+
+bool fuse_is_fed(const Rewrite *rw, CoreRef array) {
+    const Fuser *fuser = rw->data;
+    return array < rw->use_count && rw->uses[array] == fuser->feed_uses[array];
+}
+
+bool fuse_is_small(const CoreProgram *p, const CoreStm *producer) {
+    const CoreBody *body = producer->bodies[0];
+    return producer->out_count == 1 && producer->attrs[0] == 1 &&
+           core_type(p, producer->outs[0]).rank == 1 &&
+           core_type(p, body->params[0]).rank == 0 &&
+           fuse_weight(body) <= MOST_COPIED && !fuse_may_fail(p, body);
+}
+
+// Whether each consumer may make the elements for itself: there are only consumers,
+// and what they load instead is no more than what they loaded.
+static bool is_copied(const Rewrite *rw, const CoreStm *producer) {
+    return fuse_is_small(rw->program, producer) && fuse_is_fed(rw, producer->outs[0]);
+}
+
+void fuse_use_again(Rewrite *rw, CoreRef array) {
+    if (array < rw->use_count) ((Fuser *)rw->data)->uses[array]++;
+}
+
+// ---- whether to ---------------------------------------------------------------------
+
+static bool is_light_enough(const Rewrite *rw, const CoreStm *producer,
+                            const CoreStm *consumer) {
+    uint32_t weight = fuse_weight(producer->bodies[0]);
+    bool is_outer = ((const Fuser *)rw->data)->depth == 0;
+    switch ((int)consumer->op) {
+    case OP_MAP: return true;
+    case OP_SCAN:
+    case OP_SCATTER: return weight <= (is_outer ? MOST_IN_ORDER : MOST_STRAIGHT);
+    }
+    return weight <= MOST_STRAIGHT;
+}
+
+static bool rows_fit(const Rewrite *rw, const CoreStm *producer,
+                     const CoreStm *consumer) {
+    bool takes_rows =
+        consumer->op == OP_MAP || consumer->op == OP_REDUCE || consumer->op == OP_SCAN;
+    for (uint32_t k = 0; k < producer->out_count; k++) {
+        if (core_type(rw->program, producer->outs[k]).rank == 1) continue;
+        if (!takes_rows || !fuse_has_equal_rows(rw, producer, k)) return false;
+    }
+    if (consumer->op != OP_FILTER) return true;
+    for (uint32_t k = 0; k < consumer->out_count; k++) // rows would be copied twice
+        if (core_type(rw->program, consumer->outs[k]).rank > 1) return false;
+    return true;
+}
+
+static bool may_fuse(const Rewrite *rw, const CoreStm *producer,
+                     const CoreStm *consumer) {
+    const CoreProgram *p = rw->program;
+    if (!is_only_for(rw, producer, consumer) && !is_copied(rw, producer)) return false;
+    if (!is_light_enough(rw, producer, consumer)) return false;
+    if (!rows_fit(rw, producer, consumer)) return false;
+    if (fuse_may_fail(p, producer->bodies[0]) &&
+        (fuse_consumer_may_fail(p, consumer) || !fuse_has_equal_lengths(rw, consumer)))
+        return false;
+    return fuse_may_move(rw, producer, consumer);
+}
+
+// ---- fusing -------------------------------------------------------------------------
+
+// Moves what was emitted since `from` up, to where the statement stands.
+static void move_before(Rewrite *rw, uint32_t from, const CoreStm *stm) {
+    CoreBody *here = rw->builder.open.data[rw->builder.open.len - 1];
+    for (uint32_t at; from < here->stms.len; from++) {
+        CoreStm *moved = here->stms.data[from];
+        for (at = from; at > 0 && here->stms.data[at] != stm; at--)
+            here->stms.data[at] = here->stms.data[at - 1];
+        here->stms.data[at] = moved;
+        here->stms.data[at + 1] = (CoreStm *)stm;
+        rewrite_note(rw, moved);
+    }
+}
+
+const CoreRef *fuse_producer_arrays(Rewrite *rw, const CoreStm *producer) {
+    CoreBuilder *b = &rw->builder;
+    uint32_t from = b->open.data[b->open.len - 1]->stms.len;
+    const CoreRef *arrays = producer->args;
+    if (producer->op == OP_GENERATE) {
+        CoreRef args[3] = {producer->args[0], core_i64(rw->program, 0),
+                           core_i64(rw->program, 1)};
+        CoreType type = {SCALAR_I64, 1};
+        b->loc = producer->loc;
+        arrays = core_emit(b, OP_IOTA, args, 3, &type, 1)->outs;
+    } else {
+        fuse_check_lengths(rw, producer);
+    }
+    move_before(rw, from, producer);
+    return arrays;
+}
+
+static CoreStm *fuse(Rewrite *rw, CoreStm *producer, const CoreStm *consumer) {
+    bool is_copy = !is_only_for(rw, producer, consumer);
+    const CoreRef *arrays = fuse_producer_arrays(rw, producer);
+    if (is_copy) fuse_use_again(rw, arrays[0]);
+    fuse_check_lengths(rw, consumer);
+    if (!is_copy) rewrite_drop(rw, producer);
+    return fuse_compose(rw, producer, arrays, (uint32_t)producer->attrs[0], consumer);
+}
+
+// The producer of an element that may be fused into the statement; NULL: there is none.
+static CoreStm *find_producer(const Rewrite *rw, const CoreStm *stm) {
+    CoreFeeds feeds = core_feeds(stm);
+    for (uint32_t i = 0; i < feeds.count; i++) {
+        CoreStm *producer = rewrite_def_here(rw, stm->args[feeds.first + i]);
+        if (fuse_is_producer(producer) && may_fuse(rw, producer, stm)) return producer;
+    }
+    return NULL;
+}
+
+static bool visit(Rewrite *rw, CoreStm *stm) {
+    if (fuse_view(rw, stm)) return true;
+    CoreStm *fused = stm;
+    for (CoreStm *producer; (producer = find_producer(rw, fused)) != NULL;)
+        fused = fuse(rw, producer, fused);
+    if (fused == stm) return false;
+    core_append(&rw->builder, fused);
+    return true;
+}
+
+// ---- the whole ----------------------------------------------------------------------
+
+static void enter(Rewrite *rw, const CoreStm *stm, const CoreBody *body) {
+    (void)body;
+    ((Fuser *)rw->data)->depth += core_op_info[stm->op].kind == KIND_ORDER2;
+}
+
+static void leave(Rewrite *rw, const CoreStm *stm, const CoreBody *body) {
+    (void)body;
+    ((Fuser *)rw->data)->depth -= core_op_info[stm->op].kind == KIND_ORDER2;
+}
+
+static bool visit_beside(Rewrite *rw, CoreStm *stm) {
+    return fuse_beside(rw, stm);
+}
+
+static bool fuse_once(CoreProgram *p, bool (*rule)(Rewrite *rw, CoreStm *stm)) {
+    Fuser fuser = {.uses = opt_count_uses(p),
+                   .feed_uses = arena_array(p->arena, uint32_t, p->values.len)};
+    Rewrite rw = rewrite_new(p);
+    rw.visit = rule;
+    rw.enter = enter;
+    rw.leave = leave;
+    rw.data = &fuser;
+    rw.use_count = p->values.len;
+    rw.uses = fuser.uses;
+    for (uint32_t i = 0; i < p->funs.len; i++)
+        core_walk(p->funs.data[i]->body, note_feeds, fuser.feed_uses);
+    rewrite_all(&rw);
+    return rw.changed;
+}
+
+bool opt_fuse(CoreProgram *program) {
+    bool changed = false;
+    // Side by side last: results that then are one statement's have several consumers.
+    while (fuse_once(program, visit) || fuse_once(program, visit_beside)) {
+        opt_simplify(program);
+        changed = true;
+    }
+    return changed;
+}

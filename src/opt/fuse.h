@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the files of the pass `fuse` share: fuse.c decides, the others know.
+#ifndef WEFT_OPT_FUSE_H
+#define WEFT_OPT_FUSE_H
+
+#include "core/rules.h"
+#include "opt/rewrite.h"
+
+// ---- sizes (fuse_size.c) ------------------------------------------------------------
+
+// Whether two arrays are known to have equally many rows.
+bool fuse_same_length(const Rewrite *rw, CoreRef a, CoreRef b);
+// Whether each row of what the producer gives for result `k` is known to have the shape
+// that the statement says, or to have the same for all rows where it leaves it open.
+bool fuse_has_equal_rows(const Rewrite *rw, const CoreStm *producer, uint32_t k);
+// Emits the checks by which the statement finds that its arrays differ in length, save
+// where they are known not to.
+void fuse_check_lengths(Rewrite *rw, const CoreStm *stm);
+// Whether that needs no check.
+bool fuse_has_equal_lengths(const Rewrite *rw, const CoreStm *stm);
+
+// ---- order (fuse_order.c) -----------------------------------------------------------
+
+// Whether anything in the body may be noticed but by its results.
+bool fuse_may_fail(const CoreProgram *p, const CoreBody *body);
+// Whether the statement may fail once its elements are there.
+bool fuse_consumer_may_fail(const CoreProgram *p, const CoreStm *stm);
+// Whether the producer, which stands in the open body, may run at its end instead: no
+// error changes its place among others, and no array that is overwritten in place
+// meanwhile, or by the consumer, is needed for longer.
+bool fuse_may_move(const Rewrite *rw, const CoreStm *producer, const CoreStm *consumer);
+// How many scalar statements the body is, divisions and roots counting for more;
+// UINT32_MAX if it loops or makes arrays.
+uint32_t fuse_weight(const CoreBody *body);
+
+// ---- producers (fuse.c) -------------------------------------------------------------
+
+// A map, or a generate of one dimension.
+bool fuse_is_producer(const CoreStm *stm);
+// Whether it is as well made anew, from one scalar of each element of one array, as
+// loaded, and cannot fail.
+bool fuse_is_small(const CoreProgram *p, const CoreStm *producer);
+// Whether all uses of the array are its elements: those that a statement takes one by
+// one, or single ones.
+bool fuse_is_fed(const Rewrite *rw, CoreRef array);
+// A small producer is made anew of the array, and stays where it is, too.
+void fuse_use_again(Rewrite *rw, CoreRef array);
+// The producer's arrays, a generate's being its indices. Its own errors, of lengths or
+// a size, are raised where it stands.
+const CoreRef *fuse_producer_arrays(Rewrite *rw, const CoreStm *producer);
+
+// ---- views and elements (fuse_view.c) -----------------------------------------------
+
+// Brings a producer nearer to the statement that takes its elements, if that is a view
+// or takes a single one.
+bool fuse_view(Rewrite *rw, CoreStm *stm);
+
+// ---- bodies (fuse_body.c) -----------------------------------------------------------
+
+// The consumer with the producer's function, a map's, put in front of its own. What
+// `arrays` names are the producer's arrays.
+CoreStm *fuse_compose(Rewrite *rw, const CoreStm *producer, const CoreRef *arrays,
+                      uint32_t array_count, const CoreStm *consumer);
+
+// Appends a copy of the body's statements, whose params are in the map, to the open
+// body; *results_out gets what its results have become.
+void fuse_append(CoreBuilder *b, const CoreBody *body, Map *map, CoreRefs *results_out);
+
+// ---- side by side (fuse_beside.c) ---------------------------------------------------
+
+// Joins the statement, which is not in the open body yet, to one there that has an
+// array in common with it, if it may; its results are those of that one then.
+bool fuse_beside(Rewrite *rw, const CoreStm *stm);
+
+#endif

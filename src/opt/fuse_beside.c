@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Statements side by side: two maps, or two reductions that associate alike, of which
+// neither needs the other and which share an array, become one with the results of
+// both. The later one moves up to the earlier one. Only straight code over scalars, so
+// that all parts of it keep their speed.
+#include "opt/fuse.h"
+
+enum {
+    MOST_JOINED = 96, // statements in the bodies of one
+    MOST_RESULTS = 8,
+    MOST_TRIED = 100 // statements before
+};
+
+// Whether all that the statement uses is bound before number `at` of the open body.
+static bool can_move_to(const Rewrite *rw, const CoreStm *stm, uint32_t at) {
+    CoreProgram *p = rw->program;
+    const CoreBody *here = rw->builder.open.data[rw->builder.open.len - 1];
+    CoreStm *only = (CoreStm *)stm;
+    CoreBody body = {.stms = {&only, 1, 1}};
+    CoreRefs uses = {0};
+    core_free(p, &body, p->arena, &uses);
+    Map late;
+    uint64_t known;
+    map_init(&late, p->arena);
+    for (uint32_t i = at; i < here->stms.len; i++)
+        for (uint32_t k = 0; k < here->stms.data[i]->out_count; k++)
+            map_set(&late, here->stms.data[i]->outs[k], 1);
+    for (uint32_t i = 0; i < uses.len; i++)
+        if (map_get(&late, uses.data[i], &known)) return false;
+    return true;
+}
+
+// Whether its errors, if there are any, stay where they are among others.
+static bool keeps_errors(const Rewrite *rw, const CoreStm *stm, uint32_t at) {
+    const CoreBody *here = rw->builder.open.data[rw->builder.open.len - 1];
+    if (!fuse_consumer_may_fail(rw->program, stm)) return true;
+    for (uint32_t i = at; i < here->stms.len; i++)
+        if (opt_is_effect(rw->program, here->stms.data[i])) return false;
+    return true;
+}
+
+static bool share_arrays(const Rewrite *rw, const CoreStm *a, const CoreStm *b) {
+    CoreFeeds x = core_feeds(a), y = core_feeds(b);
+    bool share = false;
+    for (uint32_t i = 0; i < x.count; i++)
+        for (uint32_t k = 0; k < y.count; k++)
+            share = share || a->args[i] == b->args[k];
+    return share && fuse_has_equal_lengths(rw, a) && fuse_has_equal_lengths(rw, b);
+}
+
+static bool is_simple(const CoreProgram *p, const CoreStm *stm, uint32_t *weight) {
+    for (uint32_t i = 0; i < stm->out_count; i++)
+        if (core_type(p, stm->outs[i]).rank != (stm->op == OP_MAP)) return false;
+    for (uint32_t i = 0; i < stm->body_count; i++) {
+        uint32_t more = fuse_weight(stm->bodies[i]);
+        if (more > MOST_JOINED) return false;
+        *weight += more;
+    }
+    return *weight <= MOST_JOINED;
+}
+
+// ---- bodies -------------------------------------------------------------------------
+
+typedef struct Joiner {
+    CoreProgram *program;
+    const CoreStm *of[2];
+    CoreRefs arrays; // of both, each once
+    uint32_t *at[2]; // by array of each: its index in arrays
+} Joiner;
+
+static void find_arrays(Joiner *j) {
+    for (int side = 0; side < 2; side++) {
+        uint32_t count = core_feeds(j->of[side]).count;
+        j->at[side] = arena_array(j->program->arena, uint32_t, count);
+        for (uint32_t i = 0; i < count; i++) {
+            CoreRef array = j->of[side]->args[i];
+            uint32_t k = 0;
+            while (k < j->arrays.len && j->arrays.data[k] != array) k++;
+            if (k == j->arrays.len) vec_push(j->program->arena, &j->arrays, array);
+            j->at[side][i] = k;
+        }
+    }
+}
+
+// Fresh params like these values', `rank` lower.
+static void add_params(Joiner *j, CoreRefs *params, const CoreRef *like, uint32_t count,
+                       unsigned rank) {
+    CoreProgram *p = j->program;
+    for (uint32_t i = 0; i < count; i++) {
+        CoreType type = core_type(p, like[i]);
+        type.rank = (uint8_t)(type.rank - rank);
+        vec_push(p->arena, params, core_value(p, type, 0));
+    }
+}
+
+// The results that the body has for these args.
+static void append_body(CoreBuilder *b, const CoreBody *body, const CoreRef *args,
+                        CoreRefs *results_out) {
+    Map map;
+    map_init(&map, b->program->arena);
+    for (uint32_t i = 0; i < body->param_count; i++)
+        map_set(&map, body->params[i], args[i]);
+    fuse_append(b, body, &map, results_out);
+}
+
+// (x..., y...) -> x op y, for both operators side by side.
+static CoreBody *join_ops(Joiner *j) {
+    CoreBuilder b = core_builder(j->program);
+    CoreRefs params = {0}, results = {0};
+    for (int operand = 0; operand < 2; operand++)
+        for (int side = 0; side < 2; side++)
+            add_params(j, &params, j->of[side]->outs, j->of[side]->out_count, 0);
+    core_open(&b, params.data, params.len);
+    uint32_t first = 0, width = params.len / 2;
+    for (int side = 0; side < 2; side++) {
+        uint32_t count = j->of[side]->out_count;
+        CoreRefs args = {0};
+        for (uint32_t i = 0; i < 2 * count; i++)
+            vec_push(j->program->arena, &args,
+                     params.data[first + i % count + i / count * width]);
+        append_body(&b, j->of[side]->bodies[0], args.data, &results);
+        first += count;
+    }
+    return core_close(&b, results.data, results.len);
+}
+
+// What one side makes of the rows: of a map or reduction the values of an element; with
+// `so_far`, these joined to it.
+static void append_side(Joiner *j, CoreBuilder *b, int side, const CoreRef *so_far,
+                        const CoreRef *rows, CoreRefs *results_out) {
+    const CoreStm *stm = j->of[side];
+    CoreFeeds feeds = core_feeds(stm);
+    CoreRefs args = {0}, own = {0};
+    Arena *arena = j->program->arena;
+    for (uint32_t i = 0; i < feeds.count; i++)
+        vec_push(arena, &own, rows[j->at[side][i]]);
+    bool has_acc = so_far != NULL && stm->body_count > 2;
+    if (!has_acc && feeds.producer != NULL) {
+        CoreRefs made = {0};
+        append_body(b, feeds.producer, own.data, &made);
+        own = made;
+    }
+    for (uint32_t i = 0; i < stm->out_count && so_far != NULL; i++)
+        vec_push(arena, &args, so_far[i]);
+    for (uint32_t i = 0; i < own.len; i++) vec_push(arena, &args, own.data[i]);
+    if (so_far != NULL)
+        append_body(b, stm->bodies[has_acc ? 2 : 0], args.data, results_out);
+    else
+        for (uint32_t i = 0; i < args.len; i++)
+            vec_push(arena, results_out, args.data[i]);
+}
+
+static CoreBody *join_producers(Joiner *j, bool is_acc) {
+    CoreBuilder b = core_builder(j->program);
+    CoreRefs params = {0}, results = {0};
+    for (int side = 0; side < 2 && is_acc; side++)
+        add_params(j, &params, j->of[side]->outs, j->of[side]->out_count, 0);
+    uint32_t width = params.len;
+    add_params(j, &params, j->arrays.data, j->arrays.len, 1);
+    core_open(&b, params.data, params.len);
+    for (int side = 0; side < 2; side++) {
+        const CoreRef *so_far = params.data + (side == 0 ? 0 : j->of[0]->out_count);
+        append_side(j, &b, side, is_acc ? so_far : NULL, params.data + width, &results);
+    }
+    return core_close(&b, results.data, results.len);
+}
+
+// ---- the statement ------------------------------------------------------------------
+
+static CoreStm *join(Rewrite *rw, const CoreStm *a, const CoreStm *b) {
+    CoreProgram *p = rw->program;
+    Joiner j = {.program = p, .of = {a, b}};
+    find_arrays(&j);
+    CoreStm *made = rewrite_copy(rw, a);
+    CoreRefs args = {0}, outs = {0};
+    for (uint32_t i = 0; i < j.arrays.len; i++)
+        vec_push(p->arena, &args, j.arrays.data[i]);
+    for (int side = 0; side < 2; side++) {
+        const CoreStm *stm = j.of[side];
+        for (uint32_t i = core_feeds(stm).count; i < stm->arg_count; i++)
+            vec_push(p->arena, &args, stm->args[i]);
+        for (uint32_t i = 0; i < stm->out_count; i++)
+            vec_push(p->arena, &outs, stm->outs[i]);
+    }
+    made->args = args.data;
+    made->arg_count = args.len;
+    made->outs = outs.data;
+    made->out_count = outs.len;
+    bool commutes =
+        a->attr_count > 1 && b->attr_count > 1 && a->attrs[1] != 0 && b->attrs[1] != 0;
+    core_set_attrs(&rw->builder, made, (int32_t[]){(int32_t)j.arrays.len, commutes},
+                   a->op == OP_MAP ? 1 : 2);
+    CoreBody *bodies[3];
+    uint32_t count = 0;
+    if (a->op == OP_REDUCE) bodies[count++] = join_ops(&j);
+    bodies[count++] = join_producers(&j, false);
+    if (a->body_count > 2 || b->body_count > 2)
+        bodies[count++] = join_producers(&j, true);
+    core_set_bodies(&rw->builder, made, bodies, count);
+    return made;
+}
+
+bool fuse_beside(Rewrite *rw, const CoreStm *stm) {
+    CoreBody *here = rw->builder.open.data[rw->builder.open.len - 1];
+    if (stm->op != OP_MAP && stm->op != OP_REDUCE) return false;
+    uint32_t tried = 0;
+    for (uint32_t at = here->stms.len; at-- > 0 && tried < MOST_TRIED; tried++) {
+        CoreStm *other = here->stms.data[at];
+        uint32_t weight = 0;
+        if (other->op != stm->op || other->stamp != stm->stamp ||
+            !other->out_count + stm->out_count > MOST_RESULTS ||
+            !share_arrays(rw, other, stm) || !is_simple(rw->program, other, &weight) ||
+            !is_simple(rw->program, stm, &weight) || !can_move_to(rw, stm, at) ||
+            !keeps_errors(rw, stm, at))
+            continue;
+        here->stms.data[at] = join(rw, other, stm);
+        rewrite_note(rw, here->stms.data[at]);
+        return true;
+    }
+    return false;
+}

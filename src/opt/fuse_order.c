@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What may run later than it stands. Of two things that may fail the first one's error
+// is reported, so that they stay in order. And an array that is overwritten in place
+// where it is last used must not be read after that, or it would be copied.
+#include "opt/fuse.h"
+
+bool fuse_may_fail(const CoreProgram *p, const CoreBody *body) {
+    for (uint32_t i = 0; i < body->stms.len; i++)
+        if (opt_is_effect(p, body->stms.data[i])) return true;
+    return false;
+}
+
+static bool has_scalar_rows(const CoreProgram *p, const CoreStm *stm, unsigned outer) {
+    for (uint32_t i = 0; i < stm->out_count; i++)
+        if (core_type(p, stm->outs[i]).rank != outer) return false;
+    return true;
+}
+
+bool fuse_consumer_may_fail(const CoreProgram *p, const CoreStm *stm) {
+    for (uint32_t i = 0; i < stm->body_count; i++)
+        if (fuse_may_fail(p, stm->bodies[i])) return true;
+    switch ((int)stm->op) {
+    case OP_MAP:
+    case OP_SCAN: return !has_scalar_rows(p, stm, 1);
+    case OP_REDUCE: return !has_scalar_rows(p, stm, 0);
+    case OP_HIST: // they must be of one shape, and so must rows and bins
+        return stm->out_count > 1 ||
+               core_type(p, stm->outs[0]).rank != (unsigned)stm->attrs[1];
+    case OP_SCATTER: return core_type(p, stm->outs[0]).rank != (unsigned)stm->attrs[0];
+    case OP_FILTER: return false;
+    }
+    return true;
+}
+
+// ---- overwriting in place -----------------------------------------------------------
+
+// The array whose memory a view is of; 0 if it may be that of several.
+static CoreRef root_of(const Rewrite *rw, CoreRef array) {
+    for (;;) {
+        const CoreStm *def = rewrite_def(rw, array);
+        uint64_t rows;
+        if (map_get(&rw->rows, array, &rows)) {
+            array = (CoreRef)rows;
+            continue;
+        }
+        if (def == NULL) return array;
+        switch ((int)def->op) {
+        case OP_INDEX:
+        case OP_SLICE:
+        case OP_RESHAPE:
+        case OP_PERMUTE:
+        case OP_REVERSE:
+        case OP_SPLIT:
+        case OP_GUARD: array = def->args[0]; continue;
+        case OP_IF:
+        case OP_CONCAT: return 0; // of empty parts, a join may be the one that is not
+        }
+        return array;
+    }
+}
+
+// The args that the statement may overwrite: *count_out of them from *first_out on.
+static void find_overwritten(const CoreStm *stm, uint32_t *first_out,
+                             uint32_t *count_out) {
+    *first_out = 0;
+    switch ((int)stm->op) {
+    case OP_UPDATE:
+    case OP_SCATTER:
+    case OP_COPY: *count_out = 1; return;
+    case OP_HIST: *count_out = stm->out_count; return;
+    case OP_FOR:
+        *first_out = 1;
+        *count_out = stm->out_count;
+        return;
+    case OP_WHILE:
+    case OP_CALL: *count_out = stm->arg_count; return;
+    }
+    *count_out = 0;
+}
+
+typedef struct Reads {
+    const Rewrite *rw;
+    CoreRefs roots;
+} Reads;
+
+// What a producer reads: arrays whose rows it takes, and those that its function uses.
+static Reads find_reads(const Rewrite *rw, const CoreStm *producer) {
+    CoreProgram *p = rw->program;
+    Reads reads = {.rw = rw};
+    CoreRefs refs = {0};
+    core_free(p, producer->bodies[0], p->arena, &refs);
+    for (uint32_t i = 0; i < producer->arg_count; i++)
+        vec_push(p->arena, &refs, producer->args[i]);
+    for (uint32_t i = 0; i < refs.len; i++)
+        if (core_type(p, refs.data[i]).rank > 0)
+            vec_push(p->arena, &reads.roots, root_of(rw, refs.data[i]));
+    return reads;
+}
+
+static bool overwrites(const Reads *reads, const CoreStm *stm);
+
+static bool body_overwrites(const Reads *reads, const CoreBody *body) {
+    for (uint32_t i = 0; i < body->stms.len; i++)
+        if (overwrites(reads, body->stms.data[i])) return true;
+    return false;
+}
+
+// Of what was bound outside them, only the bodies of IF overwrite anything.
+static bool overwrites(const Reads *reads, const CoreStm *stm) {
+    uint32_t first, count;
+    find_overwritten(stm, &first, &count);
+    for (uint32_t i = first; i < first + count; i++) {
+        if (core_type(reads->rw->program, stm->args[i]).rank == 0) continue;
+        CoreRef root = root_of(reads->rw, stm->args[i]);
+        for (uint32_t k = 0; k < reads->roots.len; k++)
+            if (root == 0 || reads->roots.data[k] == 0 || reads->roots.data[k] == root)
+                return true;
+    }
+    return stm->op == OP_IF && (body_overwrites(reads, stm->bodies[0]) ||
+                                body_overwrites(reads, stm->bodies[1]));
+}
+
+bool fuse_may_move(const Rewrite *rw, const CoreStm *producer,
+                   const CoreStm *consumer) {
+    const CoreBody *here = rw->builder.open.data[rw->builder.open.len - 1];
+    bool fails = fuse_may_fail(rw->program, producer->bodies[0]);
+    Reads reads = find_reads(rw, producer);
+    for (uint32_t i = here->stms.len; i-- > 0 && here->stms.data[i] != producer;) {
+        const CoreStm *between = here->stms.data[i];
+        if (fails && opt_is_effect(rw->program, between)) return false;
+        if (overwrites(&reads, between)) return false;
+    }
+    return !overwrites(&reads, consumer);
+}
+
+// ---- weight -------------------------------------------------------------------------
+
+uint32_t fuse_weight(const CoreBody *body) {
+    enum { SLOW = 15 };
+    uint32_t weight = 0;
+    for (uint32_t i = 0; i < body->stms.len; i++) {
+        const CoreStm *stm = body->stms.data[i];
+        weight++;
+        switch ((int)stm->op) {
+        case OP_DIV:
+        case OP_MOD:
+        case OP_QUOT:
+        case OP_REM:
+        case OP_POW:
+        case OP_SQRT: weight += SLOW; break;
+        case OP_IF:
+            for (uint32_t k = 0; k < 2; k++) {
+                uint32_t branch = fuse_weight(stm->bodies[k]);
+                if (branch == UINT32_MAX) return branch;
+                weight += branch;
+            }
+            break;
+        case OP_CHECK:
+        case OP_GUARD:
+        case OP_DIM:
+        case OP_INDEX: break;
+        default:
+            if (core_op_operands(stm->op) == 0) return UINT32_MAX;
+        }
+    }
+    return weight;
+}

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Sizes that are known to be equal. A size is followed to where it comes from: through
+// views and maps to an earlier array, and from an array that is guarded by a check of
+// its size to what the check compares it with.
+#include "core/messages.h"
+#include "opt/algebra.h"
+#include "opt/fuse.h"
+
+// Dimension `axis` of `array`, or with array 0 the size itself.
+typedef struct Size {
+    CoreRef value, array;
+    int32_t axis;
+} Size;
+
+static bool is_dim_of(const Rewrite *rw, CoreRef size, CoreRef array, int32_t axis) {
+    const CoreStm *def = rewrite_def(rw, size);
+    return def != NULL && def->op == OP_DIM && def->args[0] == array &&
+           def->attrs[0] == axis;
+}
+
+// What the guard's checks compare that dimension of what it guards with; or 0.
+static CoreRef checked_size(const Rewrite *rw, const CoreStm *guard, int32_t axis) {
+    for (uint32_t i = 1; i < guard->arg_count; i++) {
+        const CoreStm *check = rewrite_def(rw, guard->args[i]);
+        if (check == NULL || check->op != OP_CHECK) continue;
+        if ((check->flags & STM_UNSAFE) != 0) continue; // it may not have been made
+        const CoreStm *eq = rewrite_def(rw, check->args[0]);
+        if (eq == NULL || eq->op != OP_EQ) continue;
+        for (int side = 0; side < 2; side++)
+            if (is_dim_of(rw, eq->args[side], guard->args[0], axis))
+                return eq->args[1 - side];
+    }
+    return 0;
+}
+
+// Every step leads to a value bound earlier, so that this ends.
+static Size find_size(const Rewrite *rw, Size size) {
+    for (bool moved = true; moved;) {
+        moved = false;
+        if (size.array == 0) {
+            const CoreStm *def = rewrite_def(rw, size.value);
+            if (def == NULL) return size;
+            if (def->op == OP_GUARD) {
+                size.value = def->args[0];
+                moved = true;
+            } else if (def->op == OP_DIM) {
+                size = (Size){0, def->args[0], def->attrs[0]};
+                moved = true;
+            }
+            continue;
+        }
+        const CoreStm *def = rewrite_def(rw, size.array);
+        CoreRef known = 0;
+        if (def != NULL && def->op == OP_GUARD)
+            known = checked_size(rw, def, size.axis);
+        if (known == 0) known = opt_step_dim(rw, &size.array, &size.axis, &moved);
+        if (known != 0) {
+            size = (Size){.value = known};
+            moved = true;
+        }
+    }
+    return size;
+}
+
+static bool is_same_size(const Rewrite *rw, Size a, Size b) {
+    a = find_size(rw, a);
+    b = find_size(rw, b);
+    return a.value == b.value && a.array == b.array && a.axis == b.axis;
+}
+
+bool fuse_same_length(const Rewrite *rw, CoreRef a, CoreRef b) {
+    return a == b || is_same_size(rw, (Size){.array = a}, (Size){.array = b});
+}
+
+// ---- rows ---------------------------------------------------------------------------
+
+static void note_bound(void *data, const CoreStm *stm) {
+    for (uint32_t i = 0; i < stm->out_count; i++) map_set(data, stm->outs[i], 1);
+}
+
+// Whether a size found for what the body makes is one of outside.
+static bool is_outer(const Map *bound, Size size) {
+    uint64_t known;
+    return !map_get(bound, size.array != 0 ? size.array : size.value, &known);
+}
+
+bool fuse_has_equal_rows(const Rewrite *rw, const CoreStm *producer, uint32_t k) {
+    CoreProgram *p = rw->program;
+    const CoreBody *body = producer->bodies[0];
+    uint32_t arg = (uint32_t)producer->attrs[0];
+    for (uint32_t i = 0; i < k; i++) arg += core_type(p, producer->outs[i]).rank - 1u;
+    Map bound;
+    map_init(&bound, p->arena);
+    core_walk(body, note_bound, &bound);
+    for (uint32_t i = 0; i < body->param_count; i++)
+        map_set(&bound, body->params[i], 1);
+    for (int32_t d = 0; d < core_type(p, body->results[k]).rank; d++, arg++) {
+        Size row = find_size(rw, (Size){.array = body->results[k], .axis = d});
+        if (!is_outer(&bound, row)) return false;
+        const CoreValue *said = &p->values.data[producer->args[arg]];
+        bool is_open = said->is_const && (int64_t)said->bits == -1;
+        if (!is_open && !is_same_size(rw, row, (Size){.value = producer->args[arg]}))
+            return false;
+    }
+    return true;
+}
+
+// ---- lengths ------------------------------------------------------------------------
+
+// The array that the others are compared with, and the message if one differs.
+static CoreRef reference_array(const CoreStm *stm, CoreFeeds feeds,
+                               CoreMessage *message_out) {
+    uint32_t last = feeds.first + feeds.count - 1;
+    *message_out = MESSAGE_LENGTHS;
+    if (feeds.producer == NULL && stm->op == OP_FILTER) *message_out = MESSAGE_FLAGS;
+    if (feeds.producer != NULL || stm->op != OP_SCATTER) return stm->args[feeds.first];
+    *message_out = MESSAGE_INDICES;
+    return stm->args[last];
+}
+
+// The length, not of the array, which may be about to go, but of what it was made of.
+static CoreRef emit_length(Rewrite *rw, CoreRef array) {
+    CoreType type = {SCALAR_I64, 0};
+    int32_t axis = 0;
+    for (bool moved = true; moved;) {
+        CoreRef size = opt_step_dim(rw, &array, &axis, &moved);
+        if (size != 0) return size;
+    }
+    CoreStm *stm = core_emit(&rw->builder, OP_DIM, &array, 1, &type, 1);
+    core_set_attrs(&rw->builder, stm, &axis, 1);
+    return stm->outs[0];
+}
+
+void fuse_check_lengths(Rewrite *rw, const CoreStm *stm) {
+    CoreBuilder *b = &rw->builder;
+    CoreFeeds feeds = core_feeds(stm);
+    CoreMessage message;
+    CoreRef with = reference_array(stm, feeds, &message);
+    b->loc = stm->loc;
+    b->flags = 0;
+    for (uint32_t i = 0; i < feeds.count; i++) {
+        CoreRef array = stm->args[feeds.first + i];
+        if (fuse_same_length(rw, array, with)) continue;
+        CoreRef n = emit_length(rw, with), m = emit_length(rw, array);
+        CoreRef args[3] = {core_op2(b, OP_EQ, n, m), n, m};
+        if (message == MESSAGE_INDICES) args[1] = m, args[2] = n;
+        CoreType type = {SCALAR_BOOL, 0};
+        core_emit(b, OP_CHECK, args, 3, &type, 1)->text = core_messages[message];
+    }
+    b->flags = stm->flags;
+}
+
+bool fuse_has_equal_lengths(const Rewrite *rw, const CoreStm *stm) {
+    CoreFeeds feeds = core_feeds(stm);
+    for (uint32_t i = 1; i < feeds.count; i++)
+        if (!fuse_same_length(rw, stm->args[feeds.first], stm->args[feeds.first + i]))
+            return false;
+    return true;
+}

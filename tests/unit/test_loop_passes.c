@@ -1,0 +1,467 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The passes of the loop room: which checks and comparisons the ranges decide and, more
+// to the point, which not; what leaves a loop; which loops are made. That the answers
+// stay the oracle's is the business of tests/loop.
+#include <string.h>
+
+#include "loop/passes.h"
+#include "session.h"
+
+#define EMPTY "entry main() -> () { -> }"
+
+static LoopKernel *read_kernel(Session *s, const char *text) {
+    Source *source = sources_add(&s->cx.sources, STR("test.loop"), str_of(text), false);
+    LoopKernel *kernel = loop_read(&s->cx, &s->arena, s->program, source);
+    StrBuf faults = strbuf(&s->arena);
+    CHECK(kernel != NULL);
+    if (kernel == NULL)
+        printf("  %s\n  gave %.*s\n", text, STR_ARG(s->cx.diags.data[0]->message));
+    else CHECK(loop_verify(kernel, &faults));
+    return kernel;
+}
+
+static const char *show(Session *s, const LoopKernel *kernel) {
+    StrBuf text = strbuf(&s->arena);
+    loop_print(kernel, &text);
+    return str_terminated(&s->arena, strbuf_done(&text));
+}
+
+static uint32_t count_words(const char *text, const char *word) {
+    uint32_t count = 0;
+    for (const char *at = text; (at = strstr(at, word)) != NULL; at += strlen(word))
+        count++;
+    return count;
+}
+
+// Pairs of a word and how often the kernel's text has it; the list ends with NULL.
+typedef struct Count {
+    const char *word;
+    uint32_t count;
+} Count;
+
+#define COUNTS(...) ((Count[]){__VA_ARGS__, {NULL, 0}})
+
+// What the text says once the passes up to that one have run.
+static void expect(const char *text, LoopPass last, const Count *counts) {
+    Session s;
+    start(&s, EMPTY);
+    LoopKernel *kernel = read_kernel(&s, text);
+    if (kernel != NULL) {
+        StrBuf faults = strbuf(&s.arena);
+        loop_optimise(kernel, &(LoopOptions){LOOP_FOR_CORES, (int)last, NULL, NULL});
+        CHECK(loop_verify(kernel, &faults));
+        const char *after = show(&s, kernel);
+        for (; counts->word != NULL; counts++) {
+            uint32_t found = count_words(after, counts->word);
+            CHECK(found == counts->count);
+            if (found != counts->count)
+                printf("  %s: %u times, not %u, in\n%s\n", counts->word, found,
+                       counts->count, after);
+        }
+    }
+    stop(&s);
+}
+
+// ---- ranges -------------------------------------------------------------------------
+
+// n and m are sizes, k any number; what the statements check counts.
+static void checks_left(const char *statements, uint32_t count) {
+    char text[4096];
+    snprintf(
+        text, sizeof text,
+        "kernel \"k\" ([]i64, []f32, i64, u64, i8, bool) -> () {|a: [i64], n: i64, "
+        "b: [f32], m: i64, k: i64, u: u64, s: i8, c: bool| %s -> }",
+        statements);
+    expect(text, LOOP_PASS_RANGES, COUNTS({"check(", count}));
+}
+
+static void test_indices(void) {
+    // What an index is, and one more or less than it.
+    checks_left("= for(n) {|i: i64| x: bool = le(0i64, i) y: bool = lt(i, n) z: bool = "
+                "and(x, y) = check(z) \"\" ->}",
+                0);
+    checks_left("= for(n) {|i: i64| j: i64 = add(i, 1i64) x: bool = le(j, n) y: bool = "
+                "le(1i64, j) z: bool = and(x, y) = check(z) \"\" ->}",
+                0);
+    checks_left(
+        "= for(n) {|i: i64| j: i64 = add(i, 1i64) x: bool = lt(j, n) = check(x) "
+        "\"\" ->}",
+        1);
+    checks_left("= for(n) {|i: i64| x: bool = lt(i, m) = check(x) \"\" ->}", 1);
+    checks_left("= for(n) {|i: i64| x: bool = lt(0i64, i) = check(x) \"\" ->}", 1);
+    // A loop without turns says nothing to what follows it.
+    checks_left(
+        "= for(k) {|i: i64| = check(c) \"\" ->} x: bool = le(0i64, k) = check(x) "
+        "\"\"",
+        2);
+    checks_left("= for(k) {|i: i64| x: bool = lt(0i64, k) = check(x) \"\" ->}", 0);
+    // Of parallel, and of other types.
+    checks_left("= for.parallel(n) {|i: i64| x: bool = lt(i, n) = check(x) \"\" ->}",
+                0);
+    checks_left("= for(u) {|i: u64| x: bool = lt(i, u) = check(x) \"\" ->}", 0);
+    checks_left("= for(s) {|i: i8| x: bool = lt(i, s) y: bool = ne(s, 0i8) z: bool = "
+                "and(x, y) = check(z) \"\" ->}",
+                0);
+    // Rows and columns of a flat index, be the product what it may.
+    checks_left("p: i64 = mul(n, m) = for(p) {|i: i64| q: i64 = quot(i, m) r: i64 = "
+                "rem(i, m) x: bool = lt(q, n) y: bool = lt(r, m) z: bool = and(x, y) = "
+                "check(z) \"\" ->}",
+                0);
+    checks_left("p: i64 = mul(n, m) = for(p) {|i: i64| q: i64 = quot(i, n) x: bool = "
+                "lt(q, n) = check(x) \"\" ->}",
+                1);
+    checks_left("p: i64 = mul(n, k) = for(p) {|i: i64| q: i64 = quot(i, k) x: bool = "
+                "lt(q, n) = check(x) \"\" ->}",
+                1);
+    checks_left(
+        "= for(n) {|i: i64| q: i64 = quot(i, 4i64) t: i64 = mul(q, 4i64) x: bool "
+        "= le(t, i) = check(x) \"\" ->}",
+        0);
+}
+
+static void test_wrapping(void) {
+    // n - 1 is less than n for a size; of any number it may have wrapped.
+    checks_left("p: i64 = sub(n, 1i64) x: bool = lt(p, n) = check(x) \"\"", 0);
+    checks_left("p: i64 = sub(k, 1i64) x: bool = lt(p, k) = check(x) \"\"", 1);
+    checks_left("p: i64 = add(n, 1i64) x: bool = lt(n, p) = check(x) \"\"", 1);
+    checks_left("p: i64 = add(n, m) x: bool = le(n, p) = check(x) \"\"", 1);
+    checks_left("p: i64 = neg(n) x: bool = le(p, 0i64) = check(x) \"\"", 0);
+    checks_left("p: i64 = neg(k) x: bool = le(k, 0i64) y: bool = if(x) {z: bool = "
+                "le(0i64, p) -> z} {-> true} = check(y) \"\"",
+                1);
+    checks_left("p: i64 = mul(n, 2i64) x: bool = le(n, p) = check(x) \"\"", 1);
+    // i + 1 fits i8, i + 2 need not; i - 1 does not fit u64.
+    checks_left("= for(s) {|i: i8| j: i8 = add(i, 1i8) x: bool = lt(i, j) = check(x) "
+                "\"\" ->}",
+                0);
+    checks_left("= for(s) {|i: i8| j: i8 = add(i, 2i8) x: bool = lt(i, j) = check(x) "
+                "\"\" ->}",
+                1);
+    checks_left(
+        "= for(u) {|i: u64| j: u64 = sub(i, 1u64) x: bool = lt(j, u) = check(x) "
+        "\"\" ->}",
+        1);
+    // Nothing is known above all i64.
+    checks_left(
+        "= for(u) {|i: u64| j: u64 = add(i, 1u64) x: bool = le(j, u) = check(x) "
+        "\"\" ->}",
+        1);
+    checks_left("p: i64 = conv(u) x: bool = le(0i64, p) = check(x) \"\"", 1);
+    checks_left("p: u64 = conv(k) q: i64 = conv(p) x: bool = eq(q, k) = check(x) \"\"",
+                1);
+    checks_left("p: i64 = conv(s) x: bool = lt(p, 128i64) y: bool = le(-128i64, p) z: "
+                "bool = and(x, y) = check(z) \"\"",
+                0);
+    checks_left("p: i8 = conv(n) x: bool = le(0i8, p) = check(x) \"\"", 1);
+    checks_left("x: bool = le(u, 18446744073709551615u64) = check(x) \"\"", 1);
+    checks_left("x: bool = lt(18446744073709551615u64, u) = check(x) \"\"", 1);
+}
+
+static void test_choices(void) {
+    // Clamps, and their two orders.
+    checks_left(
+        "= for(n) {|i: i64| p: i64 = sub(i, 3i64) j: i64 = max(0i64, p) x: bool "
+        "= lt(j, n) y: bool = le(0i64, j) z: bool = and(x, y) = check(z) \"\" ->}",
+        0);
+    checks_left(
+        "l: i64 = sub(n, 1i64) = for(n) {|i: i64| o: i64 = max(0i64, k) j: i64 = "
+        "min(l, o) x: bool = lt(j, n) y: bool = le(0i64, j) z: bool = and(x, y) "
+        "= check(z) \"\" ->}",
+        0);
+    // Without a turn around it n may be 0.
+    checks_left(
+        "l: i64 = sub(n, 1i64) o: i64 = max(0i64, k) j: i64 = min(l, o) x: bool "
+        "= le(0i64, j) = check(x) \"\"",
+        1);
+    // Remainders: mod of a positive divisor is none below 0, rem may be.
+    checks_left("= for(n) {|i: i64| j: i64 = mod(k, n) x: bool = le(0i64, j) y: bool = "
+                "lt(j, n) z: bool = and(x, y) = check(z) \"\" ->}",
+                0);
+    checks_left(
+        "= for(n) {|i: i64| j: i64 = rem(k, n) x: bool = le(0i64, j) = check(x) "
+        "\"\" ->}",
+        1);
+    checks_left(
+        "= for(n) {|i: i64| j: i64 = mod(i, k) x: bool = le(0i64, j) = check(x) "
+        "\"\" ->}",
+        1);
+    checks_left("j: i64 = and(k, 7i64) x: bool = lt(j, 8i64) y: bool = le(0i64, j) z: "
+                "bool = and(x, y) = check(z) \"\"",
+                0);
+    // What a branch gives.
+    checks_left("= for(n) {|i: i64| t: bool = eq(i, 0i64) j: i64 = if(t) {-> 0i64} {p: "
+                "i64 = sub(i, 1i64) -> p} x: bool = le(0i64, j) y: bool = lt(j, n) z: "
+                "bool = and(x, y) = check(z) \"\" ->}",
+                0);
+    checks_left("= for(n) {|i: i64| t: bool = eq(i, 1i64) j: i64 = if(t) {-> 0i64} {p: "
+                "i64 = sub(i, 1i64) -> p} x: bool = le(0i64, j) = check(x) \"\" ->}",
+                1);
+}
+
+static void test_conditions(void) {
+    // A check that passed is known to what follows, but not to what comes before.
+    checks_left("x: bool = lt(k, n) = check(x) \"\" y: bool = le(k, n) = check(y) \"\"",
+                1);
+    checks_left("y: bool = le(k, n) = check(y) \"\" x: bool = lt(k, n) = check(x) \"\"",
+                2);
+    checks_left("x: bool = eq(m, n) = check(x) \"\" = for(n) {|i: i64| y: bool = lt(i, "
+                "m) = check(y) \"\" ->}",
+                1);
+    checks_left(
+        "= if(c) {x: bool = lt(k, n) = check(x) \"\" ->} {->} y: bool = lt(k, n) "
+        "= check(y) \"\"",
+        2);
+    // Arms, and how conditions are joined.
+    checks_left(
+        "x: bool = lt(k, n) = if(x) {y: bool = lt(k, n) = check(y) \"\" ->} {z: "
+        "bool = le(n, k) = check(z) \"\" ->}",
+        0);
+    checks_left(
+        "x: bool = lt(k, n) y: bool = lt(k, m) z: bool = or(x, y) = if(z) {w: "
+        "bool = lt(k, n) = check(w) \"\" ->} {v: bool = le(m, k) = check(v) \"\" "
+        "->}",
+        1);
+    checks_left(
+        "x: bool = lt(k, n) z: bool = if(x) {y: bool = lt(k, m) -> y} {-> false} "
+        "= if(z) {w: bool = lt(k, m) = check(w) \"\" ->} {v: bool = le(m, k) = "
+        "check(v) \"\" ->}",
+        1);
+    checks_left("x: bool = lt(k, n) t: bool = not(x) = if(t) {w: bool = le(n, k) = "
+                "check(w) \"\" ->} {->}",
+                0);
+    // Unequal to an end of the range is less, and unequal to something within it not.
+    checks_left(
+        "= for(n) {|i: i64| x: bool = ne(i, 0i64) = if(x) {y: bool = lt(0i64, i) "
+        "= check(y) \"\" ->} {->} ->}",
+        0);
+    checks_left(
+        "= for(n) {|i: i64| x: bool = ne(i, 1i64) = if(x) {y: bool = lt(1i64, i) "
+        "= check(y) \"\" ->} {->} ->}",
+        1);
+    // The guard of a loop holds in its body, not after it.
+    checks_left(
+        "r: i64 = while(k) {|p: i64| x: bool = lt(p, n) -> x} {|q: i64| y: bool "
+        "= lt(q, n) = check(y) \"\" t: i64 = add(q, 1i64) -> t} z: bool = lt(r, "
+        "n) = check(z) \"\"",
+        1);
+    // Floats are in no order that is known.
+    checks_left("f: f32 = load(b, 0i64) x: bool = lt(f, 0f32) = if(x) {y: bool = le(f, "
+                "0f32) = check(y) \"\" ->} {->}",
+                1);
+}
+
+// Branches that are not taken go, and what both arms give is given by neither.
+static void test_branches(void) {
+    expect(
+        "kernel \"k\" ([]i64) -> (i64) {|a: [i64], n: i64| x: bool = le(0i64, n) r: "
+        "i64 = if(x) {p: i64 = load(a, 0i64) -> p} {q: i64 = load(a, 1i64) -> q} -> r}",
+        LOOP_PASS_RANGES, COUNTS({"if", 0}, {"load", 1}, {"load(a, 0i64)", 1}));
+    expect("kernel \"k\" (bool, i64) -> (i64) {|c: bool, k: i64| r: i64 = if(c) {-> k} "
+           "{-> k} -> r}",
+           LOOP_PASS_RANGES, COUNTS({"if", 0}, {"-> k", 1}));
+    expect(
+        "kernel \"k\" (bool) -> (bool) {|c: bool| r: bool = if(c) {-> true} {-> false} "
+        "-> r}",
+        LOOP_PASS_RANGES, COUNTS({"if", 0}, {"-> c", 1}));
+}
+
+// ---- hoisting -----------------------------------------------------------------------
+
+#define HOIST_BEGIN                                                                    \
+    "kernel \"k\" ([]i64, i64) -> () {|a: [i64], n: i64, k: i64| = "                   \
+    "for.independent(n) "                                                              \
+    "{|i: i64| "
+#define HOIST_END " = store(a, x, 0i64, 1i64, i) ->} -> }"
+
+static void test_hoisting(void) {
+    static const char add[] = HOIST_BEGIN "x: i64 = add(k, k)" HOIST_END;
+    expect(add, LOOP_PASS_RANGES, COUNTS({"    x: i64 = add", 1}));
+    expect(add, LOOP_PASS_HOIST, COUNTS({"    x: i64 = add", 0}, {"x: i64 = add", 1}));
+    // It depends on the turn; it divides by what may be 0, or is positive here alone.
+    expect(HOIST_BEGIN "x: i64 = add(k, i)" HOIST_END, LOOP_PASS_HOIST,
+           COUNTS({"    x: i64 = add", 1}));
+    expect(HOIST_BEGIN "x: i64 = mod(k, n)" HOIST_END, LOOP_PASS_HOIST,
+           COUNTS({"    x: i64 = mod", 1}));
+    expect(HOIST_BEGIN "x: i64 = mod(k, 3i64)" HOIST_END, LOOP_PASS_HOIST,
+           COUNTS({"    x: i64 = mod", 0}, {"x: i64 = mod", 1}));
+    // Within a loop of n turns n is positive; out of parallel turns nothing goes.
+    expect(
+        "kernel \"k\" ([]i64, i64) -> () {|a: [i64], n: i64, k: i64| = "
+        "for.parallel(n) {|j: i64| = for.independent(k) {|i: i64| x: i64 = mod(k, n) "
+        "= store(a, x, 0i64, 1i64, i) ->} ->} -> }",
+        LOOP_PASS_HOIST, COUNTS({"\n    x: i64 = mod", 1}));
+}
+
+// ---- checks -------------------------------------------------------------------------
+
+// A loop of k turns, k being any number, over an array of n.
+#define TURNS(order, body)                                                             \
+    "kernel \"k\" ([]i64, i64, i64) -> () {|a: [i64], n: i64, k: i64, o: i64| = "      \
+    "for" order "(k) {|i: i64| " body " = store(a, o, 0i64, 1i64, i) ->} -> }"
+#define INSIDE(j)                                                                      \
+    " x: bool = le(0i64, " j ") y: bool = lt(" j                                       \
+    ", n) z: bool = and(x, y) = check(z, " j ") \"%0\""
+#define ONE COUNTS({"for", 1}, {"check(", 1}, {"if(", 0})
+#define TWO COUNTS({"for", 2}, {"check(", 1}, {"if(", 1})
+
+static void test_checks(void) {
+    // One loop without the check, one with it.
+    expect(TURNS("", INSIDE("i")), LOOP_PASS_CHECKS, TWO);
+    expect(TURNS(".independent", INSIDE("i")), LOOP_PASS_CHECKS, TWO);
+    expect(TURNS(".parallel", INSIDE("i")), LOOP_PASS_CHECKS, TWO);
+    // What wraps is negative at one end; and what goes down.
+    expect(TURNS("", "j: i64 = add(o, i)" INSIDE("j")), LOOP_PASS_CHECKS, TWO);
+    expect(TURNS("", "j: i64 = sub(o, i)" INSIDE("j")), LOOP_PASS_CHECKS, TWO);
+    expect(TURNS("", "j: i64 = sub(i, o)" INSIDE("j")), LOOP_PASS_CHECKS, TWO);
+    // Between both ends these may be anything: steps of two, a product, an element, a
+    // sum that is asked for one bound alone.
+    expect(TURNS("", "j: i64 = add(i, i)" INSIDE("j")), LOOP_PASS_CHECKS, ONE);
+    expect(TURNS("", "j: i64 = mul(i, o)" INSIDE("j")), LOOP_PASS_CHECKS, ONE);
+    expect(TURNS("", "j: i64 = load(a, 0i64, 1i64, i)" INSIDE("j")), LOOP_PASS_CHECKS,
+           ONE);
+    expect(TURNS("", "j: i64 = add(i, o) y: bool = lt(j, n) = check(y) \"\""),
+           LOOP_PASS_CHECKS, ONE);
+    expect(TURNS("",
+                 "j: i64 = add(i, o) k.1: i64 = sub(i, o) x: bool = le(0i64, k.1) y: "
+                 "bool = lt(j, n) z: bool = and(x, y) = check(z) \"\""),
+           LOOP_PASS_CHECKS, ONE);
+    expect(TURNS("", "x: bool = ne(i, o) = check(x) \"\""), LOOP_PASS_CHECKS, ONE);
+    // i + 1 does not wrap, and needs no second bound; o + i is exact only in turns that
+    // another check lets pass.
+    expect(TURNS("", "j: i64 = add(i, 1i64) y: bool = lt(j, n) = check(y) \"\""),
+           LOOP_PASS_CHECKS, TWO);
+    expect(TURNS("", "e: i64 = load(a, 0i64, 1i64, i) t: bool = lt(o, 5i64) v: bool = "
+                     "lt(e, 5i64) u: bool = and(t, v) w: bool = le(0i64, e) p: bool = "
+                     "and(u, w) = check(p) \"\" j: i64 = add(e, i) y: bool = lt(j, n) "
+                     "= check(y) \"\""),
+           LOOP_PASS_CHECKS, COUNTS({"for", 1}, {"check(", 2}));
+    // What is the same in all turns; but no division moves.
+    expect(TURNS(".parallel", "x: bool = eq(o, 0i64) y: bool = not(x) = check(y) \"\""),
+           LOOP_PASS_CHECKS, COUNTS({"for", 2}, {"check(", 1}));
+    expect(TURNS(".parallel", "p: i64 = quot(n, o) x: bool = eq(p, 0i64) = check(x) "
+                              "\"\""),
+           LOOP_PASS_CHECKS, ONE);
+    // Loops around others stay.
+    expect(TURNS("", INSIDE("i") " = for(n) {|j: i64| = store(a, j, 0i64) ->}"),
+           LOOP_PASS_CHECKS, COUNTS({"for", 2}, {"check(", 1}, {"if(", 0}));
+}
+
+// ---- borders ------------------------------------------------------------------------
+
+#define STENCIL(order, count, body)                                                    \
+    "kernel \"k\" (owned []i64, []i64, i64) -> () {|to: [i64], n: i64, a: [i64], m: "  \
+    "i64, k: i64| l: i64 = sub(n, 1i64) = for." order "(" count ") {|i: i64| " body    \
+    " x: i64 = load(a, 0i64, 1i64, j) = store(to, x, 0i64, 1i64, i) ->} -> }"
+#define CLAMP "p: i64 = sub(i, 1i64) j: i64 = max(0i64, p)"
+
+static void test_borders(void) {
+    // One loop for the ends, one without the clamp.
+    expect(STENCIL("independent", "n", CLAMP), LOOP_PASS_BORDERS,
+           COUNTS({"for.independent", 2}, {"max(0i64, p", 1}, {"load", 2}));
+    expect(STENCIL("parallel", "n", CLAMP), LOOP_PASS_BORDERS,
+           COUNTS({"for.parallel", 2}, {"max(0i64, p", 1}, {"load", 2}));
+    expect(STENCIL("independent", "n", "p: i64 = add(i, 1i64) j: i64 = min(l, p)"),
+           LOOP_PASS_BORDERS,
+           COUNTS({"for.independent", 2}, {"min(l", 1}, {"load", 2}));
+    expect(STENCIL("independent", "n", "p: i64 = sub(i, 2i64) j: i64 = mod(p, n)"),
+           LOOP_PASS_BORDERS, COUNTS({"for.independent", 2}, {"mod(", 1}, {"load", 2}));
+    expect(STENCIL("independent", "n",
+                   "t: bool = eq(i, l) j: i64 = if(t) {q: i64 = load(a, 0i64) -> q} "
+                   "{-> i}"),
+           LOOP_PASS_BORDERS,
+           COUNTS({"for.independent", 2}, {"eq(", 1}, {"load(a, 0i64)", 1}));
+    // The ends are too wide, or nowhere; there are too few turns.
+    expect(STENCIL("independent", "n", "p: i64 = sub(i, 99i64) j: i64 = max(0i64, p)"),
+           LOOP_PASS_BORDERS, COUNTS({"for.independent", 1}));
+    expect(STENCIL("independent", "n", "p: i64 = sub(i, k) j: i64 = max(0i64, p)"),
+           LOOP_PASS_BORDERS, COUNTS({"for.independent", 1}));
+    expect(STENCIL("independent", "k", CLAMP), LOOP_PASS_BORDERS,
+           COUNTS({"for.independent", 1}));
+    expect(STENCIL("independent", "8i64", CLAMP), LOOP_PASS_BORDERS,
+           COUNTS({"for.independent", 1}));
+    // A turn that may stop: the first of those counts.
+    expect(STENCIL("independent", "n", CLAMP " c: bool = lt(j, k) = check(c) \"\""),
+           LOOP_PASS_BORDERS, COUNTS({"for.independent", 1}, {"check", 1}));
+    // A branch that is the same in all turns leaves the loop.
+    expect(STENCIL("independent", "n",
+                   "c: bool = lt(k, 7i64) j: i64 = if(c) {q: i64 = load(a, 0i64) -> q} "
+                   "{-> i}"),
+           LOOP_PASS_BORDERS,
+           COUNTS({"for.independent", 2}, {"if(", 1}, {"load(a, 0i64)", 1}));
+    // Not where devices run it, too.
+    Session s;
+    start(&s, EMPTY);
+    LoopKernel *kernel = read_kernel(&s, STENCIL("independent", "n", CLAMP));
+    loop_optimise(kernel, &(LoopOptions){LOOP_FOR_ALL, LOOP_PASSES_ALL, NULL, NULL});
+    CHECK(count_words(show(&s, kernel), "for.independent") == 1);
+    stop(&s);
+}
+
+// ---- the table ----------------------------------------------------------------------
+
+static void count_pass(void *data, const LoopPassInfo *pass, const LoopKernel *kernel) {
+    (void)kernel;
+    CHECK(pass->summary[0] != '\0');
+    ++*(int *)data;
+}
+
+static void test_table(void) {
+    LoopPass pass;
+    CHECK(loop_pass_find(STR("hoist"), &pass) && pass == LOOP_PASS_HOIST);
+    CHECK(!loop_pass_find(STR("soup"), &pass));
+    Session s;
+    start(&s, EMPTY);
+    LoopKernel *kernel = read_kernel(&s, STENCIL("independent", "n", CLAMP));
+    int count = 0;
+    LoopOptions options = {LOOP_FOR_CORES, LOOP_PASSES_NONE, count_pass, &count};
+    loop_optimise(kernel, &options);
+    CHECK(count == 0);
+    options.stop_after = LOOP_PASS_HOIST;
+    loop_optimise(kernel, &options);
+    CHECK(count == 2);
+    stop(&s);
+}
+
+// Every allocation fails once.
+static void optimise_in(Session *s, Arena *arena, bool *done_out) {
+    jmp_buf recover;
+    arena->mem->recover = &recover;
+    if (setjmp(recover) != 0) return;
+    Source source = {.name = STR("test.loop"),
+                     .text = STR(STENCIL("independent", "n", CLAMP))};
+    LoopKernel *kernel = loop_read(&s->cx, arena, s->program, &source);
+    loop_optimise(kernel, &(LoopOptions){LOOP_FOR_CORES, LOOP_PASSES_ALL, NULL, NULL});
+    *done_out = true;
+}
+
+static void test_out_of_memory(void) {
+    Session s;
+    start(&s, EMPTY);
+    bool is_done = false;
+    uint64_t k = 1;
+    for (; !is_done && k < 1000000; k++) {
+        Mem mem = {.fail_at = k};
+        Arena arena;
+        arena_init(&arena, &mem);
+        optimise_in(&s, &arena, &is_done);
+        arena_free(&arena);
+        CHECK(mem.used == 0);
+    }
+    CHECK(is_done && k > 3);
+    stop(&s);
+}
+
+int main(void) {
+    test_table();
+    test_indices();
+    test_wrapping();
+    test_choices();
+    test_conditions();
+    test_branches();
+    test_hoisting();
+    test_checks();
+    test_borders();
+    test_out_of_memory();
+    return test_done();
+}

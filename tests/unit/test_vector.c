@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Lanes in the loop language: their text, what the verifier says of them, and what the
+// pass makes of loops. That the answers stay the same is the business of tests/loop.
+#include <string.h>
+
+#include "loop/vector.h"
+#include "session.h"
+
+#define EMPTY "entry main() -> () { -> }"
+
+static LoopKernel *read_kernel(Session *s, const char *text) {
+    Source *source = sources_add(&s->cx.sources, STR("test.loop"), str_of(text), false);
+    LoopKernel *kernel = loop_read(&s->cx, &s->arena, s->program, source);
+    CHECK(kernel != NULL);
+    if (kernel == NULL) printf("  %.*s\n", STR_ARG(s->cx.diags.data[0]->message));
+    return kernel;
+}
+
+static const char *show(Session *s, const LoopKernel *kernel) {
+    StrBuf text = strbuf(&s->arena);
+    loop_print(kernel, &text);
+    return str_terminated(&s->arena, strbuf_done(&text));
+}
+
+static bool is_sound(Session *s, const LoopKernel *kernel) {
+    StrBuf faults = strbuf(&s->arena);
+    bool sound = loop_verify(kernel, &faults);
+    if (!sound) printf("%.*s", STR_ARG(strbuf_done(&faults)));
+    return sound;
+}
+
+static void test_text(void) {
+    static const char text[] = "kernel \"main\" (owned []f64, i64) -> () "
+                               "{|a: [f64], n: i64, k: i64|\n"
+                               "  = for.independent[4](n) {|i: i64|\n"
+                               "    x: f64[4] = load(a, 0i64, 1i64, i)\n"
+                               "    l: i64[4] = lanes\n"
+                               "    m: bool[4] = lt(l, k)\n"
+                               "    b: bool = any(m)\n"
+                               "    = sure(b)\n"
+                               "    = sure(m)\n"
+                               "    y: f64[4] = loadif(m, a, 0i64, 2i64, l)\n"
+                               "    z: f64[4] = select(m, x, 1f64)\n"
+                               "    w: f64[4] = splat(2f64)\n"
+                               "    v: f64[4] = fma(y, z, w)\n"
+                               "    = storeif(m, a, v, 0i64, 2i64, l)\n"
+                               "    = store(a, v, 0i64, 1i64, i)\n"
+                               "    ->\n"
+                               "  } {|j: i64|\n"
+                               "    = store(a, 0f64, 0i64, 1i64, j)\n"
+                               "    ->\n"
+                               "  }\n"
+                               "  ->\n"
+                               "}\n";
+    Session s;
+    start(&s, EMPTY);
+    const LoopKernel *kernel = read_kernel(&s, text);
+    if (kernel != NULL) {
+        const char *again = show(&s, kernel);
+        CHECK(strcmp(again, text) == 0);
+        if (strcmp(again, text) != 0) printf("%s", again);
+        CHECK(is_sound(&s, kernel));
+    }
+    stop(&s);
+}
+
+// ---- the verifier -------------------------------------------------------------------
+
+#define KERNEL "kernel \"k\" (owned []i64) -> () {|a: [i64], n: i64| "
+
+// `turn`: statements of a vector turn with four lanes.
+static void find_fault(const char *turn, const char *wanted) {
+    Session s;
+    start(&s, EMPTY);
+    StrBuf text = strbuf(&s.arena), faults = strbuf(&s.arena);
+    strbuf_printf(&text,
+                  KERNEL "= for.independent[4](n) {|i: i64| m: bool[4] = splat(true) "
+                         "l: i64[4] = lanes %s -> } {|j: i64| -> } -> }",
+                  turn);
+    const LoopKernel *kernel =
+        read_kernel(&s, str_terminated(&s.arena, strbuf_done(&text)));
+    CHECK(kernel != NULL && !loop_verify(kernel, &faults));
+    const char *found = str_terminated(&s.arena, strbuf_done(&faults));
+    bool ok = strstr(found, wanted) != NULL;
+    CHECK(ok);
+    if (!ok) printf("  %s\n  gave %s\n", turn, found);
+    stop(&s);
+}
+
+static void test_verifier(void) {
+    find_fault("x: i64 = add(l, 1i64)", "its result has the wrong type");
+    find_fault("x: i64[8] = add(l, 1i64)", "result 0 has 8 lanes");
+    find_fault("x: i64[4] = add(l, m)", "arg 1 has the wrong type");
+    find_fault("x: i64[4] = add(1i64, 2i64)", "its result has the wrong type");
+    find_fault("x: i64[4] = select(true, l, l)", "arg 0 has the wrong type");
+    find_fault("x: i64[4] = select(m, l, m)", "arg 2 has the wrong type");
+    find_fault("x: f64[4] = lanes", "its result is no integer");
+    find_fault("x: i64[4] = splat(l)", "arg 0 has the wrong type");
+    find_fault("b: bool = any(true)", "arg 0 has the wrong type");
+    find_fault("= sure(l)", "arg 0 has the wrong type");
+    find_fault("= store(a, l, 0i64, 1i64, i) = sure(m)", "it comes after a store");
+    find_fault("= storeif(m, a, l, 0i64, 1i64, i) = sure(m)", "it comes after a store");
+    find_fault("= store(a, 1i64, 0i64, 1i64, i)", "the element has no lanes");
+    find_fault("x: i64 = load(a, l)", "the element has no lanes");
+    find_fault("x: i64 = loadif(m, a, i)", "the element has no lanes");
+    find_fault("x: i64[4] = loadif(true, a, i)", "arg 0 has the wrong type");
+    find_fault("x: i64[4] = if(m) {-> l} {-> l}", "arg 0 has the wrong type");
+    find_fault("b: [i64] = alloc(1i64)", "it is in a vector turn");
+    find_fault("= check(true) \"no\"", "it is in a vector turn");
+    find_fault("= for.independent[4](n) {|p: i64| -> } {|q: i64| -> }",
+               "it is in a vector turn");
+}
+
+static void refuse_kernel(const char *text, const char *wanted) {
+    Session s;
+    start(&s, EMPTY);
+    StrBuf faults = strbuf(&s.arena);
+    const LoopKernel *kernel = read_kernel(&s, text);
+    CHECK(kernel != NULL && !loop_verify(kernel, &faults));
+    const char *found = str_terminated(&s.arena, strbuf_done(&faults));
+    bool ok = strstr(found, wanted) != NULL;
+    CHECK(ok);
+    if (!ok) printf("  %s\n  gave %s\n", text, found);
+    stop(&s);
+}
+
+static void test_outside(void) {
+    refuse_kernel(KERNEL "x: i64[4] = splat(1i64) -> }", "it is in no vector turn");
+    refuse_kernel(KERNEL "= for[4](n) {|i: i64| -> } {|j: i64| -> } -> }",
+                  "it cannot have 4 lanes");
+    refuse_kernel(KERNEL "= for.independent[6](n) {|i: i64| -> } {|j: i64| -> } -> }",
+                  "it cannot have 6 lanes");
+    refuse_kernel(KERNEL "= for.independent[4](n) {|i: i64| -> } -> }",
+                  "it has 1 bodies, not 2");
+    refuse_kernel(KERNEL "= for.independent(n) {|i: i64| -> } {|j: i64| -> } -> }",
+                  "it has 2 bodies, not 1");
+    refuse_kernel(KERNEL "= for.independent[4](n) {|i: i64| -> } {|j: i32| -> } -> }",
+                  "has the wrong type");
+}
+
+// ---- the pass -----------------------------------------------------------------------
+
+static uint32_t count_words(const char *text, const char *word) {
+    uint32_t count = 0;
+    for (const char *at = text; (at = strstr(at, word)) != NULL; at += strlen(word))
+        count++;
+    return count;
+}
+
+typedef struct Count {
+    const char *word;
+    uint32_t count;
+} Count;
+
+// What becomes of a loop over i, of which `turn` is the body; it may use the parameters
+// xs: [f64], ys: [f32], is: [i64], hs: [f16], each with n elements, c: bool and n.
+static void expect(const char *times, const char *turn, bool always,
+                   const Count *counts) {
+    Session s;
+    start(&s, EMPTY);
+    StrBuf text = strbuf(&s.arena);
+    strbuf_printf(
+        &text,
+        "function \"f\" {|p: i64| -> p} kernel \"k\" (owned []f64, owned []f32, "
+        "owned []i64, owned []f16, bool, i64) -> () {|xs: [f64], nx: i64, "
+        "ys: [f32], ny: i64, is: [i64], ni: i64, hs: [f16], nh: i64, c: bool, "
+        "n: i64| = for.parallel(%s) {|i: i64| %s -> } -> }",
+        times, turn);
+    LoopKernel *kernel = read_kernel(&s, str_terminated(&s.arena, strbuf_done(&text)));
+    if (kernel != NULL) {
+        CHECK(is_sound(&s, kernel));
+        vector_run(kernel, always);
+        CHECK(is_sound(&s, kernel));
+        const char *made = show(&s, kernel);
+        for (; counts->word != NULL; counts++) {
+            uint32_t found = count_words(made, counts->word);
+            CHECK(found == counts->count);
+            if (found != counts->count)
+                printf("%u times %s, not %u, in\n%s", found, counts->word,
+                       counts->count, made);
+        }
+    }
+    stop(&s);
+}
+
+#define LOAD     "x: f64 = load(xs, 0i64, 1i64, i) "
+#define STORE(x) " = store(xs, " x ", 0i64, 1i64, i)"
+#define NONE                                                                           \
+    (Count[]) {                                                                        \
+        {"for.parallel(n)", 1}, {"[4]", 0}, {"[8]", 0}, {                              \
+            NULL, 0                                                                    \
+        }                                                                              \
+    }
+
+static void test_pass(void) {
+    expect("n", LOAD "y: f64 = mul(x, x)" STORE("y"), false,
+           (Count[]){{"for.parallel[4](n)", 1}, {"f64[4] = load", 1}, {NULL, 0}});
+    expect("n", "y: f32 = load(ys, 0i64, 1i64, i) = store(ys, y, 0i64, 1i64, i)", false,
+           (Count[]){{"for.parallel[8](n)", 1}, {NULL, 0}});
+    // A few turns are one.
+    expect("32i64", LOAD STORE("x"), false,
+           (Count[]){{"for.parallel[32](32i64)", 1}, {"f64[32]", 1}, {NULL, 0}});
+    expect("7i64", LOAD STORE("x"), true,
+           (Count[]){{"for.parallel(7i64)", 1}, {NULL, 0}});
+    // What is the same for all lanes has none.
+    expect("n", "y: f64 = load(xs, 3i64) z: f64 = sqrt(y)" STORE("z"), true,
+           (Count[]){{"z: f64 = sqrt", 1}, {"f64[4] = splat(z)", 1}, {NULL, 0}});
+    expect("n", LOAD "y: f64 = if(c) {-> x} {-> 1f64}" STORE("y"), true,
+           (Count[]){{"y: f64[4] = if(c)", 1}, {"select", 0}, {NULL, 0}});
+    // Places: each a stride from the last, or anywhere.
+    expect("n",
+           "k: i64 = mul(i, 2i64) y: i64 = load(is, 0i64, 1i64, k) "
+           "= store(is, y, k)",
+           true, (Count[]){{"lanes", 2}, {", 2i64, ", 2}, {NULL, 0}});
+    expect("n", "k: i64 = load(is, 0i64, 1i64, i) y: f64 = load(xs, k)" STORE("y"),
+           true, (Count[]){{"f64[4] = load(xs, k)", 1}, {NULL, 0}});
+    expect("n",
+           "k: i64 = load(is, 0i64, 1i64, i) y: i64 = load(is, k) "
+           "= store(is, y, k)",
+           false, NONE);
+    // Branches: short ones by choice, others while a lane takes them; division by 1
+    // where lanes are off.
+    expect(
+        "n",
+        LOAD
+        "b: bool = lt(x, 0f64) y: f64 = if(b) {z: f64 = neg(x) -> z} {-> x}" STORE("y"),
+        true, (Count[]){{"select(b, ", 1}, {"any", 0}, {NULL, 0}});
+    expect("n",
+           "k: i64 = load(is, 0i64, 1i64, i) b: bool = lt(0i64, k) "
+           "y: i64 = if(b) {z: i64 = quot(7i64, k) -> z} {-> k} "
+           "= store(is, y, 0i64, 1i64, i)",
+           true, (Count[]){{"any(b)", 1}, {"select(b, k, 1i64)", 1}, {NULL, 0}});
+    // Loops: with one number of turns, with one for each lane, and until none is left.
+    expect("n",
+           LOAD
+           "y: f64 = for(n, x) {|t: i64, s: f64| u: f64 = add(s, s) -> u}" STORE("y"),
+           true, (Count[]){{"y: f64[4] = for(n, x)", 1}, {"while", 0}, {NULL, 0}});
+    expect("n",
+           "k: i64 = load(is, 0i64, 1i64, i) "
+           "y: i64 = for(k, 1i64) {|t: i64, s: i64| u: i64 = add(s, t) -> u} "
+           "= store(is, y, 0i64, 1i64, i)",
+           true, (Count[]){{"while", 1}, {"any", 1}, {"select", 1}, {NULL, 0}});
+    expect("n",
+           LOAD "y: f64 = while(x) {|s: f64| g: bool = lt(s, 9f64) -> g} "
+                "{|t: f64| u: f64 = add(t, t) -> u}" STORE("y"),
+           true,
+           (Count[]){{"for.parallel[8](n)", 1}, {"any", 1}, {"lt", 3}, {NULL, 0}});
+    // A check gives up, unless something was stored before.
+    expect("n", LOAD "b: bool = lt(x, 9f64) = check(b) \"large\"" STORE("x"), false,
+           (Count[]){{"= sure(b)", 1}, {"check", 1}, {NULL, 0}});
+    expect("n", LOAD "b: bool = lt(x, 9f64)" STORE("x") " = check(b) \"large\"", true,
+           NONE);
+    expect("n",
+           LOAD "b: bool = lt(x, 9f64) = for(n) {|t: i64| = check(b) \"large\" " STORE(
+               "x") " -> }",
+           true, NONE);
+    // What has no lanes.
+    expect("n", "h: f16 = load(hs, 0i64, 1i64, i) = store(hs, h, 0i64, 1i64, i)", true,
+           NONE);
+    expect("n", "y: i64 = call[0](i) = store(is, y, 0i64, 1i64, i)", true, NONE);
+    expect("n", LOAD "b: [f64] = alloc(2i64) = store(b, x, 0i64)", true, NONE);
+}
+
+int main(void) {
+    test_text();
+    test_verifier();
+    test_outside();
+    test_pass();
+    return test_done();
+}
