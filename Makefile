@@ -52,9 +52,11 @@ install: product ## install below PREFIX (/usr/local), or below DESTDIR/PREFIX
 uninstall: product ## remove what `make install` puts there
 	@tools/uninstall "$(BUILD)" "$(DESTDIR)$(PREFIX)"
 
-bench: all ## time checking, start-up, and native code against C
-	@bench/run
-	@bench/native/run
+bench: all setup-test ## Weft beside the best C; BENCH=dot,fft for some, QUICK=1 for small sizes
+	@tools/build gcc $(JOBS) bench_suite
+	@[ -n "$(BENCH)" ] || bench/run
+	@build/bench/bench_suite $(if $(BENCH),-b "$(BENCH)") $(if $(QUICK),-q) \
+	    build/bench bench/suite/work build/bench/results
 
 format: ## lay out the sources with clang-format
 	@clang-format -i $$(git ls-files 'src/*.[ch]' 'include/*.h' 'tests/*.[ch]')
