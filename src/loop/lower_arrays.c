@@ -222,12 +222,16 @@ static void open_picker(Lower *l, Picker *p, const Array *flags, LoopRef from,
     p->when = loop_open_if(l, p->flag);
 }
 
-static LoopRef close_picker(Lower *l, Picker *p) {
-    loop_close_if(l, p->when);
+static LoopRef count_pick(Lower *l, Picker *p) {
     LoopRef one = loop_scalar(l->b, OP_CONV, SCALAR_I64, &p->flag, 1);
     Val next = val_scalar(loop_add(l->b, p->at, one)), out;
     loop_close_carry(l, &p->carry, &next, NULL, &out);
     return out.scalar;
+}
+
+static LoopRef close_picker(Lower *l, Picker *p) {
+    loop_close_if(l, p->when);
+    return count_pick(l, p);
 }
 
 static LoopRef count_flags(Lower *l, const Array *flags, LoopRef from, LoopRef to) {
@@ -299,7 +303,7 @@ static void pick_in_parallel(Lower *l, const Array *flags, const Array *from,
 // ---- filter with a producer: made once, into memory for all rows --------------------
 
 typedef struct Made {
-    Feeds feeds; 
+    Feeds feeds;
     Array **all, **outs; // by result: rows that were kept, by blocks; and at last
 } Made;
 
@@ -321,17 +325,22 @@ static void open_made(Lower *l, const CoreStm *stm, Made *m) {
 }
 
 // Makes elements [from, to) and keeps those whose flag is set, from row `from` on;
-// returns the row after them.
+// returns the row after them. Scalars are stored in any case, the next one in the same
+// place if they are not kept: no row is kept after its own, and a branch that cannot be
+// predicted costs more than a store.
 static LoopRef keep_made(Lower *l, const CoreStm *stm, const Made *m, LoopRef from,
                          LoopRef to) {
     Picker p;
     open_picks(l, &p, from, to, from);
     const Val *made = loop_produce(l, &m->feeds, p.i);
     p.flag = made[0].scalar;
-    p.when = loop_open_if(l, p.flag);
+    bool is_flat = true;
+    for (uint32_t k = 0; k < stm->out_count; k++)
+        is_flat = is_flat && m->all[k]->rank == 1;
+    if (!is_flat) p.when = loop_open_if(l, p.flag);
     for (uint32_t k = 0; k < stm->out_count; k++)
         loop_set_element(l, m->all[k], p.at, made[1 + k]);
-    return close_picker(l, &p);
+    return is_flat ? count_pick(l, &p) : close_picker(l, &p);
 }
 
 static void open_outs(Lower *l, const CoreStm *stm, Made *m, LoopRef kept) {

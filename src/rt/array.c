@@ -4,10 +4,13 @@
 // it, and separate memory for the elements. A view is a header whose base is the owner
 // of the memory and never another view, so that releasing goes one level deep. All
 // headers are in heap->live.
+#define _DEFAULT_SOURCE
 #include "rt/array.h"
 
 #include <assert.h>
+#include <stdint.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "rt/store.h"
 
@@ -41,6 +44,21 @@ static void free_memory(RtHeap *heap, void *memory, size_t size) {
     *spare = (RtSpare){memory, size};
 }
 
+// Asks for memory in pages as large as there are: memory from the system costs a fault
+// for each page that is touched first.
+static void widen_pages(void *memory, size_t size) {
+#ifdef MADV_HUGEPAGE
+    enum { HUGE_PAGE = 1 << 21 };
+    uintptr_t begin = ((uintptr_t)memory + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE;
+    uintptr_t end = ((uintptr_t)memory + size) / HUGE_PAGE * HUGE_PAGE;
+    if (memory != NULL && begin < end)
+        madvise((char *)memory + (begin - (uintptr_t)memory), end - begin,
+                MADV_HUGEPAGE);
+#else
+    (void)memory, (void)size;
+#endif
+}
+
 static void *new_memory(RtHeap *heap, size_t size) {
     for (uint32_t i = 0; i < RT_SPARES && size >= LEAST_SPARE; i++) {
         RtSpare *spare = &heap->spares[i];
@@ -51,6 +69,7 @@ static void *new_memory(RtHeap *heap, size_t size) {
     }
     void *memory = mem_try_alloc(heap->mem, size);
     if (memory == NULL && rt_heap_trim(heap)) memory = mem_try_alloc(heap->mem, size);
+    widen_pages(memory, size);
     return memory;
 }
 
@@ -218,10 +237,8 @@ void rt_release(RtHeap *heap, RtArray *a) {
     while (a != NULL) {
         assert(a->refs > 0);
         if (--a->refs > 0) return;
-        if (a->prev != NULL)
-            a->prev->next = a->next;
-        else
-            heap->live = a->next;
+        if (a->prev != NULL) a->prev->next = a->next;
+        else heap->live = a->next;
         if (a->next != NULL) a->next->prev = a->prev;
         RtArray *base = a->base;
         if (base != NULL) base->views--;
@@ -281,10 +298,10 @@ uint64_t rt_load(ScalarType elem, const char *at) {
     uint32_t w;
     uint64_t d;
     switch (scalar_info[elem].bytes) {
-        case 1: memcpy(&b, at, 1); return b;
-        case 2: memcpy(&h, at, 2); return h;
-        case 4: memcpy(&w, at, 4); return w;
-        default: memcpy(&d, at, 8); return d;
+    case 1: memcpy(&b, at, 1); return b;
+    case 2: memcpy(&h, at, 2); return h;
+    case 4: memcpy(&w, at, 4); return w;
+    default: memcpy(&d, at, 8); return d;
     }
 }
 
@@ -293,10 +310,10 @@ void rt_store(ScalarType elem, char *at, uint64_t bits) {
     uint16_t h = (uint16_t)bits;
     uint32_t w = (uint32_t)bits;
     switch (scalar_info[elem].bytes) {
-        case 1: memcpy(at, &b, 1); return;
-        case 2: memcpy(at, &h, 2); return;
-        case 4: memcpy(at, &w, 4); return;
-        default: memcpy(at, &bits, 8); return;
+    case 1: memcpy(at, &b, 1); return;
+    case 2: memcpy(at, &h, 2); return;
+    case 4: memcpy(at, &w, 4); return;
+    default: memcpy(at, &bits, 8); return;
     }
 }
 
@@ -309,11 +326,11 @@ static void copy_line(char *to, ptrdiff_t to_step, const char *from,
     for (int64_t i = 0; i < count; i++) {
         char *t = to + i * to_step;
         const char *f = from + i * from_step;
-        switch (bytes) {  // constant sizes become single moves
-            case 1: memcpy(t, f, 1); break;
-            case 2: memcpy(t, f, 2); break;
-            case 4: memcpy(t, f, 4); break;
-            default: memcpy(t, f, 8); break;
+        switch (bytes) { // constant sizes become single moves
+        case 1: memcpy(t, f, 1); break;
+        case 2: memcpy(t, f, 2); break;
+        case 4: memcpy(t, f, 4); break;
+        default: memcpy(t, f, 8); break;
         }
     }
 }
