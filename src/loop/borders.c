@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Innermost loops whose turns differ only near the ends, and those within which a
+// Innermost loops whose turns differ only near the ends, and loops within which a
 // condition is always the same.
 //
 // Independent turns i of n that compare i with a constant, or with n less a constant,
@@ -253,8 +253,8 @@ static void unswitch(RangeWalk *w, LoopStm *loop) {
 
 static void leave_loop(RangeWalk *w, LoopStm *loop) {
     Ends ends;
-    if (loop_has_loops(loop->bodies[0])) range_keep(w, loop);
-    else if (can_split(w, loop, &ends)) split(w, loop, &ends);
+    bool is_inner = !loop_has_loops(loop->bodies[0]);
+    if (is_inner && can_split(w, loop, &ends)) split(w, loop, &ends);
     else unswitch(w, loop);
 }
 

@@ -81,6 +81,26 @@ static void drop_outs(const Tidy *t, LoopStm *stm) {
     }
 }
 
+static bool allocates(const LoopStm *stm) {
+    if (stm->op == LOOP_ALLOC || stm->op == LOOP_CALL) return true;
+    for (uint32_t k = 0; k < stm->body_count; k++)
+        for (uint32_t i = 0; i < stm->bodies[k]->stms.len; i++)
+            if (allocates(stm->bodies[k]->stms.data[i])) return true;
+    return false;
+}
+
+// Whether statement `at` is a KEEP of nothing, and nothing was allocated since its mark.
+static bool frees_nothing(const LoopBody *body, uint32_t at) {
+    const LoopStm *keep = body->stms.data[at];
+    if (keep->op != LOOP_KEEP || keep->arg_count != 1) return false;
+    while (at-- > 0) {
+        const LoopStm *stm = body->stms.data[at];
+        if (stm->op == LOOP_MARK && stm->outs[0] == keep->args[0]) return true;
+        if (allocates(stm)) return false;
+    }
+    return false;
+}
+
 static void tidy_body(Tidy *t, LoopBody *body) {
     for (uint32_t i = 0; i < body->result_count; i++)
         body->results[i] = redirect(t, body->results[i]);
@@ -89,7 +109,7 @@ static void tidy_body(Tidy *t, LoopBody *body) {
         LoopStm *stm = body->stms.data[i];
         drop_outs(t, stm);
         for (uint32_t k = stm->body_count; k-- > 0;) tidy_body(t, stm->bodies[k]);
-        if (!is_needed(t, stm)) continue;
+        if (!is_needed(t, stm) || frees_nothing(body, i)) continue;
         for (uint32_t k = 0; k < stm->arg_count; k++)
             stm->args[k] = redirect(t, stm->args[k]);
         body->stms.data[--kept] = stm;

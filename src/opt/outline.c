@@ -228,14 +228,12 @@ static CoreRef make_scalar(Outliner *o, Parts *parts, CoreRef ref) {
     return out;
 }
 
-// What the statement uses and can be found from other things that it uses.
-static void append_scalars(Outliner *o, const CoreStm *stm) {
+// What the body uses and can be found from other things that it uses.
+static void append_scalars(Outliner *o, const CoreBody *body) {
     CoreProgram *p = o->program;
-    CoreStm *only = (CoreStm *)stm;
-    CoreBody body = {.stms = {&only, 1, 1}};
     CoreRefs frees = {0};
     Parts parts;
-    core_free(p, &body, p->arena, &frees);
+    core_free(p, body, p->arena, &frees);
     map_init(&parts.given, p->arena);
     map_init(&parts.made, p->arena);
     for (uint32_t i = 0; i < frees.len; i++)
@@ -248,16 +246,29 @@ static void append_scalars(Outliner *o, const CoreStm *stm) {
 
 // ---- kernels ------------------------------------------------------------------------
 
+// The statement, after the views that it uses if it is to run in parallel.
+static const CoreBody *with_views(Outliner *o, const CoreStm *stm, CoreKernel kernel) {
+    CoreProgram *p = o->program;
+    CoreStm *only = (CoreStm *)stm;
+    CoreBody alone = {.stms = {&only, 1, 1}};
+    CoreRefs used = {0};
+    Map done;
+    map_init(&done, p->arena);
+    core_free(p, &alone, p->arena, &used);
+    core_open(&o->builder, NULL, 0);
+    if (kernel == CORE_PARALLEL_KERNEL) append_views(o, used.data, used.len, &done);
+    core_append(&o->builder, only);
+    return core_close(&o->builder, NULL, 0);
+}
+
 // Makes a kernel of the statement and emits a call of it in its place.
 static void outline_stm(Outliner *o, const CoreStm *stm, CoreKernel kernel) {
     CoreProgram *p = o->program;
-    Map done;
-    map_init(&done, p->arena);
+    const CoreBody *work = with_views(o, stm, kernel);
     core_open(&o->builder, NULL, 0);
-    append_scalars(o, stm);
-    if (kernel == CORE_PARALLEL_KERNEL)
-        append_views(o, stm->args, stm->arg_count, &done);
-    core_append(&o->builder, (CoreStm *)stm);
+    append_scalars(o, work);
+    for (uint32_t i = 0; i < work->stms.len; i++)
+        core_append(&o->builder, work->stms.data[i]);
     CoreBody *body = core_close(&o->builder, stm->outs, stm->out_count);
     CoreRefs frees = {0};
     CoreFun *fun = close_function(o, body, &frees);
