@@ -3,6 +3,8 @@
 // Independent turns as lanes of vectors (docs/internals/vector.md): which loops, and
 // how many lanes. What would not gain stays as it is.
 #include "loop/vector.h"
+
+#include "loop/copy.h"
 #include "loop/passes.h"
 
 // ---- what varies --------------------------------------------------------------------
@@ -146,6 +148,35 @@ static bool has_while(const LoopBody *body) {
     return false;
 }
 
+static bool has_only(const LoopBody *body, const LoopOp *ops, uint32_t count) {
+    for (uint32_t i = 0; i < body->stms.len; i++) {
+        bool is_one = false;
+        for (uint32_t k = 0; k < count; k++)
+            is_one = is_one || body->stms.data[i]->op == ops[k];
+        if (!is_one) return false;
+    }
+    return true;
+}
+
+enum { MOST_IN_FOLD = 12 }; // so that several vectors of each value have registers
+
+// Whether it is little more than one loop whose turns wait for each other.
+static bool is_fold(const Vector *v, const LoopBody *body) {
+    static const LoopOp ops[] = {LOOP_SCALAR, LOOP_LOAD, LOOP_STORE, LOOP_CHECK,
+                                 LOOP_FOR};
+    const LoopStm *fold = NULL;
+    if (body->stms.len > MOST_IN_FOLD || !has_only(body, ops, 5)) return false;
+    for (uint32_t i = 0; i < body->stms.len; i++) {
+        const LoopStm *stm = body->stms.data[i];
+        if (stm->op != LOOP_FOR) continue;
+        if (fold != NULL) return false;
+        fold = stm;
+    }
+    return fold != NULL && fold->out_count > 0 && !v->varies[fold->args[0]] &&
+           fold->bodies[0]->stms.len <= MOST_IN_FOLD &&
+           has_only(fold->bodies[0], ops, 2);
+}
+
 // A few turns are one vector turn.
 enum { MOST_AT_ONCE = 32 };
 
@@ -157,8 +188,7 @@ static LoopBody *try_width(Vector *v, const LoopStm *loop, uint32_t width) {
     const LoopValue *n = &v->kernel->values.data[loop->args[0]];
     bool at_once = n->is_const && n->bits % width == 0 && n->bits <= MOST_AT_ONCE;
     v->width = width;
-    // Turns that wait for each other leave time for another vector.
-    v->lanes = has_while(loop->bodies[0]) ? 2 * width : width;
+    v->lanes = v->flight * width;
     if (at_once) v->lanes = (uint32_t)n->bits;
     v->weight = 1;
     v->scalar_cost = v->vector_cost = 0;
@@ -169,22 +199,9 @@ static LoopBody *try_width(Vector *v, const LoopStm *loop, uint32_t width) {
     return fits && gains ? body : NULL;
 }
 
-static void vectorise(Vector *v, LoopStm *loop) {
-    if (!vector_analyse(v, loop)) return;
-    LoopBody *body = try_width(v, loop, 8);
-    if (body == NULL) body = try_width(v, loop, 4);
-    if (body == NULL) {
-        v->kernel->values.len = v->old;
-        return;
-    }
-    loop->number = v->lanes;
-    LoopBody *bodies[] = {body, loop->bodies[0]};
-    loop_set_bodies(&v->b, loop, bodies, 2);
-}
-
-static bool is_few(const Vector *v, LoopRef n) {
-    const LoopValue *value = &v->kernel->values.data[n];
-    return value->is_const && value->bits < 8;
+static bool is_few(const LoopKernel *kernel, LoopRef n, uint64_t few) {
+    const LoopValue *value = &kernel->values.data[n];
+    return value->is_const && value->bits < few;
 }
 
 static void note_uses(Vector *v, const LoopBody *body) {
@@ -196,6 +213,92 @@ static void note_uses(Vector *v, const LoopBody *body) {
     for (uint32_t i = 0; i < body->result_count; i++) v->used[body->results[i]] = true;
 }
 
+enum { FLIGHT = 4 }; // of vectors of a fold
+
+// Turns that wait for something leave time for other vectors.
+static uint32_t choose_flight(const Vector *v, const LoopStm *loop) {
+    if (has_while(loop->bodies[0])) return 2;
+    bool is_long = !is_few(v->kernel, loop->args[0], MOST_AT_ONCE + 1);
+    return is_long && is_fold(v, loop->bodies[0]) ? FLIGHT : 1;
+}
+
+static void vectorise(Vector *v, LoopStm *loop) {
+    if (!vector_analyse(v, loop)) return;
+    if (v->flight == 0) v->flight = choose_flight(v, loop);
+    LoopBody *body = try_width(v, loop, 8);
+    if (body == NULL) body = try_width(v, loop, 4);
+    if (body == NULL) {
+        v->kernel->values.len = v->old;
+        return;
+    }
+    loop->number = v->lanes;
+    LoopBody *bodies[] = {body, loop->bodies[0]};
+    loop_set_bodies(&v->b, loop, bodies, 2);
+}
+
+// Gives the loop lanes if it can have them, in so many vectors at once, 0 being as many
+// as are good for it. Returns how many.
+static uint32_t make_lanes(LoopKernel *kernel, LoopStm *loop, uint32_t flight,
+                           bool always) {
+    Vector v = {
+        .kernel = kernel, .arena = kernel->arena, .always = always, .flight = flight};
+    v.old = kernel->values.len;
+    v.varies = arena_array(v.arena, bool, v.old);
+    v.used = arena_array(v.arena, bool, v.old);
+    v.reps = arena_array(v.arena, Rep, v.old);
+    note_uses(&v, loop->bodies[0]);
+    vectorise(&v, loop);
+    return loop->number == 0 ? 0 : v.flight;
+}
+
+// Leaves the loop with lanes a multiple of them. The turns that are left are a loop
+// after it, with as many lanes as one vector has; `before` says how many turns go
+// before.
+static LoopStm *split_rest(LoopBuilder *b, LoopStm *loop, LoopBody **before) {
+    LoopRef n = loop->args[0], lanes = loop_int(b, loop->number);
+    loop_open(b, NULL, 0);
+    LoopRef left = loop_rem(b, n, lanes), most = loop_sub(b, n, left);
+    *before = loop_close(b, NULL, 0);
+    const LoopBody *turn = loop->bodies[1];
+    LoopRef index = loop_value(b, loop_type(b, turn->params[0]), 0);
+    loop_open(b, &index, 1);
+    LoopRef place = loop_add(b, index, most);
+    LoopBody *rest = loop_close(b, NULL, 0);
+    LoopCopier copier = loop_copier(b);
+    map_set(&copier.copies, turn->params[0], place);
+    for (uint32_t i = 0; i < turn->stms.len; i++)
+        vec_push(b->arena, &rest->stms, loop_copy_stm(&copier, turn->stms.data[i]));
+    LoopStm *after = arena_copy(b->arena, loop, sizeof *loop);
+    after->number = 0;
+    after->args = arena_copy(b->arena, &left, sizeof left);
+    loop_set_bodies(b, after, &rest, 1);
+    loop->args = arena_copy(b->arena, &most, sizeof most);
+    return after;
+}
+
+// Gives the loop at `at` lanes; returns the place of the last statement that it became.
+static uint32_t vectorise_at(LoopKernel *kernel, LoopBody *body, uint32_t at,
+                             bool always) {
+    LoopStm *loop = body->stms.data[at];
+    uint32_t flight = make_lanes(kernel, loop, 0, always);
+    const LoopValue *n = &kernel->values.data[loop->args[0]];
+    if (flight != FLIGHT || (n->is_const && n->bits % loop->number == 0)) return at;
+    LoopBuilder b = loop_builder(kernel);
+    b.loc = loop->loc;
+    LoopBody *before, old = *body;
+    LoopStm *after = split_rest(&b, loop, &before);
+    make_lanes(kernel, after, 1, always);
+    body->stms.data = NULL;
+    body->stms.len = body->stms.cap = 0;
+    for (uint32_t i = 0; i < old.stms.len; i++) {
+        for (uint32_t k = 0; k < before->stms.len && i == at; k++)
+            vec_push(kernel->arena, &body->stms, before->stms.data[k]);
+        vec_push(kernel->arena, &body->stms, old.stms.data[i]);
+        if (i == at) vec_push(kernel->arena, &body->stms, after);
+    }
+    return at + before->stms.len + 1;
+}
+
 // The innermost loops that can; returns whether there is one with lanes now.
 static bool vectorise_body(LoopKernel *kernel, LoopBody *body, bool always) {
     bool has_lanes = false;
@@ -204,14 +307,9 @@ static bool vectorise_body(LoopKernel *kernel, LoopBody *body, bool always) {
         bool inside = false;
         for (uint32_t k = 0; k < stm->body_count; k++)
             inside = vectorise_body(kernel, stm->bodies[k], always) || inside;
-        if (!inside && stm->op == LOOP_FOR && stm->order != ORDER_SEQUENTIAL) {
-            Vector v = {.kernel = kernel, .arena = kernel->arena, .always = always};
-            v.old = kernel->values.len;
-            v.varies = arena_array(v.arena, bool, v.old);
-            v.used = arena_array(v.arena, bool, v.old);
-            v.reps = arena_array(v.arena, Rep, v.old);
-            note_uses(&v, stm->bodies[0]);
-            if (!is_few(&v, stm->args[0])) vectorise(&v, stm);
+        if (!inside && stm->op == LOOP_FOR && stm->order != ORDER_SEQUENTIAL &&
+            !is_few(kernel, stm->args[0], 8)) {
+            i = vectorise_at(kernel, body, i, always);
             inside = stm->number > 0;
         }
         has_lanes = has_lanes || inside;

@@ -28,6 +28,7 @@ typedef struct Vector {
     bool *used;            // by LoopRef
     Rep *reps;             // by LoopRef
     uint32_t lanes, width; // of a value, of a vector
+    uint32_t flight;       // vectors in a value
     // About what the loop costs: one turn, and the turns that a vector holds.
     double weight, scalar_cost, vector_cost;
 } Vector;

@@ -235,7 +235,15 @@ static void test_pass(void) {
     expect("n",
            LOAD
            "y: f64 = for(n, x) {|t: i64, s: f64| u: f64 = add(s, s) -> u}" STORE("y"),
-           true, (Count[]){{"y: f64[4] = for(n, x)", 1}, {"while", 0}, {NULL, 0}});
+           true,
+           (Count[]){{"y: f64[16] = for(n, x)", 1},
+                     {"y.2: f64[4] = for(n, x.2)", 1},
+                     {"while", 0},
+                     {NULL, 0}});
+    expect("64i64",
+           LOAD
+           "y: f64 = for(n, x) {|t: i64, s: f64| u: f64 = add(s, s) -> u}" STORE("y"),
+           true, (Count[]){{"y: f64[16] = for(n, x)", 1}, {"for(n", 2}, {NULL, 0}});
     expect("n",
            "k: i64 = load(is, 0i64, 1i64, i) "
            "y: i64 = for(k, 1i64) {|t: i64, s: i64| u: i64 = add(s, t) -> u} "
