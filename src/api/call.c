@@ -144,8 +144,8 @@ WeftStatus api_call(WeftContext *context, void *data) {
     InterpError error = {0};
     Status status = interp_run(program->core, entry->fun, &options, args, flat, &error);
     if (status == STATUS_OK) status = fetch_results(context, body, flat, &error);
+    context->loan_count = 0; // results may share the arrays that were lent
     if (status != STATUS_OK) {
-        context->loan_count = 0;
         if (status == STATUS_CANCELLED) return WEFT_STATUS_CANCELLED;
         if (error.message.len == 0) error.message = STR("out of memory");
         return api_fault_run(context, program, &error);

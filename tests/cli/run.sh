@@ -114,7 +114,7 @@ printf 'entry main = iota 100000\n' >long.weft
 command='run long.weft | head'
 same status 1
 # Memory ceiling.
-printf 'entry main (n: i64) = replicate n 1u8 |> map (+1) |> reduce (+) 0\n' >mem.weft
+printf 'entry main (n: i64) = i64.sum (replicate n 1 with [n / 2] = 7)\n' >mem.weft
 expect 1 "$weft" run -m 100M mem.weft 1000000000
 err_has 'memory'
 expect 0 "$weft" run -m 100M mem.weft 1000
