@@ -2,8 +2,9 @@
 //
 // What a turn computes from nothing of the loop is computed once, before the loop; but
 // not before a parallel one, whose turns would only get more to carry. A division goes
-// only where its divisor is known to be positive, since the loop may not turn at all. Out
-// of branches go comparisons only: they cost little, and then whole branches may leave.
+// only where its divisor is known to be positive, since the loop may not turn at all.
+// Out of branches go comparisons only: they cost little, and then whole branches may
+// leave.
 #include "loop/passes.h"
 #include "loop/range.h"
 
@@ -28,8 +29,9 @@ static void leave_body(RangeWalk *w, LoopBody *body, bool is_arm) {
         LoopStm *stm = body->stms.data[i];
         for (uint32_t k = 0; k < stm->body_count && stm->op == LOOP_IF; k++)
             leave_body(w, stm->bodies[k], true);
-        bool is_wanted = !is_arm || (stm->op == LOOP_SCALAR &&
-                                     loop_type(&w->b, stm->outs[0]).elem == SCALAR_BOOL);
+        bool is_wanted =
+            !is_arm || (stm->op == LOOP_SCALAR &&
+                        loop_type(&w->b, stm->outs[0]).elem == SCALAR_BOOL);
         if (is_wanted && can_leave(w, stm)) move_out(w, stm);
         else body->stms.data[kept++] = stm;
     }

@@ -35,7 +35,7 @@ enum { LOOP_PASSES_ALL = -1, LOOP_PASSES_NONE = -2 };
 
 typedef struct LoopOptions {
     LoopTargets targets;
-    int stop_after;      // a LoopPass, or one of the above
+    int stop_after; // a LoopPass, or one of the above
     // Called after each pass; may be NULL.
     void (*after)(void *data, const LoopPassInfo *pass, const LoopKernel *kernel);
     void *data;
