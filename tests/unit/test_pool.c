@@ -7,6 +7,7 @@
 
 #include <pthread.h>
 #include <sched.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -347,6 +348,59 @@ static void test_graphs(RtWorker *self) {
     }
 }
 
+// Two tasks release a third, and the earlier one stays in its body until that has run:
+// so the third runs after the later release, and only the releases tell it what the
+// earlier task wrote.
+typedef struct Join {
+    RtTask first, last, joined;
+    int written; // without atomics, by `first`
+    atomic_bool is_released, has_run;
+    bool is_right;
+} Join;
+
+static void await_flag(atomic_bool *flag) {
+    while (!atomic_load_explicit(flag, memory_order_relaxed)) sched_yield();
+}
+
+static void raise_flag(atomic_bool *flag) {
+    atomic_store_explicit(flag, true, memory_order_relaxed);
+}
+
+static void release_first(RtWorker *self, RtTask *task) {
+    Join *join = (Join *)((char *)task - offsetof(Join, first));
+    join->written = 5;
+    rt_task_release(self, &join->joined);
+    raise_flag(&join->is_released);
+    await_flag(&join->has_run);
+}
+
+static void release_last(RtWorker *self, RtTask *task) {
+    Join *join = (Join *)((char *)task - offsetof(Join, last));
+    await_flag(&join->is_released);
+    rt_task_release(self, &join->joined);
+}
+
+static void run_joined(RtWorker *self, RtTask *task) {
+    Join *join = (Join *)((char *)task - offsetof(Join, joined));
+    (void)self;
+    join->is_right = join->written == 5;
+    raise_flag(&join->has_run);
+}
+
+static void test_release(RtWorker *self, unsigned threads) {
+    if (threads < 2) return; // both wait in their bodies
+    Join join = {.written = 0};
+    RtGroup group;
+    rt_group_open(self, &group);
+    rt_task_add(&group, &join.first, release_first, 1);
+    rt_task_add(&group, &join.last, release_last, 1);
+    rt_task_add(&group, &join.joined, run_joined, 2);
+    rt_task_release(self, &join.first);
+    rt_task_release(self, &join.last);
+    rt_group_wait(self, &group);
+    CHECK(join.is_right);
+}
+
 // More ready tasks than a deque holds, released by a task, by a group inside it and by
 // the bodies of a loop inside it, while each leaf waits for a group of its own: so
 // deques are full, and tasks of different depths have to be put aside.
@@ -527,6 +581,7 @@ static void test_kind(const RtPoolOptions *options) {
     test_failures(self);
     test_cancellation(self);
     test_nested_failure(self);
+    test_release(self, options->threads);
     test_graphs(self);
     test_fan(self);
     test_signals(self);
