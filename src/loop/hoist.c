@@ -8,10 +8,24 @@
 #include "loop/passes.h"
 #include "loop/range.h"
 
+static bool are_outside(RangeWalk *w, const LoopRef *refs, uint32_t count) {
+    for (uint32_t i = 0; i < count; i++)
+        if (range_value(&w->r, refs[i])->depth > w->depth) return false;
+    return true;
+}
+
+// An IF that computes nothing.
+static bool is_choice(const LoopStm *stm) {
+    return stm->op == LOOP_IF && stm->bodies[0]->stms.len == 0 &&
+           stm->bodies[1]->stms.len == 0;
+}
+
 static bool can_leave(RangeWalk *w, const LoopStm *stm) {
+    if (!are_outside(w, stm->args, stm->arg_count)) return false;
+    if (is_choice(stm))
+        return are_outside(w, stm->bodies[0]->results, stm->out_count) &&
+               are_outside(w, stm->bodies[1]->results, stm->out_count);
     if (stm->op != LOOP_SCALAR) return false;
-    for (uint32_t i = 0; i < stm->arg_count; i++)
-        if (range_value(&w->r, stm->args[i])->depth > w->depth) return false;
     bool divides = (core_op_info[stm->scalar].flags & OP_FAILS) != 0;
     if (!divides || !range_is_int(&w->r, stm->args[0])) return true;
     return range_is_at_least(&w->r, stm->args[1], 1);
@@ -19,7 +33,8 @@ static bool can_leave(RangeWalk *w, const LoopStm *stm) {
 
 // What was known of the value may follow from where it was.
 static void move_out(RangeWalk *w, LoopStm *stm) {
-    *range_value(&w->r, stm->outs[0]) = (RangeValue){0};
+    for (uint32_t i = 0; i < stm->out_count; i++)
+        *range_value(&w->r, stm->outs[i]) = (RangeValue){0};
     range_walk_stm(w, stm);
 }
 

@@ -360,6 +360,7 @@ typedef struct Fold {
     bool is_compact; // there are folds inside: code must not multiply with their depth
     Array **feeds;
     const Val *ne;
+    const Val *start; // before the first element; NULL: that one is taken apart
     const LoopRef **shapes; // by component: of its rows in slots
     LoopRef n;
 } Fold;
@@ -376,8 +377,13 @@ void loop_fold_later(const Fold *f, const Val *so_far, LoopRef i, Val *out,
                      bool *is_ours);
 void loop_fold_join(const Fold *f, const Val *left, const Val *right, Val *out,
                     bool *is_ours);
-// Elements from..from+count-1, count > 0, left to right.
+// Elements from..from+count-1, left to right; count > 0 unless there is a start.
 void loop_fold_serially(const Fold *f, LoopRef from, LoopRef count, Val *out);
+// What is neutral to each component's operator, whatever the program takes for that;
+// false: it is not known.
+bool loop_neutrals(const Fold *f, Val *ne_out);
+// What to start a fold of all n elements with, or of some if n > 0 (lower_start.c).
+Val *loop_start(const Fold *f);
 // Whether joining may stop with an error.
 bool loop_join_fails(const Fold *f);
 Slots loop_slots(const Fold *f, LoopRef count);

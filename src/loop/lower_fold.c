@@ -42,6 +42,7 @@ Fold loop_fold(Lower *l, const CoreStm *stm) {
     f.shapes = arena_array(l->arena, const LoopRef *, width);
     for (uint32_t c = 0; c < width; c++)
         if (ne[c].array != NULL) f.shapes[c] = ne[c].array->shape;
+    f.start = loop_start(&f);
     return f;
 }
 
@@ -81,20 +82,33 @@ void loop_fold_later(const Fold *f, const Val *so_far, LoopRef i, Val *out,
     loop_body(f->l, f->acc != NULL ? f->acc : f->op, args, NULL, out, is_ours);
 }
 
+// Takes elements from..from+count-1 into what is so far.
+static void fold_on(const Fold *f, const Val *so_far, LoopRef from, LoopRef count,
+                    Val *out) {
+    Lower *l = f->l;
+    Val *next = loop_group(f);
+    bool *is_ours = loop_flags(f);
+    Carry carry;
+    loop_open_carry(l, &carry, so_far, NULL, f->width, count);
+    LoopRef i = loop_add(l->b, from, carry.index);
+    loop_fold_later(f, carry.state, i, next, is_ours);
+    loop_close_carry(l, &carry, next, is_ours, out);
+}
+
 void loop_fold_serially(const Fold *f, LoopRef from, LoopRef count, Val *out) {
     Lower *l = f->l;
+    if (f->start != NULL) {
+        fold_on(f, f->start, from, count, out);
+        return;
+    }
     LoopRef one = loop_int(l->b, 1);
-    Val *init = loop_group(f), *next = loop_group(f);
+    Val *init = loop_group(f);
     bool *is_ours = loop_flags(f);
     loop_fold_first(f, from, init, is_ours);
     for (uint32_t c = 0; c < f->width; c++)
         if (init[c].array != NULL)
             init[c].array = loop_own(l, init[c].array, is_ours[c], NULL);
-    Carry carry;
-    loop_open_carry(l, &carry, init, NULL, f->width, loop_sub(l->b, count, one));
-    LoopRef i = loop_add(l->b, loop_add(l->b, from, one), carry.index);
-    loop_fold_later(f, carry.state, i, next, is_ours);
-    loop_close_carry(l, &carry, next, is_ours, out);
+    fold_on(f, init, loop_add(l->b, from, one), loop_sub(l->b, count, one), out);
 }
 
 bool loop_join_fails(const Fold *f) {

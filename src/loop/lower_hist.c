@@ -219,46 +219,6 @@ static void fold_parts_in_parallel(Hist *h, LoopRef parts) {
 
 // ---- exact ones ---------------------------------------------------------------------
 
-static const CoreStm *find_result(const CoreBody *body, CoreRef ref) {
-    for (uint32_t i = 0; i < body->stms.len; i++)
-        if (body->stms.data[i]->outs[0] == ref) return body->stms.data[i];
-    return NULL;
-}
-
-// Neutral to the operator, whatever the program takes for that; of min and max on
-// floats it is NaN, to which they prefer any number. 0: it is not known.
-static LoopRef find_neutral(Lower *l, CoreOp op, ScalarType type) {
-    static const uint64_t nans[] = {
-        [2] = 0x7e00, [4] = 0x7fc00000, [8] = 0x7ff8000000000000};
-    unsigned bytes = scalar_info[type].bytes;
-    uint64_t ones = UINT64_MAX >> (64 - 8 * bytes);
-    uint64_t least = scalar_is_signed(type) ? ones / 2 + 1 : 0;
-    bool is_float = scalar_is_float(type);
-    switch ((int)op) {
-    case OP_ADD:
-    case OP_OR:
-    case OP_XOR: return loop_const(l->b, type, 0);
-    case OP_MUL: return loop_const(l->b, type, 1);
-    case OP_AND: return loop_const(l->b, type, type == SCALAR_BOOL ? 1 : ones);
-    case OP_MIN: return loop_const(l->b, type, is_float ? nans[bytes] : ones - least);
-    case OP_MAX: return loop_const(l->b, type, is_float ? nans[bytes] : least);
-    }
-    return 0;
-}
-
-// What the bins of parts begin with; false: that is not known.
-static bool find_neutrals(const Fold *f, Val *ne_out) {
-    for (uint32_t c = 0; c < f->width; c++) {
-        const CoreStm *stm = find_result(f->op, f->op->results[c]);
-        if (stm == NULL) return false;
-        ScalarType type = (ScalarType)loop_core_type(f->l, f->op->results[c]).elem;
-        LoopRef neutral = find_neutral(f->l, stm->op, type);
-        if (neutral == 0) return false;
-        ne_out[c] = val_scalar(neutral);
-    }
-    return true;
-}
-
 static void fold_into_dest(const Hist *h) {
     LoopRef zero = loop_int(h->fold.l->b, 0);
     fold_values(h, &h->dest, zero, zero, h->fold.n);
@@ -271,7 +231,7 @@ static void fold_exact(const Hist *h, bool is_parallel) {
     LoopBuilder *b = l->b;
     Hist exact = *h;
     Val *ne = loop_group(&h->fold);
-    if (!is_parallel || !find_neutrals(&h->fold, ne)) {
+    if (!is_parallel || !loop_neutrals(&h->fold, ne)) {
         fold_into_dest(h);
         return;
     }

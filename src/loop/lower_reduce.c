@@ -320,14 +320,34 @@ static void fold_nested(const Fold *f, bool is_parallel, Val *out) {
     loop_close_fork(f, &fork, is_short, out);
 }
 
-// The reduction of at least one element.
-static void fold_all(const Fold *f, bool is_parallel, Val *out) {
-    Lower *l = f->l;
+static bool is_serial(const Fold *f, bool is_parallel) {
     CoreStamp stamp = (CoreStamp)f->stm->stamp;
-    bool is_free = stamp == STAMP_FREE || stamp == STAMP_NONE;
-    if (is_free && !is_parallel) loop_fold_serially(f, loop_int(l->b, 0), f->n, out);
-    else if (loop_is_nested(stamp)) fold_nested(f, is_parallel, out);
+    return !is_parallel && (stamp == STAMP_FREE || stamp == STAMP_NONE);
+}
+
+// Whether the fold of no elements needs no code of its own: it starts with the result.
+static bool takes_none(const Fold *f, bool is_parallel) {
+    bool is_nested = loop_is_nested((CoreStamp)f->stm->stamp) && !f->is_compact;
+    return f->start != NULL && (is_nested || is_serial(f, is_parallel));
+}
+
+// The reduction of at least one element, save where none is as good.
+static void fold_all(const Fold *f, bool is_parallel, Val *out) {
+    if (is_serial(f, is_parallel))
+        loop_fold_serially(f, loop_int(f->l->b, 0), f->n, out);
+    else if (loop_is_nested((CoreStamp)f->stm->stamp)) fold_nested(f, is_parallel, out);
     else fold_blocks(f, is_parallel, out);
+}
+
+static void fold_some_or_none(const Fold *f, bool is_parallel, Val *out) {
+    Lower *l = f->l;
+    Fork fork;
+    for (uint32_t c = 0; c < f->width; c++) out[c] = f->ne[c];
+    loop_open_fork(l, &fork);
+    loop_close_arm(f, &fork, 0, out);
+    fold_all(f, is_parallel, out);
+    loop_close_arm(f, &fork, 1, out);
+    loop_close_fork(f, &fork, loop_eq(l->b, f->n, loop_int(l->b, 0)), out);
 }
 
 void loop_reduce(Lower *l, const CoreStm *stm) {
@@ -336,13 +356,8 @@ void loop_reduce(Lower *l, const CoreStm *stm) {
     bool is_parallel = was_parallel && !loop_join_fails(f);
     l->is_parallel = false;
     Val *vals = loop_group(f);
-    for (uint32_t c = 0; c < f->width; c++) vals[c] = f->ne[c];
-    Fork fork;
-    loop_open_fork(l, &fork);
-    loop_close_arm(f, &fork, 0, vals);
-    fold_all(f, is_parallel, vals);
-    loop_close_arm(f, &fork, 1, vals);
-    loop_close_fork(f, &fork, loop_eq(l->b, f->n, loop_int(l->b, 0)), vals);
+    if (takes_none(f, is_parallel)) fold_all(f, is_parallel, vals);
+    else fold_some_or_none(f, is_parallel, vals);
     l->is_parallel = was_parallel;
     for (uint32_t c = 0; c < f->width; c++) {
         if (vals[c].array != NULL) {
