@@ -171,6 +171,19 @@ static uint32_t out_index(const CoreStm *stm, CoreRef ref) {
     return index;
 }
 
+// What a map or generate says of a dimension of its rows; 0: nothing. In stage 0 a size
+// must need the checks that its array needs.
+static CoreRef row_size(const CoreProgram *p, const CoreStm *def, CoreRef array,
+                        int32_t axis) {
+    if (!p->is_stage0) return 0;
+    int32_t outer = def->op == OP_MAP ? 1 : def->attrs[0], at = def->attrs[0];
+    for (uint32_t i = 0; def->outs[i] != array; i++)
+        at += core_type(p, def->outs[i]).rank - outer;
+    CoreRef size = def->args[at + axis - outer];
+    const CoreValue *value = &p->values.data[size];
+    return value->is_const && (int64_t)value->bits == -1 ? 0 : size;
+}
+
 CoreRef opt_step_dim(const Rewrite *rw, CoreRef *array, int32_t *axis,
                      bool *moved_out) {
     CoreProgram *p = rw->program;
@@ -194,7 +207,9 @@ CoreRef opt_step_dim(const Rewrite *rw, CoreRef *array, int32_t *axis,
     case OP_IOTA: return def->args[0];
     case OP_SCRATCH: return def->args[*axis];
     case OP_RESHAPE: return def->args[1 + *axis];
-    case OP_GENERATE: return *axis < def->attrs[0] ? def->args[*axis] : 0;
+    case OP_GENERATE:
+        return *axis < def->attrs[0] ? def->args[*axis]
+                                     : row_size(p, def, *array, *axis);
     case OP_ARRAY:
         if (*axis == 0) return core_i64(p, def->arg_count);
         from = def->args[0];
@@ -229,6 +244,9 @@ CoreRef opt_step_dim(const Rewrite *rw, CoreRef *array, int32_t *axis,
         if (p->is_stage0) from = def->args[0];
         break;
     case OP_MAP:
+        if (*axis > 0) return row_size(p, def, *array, *axis);
+        from = def->args[0];
+        break;
     case OP_SCAN:
         if (*axis == 0) from = def->args[0];
         break;

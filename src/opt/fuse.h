@@ -9,6 +9,24 @@
 
 // ---- sizes (fuse_size.c) ------------------------------------------------------------
 
+// Dimension `axis` of `array`, or with array 0 the size itself.
+typedef struct FuseSize {
+    CoreRef value, array;
+    int32_t axis;
+} FuseSize;
+
+// An array that a loop carries has in one dimension the size of what it starts with.
+typedef struct FuseState {
+    const struct FuseState *outer;
+    CoreRef param, first;
+    int32_t axis;
+} FuseState;
+
+// Where a size comes from.
+FuseSize fuse_find_size(const Rewrite *rw, const FuseState *states, FuseSize size);
+// Whether that holds of dimension `axis` of what the loop carries as number `k`.
+bool fuse_keeps_size(const Rewrite *rw, const FuseState *states, const CoreStm *loop,
+                     uint32_t k, int32_t axis);
 // Whether two arrays are known to have equally many rows.
 bool fuse_same_length(const Rewrite *rw, CoreRef a, CoreRef b);
 // Whether each row of what the producer gives for result `k` is known to have the shape

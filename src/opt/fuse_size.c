@@ -2,16 +2,22 @@
 //
 // Sizes that are known to be equal. A size is followed to where it comes from: through
 // views and maps to an earlier array, and from an array that is guarded by a check of
-// its size to what the check compares it with.
+// its size to what the check compares it with. An array that a loop carries has the
+// size that the loop starts with if a turn, given an array of that size, hands on such
+// a one.
 #include "core/messages.h"
 #include "opt/algebra.h"
 #include "opt/fuse.h"
 
-// Dimension `axis` of `array`, or with array 0 the size itself.
-typedef struct Size {
-    CoreRef value, array;
-    int32_t axis;
-} Size;
+typedef FuseSize Size;
+
+typedef struct Search {
+    const Rewrite *rw;
+    const FuseState *states; // what is known, or supposed
+    unsigned loops;          // that may yet be looked into
+} Search;
+
+enum { MOST_LOOPS = 32 };
 
 static bool is_dim_of(const Rewrite *rw, CoreRef size, CoreRef array, int32_t axis) {
     const CoreStm *def = rewrite_def(rw, size);
@@ -34,8 +40,27 @@ static CoreRef checked_size(const Rewrite *rw, const CoreStm *guard, int32_t axi
     return 0;
 }
 
+static bool keeps_size(Search *search, const CoreStm *loop, uint32_t k, int32_t axis);
+
+static uint32_t state_index(const CoreStm *loop, CoreRef out) {
+    uint32_t k = 0;
+    while (loop->outs[k] != out) k++;
+    return k;
+}
+
+// The array that the loop's result or state has the size of; 0: none is known.
+static CoreRef step_loop(Search *search, const CoreStm *def, Size size) {
+    for (const FuseState *s = search->states; s != NULL; s = s->outer)
+        if (s->param == size.array && s->axis == size.axis) return s->first;
+    if (def == NULL || (def->op != OP_FOR && def->op != OP_WHILE)) return 0;
+    uint32_t k = state_index(def, size.array);
+    return keeps_size(search, def, k, size.axis) ? def->args[(def->op == OP_FOR) + k]
+                                                 : 0;
+}
+
 // Every step leads to a value bound earlier, so that this ends.
-static Size find_size(const Rewrite *rw, Size size) {
+static Size find_size_in(Search *search, Size size) {
+    const Rewrite *rw = search->rw;
     for (bool moved = true; moved;) {
         moved = false;
         if (size.array == 0) {
@@ -58,15 +83,49 @@ static Size find_size(const Rewrite *rw, Size size) {
         if (known != 0) {
             size = (Size){.value = known};
             moved = true;
+        } else if (!moved && (known = step_loop(search, def, size)) != 0) {
+            size.array = known;
+            moved = true;
         }
     }
     return size;
 }
 
-static bool is_same_size(const Rewrite *rw, Size a, Size b) {
-    a = find_size(rw, a);
-    b = find_size(rw, b);
+static bool is_equal(Size a, Size b) {
     return a.value == b.value && a.array == b.array && a.axis == b.axis;
+}
+
+static bool keeps_size(Search *search, const CoreStm *loop, uint32_t k, int32_t axis) {
+    if (search->loops == 0) return false;
+    search->loops--;
+    uint32_t extra = loop->op == OP_FOR;
+    const CoreBody *body = loop->bodies[loop->body_count - 1];
+    FuseState state = {search->states, body->params[extra + k], loop->args[extra + k],
+                       axis};
+    Size first = find_size_in(search, (Size){.array = state.first, .axis = axis});
+    search->states = &state;
+    Size next = find_size_in(search, (Size){.array = body->results[k], .axis = axis});
+    search->states = state.outer;
+    return is_equal(first, next);
+}
+
+bool fuse_keeps_size(const Rewrite *rw, const FuseState *states, const CoreStm *loop,
+                     uint32_t k, int32_t axis) {
+    Search search = {rw, states, MOST_LOOPS};
+    return keeps_size(&search, loop, k, axis);
+}
+
+FuseSize fuse_find_size(const Rewrite *rw, const FuseState *states, FuseSize size) {
+    Search search = {rw, states, MOST_LOOPS};
+    return find_size_in(&search, size);
+}
+
+static Size find_size(const Rewrite *rw, Size size) {
+    return fuse_find_size(rw, NULL, size);
+}
+
+static bool is_same_size(const Rewrite *rw, Size a, Size b) {
+    return is_equal(find_size(rw, a), find_size(rw, b));
 }
 
 bool fuse_same_length(const Rewrite *rw, CoreRef a, CoreRef b) {

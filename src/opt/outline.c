@@ -9,27 +9,36 @@
 //   kernel, together with those arguments that need no memory of their own.
 // - A kernel finds the sizes of its arrays itself, so that it knows them to be these,
 //   and what is computed from them and its params. Where the host has checked that two
-//   such sizes are equal, it checks that again, to know it.
+//   such sizes are equal, it checks that again, to know it; and so where an array is
+//   known to have such a size, as one has that a loop carries if each turn keeps it.
 // - A loop, or a branch that holds one, becomes a sequential kernel, for it may be
 //   small. If there is parallel work inside, the function that stands for it otherwise
 //   is outlined in its turn.
 // - A function kept out of line is outlined for the host, and stays as it is for the
 //   kernels that call it.
 // - Traces stay on the host.
+#include "core/messages.h"
+#include "opt/fuse.h"
 #include "opt/passes.h"
 #include "opt/rewrite.h"
+
+typedef struct Checks {
+    const CoreStm **data;
+    uint32_t len, cap;
+} Checks;
 
 typedef struct Outliner {
     CoreProgram *program;
     CoreBuilder builder;
-    Sym name;        // of kernels
-    Map views;       // CoreRef -> the view statement that binds it
+    Sym name;                // of kernels
+    Rewrite defs;            // of which only what binds each value is used
+    const FuseState *states; // of the loops around
+    Map dims;                // (array, axis) -> the DIM that the host has
+    Map views;               // CoreRef -> the view statement that binds it
     Map scalars;     // CoreRef -> the DIM of an array that is no view, or arithmetic
     Map guarded;     // CoreRef -> what the guard that binds it hands on
-    struct {
-        const CoreStm **data;
-        uint32_t len, cap;
-    } checks; // in force: of sizes
+    Map sizes;       // (array, axis) -> what the size is known to be
+    Checks checks;   // in force: of sizes
     uint32_t *hosts; // by index of the functions there were: its host version, 0: none
     bool *traces;    // by the same index: it traces, or calls what does
     uint32_t old_count;
@@ -162,9 +171,15 @@ static bool is_arithmetic(const CoreProgram *p, const CoreStm *stm) {
     return false;
 }
 
+static uint64_t dim_key(CoreRef array, int32_t axis) {
+    return (uint64_t)array << 8 | (uint64_t)axis;
+}
+
 static void note_scalar(Outliner *o, const CoreStm *stm) {
     uint64_t known;
     if (stm->op == OP_GUARD) map_set(&o->guarded, stm->outs[0], stm->args[0]);
+    if (stm->op == OP_DIM)
+        map_set(&o->dims, dim_key(stm->args[0], stm->attrs[0]), stm->outs[0]);
     if (is_arithmetic(o->program, stm) ||
         (stm->op == OP_DIM && !map_get(&o->views, stm->args[0], &known)))
         map_set(&o->scalars, stm->outs[0], (uint64_t)(uintptr_t)stm);
@@ -228,20 +243,134 @@ static CoreRef make_scalar(Outliner *o, Parts *parts, CoreRef ref) {
     return out;
 }
 
+// Whether a scalar that is given is, as has been checked, a size of an array that is
+// given; then it is found so.
+static bool make_size(Outliner *o, Parts *parts, const CoreStm *check) {
+    uint64_t eq, dim, given, known;
+    map_get(&o->scalars, check->args[0], &eq);
+    const CoreRef *sides = ((const CoreStm *)(uintptr_t)eq)->args;
+    for (int i = 0; i < 2; i++) {
+        CoreRef size = unguarded(o, sides[i]);
+        if (!map_get(&parts->given, size, &given) ||
+            map_get(&parts->made, size, &known) ||
+            !map_get(&o->scalars, sides[1 - i], &dim))
+            continue;
+        const CoreStm *def = (const CoreStm *)(uintptr_t)dim;
+        if (def->op != OP_DIM || !can_make_all(o, parts, def, MOST_STEPS) ||
+            (map_get(&o->scalars, size, &known) &&
+             can_make_all(o, parts, (const CoreStm *)(uintptr_t)known, MOST_STEPS)))
+            continue;
+        map_set(&parts->made, size, given);
+        append_again(o, parts, def, (CoreRef)given);
+        return true;
+    }
+    return false;
+}
+
+// A statement for kernels, which the host does not have.
+static CoreStm *note_made(Outliner *o, CoreOp op, const CoreRef *args, uint32_t count,
+                          ScalarType to) {
+    CoreProgram *p = o->program;
+    CoreStm *stm = arena_new(p->arena, CoreStm);
+    CoreRef out = core_value(p, (CoreType){to, 0}, 0);
+    *stm = (CoreStm){.op = op,
+                     .loc = o->builder.loc,
+                     .outs = arena_copy(p->arena, &out, sizeof out),
+                     .args = arena_copy(p->arena, args, count * sizeof *args),
+                     .out_count = 1,
+                     .arg_count = count};
+    map_set(&o->scalars, out, (uint64_t)(uintptr_t)stm);
+    return stm;
+}
+
+// A check that cannot fail, that the dimension is what is known of it.
+static const CoreStm *check_size(Outliner *o, CoreRef array, int32_t axis,
+                                 CoreRef size) {
+    CoreStm *dim = note_made(o, OP_DIM, &array, 1, SCALAR_I64);
+    core_set_attrs(&o->builder, dim, &axis, 1);
+    CoreRef sizes[] = {dim->outs[0], size};
+    CoreStm *eq = note_made(o, OP_EQ, sizes, 2, SCALAR_BOOL);
+    CoreRef args[] = {eq->outs[0], sizes[0], sizes[1]};
+    CoreStm *check = note_made(o, OP_CHECK, args, 3, SCALAR_BOOL);
+    check->text = core_messages[MESSAGE_LENGTHS];
+    return check;
+}
+
+// Those in force, and what is known of the sizes of arrays.
+static Checks list_checks(Outliner *o, const CoreRefs *frees) {
+    CoreProgram *p = o->program;
+    Checks checks = {0};
+    uint64_t size;
+    for (uint32_t i = 0; i < o->checks.len; i++)
+        vec_push(p->arena, &checks, o->checks.data[i]);
+    for (uint32_t i = 0; i < frees->len; i++)
+        for (int32_t axis = 0; axis < core_type(p, frees->data[i]).rank; axis++)
+            if (map_get(&o->sizes, dim_key(frees->data[i], axis), &size))
+                vec_push(p->arena, &checks,
+                         check_size(o, frees->data[i], axis, (CoreRef)size));
+    return checks;
+}
+
 // What the body uses and can be found from other things that it uses.
 static void append_scalars(Outliner *o, const CoreBody *body) {
     CoreProgram *p = o->program;
     CoreRefs frees = {0};
     Parts parts;
     core_free(p, body, p->arena, &frees);
+    Checks checks = list_checks(o, &frees);
+    bool *is_used = arena_array(p->arena, bool, checks.len);
     map_init(&parts.given, p->arena);
     map_init(&parts.made, p->arena);
     for (uint32_t i = 0; i < frees.len; i++)
         map_set(&parts.given, unguarded(o, frees.data[i]), frees.data[i]);
+    for (uint32_t i = 0; i < checks.len; i++)
+        is_used[i] = make_size(o, &parts, checks.data[i]);
     for (uint32_t i = 0; i < frees.len; i++) make_scalar(o, &parts, frees.data[i]);
-    for (uint32_t i = 0; i < o->checks.len; i++)
-        if (can_make_all(o, &parts, o->checks.data[i], MOST_STEPS))
-            append_again(o, &parts, o->checks.data[i], o->checks.data[i]->outs[0]);
+    for (uint32_t i = 0; i < checks.len; i++)
+        if (!is_used[i] && can_make_all(o, &parts, checks.data[i], MOST_STEPS))
+            append_again(o, &parts, checks.data[i], checks.data[i]->outs[0]);
+}
+
+// ---- loops --------------------------------------------------------------------------
+
+static void note_def(void *data, const CoreStm *stm) {
+    Rewrite *defs = data;
+    for (uint32_t i = 0; i < stm->out_count; i++)
+        map_set(&defs->stms, stm->outs[i], (uint64_t)(uintptr_t)stm);
+}
+
+// Notes the size if the host has it.
+static void note_size(Outliner *o, CoreRef array, int32_t axis) {
+    FuseSize size = {.array = array, .axis = axis};
+    size = fuse_find_size(&o->defs, o->states, size);
+    uint64_t value = size.value;
+    if (size.array == 0 || map_get(&o->dims, dim_key(size.array, size.axis), &value))
+        map_set(&o->sizes, dim_key(array, axis), value);
+}
+
+// Array number `k` that the loop carries, in the dimensions that it keeps.
+static void note_state(Outliner *o, const CoreStm *loop, uint32_t k) {
+    uint32_t at = k + (loop->op == OP_FOR);
+    for (int32_t axis = 0; axis < core_type(o->program, loop->outs[k]).rank; axis++) {
+        if (!fuse_keeps_size(&o->defs, o->states, loop, k, axis)) continue;
+        for (uint32_t i = 0; i < loop->body_count; i++) {
+            FuseState *state = arena_new(o->program->arena, FuseState);
+            CoreRef param = loop->bodies[i]->params[at];
+            *state = (FuseState){o->states, param, loop->args[at], axis};
+            o->states = state;
+            note_size(o, param, axis);
+        }
+    }
+}
+
+// Outlines the bodies of what stays on the host.
+static void outline_bodies(Outliner *o, CoreStm *stm) {
+    const FuseState *outer = o->states;
+    if (stm->op == OP_FOR || stm->op == OP_WHILE)
+        for (uint32_t k = 0; k < stm->out_count; k++) note_state(o, stm, k);
+    for (uint32_t i = 0; i < stm->body_count; i++)
+        stm->bodies[i] = outline_body(o, stm->bodies[i]);
+    o->states = outer;
 }
 
 // ---- kernels ------------------------------------------------------------------------
@@ -279,9 +408,12 @@ static void outline_stm(Outliner *o, const CoreStm *stm, CoreKernel kernel) {
         CoreFun *host = close_function(o, body, &unused);
         bool outer = o->is_parallel;
         o->is_parallel = false;
-        CoreStm *inner = host->body->stms.data[host->body->stms.len - 1];
-        for (uint32_t i = 0; i < inner->body_count; i++)
-            inner->bodies[i] = outline_body(o, inner->bodies[i]);
+        uint32_t checked = o->checks.len;
+        core_walk(host->body, note_def, &o->defs);
+        for (uint32_t i = 0; i < host->body->stms.len; i++)
+            note_scalar(o, host->body->stms.data[i]);
+        outline_bodies(o, host->body->stms.data[host->body->stms.len - 1]);
+        o->checks.len = checked;
         if (o->is_parallel) fun->otherwise = 1 + add_function(o, host);
         o->is_parallel = outer || o->is_parallel;
     } else {
@@ -311,6 +443,9 @@ static void outline_host_stm(Outliner *o, CoreStm *stm) {
         for (uint32_t i = 0; i < stm->out_count; i++)
             map_set(&o->views, stm->outs[i], (uint64_t)(uintptr_t)stm);
     note_scalar(o, stm);
+    for (uint32_t i = 0; i < stm->out_count; i++)
+        for (int32_t axis = 0; axis < core_type(o->program, stm->outs[i]).rank; axis++)
+            note_size(o, stm->outs[i], axis);
     bool stays = false;
     for (uint32_t i = 0; i < stm->body_count; i++)
         stays |= has_trace(o, stm->bodies[i]);
@@ -326,8 +461,8 @@ static void outline_host_stm(Outliner *o, CoreStm *stm) {
     if (is_control) {
         CoreStm *copy = arena_copy(o->program->arena, stm, sizeof *stm);
         copy->bodies = arena_array(o->program->arena, CoreBody *, stm->body_count);
-        for (uint32_t i = 0; i < stm->body_count; i++)
-            copy->bodies[i] = outline_body(o, stm->bodies[i]);
+        for (uint32_t i = 0; i < stm->body_count; i++) copy->bodies[i] = stm->bodies[i];
+        outline_bodies(o, copy);
         stm = copy;
     }
     core_append(&o->builder, stm);
@@ -379,11 +514,16 @@ bool opt_outline(CoreProgram *p) {
     for (uint32_t i = 0; i < p->funs.len; i++)
         if (p->funs.data[i]->kernel != CORE_NO_KERNEL) return false; // it has been done
     Outliner o = {.program = p, .builder = core_builder(p), .old_count = p->funs.len};
+    o.defs = rewrite_new(p);
+    for (uint32_t i = 0; i < p->funs.len; i++)
+        core_walk(p->funs.data[i]->body, note_def, &o.defs);
     o.name = sym_cstr(&p->cx->syms, "kernel");
     o.hosts = arena_array(p->arena, uint32_t, p->funs.len);
     o.traces = arena_array(p->arena, bool, p->funs.len);
     for (uint32_t i = 0; i < o.old_count; i++)
         o.traces[i] = has_trace(&o, p->funs.data[i]->body);
+    map_init(&o.dims, p->arena);
+    map_init(&o.sizes, p->arena);
     map_init(&o.views, p->arena);
     map_init(&o.scalars, p->arena);
     map_init(&o.guarded, p->arena);
@@ -396,7 +536,9 @@ bool opt_outline(CoreProgram *p) {
         Map map;
         map_init(&map, p->arena);
         CoreFun *host = arena_copy(p->arena, fun, sizeof *fun);
-        host->body = outline_body(&o, core_clone(p, fun->body, &map, 0));
+        CoreBody *body = core_clone(p, fun->body, &map, 0);
+        core_walk(body, note_def, &o.defs);
+        host->body = outline_body(&o, body);
         o.hosts[i] = add_function(&o, host);
     }
     if (p->funs.len == o.old_count) return false;
