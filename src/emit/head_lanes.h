@@ -107,3 +107,38 @@ WEFT_FMA(f64x4, 4, __builtin_fma)
 WEFT_FMA(f32x8, 8, __builtin_fmaf)
 WEFT_FMA(f32x4, 4, __builtin_fmaf)
 #endif
+
+// Integers as floats, rounded once: the upper and the lower half, each in the fraction
+// of a power of two, which subtracting takes off exactly.
+#define WEFT_FLOAT(V, BITS, POWERS)                                                    \
+    static inline f64x4 weft_float_##V(V x) {                                          \
+        const u64x4 upper = ((u64x4)x >> 32) ^ BITS;                                   \
+        const u64x4 lower = ((u64x4)x & 0xffffffff) | 0x4330000000000000;              \
+        return ((f64x4)upper - POWERS) + (f64x4)lower;                                 \
+    }
+WEFT_FLOAT(u64x4, 0x4530000000000000, 0x1.00000001p84)
+WEFT_FLOAT(i64x4, 0x4530000080000000, 0x1.00000801p84)
+
+// x + step * (first + l) for each lane l as floats. Where nothing is rounded on the way
+// it is computed in lanes.
+#define WEFT_STEPS(V, T, n, BITS, ...)                                                 \
+    static inline V weft_steps_##V(int64_t x, int64_t step, int64_t first) {           \
+        const uint64_t half = (uint64_t)1 << BITS;                                     \
+        x = (int64_t)((uint64_t)x + (uint64_t)step * (uint64_t)first);                 \
+        if ((uint64_t)x + half <= 2 * half && (uint64_t)step + half / n <= 2 * half / n) \
+            return __VA_ARGS__;                                                        \
+        V r;                                                                           \
+        for (int i = 0; i < n; i++)                                                    \
+            r[i] = (T)(int64_t)((uint64_t)x + (uint64_t)step * (uint64_t)i);           \
+        return r;                                                                      \
+    }
+WEFT_STEPS(f64x4, double, 4, 51,
+           weft_splat_f64x4((double)x) + (f64x4){0, 1, 2, 3} * (double)step)
+WEFT_STEPS(f32x8, float, 8, 29,
+           __builtin_convertvector(weft_splat_i32x8((int32_t)x) +
+                                       (i32x8){0, 1, 2, 3, 4, 5, 6, 7} * (int32_t)step,
+                                   f32x8))
+WEFT_STEPS(f32x4, float, 4, 29,
+           __builtin_convertvector(weft_splat_i32x4((int32_t)x) +
+                                       (i32x4){0, 1, 2, 3} * (int32_t)step,
+                                   f32x4))

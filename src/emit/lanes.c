@@ -163,6 +163,8 @@ static bool put_conversion(const Filling *f, StrBuf *out) {
             out);
     } else if (scalar_is_float(in) && !scalar_is_float(to)) {
         return false;
+    } else if (to == SCALAR_F64 && width_of(in) == 64 && !scalar_is_float(in)) {
+        put_template(f, "weft_float_$V($x)", out);
     } else {
         put_template(f, "__builtin_convertvector($x, $T)", out);
     }

@@ -232,6 +232,13 @@ static void put_scalar(Walker *w, const LoopStm *stm) {
 
 static Str number_lanes(Walker *w, const LoopStm *stm, uint32_t part) {
     StrBuf text = strbuf(w->arena);
+    if (stm->arg_count > 0) {
+        strbuf_printf(&text, "weft_steps_%.*s(%.*s, %.*s, %u)",
+                      STR_ARG(type_of(w, stm->outs[0])),
+                      STR_ARG(walk_value(w, stm->args[0])),
+                      STR_ARG(walk_value(w, stm->args[1])), part * w->part_lanes);
+        return strbuf_done(&text);
+    }
     strbuf_printf(&text, "(%.*s){", STR_ARG(type_of(w, stm->outs[0])));
     for (uint32_t i = 0; i < w->part_lanes; i++)
         strbuf_printf(&text, i == 0 ? "%u" : ", %u", part * w->part_lanes + i);

@@ -236,7 +236,7 @@ static LoopBody *make_arm(RangeWalk *w, const LoopStm *loop, LoopRef c, bool is_
 // Keeps the loop, or two in the arms of a branch.
 static void unswitch(RangeWalk *w, LoopStm *loop) {
     LoopRef c = 0;
-    if (loop->order == ORDER_INDEPENDENT) c = find_condition(w, loop->bodies[0]);
+    if (loop->order != ORDER_SEQUENTIAL) c = find_condition(w, loop->bodies[0]);
     if (c == 0 || !loop_can_pay(w, loop->bodies[0])) {
         range_keep(w, loop);
         return;

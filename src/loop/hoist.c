@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a turn computes from nothing of the loop is computed once, before the loop; but
-// not before a parallel one, whose turns would only get more to carry. A division goes
-// only where its divisor is known to be positive, since the loop may not turn at all.
-// Out of branches go comparisons only: they cost little, and then whole branches may
-// leave.
+// What a turn computes from nothing of the loop is computed once, before the loop. A
+// division goes only where its divisor is known to be positive, since the loop may not
+// turn at all. Out of branches, and of parallel loops, whose turns would only get more
+// to carry, go comparisons only: they cost little, and then whole branches may leave.
 #include "loop/passes.h"
 #include "loop/range.h"
 
@@ -38,15 +37,15 @@ static void move_out(RangeWalk *w, LoopStm *stm) {
     range_walk_stm(w, stm);
 }
 
-static void leave_body(RangeWalk *w, LoopBody *body, bool is_arm) {
+static void leave_body(RangeWalk *w, LoopBody *body, bool only_bools) {
     uint32_t kept = 0;
     for (uint32_t i = 0; i < body->stms.len; i++) {
         LoopStm *stm = body->stms.data[i];
         for (uint32_t k = 0; k < stm->body_count && stm->op == LOOP_IF; k++)
             leave_body(w, stm->bodies[k], true);
         bool is_wanted =
-            !is_arm || (stm->op == LOOP_SCALAR &&
-                        loop_type(&w->b, stm->outs[0]).elem == SCALAR_BOOL);
+            !only_bools || (stm->op == LOOP_SCALAR &&
+                            loop_type(&w->b, stm->outs[0]).elem == SCALAR_BOOL);
         if (is_wanted && can_leave(w, stm)) move_out(w, stm);
         else body->stms.data[kept++] = stm;
     }
@@ -54,7 +53,7 @@ static void leave_body(RangeWalk *w, LoopBody *body, bool is_arm) {
 }
 
 static void leave_loop(RangeWalk *w, LoopStm *loop) {
-    if (loop->order != ORDER_PARALLEL) leave_body(w, loop->bodies[0], false);
+    leave_body(w, loop->bodies[0], loop->order == ORDER_PARALLEL);
     range_keep(w, loop);
 }
 

@@ -17,16 +17,16 @@ static bool vary(Vector *v, LoopRef ref, bool does) {
 
 static bool vary_body(Vector *v, const LoopBody *body);
 
-// State varies if it does so at first, after a turn, or if the lanes end apart.
+// State varies if it does so at first or after a turn. If the lanes end apart they
+// still are in step while they are in the loop.
 static bool vary_loop(Vector *v, const LoopStm *stm) {
     uint32_t first = stm->op == LOOP_FOR;
     const LoopBody *body = stm->bodies[stm->body_count - 1];
     bool apart = v->varies[first ? stm->args[0] : stm->bodies[0]->results[0]];
     bool changed = false;
     for (uint32_t i = 0; i < stm->out_count; i++) {
-        bool does =
-            apart || v->varies[stm->args[first + i]] || v->varies[body->results[i]];
-        changed = vary(v, stm->outs[i], does) || changed;
+        bool does = v->varies[stm->args[first + i]] || v->varies[body->results[i]];
+        changed = vary(v, stm->outs[i], does || apart) || changed;
         for (uint32_t k = 0; k < stm->body_count; k++)
             changed = vary(v, stm->bodies[k]->params[first + i], does) || changed;
     }
@@ -125,7 +125,8 @@ static uint32_t widest_lane(const Vector *v, const LoopBody *body) {
     uint32_t widest = 0;
     for (uint32_t i = 0; i < body->stms.len; i++) {
         const LoopStm *stm = body->stms.data[i];
-        for (uint32_t k = 0; k < stm->out_count && stm->op != LOOP_LANES; k++) {
+        bool is_number = stm->op == LOOP_LANES && stm->arg_count == 0;
+        for (uint32_t k = 0; k < stm->out_count && !is_number; k++) {
             LoopType type = v->kernel->values.data[stm->outs[k]].type;
             if (type.lanes > 0 && scalar_info[type.elem].bytes > widest)
                 widest = scalar_info[type.elem].bytes;
@@ -138,14 +139,28 @@ static uint32_t widest_lane(const Vector *v, const LoopBody *body) {
     return widest;
 }
 
-static bool has_while(const LoopBody *body) {
+static uint32_t size_of(const LoopBody *body) {
+    uint32_t size = body->stms.len;
+    for (uint32_t i = 0; i < body->stms.len; i++)
+        for (uint32_t k = 0; k < body->stms.data[i]->body_count; k++)
+            size += size_of(body->stms.data[i]->bodies[k]);
+    return size;
+}
+
+// Of the largest `while` in it; 0: there is none.
+static uint32_t size_of_while(const LoopBody *body) {
+    uint32_t most = 0;
     for (uint32_t i = 0; i < body->stms.len; i++) {
         const LoopStm *stm = body->stms.data[i];
-        if (stm->op == LOOP_WHILE) return true;
-        for (uint32_t k = 0; k < stm->body_count; k++)
-            if (has_while(stm->bodies[k])) return true;
+        uint32_t size = 0;
+        for (uint32_t k = 0; k < stm->body_count; k++) {
+            uint32_t inside = size_of_while(stm->bodies[k]);
+            if (stm->op == LOOP_WHILE) size += size_of(stm->bodies[k]);
+            if (inside > size) size = inside;
+        }
+        if (size > most) most = size;
     }
-    return false;
+    return most;
 }
 
 static bool has_only(const LoopBody *body, const LoopOp *ops, uint32_t count) {
@@ -213,11 +228,12 @@ static void note_uses(Vector *v, const LoopBody *body) {
     for (uint32_t i = 0; i < body->result_count; i++) v->used[body->results[i]] = true;
 }
 
-enum { FLIGHT = 4 }; // of vectors of a fold
+enum { FLIGHT = 4 }; // of vectors of a fold, or of a short `while`
 
 // Turns that wait for something leave time for other vectors.
 static uint32_t choose_flight(const Vector *v, const LoopStm *loop) {
-    if (has_while(loop->bodies[0])) return 2;
+    uint32_t size = size_of_while(loop->bodies[0]);
+    if (size > 0) return size <= MOST_IN_FOLD ? FLIGHT : 2;
     bool is_long = !is_few(v->kernel, loop->args[0], MOST_AT_ONCE + 1);
     return is_long && is_fold(v, loop->bodies[0]) ? FLIGHT : 1;
 }
@@ -245,6 +261,7 @@ static uint32_t make_lanes(LoopKernel *kernel, LoopStm *loop, uint32_t flight,
     v.old = kernel->values.len;
     v.varies = arena_array(v.arena, bool, v.old);
     v.used = arena_array(v.arena, bool, v.old);
+    v.given = arena_array(v.arena, bool, v.old);
     v.reps = arena_array(v.arena, Rep, v.old);
     note_uses(&v, loop->bodies[0]);
     vectorise(&v, loop);

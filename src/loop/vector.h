@@ -26,6 +26,7 @@ typedef struct Vector {
     uint32_t old;          // values from here on are the pass's
     bool *varies;          // by LoopRef: from turn to turn
     bool *used;            // by LoopRef
+    bool *given;           // by LoopRef: it needs no computing
     Rep *reps;             // by LoopRef
     uint32_t lanes, width; // of a value, of a vector
     uint32_t flight;       // vectors in a value

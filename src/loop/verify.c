@@ -158,8 +158,9 @@ static void verify_access(Verifier *v, const LoopStm *stm) {
 static void verify_lanes(Verifier *v, const LoopStm *stm) {
     static const uint8_t operands[LOOP_COUNT] = {
         [LOOP_SPLAT] = 1, [LOOP_SELECT] = 3, [LOOP_ANY] = 1, [LOOP_SURE] = 1};
+    bool has_steps = stm->op == LOOP_LANES && stm->arg_count > 0;
     if (!want(v, v->lanes > 0, "it is in no vector turn") ||
-        !counts(v, stm, operands[stm->op], stm->op != LOOP_SURE, 0))
+        !counts(v, stm, has_steps ? 2 : operands[stm->op], stm->op != LOOP_SURE, 0))
         return;
     if (stm->op == LOOP_SURE) {
         lane_is(v, stm, 0, SCALAR_BOOL);
@@ -172,7 +173,10 @@ static void verify_lanes(Verifier *v, const LoopStm *stm) {
         arg_is(v, stm, 0, in_lanes(v, SCALAR_BOOL));
     if (stm->op == LOOP_SELECT) lanes_are(v, stm, 1, elem);
     if (stm->op == LOOP_SPLAT) args_are(v, stm, 0, elem);
-    if (stm->op == LOOP_LANES) want(v, scalar_is_int(elem), "its result is no integer");
+    if (has_steps) args_are(v, stm, 0, SCALAR_I64);
+    if (stm->op == LOOP_LANES)
+        want(v, has_steps ? scalar_is_float(elem) : scalar_is_int(elem),
+             has_steps ? "its result is no float" : "its result is no integer");
     want(v, same(out, stm->op == LOOP_ANY ? scalar(SCALAR_BOOL) : in_lanes(v, elem)),
          "its result has the wrong type");
 }

@@ -299,6 +299,15 @@ static void run_store(Eval *e, const LoopStm *stm, uint32_t lanes) {
     b->is_set[at] = 1;
 }
 
+static void run_lane(Eval *e, const LoopStm *stm, LoopRef first) {
+    uint64_t bits = e->lane;
+    if (stm->arg_count > 0) {
+        bits = bits_of(e, first) + bits * bits_of(e, stm->args[1]);
+        core_eval(OP_CONV, SCALAR_I64, elem_of(e, stm->outs[0]), &bits, &bits);
+    }
+    set_bits(e, stm->outs[0], bits);
+}
+
 // What is done for each lane, if any value of the statement has lanes. False: the
 // vector turn gives up.
 static bool run_lanes(Eval *e, const LoopStm *stm) {
@@ -315,7 +324,7 @@ static bool run_lanes(Eval *e, const LoopStm *stm) {
         case LOOP_STORE:
         case LOOP_STOREIF: run_store(e, stm, lanes); break;
         case LOOP_SPLAT: set_bits(e, stm->outs[0], bits_of(e, first)); break;
-        case LOOP_LANES: set_bits(e, stm->outs[0], e->lane); break;
+        case LOOP_LANES: run_lane(e, stm, first); break;
         case LOOP_SELECT:
             set_bits(e, stm->outs[0],
                      bits_of(e, stm->args[bits_of(e, first) != 0 ? 1 : 2]));

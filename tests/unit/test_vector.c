@@ -43,6 +43,7 @@ static void test_text(void) {
                                "    y: f64[4] = loadif(m, a, 0i64, 2i64, l)\n"
                                "    z: f64[4] = select(m, x, 1f64)\n"
                                "    w: f64[4] = splat(2f64)\n"
+                               "    u: f64[4] = lanes(i, k)\n"
                                "    v: f64[4] = fma(y, z, w)\n"
                                "    = storeif(m, a, v, 0i64, 2i64, l)\n"
                                "    = store(a, v, 0i64, 1i64, i)\n"
@@ -96,6 +97,9 @@ static void test_verifier(void) {
     find_fault("x: i64[4] = select(true, l, l)", "arg 0 has the wrong type");
     find_fault("x: i64[4] = select(m, l, m)", "arg 2 has the wrong type");
     find_fault("x: f64[4] = lanes", "its result is no integer");
+    find_fault("x: i64[4] = lanes(1i64, 2i64)", "its result is no float");
+    find_fault("x: f64[4] = lanes(1i64)", "1 args");
+    find_fault("x: f64[4] = lanes(1i64, 2f64)", "arg 1 has the wrong type");
     find_fault("x: i64[4] = splat(l)", "arg 0 has the wrong type");
     find_fault("b: bool = any(true)", "arg 0 has the wrong type");
     find_fault("= sure(l)", "arg 0 has the wrong type");
@@ -252,8 +256,29 @@ static void test_pass(void) {
     expect("n",
            LOAD "y: f64 = while(x) {|s: f64| g: bool = lt(s, 9f64) -> g} "
                 "{|t: f64| u: f64 = add(t, t) -> u}" STORE("y"),
+           true, (Count[]){{"for.parallel[16](", 1}, {"any", 2}, {"lt", 6}, {NULL, 0}});
+    // What lanes have in step has none, until they leave; what the guard asks of it is
+    // asked once. What the guard has computed is there for the body.
+    expect("16i64",
+           LOAD "z: f64, y: i64 = while(x, 0i64) {|s: f64, k: i64| "
+                "q: f64 = mul(s, s) g: bool = lt(q, 9f64) h: bool = lt(k, n) "
+                "b: bool = and(g, h) -> b} "
+                "{|t: f64, l: i64| r: f64 = mul(t, t) u: f64 = add(t, r) "
+                "m: i64 = add(l, 1i64) -> u, m} = store(is, y, 0i64, 1i64, i)",
            true,
-           (Count[]){{"for.parallel[8](n)", 1}, {"any", 1}, {"lt", 3}, {NULL, 0}});
+           (Count[]){{"f64[16] = mul", 2},
+                     {"m: i64 = add(l, 1i64)", 1},
+                     {": bool = lt(", 4},
+                     {": i64[16] = select(", 1},
+                     {NULL, 0}});
+    // Numbers of turns as floats are counted up.
+    expect(
+        "n", "k: i64 = add(i, 7i64) x: f64 = conv(k)" STORE("x"), false,
+        (Count[]){{"for.parallel[4]", 1}, {"f64[4] = lanes(%1, 1i64)", 1}, {NULL, 0}});
+    expect(
+        "n", "k: i64 = mul(i, 3i64) y: f32 = conv(k) = store(ys, y, 0i64, 1i64, i)",
+        false,
+        (Count[]){{"for.parallel[8]", 1}, {"f32[8] = lanes(%1, 3i64)", 1}, {NULL, 0}});
     // A check gives up, unless something was stored before.
     expect("n", LOAD "b: bool = lt(x, 9f64) = check(b) \"large\"" STORE("x"), false,
            (Count[]){{"= sure(b)", 1}, {"check", 1}, {NULL, 0}});
