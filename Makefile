@@ -4,7 +4,7 @@ JOBS ?= $(shell nproc)
 PREFIX ?= /usr/local
 BUILD ?= build
 export DESTDIR
-.PHONY: all help demo test test-full fuzz math bench format check-deps clean \
+.PHONY: all help demo test test-full fuzz math bench bench-peers format check-deps clean \
         product install uninstall setup setup-test gcc clang gcc-asan clang-asan gcc-tsan fuzzers
 
 all: setup ## build the command at build/weft
@@ -57,6 +57,10 @@ bench: all setup-test ## Weft beside the best C; BENCH=dot,fft for some, QUICK=1
 	@[ -n "$(BENCH)" ] || bench/run
 	@build/bench/bench_suite $(if $(BENCH),-b "$(BENCH)") $(if $(QUICK),-q) \
 	    build/bench bench/suite/work build/bench/results
+
+bench-peers: all ## Weft beside Numba, JAX, PyTorch (installed below build/); BENCH=, QUICK=1
+	@tools/setup peers
+	@bench/peers/run build $(if $(BENCH),--only "$(BENCH)") $(if $(QUICK),--quick)
 
 format: ## lay out the sources with clang-format
 	@clang-format -i $$(git ls-files 'src/*.[ch]' 'include/*.h' 'tests/*.[ch]')

@@ -91,6 +91,24 @@ def arrays(context):
     equal("no buffer is lent any more", context._lent, {})
 
 
+def engines():
+    for options in dict(engine="interp"), dict(engine="native", threads=2), \
+            dict(devices="cpu*2"):
+        with weft.Context(**options) as context:
+            p = context.compile("entry main (xs: []i32) = map (+ 1) xs")
+            equal(f"{options}", p.main([1, 2]).tolist(), [2, 3])
+
+    def compiled(**options):
+        with weft.Context(**options) as context:
+            context.compile("entry main = 1i32")
+
+    error = raises(weft.Error, lambda: compiled(devices="moon"))
+    check("devices are named", "moon" in str(error))
+    error = raises(weft.Error, lambda: compiled(engine="interp", devices="cpu*2"))
+    check("the engine counts", "interpreter" in str(error))
+    raises(ValueError, lambda: compiled(engine="steam"))
+
+
 def numpy_arrays(context):
     p = context.compile("""
         entry same [n] (xs: [n]f64) = xs
@@ -251,6 +269,7 @@ with weft.Context() as shared:
 check("the context is freed", shared._handle is None)
 callbacks()
 lives()
+engines()
 threads()
 example()
 print(f"{passed} passed, {failed} failed")

@@ -82,6 +82,7 @@ _SCALARS = dict(bool="?", i8="b", i16="h", i32="i", i64="q", u8="B", u16="H", u3
                 u64="Q", f16="e", f32="f", f64="d")
 _NAMES = list(_SCALARS)
 _SEVERITIES = ("error", "warning", "note")
+_ENGINES = ("auto", "interp", "native")
 _OK, _CANCELLED = 0, 7
 
 
@@ -107,7 +108,9 @@ _Release = ctypes.CFUNCTYPE(None, c_void_p)
 class _Options(ctypes.Structure):
     _fields_ = [("struct_size", c_size_t), ("memory_ceiling", c_size_t),
                 ("advice", c_int), ("trace", _Trace), ("data", c_void_p), ("log", _Log),
-                ("progress", _OnProgress)]
+                ("progress", _OnProgress), ("import", c_void_p),
+                ("import_release", c_void_p), ("engine", c_int),
+                ("threads", ctypes.c_uint), ("devices", c_char_p)]
 
 
 class _Buffer(ctypes.Structure):  # Py_buffer
@@ -190,12 +193,15 @@ def _progress(at):
 class Context:
     """Where programs and values live, until it is closed and the last of them is gone.
 
-    memory is the number of bytes it may hold. trace(text) is given what programs trace;
+    engine is "auto", "interp" or "native"; threads and devices are as for the command
+    (0 and None: what this machine has). memory is the number of bytes the context may
+    hold. trace(text) is given what programs trace;
     log(severity, text) what the library did; progress(Progress) ten times a second how
     far a call is. They may raise, which ends the call, but not use the context.
     """
 
-    def __init__(self, *, memory=0, trace=None, log=None, progress=None):
+    def __init__(self, *, engine="auto", threads=0, devices=None, memory=0, trace=None,
+                 log=None, progress=None):
         self._handle = None
         self._lock = threading.Lock()
         self._owner = None   # the thread whose call runs
@@ -216,7 +222,9 @@ class Context:
             lambda number: _release_buffer(self._lent.pop(number)))
         self._handle = handle = c_void_p()
         options = _Options(ctypes.sizeof(_Options), memory, 0, self._trace, None,
-                           self._log, self._progress)
+                           self._log, self._progress, None, None,
+                           _ENGINES.index(engine), threads,
+                           None if devices is None else devices.encode())
         status = _weft.weft_context_new(byref(options), byref(handle))
         if status != _OK:
             raise Error(_string(_weft.weft_status_text(status)), "no context was made")
