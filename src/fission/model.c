@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The exploration: level by level of rules applied, so that a counterexample has as few
+// rules as possible. What a state means is checked whenever a rule has made it, and at
+// every end; ends are reached by single steps in all orders, so that each path is one.
+#include "fission/model.h"
+
+#include <setjmp.h>
+#include <stdio.h>
+
+#include "fission/state.h"
+
+typedef struct Numbers {
+    uint32_t *data;
+    uint32_t len, cap;
+} Numbers;
+
+// ---- counterexamples ----------------------------------------------------------------
+
+static void print_body(const Model *m, CoreBody *body, StrBuf *out) {
+    CoreFun fun = *m->fun;
+    fun.body = body;
+    fun.params.len = fun.results.len = 0;
+    core_print_fun(m->program, &fun, out);
+}
+
+static void print_trace(const Model *m, uint32_t number, StrBuf *out) {
+    const State *state = &m->states.data[number];
+    if (state->parent == number) return;
+    print_trace(m, state->parent, out);
+    strbuf_printf(out, "  %.*s\n", STR_ARG(state->step));
+}
+
+static void report(Model *m, uint32_t from, Str step, CoreBody *after, Str found) {
+    StrBuf out = strbuf(m->program->arena);
+    print_trace(m, from, &out);
+    strbuf_printf(&out, "  %.*s\nexpected ", STR_ARG(step));
+    state_show_meaning(m, m->expected, &out);
+    strbuf_cstr(&out, "\nfound    ");
+    state_show_meaning(m, found, &out);
+    strbuf_cstr(&out, "\nafter these steps:\n");
+    print_body(m, after, &out);
+    m->result->counterexample = strbuf_done(&out);
+}
+
+static bool is_over(const Model *m) {
+    return m->result->counterexample.len > 0 || m->status != STATUS_OK;
+}
+
+// ---- states -------------------------------------------------------------------------
+
+// The number of the state, which is taken; *is_new_out says whether it was not known.
+static uint32_t intern(Model *m, State state, bool *is_new_out) {
+    uint64_t hash[2], found;
+    state_hash(m, &state, hash);
+    for (uint64_t key = hash[0];; key++) {
+        if (key == 0) continue;
+        *is_new_out = !map_get(&m->memo, key, &found);
+        if (*is_new_out) {
+            map_set(&m->memo, key, m->states.len + 1);
+            break;
+        }
+        if (m->hashes.data[found - 1] != hash[1]) continue;
+        state_release(m, state.values, state.body->param_count);
+        return (uint32_t)found - 1;
+    }
+    vec_push(m->program->arena, &m->states, state);
+    vec_push(m->program->arena, &m->hashes, hash[1]);
+    return m->states.len - 1;
+}
+
+// Goes on from a state to what the body is after a step; new states join the list.
+static void go(Model *m, uint32_t from, Str step, const CoreBody *body,
+               KnownList *known, uint32_t rules, Numbers *list) {
+    bool is_new;
+    State state = state_make(m, body, known);
+    state.parent = from;
+    state.step = step;
+    state.rules = rules;
+    uint32_t to = intern(m, state, &is_new);
+    if (is_new) vec_push(m->program->arena, list, to);
+    vec_push(m->program->arena, &m->edges, (Edge){from, to});
+}
+
+// ---- steps --------------------------------------------------------------------------
+
+static Str describe(Model *m, const char *what, const CoreStm *stm) {
+    StrBuf out = strbuf(m->program->arena), text = strbuf(&m->scratch);
+    core_print_stm(m->program, stm, &text);
+    strbuf_printf(&out, "%s: %.*s", what, STR_ARG(strbuf_done(&text)));
+    return strbuf_done(&out);
+}
+
+static void check_end(Model *m, uint32_t number, Str step) {
+    State *state = &m->states.data[number];
+    Str found = state_meaning(m, state->body, state->values);
+    if (!is_over(m) && !str_eq(found, m->expected))
+        report(m, number, step, state->body, found);
+}
+
+// Evaluates each statement that is ready, by itself. One that fails before the others
+// is the end; one behind others waits for them, which may fail first.
+static void evaluate_all(Model *m, uint32_t number, Numbers *list) {
+    const CoreBody *body = m->states.data[number].body;
+    if (body->stms.len == 0) check_end(m, number, STR("the end"));
+    for (uint32_t i = 0; i < body->stms.len && !is_over(m); i++) {
+        const CoreStm *stm = body->stms.data[i];
+        KnownList known = state_known(m, &m->states.data[number]);
+        if (state_evaluate(m, stm, &known)) {
+            go(m, number, describe(m, "evaluate", stm), body, &known,
+               m->states.data[number].rules, list);
+            continue;
+        }
+        for (uint32_t k = 0; k < known.len; k++)
+            rt_release_value(m->options->heap, &known.data[k].value);
+        if (i == 0) check_end(m, number, describe(m, "fail", stm));
+    }
+}
+
+static bool verify(Model *m, CoreBody *body, StrBuf *faults) {
+    CoreFun before = *m->fun;
+    m->fun->body = body;
+    m->fun->is_entry = false; // whose ports tell of params that are gone
+    m->fun->params.len = m->fun->results.len = 0;
+    bool is_sound = core_verify(m->program, faults);
+    *m->fun = before;
+    return is_sound;
+}
+
+static void apply(Model *m, uint32_t number, const FissionPlace *place, FissionCut cut,
+                  Numbers *list) {
+    const State *from = &m->states.data[number];
+    const CoreStm *stm = from->body->stms.data[place->stm];
+    CoreBody *body = fission_apply(m->program, from->body, place, cut);
+    char what[96];
+    m->result->rules++;
+    if (place->rule->size == NULL) snprintf(what, sizeof what, "%s", place->rule->name);
+    else if (cut.at < 0)
+        snprintf(what, sizeof what, "%s, dimension %u, %u parts", place->rule->name,
+                 place->dim, cut.parts);
+    else
+        snprintf(what, sizeof what, "%s, dimension %u, at %lld", place->rule->name,
+                 place->dim, (long long)cut.at);
+    Str step = describe(m, what, stm);
+    StrBuf faults = strbuf(m->program->arena);
+    if (!verify(m, body, &faults)) {
+        m->result->counterexample = strbuf_done(&faults);
+        return;
+    }
+    Str found = state_meaning(m, body, from->values);
+    if (is_over(m)) return;
+    if (!str_eq(found, m->expected)) {
+        report(m, number, step, body, found);
+        return;
+    }
+    KnownList known = state_known(m, from);
+    go(m, number, step, body, &known, from->rules + 1, list);
+}
+
+// How much there is to cut; if that is not known yet, a few.
+static int64_t find_size(Model *m, const State *state, const FissionPlace *place) {
+    enum { UNKNOWN = 3 };
+    CoreBody *body = fission_size(m->program, state->body, place);
+    return state_number(m, body, state->values, UNKNOWN);
+}
+
+// Every point where few elements can be cut; else the ends, the middle, and the bounds
+// of blocks. And equal parts.
+static void apply_everywhere(Model *m, uint32_t number, const FissionPlace *place,
+                             Numbers *list) {
+    enum { FEW = 6 };
+    if (place->rule->size == NULL) {
+        apply(m, number, place, (FissionCut){2, -1}, list);
+        return;
+    }
+    int64_t n = find_size(m, &m->states.data[number], place);
+    int64_t points[] = {0, 1, n / 2, n - 1, n, CORE_BLOCK, n / CORE_BLOCK * CORE_BLOCK};
+    int64_t count = n <= FEW ? n + 1 : n <= CORE_BLOCK ? 5 : 7;
+    for (int64_t i = 0; i < count && !is_over(m); i++)
+        apply(m, number, place, (FissionCut){2, n <= FEW ? i : points[i]}, list);
+    for (uint32_t parts = 2; parts <= 3 && !is_over(m); parts++)
+        apply(m, number, place, (FissionCut){parts, -1}, list);
+}
+
+// ---- the whole ----------------------------------------------------------------------
+
+static void explore(Model *m, uint32_t number, Numbers *same, Numbers *next) {
+    evaluate_all(m, number, same);
+    const State *state = &m->states.data[number];
+    if (state->rules == m->options->depth || is_over(m)) return;
+    FissionPlaces places = {0};
+    fission_places(m->program, state->body, m->options->rules, m->options->rule_count,
+                   m->program->arena, &places);
+    for (uint32_t i = 0; i < places.len && !is_over(m); i++)
+        apply_everywhere(m, number, &places.data[i], next);
+}
+
+// The ways from the first state to states without steps, by taking states whose ways
+// are all known.
+static double count_paths(const Model *m) {
+    uint32_t count = m->states.len, done = 0, found = 1;
+    Arena *arena = m->program->arena;
+    uint32_t *first = arena_array(arena, uint32_t, count + 2), *before, *to, *queue;
+    before = arena_array(arena, uint32_t, count);
+    to = arena_array(arena, uint32_t, m->edges.len + 1);
+    queue = arena_array(arena, uint32_t, count);
+    double *ways = arena_array(arena, double, count), paths = 0;
+    for (uint32_t i = 0; i < m->edges.len; i++) {
+        first[m->edges.data[i].from + 2]++;
+        before[m->edges.data[i].to]++;
+    }
+    for (uint32_t i = 1; i <= count; i++) first[i + 1] += first[i];
+    for (uint32_t i = 0; i < m->edges.len; i++)
+        to[first[m->edges.data[i].from + 1]++] = m->edges.data[i].to;
+    for (ways[0] = 1; done < found; done++) {
+        uint32_t at = queue[done];
+        if (first[at] == first[at + 1]) paths += ways[at];
+        for (uint32_t i = first[at]; i < first[at + 1]; i++) {
+            ways[to[i]] += ways[at];
+            if (--before[to[i]] == 0) queue[found++] = to[i];
+        }
+    }
+    return paths;
+}
+
+static void check(Model *m, const RtValue *args) {
+    Arena *arena = m->program->arena;
+    map_init(&m->memo, arena);
+    m->expected = str_copy(arena, state_meaning(m, m->fun->body, args));
+    if (is_over(m)) return;
+    KnownList known = {0};
+    for (uint32_t i = 0; i < m->fun->body->param_count; i++) {
+        if (args[i].rank > 0) rt_retain(args[i].array);
+        vec_push(&m->scratch, &known, (Known){m->fun->body->params[i], args[i]});
+    }
+    bool is_new;
+    intern(m, state_make(m, m->fun->body, &known), &is_new);
+    Numbers same = {0}, next = {0};
+    vec_push(arena, &same, 0);
+    while (same.len > 0) {
+        for (uint32_t i = 0; i < same.len; i++) {
+            if (is_over(m) || m->states.len > m->options->most_states) return;
+            explore(m, same.data[i], &same, &next);
+            arena_free(&m->scratch);
+        }
+        same = next;
+        next = (Numbers){0};
+    }
+    m->result->is_complete = true;
+}
+
+// Nothing may unwind past the scratch arena. False: out of memory.
+static bool check_safely(Model *m, const RtValue *args) {
+    Mem *mem = m->program->arena->mem;
+    jmp_buf *outer = mem->recover, recover;
+    mem->recover = &recover;
+    bool has_memory = setjmp(recover) == 0;
+    if (has_memory) {
+        check(m, args);
+        m->result->states = m->states.len;
+        if (!is_over(m)) m->result->paths = count_paths(m);
+    }
+    mem->recover = outer;
+    return has_memory;
+}
+
+Status model_check(CoreProgram *program, CoreFun *fun, const RtValue *args,
+                   const ModelOptions *options, ModelResult *result_out) {
+    Model model = {.program = program,
+                   .fun = fun,
+                   .options = options,
+                   .result = result_out,
+                   .status = STATUS_OK};
+    *result_out = (ModelResult){0};
+    arena_init(&model.scratch, program->arena->mem);
+    bool has_memory = check_safely(&model, args);
+    for (uint32_t i = 0; i < model.states.len; i++)
+        state_release(&model, model.states.data[i].values,
+                      model.states.data[i].body->param_count);
+    arena_free(&model.scratch);
+    if (!has_memory) mem_fail(program->arena->mem);
+    return model.status;
+}

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Rules of what puts values into places: filters, scatters, histograms; and of loops,
+// whose turns are taken in order.
+#include "fission/rules.h"
+
+// ---- one part after the other -------------------------------------------------------
+
+// Part p goes on from the arrays that part p - 1 has made. So values come in the same
+// order as in the whole, and need not be joined.
+void whole_chain(FissionSplit *s) {
+    CoreFeeds feeds = core_feeds(s->stm);
+    CoreStm *stm = NULL;
+    for (uint32_t p = 0; p < s->parts; p++) {
+        CoreRef *args = fission_args(s);
+        for (uint32_t i = feeds.first; i < feeds.first + feeds.count; i++)
+            args[i] = fission_pieces(s, i, 0)[p];
+        for (uint32_t k = 0; k < s->stm->out_count && p > 0; k++)
+            args[k] = stm->outs[k];
+        stm = fission_again(s, args);
+    }
+    fission_finish(s, stm);
+}
+
+bool guard_exact(const FissionSplit *s) {
+    return s->dim == 0 && s->stm->stamp == STAMP_FREE;
+}
+
+// The turns of a loop: the second part goes on from the state that the first leaves.
+void whole_seq(FissionSplit *s) {
+    CoreStm *stm = NULL;
+    for (uint32_t p = 0; p < s->parts; p++) {
+        CoreRef *args = fission_args(s);
+        args[0] = s->length[p];
+        for (uint32_t k = 0; k < s->stm->out_count && p > 0; k++)
+            args[1 + k] = stm->outs[k];
+        stm = fission_again(s, args);
+        if (p > 0) fission_shift(s, stm->bodies[0], 0, s->start[p]);
+    }
+    fission_finish(s, stm);
+}
+
+// ---- parts of the places ------------------------------------------------------------
+
+// The array that is written, or the bins, in parts: what is out of range is ignored, so
+// an index less the part's start finds its place in one of them.
+
+CoreRef size_places(FissionSplit *s) {
+    return fission_dim(s, s->stm->args[0], 0);
+}
+
+bool guard_hist_bins(const FissionSplit *s) {
+    return guard_exact(s) && s->stm->out_count == 1;
+}
+
+// The indices less `by`, which is not negative; one that wraps is beyond every array.
+static CoreRef emit_less(FissionSplit *s, CoreRef indices, CoreRef by) {
+    CoreType type = core_type(s->program, indices);
+    CoreRef i = core_value(s->program, fission_row(type), 0);
+    core_open(s->b, &i, 1);
+    CoreRef less = core_op2(s->b, OP_SUB, i, by);
+    CoreBody *body = core_close(s->b, &less, 1);
+    return fission_emit(s, OP_MAP, &indices, 1, (int32_t[]){1}, 1, body, &type, 1)
+        ->outs[0];
+}
+
+// The same for indices that the producer makes: its first result.
+static void lessen_result(FissionSplit *s, CoreBody *producer, CoreRef by) {
+    core_open(s->b, NULL, 0);
+    for (uint32_t i = 0; i < producer->stms.len; i++)
+        core_append(s->b, producer->stms.data[i]);
+    producer->results[0] = core_op2(s->b, OP_SUB, producer->results[0], by);
+    producer->stms = core_close(s->b, NULL, 0)->stms;
+}
+
+void part_places(FissionSplit *s, uint32_t p, CoreRef *results) {
+    CoreFeeds feeds = core_feeds(s->stm);
+    CoreRef *args = fission_args(s);
+    args[0] = fission_pieces(s, 0, 0)[p];
+    if (p > 0 && feeds.producer == NULL)
+        args[feeds.first] = emit_less(s, args[feeds.first], s->start[p]);
+    CoreStm *stm = fission_again(s, args);
+    if (p > 0 && feeds.producer != NULL)
+        lessen_result(s, stm->bodies[feeds.body], s->start[p]);
+    results[0] = stm->outs[0];
+}
+
+// ---- histograms apart ---------------------------------------------------------------
+
+// The bits of the greatest or least value of a type.
+static uint64_t extreme(ScalarType type, bool is_greatest) {
+    unsigned width = 8u * scalar_info[type].bytes;
+    uint64_t all = width == 64 ? UINT64_MAX : ((uint64_t)1 << width) - 1;
+    uint64_t sign = (uint64_t)1 << (width - 1);
+    if (scalar_is_signed(type)) return is_greatest ? all ^ sign : sign;
+    return is_greatest ? all : 0;
+}
+
+// Whether component k of the operator is op(x, y) of its two params with that constant
+// as its neutral element, for integers.
+static bool is_neutral(const FissionSplit *s, uint32_t k) {
+    const CoreBody *body = s->stm->bodies[0];
+    const CoreStm *stm = fission_def(body, body->results[k]);
+    CoreRef x = body->params[k], y = body->params[s->stm->out_count + k];
+    const CoreValue *ne = &s->program->values.data[s->stm->args[s->stm->out_count + k]];
+    ScalarType type = (ScalarType)ne->type.elem;
+    if (stm == NULL || stm->arg_count != 2 || !ne->is_const || !scalar_is_int(type))
+        return false;
+    if (stm->args[0] + stm->args[1] != x + y ||
+        (stm->args[0] != x && stm->args[0] != y))
+        return false;
+    uint64_t all = extreme(type, true) | extreme(type, false);
+    switch ((int)stm->op) {
+    case OP_ADD:
+    case OP_OR:
+    case OP_XOR: return ne->bits == 0;
+    case OP_MUL: return ne->bits == 1;
+    case OP_AND: return ne->bits == all;
+    case OP_MIN: return ne->bits == extreme(type, true);
+    case OP_MAX: return ne->bits == extreme(type, false);
+    }
+    return false;
+}
+
+bool guard_hist_apart(const FissionSplit *s) {
+    bool is_fine = guard_exact(s);
+    for (uint32_t k = 0; k < s->stm->out_count && is_fine; k++) {
+        CoreType type = core_type(s->program, s->stm->outs[k]);
+        is_fine = type.rank == (uint32_t)s->stm->attrs[1] && is_neutral(s, k);
+    }
+    return is_fine;
+}
+
+// An array of the shape of `like`, each element computed by a body of its indices,
+// which is open while `i` is to be used; closed by the caller through emit_made.
+static CoreRef *open_space(FissionSplit *s, CoreRef like, CoreRef *sizes) {
+    uint32_t rank = core_type(s->program, like).rank;
+    CoreRef *i = arena_array(s->program->arena, CoreRef, rank);
+    for (uint32_t d = 0; d < rank; d++) {
+        sizes[d] = fission_dim(s, like, d);
+        i[d] = core_value(s->program, (CoreType){SCALAR_I64, 0}, 0);
+    }
+    core_open(s->b, i, rank);
+    return i;
+}
+
+static CoreStm *close_space(FissionSplit *s, const CoreRef *sizes,
+                            const CoreRef *results, const CoreType *types,
+                            uint32_t count) {
+    CoreBody *body = core_close(s->b, results, count);
+    uint32_t rank = types[0].rank;
+    return fission_emit(s, OP_GENERATE, sizes, rank, (int32_t[]){(int32_t)rank}, 1,
+                        body, types, count);
+}
+
+static CoreRef emit_neutral(FissionSplit *s, uint32_t k) {
+    CoreRef sizes[CORE_MAX_RANK], dest = s->stm->args[k];
+    CoreType type = core_type(s->program, dest);
+    open_space(s, dest, sizes);
+    return close_space(s, sizes, &s->stm->args[s->stm->out_count + k], &type, 1)
+        ->outs[0];
+}
+
+// Bin by bin, left op right.
+static CoreStm *join_bins(FissionSplit *s, const CoreRef *left, const CoreRef *right) {
+    uint32_t width = s->stm->out_count, rank = (uint32_t)s->stm->attrs[1];
+    Arena *arena = s->program->arena;
+    CoreRef sizes[CORE_MAX_RANK], args[1 + CORE_MAX_RANK];
+    CoreRef *both = arena_array(arena, CoreRef, 2 * width);
+    CoreRef *joined = arena_array(arena, CoreRef, width);
+    CoreType *types = arena_array(arena, CoreType, width);
+    const CoreRef *i = open_space(s, left[0], sizes);
+    for (uint32_t d = 0; d < rank; d++) args[1 + d] = i[d];
+    for (uint32_t k = 0; k < 2 * width; k++) {
+        args[0] = k < width ? left[k] : right[k - width];
+        types[k % width] = core_type(s->program, args[0]);
+        CoreType scalar = {types[k % width].elem, 0};
+        both[k] = core_emit(s->b, OP_INDEX, args, 1 + rank, &scalar, 1)->outs[0];
+    }
+    fission_inline(s, s->stm->bodies[0], both, joined);
+    return close_space(s, sizes, joined, types, width);
+}
+
+// The first part goes into the bins given, each other into neutral ones.
+void whole_hist_apart(FissionSplit *s) {
+    CoreFeeds feeds = core_feeds(s->stm);
+    CoreStm *sum = NULL;
+    for (uint32_t p = 0; p < s->parts; p++) {
+        CoreRef *args = fission_args(s);
+        for (uint32_t i = feeds.first; i < feeds.first + feeds.count; i++)
+            args[i] = fission_pieces(s, i, 0)[p];
+        for (uint32_t k = 0; k < s->stm->out_count && p > 0; k++)
+            args[k] = emit_neutral(s, k);
+        CoreStm *stm = fission_again(s, args);
+        sum = p == 0 ? stm : join_bins(s, sum->outs, stm->outs);
+    }
+    fission_finish(s, sum);
+}

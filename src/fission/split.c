@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The building blocks of split.h. Helping statements stand at the place of the
+// statement that is split, without its flags.
+#include "fission/split.h"
+
+#include <string.h>
+
+#include "opt/rewrite.h"
+
+static const CoreType BOOL = {SCALAR_BOOL, 0}, I64 = {SCALAR_I64, 0};
+
+// ---- scalars ------------------------------------------------------------------------
+
+CoreRef fission_op2(FissionSplit *s, CoreOp op, CoreRef x, CoreRef y) {
+    CoreProgram *p = s->program;
+    const CoreValue *a = &p->values.data[x], *c = &p->values.data[y];
+    ScalarType in = (ScalarType)a->type.elem, to;
+    uint64_t bits;
+    if (a->is_const && c->is_const && core_op_gives(op, in, &to) &&
+        core_eval(op, in, to, (uint64_t[]){a->bits, c->bits}, &bits) == FAULT_NONE)
+        return core_const(p, to, bits);
+    return core_op2(s->b, op, x, y);
+}
+
+CoreRef fission_conv(FissionSplit *s, CoreRef x, ScalarType to) {
+    ScalarType in = (ScalarType)core_type(s->program, x).elem;
+    const CoreValue *value = &s->program->values.data[x];
+    uint64_t bits;
+    if (in == to) return x;
+    if (value->is_const &&
+        core_eval(OP_CONV, in, to, &value->bits, &bits) == FAULT_NONE)
+        return core_const(s->program, to, bits);
+    return core_conv(s->b, OP_CONV, x, to);
+}
+
+CoreRef fission_int(const FissionSplit *s, ScalarType type, int64_t value) {
+    return core_const(s->program, type, (uint64_t)value);
+}
+
+static CoreBody *empty_body(FissionSplit *s, CoreRef result) {
+    core_open(s->b, NULL, 0);
+    return core_close(s->b, &result, 1);
+}
+
+CoreRef fission_select(FissionSplit *s, CoreRef c, CoreRef yes, CoreRef no) {
+    const CoreValue *value = &s->program->values.data[c];
+    if (value->is_const) return value->bits != 0 ? yes : no;
+    CoreType type = core_type(s->program, yes);
+    CoreStm *stm = core_emit(s->b, OP_IF, &c, 1, &type, 1);
+    CoreBody *bodies[] = {empty_body(s, yes), empty_body(s, no)};
+    core_set_bodies(s->b, stm, bodies, 2);
+    return stm->outs[0];
+}
+
+// ---- statements ---------------------------------------------------------------------
+
+static CoreRef emit_axis(FissionSplit *s, CoreOp op, const CoreRef *args,
+                         uint32_t count, CoreType type, uint32_t axis) {
+    CoreStm *stm = core_emit(s->b, op, args, count, &type, 1);
+    core_set_attrs(s->b, stm, &(int32_t){(int32_t)axis}, 1);
+    return stm->outs[0];
+}
+
+CoreRef fission_dim(FissionSplit *s, CoreRef array, uint32_t axis) {
+    return emit_axis(s, OP_DIM, &array, 1, I64, axis);
+}
+
+CoreType fission_row(CoreType type) {
+    return (CoreType){type.elem, (uint8_t)(type.rank - 1)};
+}
+
+CoreRef fission_index(FissionSplit *s, CoreRef array, CoreRef index) {
+    CoreType type = fission_row(core_type(s->program, array));
+    return core_emit(s->b, OP_INDEX, (CoreRef[]){array, index}, 2, &type, 1)->outs[0];
+}
+
+CoreRef fission_slice(FissionSplit *s, CoreRef array, uint32_t axis, CoreRef start,
+                      CoreRef count) {
+    CoreRef args[] = {array, start, count, core_i64(s->program, 1)};
+    return emit_axis(s, OP_SLICE, args, 4, core_type(s->program, array), axis);
+}
+
+void fission_check(FissionSplit *s, CoreRef holds, CoreMessage message, CoreRef v0,
+                   CoreRef v1) {
+    CoreRef args[] = {holds, v0, v1};
+    core_emit(s->b, OP_CHECK, args, 3, &BOOL, 1)->text = core_messages[message];
+}
+
+CoreStm *fission_emit(FissionSplit *s, CoreOp op, const CoreRef *args,
+                      uint32_t arg_count, const int32_t *attrs, uint32_t attr_count,
+                      CoreBody *body, const CoreType *types, uint32_t out_count) {
+    CoreStm *stm = core_emit(s->b, op, args, arg_count, types, out_count);
+    core_set_attrs(s->b, stm, attrs, attr_count);
+    core_set_bodies(s->b, stm, &body, 1);
+    return stm;
+}
+
+CoreRef *fission_args(const FissionSplit *s) {
+    return arena_copy(s->program->arena, s->stm->args,
+                      s->stm->arg_count * sizeof *s->stm->args);
+}
+
+CoreStm *fission_again(FissionSplit *s, const CoreRef *args) {
+    const CoreStm *stm = s->stm;
+    CoreProgram *p = s->program;
+    CoreStm *again = arena_copy(p->arena, stm, sizeof *stm);
+    again->args = arena_copy(p->arena, args, stm->arg_count * sizeof *args);
+    again->outs = arena_array(p->arena, CoreRef, stm->out_count);
+    for (uint32_t i = 0; i < stm->out_count; i++) {
+        CoreValue value = p->values.data[stm->outs[i]];
+        again->outs[i] = core_value(p, value.type, value.name);
+    }
+    again->bodies = arena_array(p->arena, CoreBody *, stm->body_count);
+    for (uint32_t i = 0; i < stm->body_count; i++) {
+        Map map;
+        map_init(&map, p->arena);
+        again->bodies[i] = core_clone(p, stm->bodies[i], &map, 0);
+    }
+    core_append(s->b, again);
+    return again;
+}
+
+void fission_finish(FissionSplit *s, CoreStm *last) {
+    last->outs = s->stm->outs;
+}
+
+void fission_inline(FissionSplit *s, const CoreBody *body, const CoreRef *args,
+                    CoreRef *results_out) {
+    Map map;
+    map_init(&map, s->program->arena);
+    for (uint32_t i = 0; i < body->param_count; i++)
+        map_set(&map, body->params[i], args[i]);
+    CoreBody open = *body;
+    open.param_count = 0;
+    CoreBody *copy = core_clone(s->program, &open, &map, 0);
+    for (uint32_t i = 0; i < copy->stms.len; i++) core_append(s->b, copy->stms.data[i]);
+    memcpy(results_out, copy->results, copy->result_count * sizeof *results_out);
+}
+
+void fission_shift(FissionSplit *s, CoreBody *body, uint32_t param, CoreRef by) {
+    CoreRef old = body->params[param];
+    CoreRef fresh = core_value(s->program, core_type(s->program, old), 0);
+    core_open(s->b, NULL, 0);
+    CoreStm *add = core_emit(s->b, OP_ADD, (CoreRef[]){fresh, by}, 2,
+                             &(CoreType){core_type(s->program, old).elem, 0}, 1);
+    add->outs[0] = old;
+    for (uint32_t i = 0; i < body->stms.len; i++) core_append(s->b, body->stms.data[i]);
+    body->stms = core_close(s->b, NULL, 0)->stms;
+    body->params[param] = fresh;
+}
+
+// ---- parts --------------------------------------------------------------------------
+
+// The first element of part p of equal ones, p n / parts rounded down, without p n.
+static CoreRef equal_bound(FissionSplit *s, ScalarType type, uint32_t p) {
+    CoreRef parts = fission_int(s, type, s->parts), part = fission_int(s, type, p);
+    CoreRef each = fission_op2(s, OP_QUOT, s->size, parts);
+    if (s->parts == 2) return each;
+    CoreRef rest = fission_op2(s, OP_REM, s->size, parts);
+    rest = fission_op2(s, OP_QUOT, fission_op2(s, OP_MUL, rest, part), parts);
+    return fission_op2(s, OP_ADD, fission_op2(s, OP_MUL, each, part), rest);
+}
+
+// A size that is negative is that of the first part, which fails as the whole would.
+void fission_cut(FissionSplit *s, FissionCut cut) {
+    ScalarType type = (ScalarType)core_type(s->program, s->size).elem;
+    CoreRef zero = fission_int(s, type, 0);
+    s->parts = cut.parts;
+    s->start[0] = zero;
+    for (uint32_t p = 1; p < cut.parts; p++) {
+        CoreRef bound =
+            cut.at >= 0 ? fission_int(s, type, cut.at) : equal_bound(s, type, p);
+        if (cut.at < 0) bound = fission_op2(s, OP_MAX, bound, zero);
+        s->start[p] = fission_op2(s, OP_MIN, s->size, bound);
+        s->length[p - 1] =
+            p == 1 ? s->start[1] : fission_op2(s, OP_SUB, s->start[p], s->start[p - 1]);
+    }
+    s->length[cut.parts - 1] = fission_op2(s, OP_SUB, s->size, s->start[cut.parts - 1]);
+}
+
+const CoreRef *fission_pieces(FissionSplit *s, uint32_t arg, uint32_t axis) {
+    if (s->pieces[arg] != NULL) return s->pieces[arg];
+    CoreRef args[1 + FISSION_MOST_PARTS] = {s->stm->args[arg]};
+    CoreType types[FISSION_MOST_PARTS];
+    for (uint32_t p = 0; p < s->parts; p++) {
+        args[1 + p] = s->length[p];
+        types[p] = core_type(s->program, args[0]);
+    }
+    CoreStm *stm = core_emit(s->b, OP_SPLIT, args, 1 + s->parts, types, s->parts);
+    core_set_attrs(s->b, stm, &(int32_t){(int32_t)axis}, 1);
+    return s->pieces[arg] = stm->outs;
+}
+
+void fission_concat(FissionSplit *s, uint32_t axis, const CoreRef *results) {
+    uint32_t outs = s->stm->out_count;
+    for (uint32_t k = 0; k < outs; k++) {
+        CoreRef args[FISSION_MOST_PARTS];
+        CoreType type = core_type(s->program, s->stm->outs[k]);
+        for (uint32_t p = 0; p < s->parts; p++) args[p] = results[p * outs + k];
+        CoreStm *stm = core_emit(s->b, OP_CONCAT, args, s->parts, &type, 1);
+        core_set_attrs(s->b, stm, &(int32_t){(int32_t)axis}, 1);
+        stm->outs[0] = s->stm->outs[k];
+    }
+}
+
+// ---- questions ----------------------------------------------------------------------
+
+const CoreStm *fission_def(const CoreBody *body, CoreRef ref) {
+    for (uint32_t i = 0; i < body->stms.len; i++)
+        for (uint32_t k = 0; k < body->stms.data[i]->out_count; k++)
+            if (body->stms.data[i]->outs[k] == ref) return body->stms.data[i];
+    return NULL;
+}
+
+bool fission_has_effect(const FissionSplit *s, const CoreBody *body) {
+    for (uint32_t i = 0; i < body->stms.len; i++)
+        if (opt_is_effect(s->program, body->stms.data[i])) return true;
+    return false;
+}
+
+bool fission_rows_are_said(const FissionSplit *s, uint32_t first_size) {
+    for (uint32_t i = first_size; i < s->stm->arg_count; i++)
+        if (s->stm->args[i] == core_i64(s->program, -1)) return false;
+    return true;
+}
+
+CoreRef fission_feed_length(FissionSplit *s) {
+    CoreFeeds feeds = core_feeds(s->stm);
+    const CoreRef *arrays = s->stm->args + feeds.first;
+    bool is_scatter = s->stm->op == OP_SCATTER && feeds.producer == NULL;
+    bool is_filter = s->stm->op == OP_FILTER && feeds.producer == NULL;
+    // A scatter compares its indices with its values, all others with the first array.
+    uint32_t with = is_scatter ? feeds.count - 1 : 0;
+    CoreMessage message = is_scatter  ? MESSAGE_INDICES
+                          : is_filter ? MESSAGE_FLAGS
+                                      : MESSAGE_LENGTHS;
+    CoreRef n = fission_dim(s, arrays[with], 0);
+    for (uint32_t i = 0; i < feeds.count; i++) {
+        if (i == with || arrays[i] == arrays[with]) continue;
+        CoreRef m = fission_dim(s, arrays[i], 0);
+        CoreRef holds = fission_op2(s, OP_EQ, n, m);
+        fission_check(s, holds, message, is_scatter ? m : n, is_scatter ? n : m);
+    }
+    return n;
+}

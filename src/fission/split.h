@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the functions of the rules share: the statement that is being split, the parts,
+// and building blocks in core.
+#ifndef WEFT_FISSION_SPLIT_H
+#define WEFT_FISSION_SPLIT_H
+
+#include "core/messages.h"
+#include "core/rules.h"
+#include "fission/fission.h"
+
+struct FissionSplit {
+    CoreProgram *program;
+    const FissionRule *rule;
+    const CoreBody *body; // in which the statement stands
+    const CoreStm *stm;
+    uint32_t dim;
+    CoreBuilder *b; // NULL for a guard
+    // The parts: part p has elements start[p] to start[p] + length[p] of size.
+    CoreRef size;
+    uint32_t parts;
+    CoreRef start[FISSION_MOST_PARTS], length[FISSION_MOST_PARTS];
+    CoreRef **pieces; // by arg: its parts, once it is split
+};
+
+// ---- scalars, folded where both operands are constants
+// --------------------------------
+
+CoreRef fission_op2(FissionSplit *s, CoreOp op, CoreRef x, CoreRef y);
+CoreRef fission_conv(FissionSplit *s, CoreRef x, ScalarType to);
+CoreRef fission_int(const FissionSplit *s, ScalarType type, int64_t value);
+// yes if c, else no.
+CoreRef fission_select(FissionSplit *s, CoreRef c, CoreRef yes, CoreRef no);
+
+// ---- statements
+// -----------------------------------------------------------------------
+
+CoreRef fission_dim(FissionSplit *s, CoreRef array, uint32_t axis);
+CoreRef fission_index(FissionSplit *s, CoreRef array, CoreRef index);
+CoreRef fission_slice(FissionSplit *s, CoreRef array, uint32_t axis, CoreRef start,
+                      CoreRef count);
+// An element of an array, or a row.
+CoreType fission_row(CoreType type);
+// Fails with the message, about these two, unless `holds`.
+void fission_check(FissionSplit *s, CoreRef holds, CoreMessage message, CoreRef v0,
+                   CoreRef v1);
+// A statement of a second-order operator or loop with one body.
+CoreStm *fission_emit(FissionSplit *s, CoreOp op, const CoreRef *args,
+                      uint32_t arg_count, const int32_t *attrs, uint32_t attr_count,
+                      CoreBody *body, const CoreType *types, uint32_t out_count);
+// The statement again, with other args and fresh results; its bodies are copied.
+CoreStm *fission_again(FissionSplit *s, const CoreRef *args);
+// A copy of the statement's args, to change.
+CoreRef *fission_args(const FissionSplit *s);
+// Makes the statement just emitted the one that binds the results of the whole.
+void fission_finish(FissionSplit *s, CoreStm *last);
+// Emits the statements of a copy of the body with these args in place of its params.
+void fission_inline(FissionSplit *s, const CoreBody *body, const CoreRef *args,
+                    CoreRef *results_out);
+// Lets the param of a fresh body be what it was, plus `by`.
+void fission_shift(FissionSplit *s, CoreBody *body, uint32_t param, CoreRef by);
+
+// ---- parts
+// ----------------------------------------------------------------------------
+
+// Sets the parts of s->size.
+void fission_cut(FissionSplit *s, FissionCut cut);
+// The parts of an arg of the statement along that axis; it is split once.
+const CoreRef *fission_pieces(FissionSplit *s, uint32_t arg, uint32_t axis);
+// results[p * out_count + k], joined along the axis, become result k of the whole.
+void fission_concat(FissionSplit *s, uint32_t axis, const CoreRef *results);
+
+// ---- questions
+// ------------------------------------------------------------------------
+
+// The statement that binds the value in the body; NULL: none.
+const CoreStm *fission_def(const CoreBody *body, CoreRef ref);
+// Whether running the body may be noticed other than by its results.
+bool fission_has_effect(const FissionSplit *s, const CoreBody *body);
+// Whether all sizes of rows that the statement makes are said: none is the constant -1.
+bool fission_rows_are_said(const FissionSplit *s, uint32_t first_size);
+// The arrays that the statement takes element by element: their common length, after
+// checks that they have it, in the words of the statement.
+CoreRef fission_feed_length(FissionSplit *s);
+
+#endif
