@@ -86,17 +86,31 @@ static void fold_halves(const LaneSet *s) {
     loop_close_carry(l, &carry, &next, NULL, &last);
 }
 
+// Gives the lanes what they start with: the first row, or values that leave it as it is.
+// Returns how many rows are in them.
+static LoopRef start_rows(const LaneSet *s) {
+    Lower *l = s->f->l;
+    if (s->f->start == NULL) {
+        fold_row(s, s->from, loop_min(l->b, s->lanes, s->size), true);
+        return loop_int(l->b, 1);
+    }
+    Nest nest;
+    loop_open_nest(l, &nest, 1, &s->lanes, ORDER_INDEPENDENT);
+    store_lane(s, nest.index[0], s->f->start);
+    loop_close_nest(l, &nest);
+    return loop_int(l->b, 0);
+}
+
 // Row by row; the full ones have as many turns as there are lanes, which is known.
 static void fold_rows(const LaneSet *s) {
     Lower *l = s->f->l;
     LoopBuilder *b = l->b;
-    LoopRef one = loop_int(b, 1);
-    fold_row(s, s->from, loop_min(b, s->lanes, s->size), true);
-    LoopRef rows = loop_max(b, loop_quot(b, s->size, s->lanes), one);
-    LoopRef more = loop_sub(b, rows, one);
+    LoopRef first = start_rows(s);
+    LoopRef rows = loop_max(b, loop_quot(b, s->size, s->lanes), first);
+    LoopRef more = loop_sub(b, rows, first);
     Nest nest;
     loop_open_nest(l, &nest, 1, &more, ORDER_SEQUENTIAL);
-    LoopRef row = loop_mul(b, loop_add(b, nest.index[0], one), s->lanes);
+    LoopRef row = loop_mul(b, loop_add(b, nest.index[0], first), s->lanes);
     fold_row(s, loop_add(b, s->from, row), s->lanes, false);
     loop_close_nest(l, &nest);
     LoopRef done = loop_mul(b, rows, s->lanes);

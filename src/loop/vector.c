@@ -192,8 +192,8 @@ static bool is_fold(const Vector *v, const LoopBody *body) {
            has_only(fold->bodies[0], ops, 2);
 }
 
-// A few turns are one vector turn.
-enum { MOST_AT_ONCE = 32 };
+// A few short turns are one vector turn.
+enum { MOST_AT_ONCE = 32, MOST_IN_TURN = 16 };
 
 // With so many lanes in a vector of 32 bytes; NULL: they do not fit, or gain nothing.
 static LoopBody *try_width(Vector *v, const LoopStm *loop, uint32_t width) {
@@ -201,7 +201,8 @@ static LoopBody *try_width(Vector *v, const LoopStm *loop, uint32_t width) {
     v->b = loop_builder(v->kernel);
     for (LoopRef ref = 0; ref < v->old; ref++) v->reps[ref] = (Rep){0};
     const LoopValue *n = &v->kernel->values.data[loop->args[0]];
-    bool at_once = n->is_const && n->bits % width == 0 && n->bits <= MOST_AT_ONCE;
+    bool at_once = n->is_const && n->bits % width == 0 && n->bits <= MOST_AT_ONCE &&
+                   size_of(loop->bodies[0]) <= MOST_IN_TURN;
     v->width = width;
     v->lanes = v->flight * width;
     if (at_once) v->lanes = (uint32_t)n->bits;

@@ -31,7 +31,7 @@
 enum {
     MOST_COPIED = 4,    // statements that may be done again for each consumer
     MOST_IN_ORDER = 12, // in what runs in order, or twice
-    MOST_STRAIGHT = 64  // in other folds
+    MOST_STRAIGHT = 128 // in other folds
 };
 
 typedef struct Fuser {
