@@ -136,9 +136,13 @@ LoopStm *loop_emit(LoopBuilder *b, LoopOp op, const LoopRef *args, uint32_t arg_
     stm->outs = arena_array(b->arena, LoopRef, out_count);
     stm->out_count = out_count;
     for (uint32_t i = 0; i < out_count; i++) stm->outs[i] = loop_value(b, outs[i], 0);
+    loop_append(b, stm);
+    return stm;
+}
+
+void loop_append(LoopBuilder *b, LoopStm *stm) {
     LoopBody *body = b->open.data[b->open.len - 1];
     vec_push(b->arena, &body->stms, stm);
-    return stm;
 }
 
 void loop_set_bodies(LoopBuilder *b, LoopStm *stm, LoopBody *const *bodies,

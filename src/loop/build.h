@@ -63,6 +63,8 @@ LoopBody *loop_close(LoopBuilder *b, const LoopRef *results, uint32_t count);
 // Appends a statement with fresh results of these types; everything is copied.
 LoopStm *loop_emit(LoopBuilder *b, LoopOp op, const LoopRef *args, uint32_t arg_count,
                    const LoopType *outs, uint32_t out_count);
+// Appends one that is there.
+void loop_append(LoopBuilder *b, LoopStm *stm);
 void loop_set_bodies(LoopBuilder *b, LoopStm *stm, LoopBody *const *bodies,
                      uint32_t count);
 // A statement of one result.

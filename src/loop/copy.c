@@ -9,7 +9,11 @@ LoopCopier loop_copier(LoopBuilder *b) {
     return c;
 }
 
-static LoopRef copy_of(const LoopCopier *c, LoopRef ref) {
+void loop_copy_as(LoopCopier *c, LoopRef ref, LoopRef copy) {
+    map_set(&c->copies, loop_find(c->b, ref), copy);
+}
+
+LoopRef loop_copy_of(const LoopCopier *c, LoopRef ref) {
     uint64_t copy;
     ref = loop_find(c->b, ref);
     return map_get(&c->copies, ref, &copy) ? (LoopRef)copy : ref;
@@ -17,7 +21,7 @@ static LoopRef copy_of(const LoopCopier *c, LoopRef ref) {
 
 static LoopRef *copy_refs(const LoopCopier *c, const LoopRef *refs, uint32_t count) {
     LoopRef *copies = arena_array(c->b->arena, LoopRef, count);
-    for (uint32_t i = 0; i < count; i++) copies[i] = copy_of(c, refs[i]);
+    for (uint32_t i = 0; i < count; i++) copies[i] = loop_copy_of(c, refs[i]);
     return copies;
 }
 

@@ -13,6 +13,10 @@ typedef struct LoopCopier {
 } LoopCopier;
 
 LoopCopier loop_copier(LoopBuilder *b);
+// From now on the value is copied as that one.
+void loop_copy_as(LoopCopier *c, LoopRef ref, LoopRef copy);
+// What the value is copied as.
+LoopRef loop_copy_of(const LoopCopier *c, LoopRef ref);
 LoopStm *loop_copy_stm(LoopCopier *c, const LoopStm *stm);
 LoopBody *loop_copy_body(LoopCopier *c, const LoopBody *body);
 

@@ -86,11 +86,6 @@ LoopRef loop_spread_columns(const LoopKernel *kernel, const LoopStm *stm);
 
 // ---- captures -----------------------------------------------------------------------
 
-typedef struct LoopRefs {
-    LoopRef *data;
-    uint32_t len, cap;
-} LoopRefs;
-
 // The values used in a body but bound outside it, constants aside, each once, in order
 // of first use.
 void loop_captures(const LoopKernel *kernel, const LoopBody *body, Arena *arena,

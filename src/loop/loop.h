@@ -34,6 +34,11 @@
 
 typedef uint32_t LoopRef; // a value of its kernel; 0 is none
 
+typedef struct LoopRefs {
+    LoopRef *data;
+    uint32_t len, cap;
+} LoopRefs;
+
 typedef enum LoopOp {
 #define LOOP(name, text, meaning) LOOP_##name,
 #include "loop/ops.def"

@@ -335,7 +335,7 @@ static bool vectorise_body(LoopKernel *kernel, LoopBody *body, bool always) {
     return has_lanes;
 }
 
-static bool has_vectors(void) {
+bool vector_is_here(void) {
 #if defined(__x86_64__)
     return __builtin_cpu_supports("avx2");
 #else
@@ -344,7 +344,7 @@ static bool has_vectors(void) {
 }
 
 void loop_vector(LoopKernel *kernel) {
-    if (has_vectors()) vector_run(kernel, false);
+    if (vector_is_here()) vector_run(kernel, false);
 }
 
 void vector_run(LoopKernel *kernel, bool always) {

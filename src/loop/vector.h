@@ -37,6 +37,8 @@ typedef struct Vector {
 // The pass. `always`: whether it gains or not, on any machine, for tests.
 void vector_run(LoopKernel *kernel, bool always);
 
+// Whether this machine has vectors for the pass.
+bool vector_is_here(void);
 // Finds out which values vary. False: the loop is not for lanes.
 bool vector_analyse(Vector *v, const LoopStm *loop);
 // The body of vector turns.

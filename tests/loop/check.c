@@ -17,6 +17,7 @@
 #include "eval.h"
 #include "interp/interp.h"
 #include "loop/passes.h"
+#include "loop/lift.h"
 #include "loop/vector.h"
 #include "plan.h"
 
@@ -154,17 +155,25 @@ static bool verifies(Trial *t, const LoopKernel *kernel) {
     return false;
 }
 
-static void verify_pass(void *data, const LoopPassInfo *pass,
-                        const LoopKernel *kernel) {
-    Trial *t = data;
+static void verify_after(Trial *t, const char *pass, const LoopKernel *kernel) {
     if (t->is_unsound || loop_verify(kernel, &t->why)) return;
     t->is_unsound = true;
-    strbuf_printf(&t->why, " after %s", pass->name);
+    strbuf_printf(&t->why, " after %s", pass);
 }
 
+static void verify_pass(void *data, const LoopPassInfo *pass,
+                        const LoopKernel *kernel) {
+    verify_after(data, pass->name, kernel);
+}
+
+// Of which the matrices in tests are large ones: two rows are a register block.
+static const LiftMachine small = {
+    .registers = 8, .bytes = 16, .near = 64, .packed = 1024, .least = 2};
+
 // Parallel kernels go through the passes for cores, others, and those for GPUs,
-// through those for all targets, and both are also tried as they were lowered, and with all loops in lanes
-// that can be, whether that gains or not (stop_after being the pass before).
+// through those for all targets, and both are also tried as they were lowered, and with
+// all nests lifted and all loops in lanes that can be, whether that gains or not
+// (stop_after being the pass before those).
 static void try_form(Trial *t, const char *form, LoopShape shape, int stop_after) {
     const char *reason;
     LoopOptions options = {shape == LOOP_PARALLEL ? LOOP_FOR_HERE : LOOP_FOR_ALL, stop_after,
@@ -177,7 +186,11 @@ static void try_form(Trial *t, const char *form, LoopShape shape, int stop_after
         return;
     }
     loop_optimise(kernel, &options);
-    if (stop_after == LOOP_PASS_VECTOR - 1) vector_run(kernel, true);
+    if (stop_after == LOOP_PASS_LIFT - 1) {
+        lift_run(kernel, &small);
+        verify_after(t, "lift for a small machine", kernel);
+        vector_run(kernel, true);
+    }
     if (getenv("LOOP_CHECK_DUMP") != NULL) {
         StrBuf text = strbuf(t->arena);
         loop_print(kernel, &text);
@@ -230,7 +243,7 @@ Status __wrap_interp_run(const CoreProgram *program, const CoreFun *fun,
                    .error = error_out,
                    .heap = &heap,
                    .arena = &arena};
-        static const int stops[] = {LOOP_PASSES_NONE, LOOP_PASS_VECTOR - 1,
+        static const int stops[] = {LOOP_PASSES_NONE, LOOP_PASS_LIFT - 1,
                                     LOOP_PASSES_ALL};
         for (size_t i = 0; i < sizeof stops / sizeof *stops; i++) {
             if (stops[i] != LOOP_PASSES_ALL) // the last pass leaves these as they are

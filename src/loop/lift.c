@@ -1,0 +1,435 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Dimension lifting (docs/internals/lift.md): the rows and columns of a nest become
+// levels, each as large as what it is for.
+//
+//   rows     a turn's strip · register blocks in it · rows of a block
+//   columns  a round's panels · a turn's panels · a panel, which is a block's lanes
+//
+// What all rows use of a panel is packed first, turn by turn of the fold, and so is
+// what all columns use of a strip where its places do not follow each other. Each sum
+// is made as before, in its order. The last block and the last panel reach back into
+// the one before and store the same again, so that all are full. Small nests stay as
+// they were.
+#include "loop/lift.h"
+
+#include "loop/passes.h"
+#include "loop/vector.h"
+
+const LiftMachine lift_machine = {
+    .registers = 16, .bytes = 32, .near = 256 << 10, .packed = 4 << 20, .least = 8};
+
+typedef struct Lift {
+    const LiftMachine *machine;
+    LiftNest *n;
+    LoopBuilder *b;
+    LoopRef high, wide; // of a register block
+    LoopRef rows, columns, depth;
+    LoopRef panels, size;                 // size: elements of a packed panel
+    LoopRef strip;                        // register blocks in a turn
+    LoopRefs packed_columns, packed_rows; // buffers
+} Lift;
+
+// ---- loops and memory ---------------------------------------------------------------
+
+static LoopRef open_loop(LoopBuilder *b) {
+    LoopRef index = loop_value(b, loop_scalar_type(SCALAR_I64), 0);
+    loop_open(b, &index, 1);
+    return index;
+}
+
+static void close_loop(LoopBuilder *b, LoopRef times, LoopOrder order) {
+    LoopBody *body = loop_close(b, NULL, 0);
+    LoopStm *stm = loop_emit(b, LOOP_FOR, &times, 1, NULL, 0);
+    stm->order = (uint8_t)order;
+    loop_set_bodies(b, stm, &body, 1);
+}
+
+static LoopRef ceil_quot(LoopBuilder *b, LoopRef x, LoopRef y) {
+    return loop_quot(b, loop_sub(b, loop_add(b, x, y), loop_int(b, 1)), y);
+}
+
+static LoopRef mark_memory(LoopBuilder *b) {
+    return loop_emit1(b, LOOP_MARK, NULL, 0, (LoopType){.kind = LOOP_IS_MARK});
+}
+
+static void free_memory(LoopBuilder *b, LoopRef mark) {
+    loop_emit(b, LOOP_KEEP, &mark, 1, NULL, 0);
+}
+
+static ScalarType elem_of(const Lift *l, LoopRef ref) {
+    return (ScalarType)loop_type(l->b, ref).elem;
+}
+
+// Memory for so many elements of each value.
+static LoopRefs alloc_for(Lift *l, const LoopRefs *values, LoopRef count) {
+    LoopRefs buffers = {0};
+    for (uint32_t i = 0; i < values->len; i++) {
+        LoopType type = loop_buffer_type(elem_of(l, values->data[i]));
+        vec_push(l->b->arena, &buffers, loop_emit1(l->b, LOOP_ALLOC, &count, 1, type));
+    }
+    return buffers;
+}
+
+// Where packed values lie: the block at `offset` has `width` for each turn of the fold.
+static void store_packed(Lift *l, LoopRef buffer, LoopRef x, LoopRef offset,
+                         LoopRef width, LoopRef turn, LoopRef at) {
+    LoopRef one = loop_int(l->b, 1);
+    LoopRef args[] = {buffer, x, offset, width, turn, one, at};
+    loop_emit(l->b, LOOP_STORE, args, 7, NULL, 0);
+}
+
+static LoopRef load_packed(Lift *l, LoopRef buffer, LoopRef offset, LoopRef width,
+                           LoopRef turn, LoopRef at) {
+    LoopRef one = loop_int(l->b, 1);
+    LoopRef args[] = {buffer, offset, width, turn, one, at};
+    return loop_emit1(l->b, LOOP_LOAD, args, 6, loop_scalar_type(elem_of(l, buffer)));
+}
+
+// ---- copies of the nest's code ------------------------------------------------------
+
+// The value, computed here from what the copier knows.
+static LoopRef compute(Lift *l, LoopCopier *c, LoopRef ref) {
+    LoopRef copy = loop_copy_of(c, ref);
+    if (ref >= l->n->known || copy != ref) return copy;
+    if (l->n->same[ref] != 0) {
+        loop_copy_as(c, ref, compute(l, c, l->n->same[ref]));
+        return loop_copy_of(c, ref);
+    }
+    const LoopStm *def = l->n->defs[ref];
+    if (def == NULL) return ref;
+    for (uint32_t i = 0; i < def->arg_count; i++) compute(l, c, def->args[i]);
+    loop_append(l->b, loop_copy_stm(c, def));
+    return loop_copy_of(c, ref);
+}
+
+static LoopRef compute_early(Lift *l, LoopRef ref) {
+    LoopCopier c = loop_copier(l->b);
+    return compute(l, &c, ref);
+}
+
+// A register block: copies for each of its rows.
+typedef struct Block {
+    Lift *l;
+    LoopCopier rows[LIFT_MOST_ROWS];
+    uint32_t high;
+} Block;
+
+static void set_all(Block *k, LoopRef old, LoopRef new) {
+    for (uint32_t r = 0; r < k->high; r++) loop_copy_as(&k->rows[r], old, new);
+}
+
+// A branch that goes one way gives what there is.
+static void choose(Block *k, const LoopStm *branch) {
+    for (uint32_t i = 0; i < branch->out_count; i++)
+        for (uint32_t r = 0; r < k->high; r++)
+            loop_copy_as(&k->rows[r], branch->outs[i],
+                         loop_copy_of(&k->rows[r], k->l->n->same[branch->outs[i]]));
+}
+
+// A statement for all rows: once, if it is the same for them.
+static void jam(Block *k, const LoopStm *stm) {
+    LoopBuilder *b = k->l->b;
+    const uint8_t *depends = k->l->n->depends;
+    if (stm->op == LOOP_IF && stm->out_count > 0 && k->l->n->same[stm->outs[0]] != 0) {
+        choose(k, stm);
+        return;
+    }
+    bool is_same = stm->out_count == 1 && (depends[stm->outs[0]] & LIFT_ROW) == 0;
+    for (uint32_t r = 0; r < (is_same ? 1 : k->high); r++)
+        loop_append(b, loop_copy_stm(&k->rows[r], stm));
+    if (is_same) set_all(k, stm->outs[0], loop_copy_of(&k->rows[0], stm->outs[0]));
+}
+
+// ---- packing ------------------------------------------------------------------------
+
+// The first column of a panel.
+static LoopRef first_column(Lift *l, LoopRef panel) {
+    LoopBuilder *b = l->b;
+    return loop_min(b, loop_mul(b, panel, l->wide), loop_sub(b, l->columns, l->wide));
+}
+
+static LoopRef nth_row(Lift *l, LoopRef first, uint32_t r) {
+    LoopBuilder *b = l->b;
+    return loop_min(b, loop_add(b, first, loop_int(b, r)),
+                    loop_sub(b, l->rows, loop_int(b, 1)));
+}
+
+// Panels from `first` on, so many.
+static void pack_columns(Lift *l, LoopRef first, LoopRef count) {
+    LoopBuilder *b = l->b;
+    const LoopRefs *values = &l->n->columns_packed;
+    l->packed_columns = alloc_for(l, values, loop_mul(b, count, l->size));
+    LoopRef panel = open_loop(b);
+    LoopRef from = first_column(l, loop_add(b, first, panel));
+    LoopRef offset = loop_mul(b, panel, l->size);
+    LoopRef turn = open_loop(b), lane = open_loop(b);
+    LoopCopier c = loop_copier(b);
+    loop_copy_as(&c, l->n->column, loop_add(b, from, lane));
+    loop_copy_as(&c, l->n->turn, turn);
+    for (uint32_t i = 0; i < values->len; i++)
+        store_packed(l, l->packed_columns.data[i], compute(l, &c, values->data[i]),
+                     offset, l->wide, turn, lane);
+    close_loop(b, l->wide, ORDER_INDEPENDENT);
+    close_loop(b, l->depth, ORDER_SEQUENTIAL);
+    close_loop(b, count, (LoopOrder)l->n->rows->order);
+}
+
+// Of the register blocks from the row `first` on, so many.
+static void pack_rows(Lift *l, LoopRef first, LoopRef blocks) {
+    LoopBuilder *b = l->b;
+    const LoopRefs *values = &l->n->rows_packed;
+    LoopRef size = loop_mul(b, l->depth, l->high);
+    l->packed_rows = alloc_for(l, values, loop_mul(b, blocks, size));
+    LoopRef block = open_loop(b);
+    LoopRef from = loop_add(b, first, loop_mul(b, block, l->high));
+    LoopRef offset = loop_mul(b, block, size), turn = open_loop(b);
+    for (uint32_t r = 0; r < l->n->high; r++) {
+        LoopCopier c = loop_copier(b);
+        loop_copy_as(&c, l->n->row, nth_row(l, from, r));
+        loop_copy_as(&c, l->n->turn, turn);
+        for (uint32_t i = 0; i < values->len; i++)
+            store_packed(l, l->packed_rows.data[i], compute(l, &c, values->data[i]),
+                         offset, l->high, turn, loop_int(b, r));
+    }
+    close_loop(b, l->depth, ORDER_SEQUENTIAL);
+    close_loop(b, blocks, ORDER_SEQUENTIAL);
+}
+
+// ---- a register block ---------------------------------------------------------------
+
+// Where the block's packed operands are.
+typedef struct Tile {
+    LoopRef panel, block; // offsets
+    LoopRef lane;
+} Tile;
+
+static void use_packed(Block *k, const Tile *p, LoopRef turn) {
+    Lift *l = k->l;
+    const LiftNest *n = l->n;
+    for (uint32_t i = 0; i < n->columns_packed.len; i++)
+        set_all(k, n->columns_packed.data[i],
+                load_packed(l, l->packed_columns.data[i], p->panel, l->wide, turn,
+                            p->lane));
+    for (uint32_t i = 0; i < n->rows_packed.len; i++)
+        for (uint32_t r = 0; r < k->high; r++)
+            loop_copy_as(&k->rows[r], n->rows_packed.data[i],
+                         load_packed(l, l->packed_rows.data[i], p->block, l->high, turn,
+                                     loop_int(l->b, r)));
+}
+
+static bool is_packed(const LiftNest *n, LoopRef ref) {
+    for (uint32_t i = 0; i < n->columns_packed.len; i++)
+        if (n->columns_packed.data[i] == ref) return true;
+    for (uint32_t i = 0; i < n->rows_packed.len; i++)
+        if (n->rows_packed.data[i] == ref) return true;
+    return false;
+}
+
+// The fold of all rows of the block in one loop.
+static void fold_block(Block *k, const Tile *p) {
+    Lift *l = k->l;
+    LoopBuilder *b = l->b;
+    const LoopStm *fold = l->n->depth;
+    const LoopBody *body = fold->bodies[0];
+    uint32_t sums = fold->out_count, count = k->high * sums;
+    LoopRef *params = arena_array(b->arena, LoopRef, 1 + count);
+    LoopRef *args = arena_array(b->arena, LoopRef, 1 + count);
+    LoopType *types = arena_array(b->arena, LoopType, count);
+    params[0] = loop_value(b, loop_type(b, l->n->turn), 0);
+    args[0] = l->depth;
+    for (uint32_t i = 0; i < count; i++) {
+        LoopRef old = fold->outs[i % sums];
+        LoopCopier *row = &k->rows[i / sums];
+        types[i] = loop_type(b, old);
+        args[1 + i] = loop_copy_of(row, fold->args[1 + i % sums]);
+        params[1 + i] = loop_value(b, types[i], 0);
+        loop_copy_as(row, body->params[1 + i % sums], params[1 + i]);
+    }
+    set_all(k, l->n->turn, params[0]);
+    loop_open(b, params, 1 + count);
+    use_packed(k, p, params[0]);
+    for (uint32_t i = 0; i < l->n->inside.len; i++)
+        if (!is_packed(l->n, l->n->inside.data[i]->outs[0]))
+            jam(k, l->n->inside.data[i]);
+    for (uint32_t i = 0; i < count; i++)
+        params[i] = loop_copy_of(&k->rows[i / sums], body->results[i % sums]);
+    LoopBody *made = loop_close(b, params, count);
+    LoopStm *stm = loop_emit(b, LOOP_FOR, args, 1 + count, types, count);
+    loop_set_bodies(b, stm, &made, 1);
+    for (uint32_t i = 0; i < count; i++)
+        loop_copy_as(&k->rows[i / sums], fold->outs[i % sums], stm->outs[i]);
+}
+
+// Rows from `row` on, of the panel that begins with `column`.
+static void do_block(Lift *l, LoopRef row, LoopRef column, Tile *p) {
+    LoopBuilder *b = l->b;
+    const LiftNest *n = l->n;
+    Block k = {.l = l, .high = n->high};
+    for (uint32_t r = 0; r < k.high; r++) {
+        k.rows[r] = loop_copier(b);
+        loop_copy_as(&k.rows[r], n->row, nth_row(l, row, r));
+    }
+    for (uint32_t i = 0; i < n->outer.len; i++) jam(&k, n->outer.data[i]);
+    p->lane = open_loop(b);
+    set_all(&k, n->column, loop_add(b, column, p->lane));
+    for (uint32_t i = 0; i < n->before.len; i++) jam(&k, n->before.data[i]);
+    fold_block(&k, p);
+    for (uint32_t i = 0; i < n->after.len; i++) jam(&k, n->after.data[i]);
+    close_loop(b, l->wide, ORDER_INDEPENDENT);
+}
+
+// ---- levels -------------------------------------------------------------------------
+
+// A turn: a strip of rows of some panels, of `count` that are packed from `first` on.
+// The last turn of a strip has what is left, so that no panel reaches back into another
+// turn.
+static void do_turn(Lift *l, LoopRef strip, LoopRef from, LoopRef first,
+                    LoopRef count) {
+    LoopBuilder *b = l->b;
+    LoopRef row = loop_mul(b, strip, loop_mul(b, l->strip, l->high));
+    LoopRef left = ceil_quot(b, loop_sub(b, l->rows, row), l->high);
+    LoopRef blocks = loop_min(b, l->strip, left);
+    bool packs = l->n->rows_packed.len > 0;
+    LoopRef mark = packs ? mark_memory(b) : 0;
+    if (packs) pack_rows(l, row, blocks);
+    LoopRef rest = loop_sub(b, count, from), most = loop_int(b, LIFT_PANELS);
+    LoopRef is_last = loop_lt(b, rest, loop_int(b, 2 * LIFT_PANELS));
+    LoopRef panels = loop_select(b, is_last, rest, most);
+    LoopRef at = open_loop(b);
+    LoopRef panel = loop_add(b, from, at);
+    LoopRef column = first_column(l, loop_add(b, first, panel));
+    LoopRef block = open_loop(b);
+    LoopRef height = loop_mul(b, block, l->high);
+    Tile place = {.panel = loop_mul(b, panel, l->size),
+                  .block = loop_mul(b, height, l->depth)};
+    do_block(l, loop_add(b, row, height), column, &place);
+    close_loop(b, blocks, ORDER_SEQUENTIAL);
+    close_loop(b, panels, ORDER_SEQUENTIAL);
+    if (packs) free_memory(b, mark);
+}
+
+// As many register blocks as leave enough turns, and fit in the near cache.
+static LoopRef choose_strip(Lift *l) {
+    LoopBuilder *b = l->b;
+    uint32_t high = l->n->high;
+    LoopRef bytes = loop_mul(b, l->depth, loop_int(b, high * l->n->bytes));
+    LoopRef spread = loop_quot(b, l->rows, loop_int(b, LIFT_SPREAD * high));
+    LoopRef fitting = loop_quot(b, loop_int(b, l->machine->near), bytes);
+    LoopRef strip =
+        loop_min(b, loop_min(b, spread, fitting), loop_int(b, LIFT_MOST_STRIP));
+    return loop_max(b, strip, loop_int(b, 1));
+}
+
+// A round: packs so many panels and uses them for all rows.
+static void do_round(Lift *l, LoopRef first, LoopRef count) {
+    LoopBuilder *b = l->b;
+    LoopRef wide = loop_int(b, LIFT_PANELS);
+    LoopRef mark = mark_memory(b);
+    pack_columns(l, first, count);
+    LoopRef across = loop_max(b, loop_quot(b, count, wide), loop_int(b, 1));
+    LoopRef down = ceil_quot(b, l->rows, loop_mul(b, l->strip, l->high));
+    LoopRef turns = loop_mul(b, down, across);
+    LoopRef turn = open_loop(b);
+    LoopRef strip = loop_quot(b, turn, across);
+    LoopRef from = loop_mul(b, loop_sub(b, turn, loop_mul(b, strip, across)), wide);
+    do_turn(l, strip, from, first, count);
+    close_loop(b, turns, (LoopOrder)l->n->rows->order);
+    free_memory(b, mark);
+}
+
+static void do_nest(Lift *l) {
+    LoopBuilder *b = l->b;
+    uint32_t bytes = l->n->bytes * l->n->columns_packed.len;
+    LoopRef one = loop_int(b, 1), most = loop_int(b, l->machine->packed / bytes);
+    l->panels = ceil_quot(b, l->columns, l->wide);
+    l->size = loop_mul(b, l->depth, l->wide);
+    l->strip = choose_strip(l);
+    LoopRef fitting = loop_max(b, loop_quot(b, most, l->size), one);
+    LoopRef group = loop_min(b, fitting, l->panels);
+    LoopRef rounds = ceil_quot(b, l->panels, group);
+    LoopRef round = open_loop(b);
+    LoopRef first = loop_mul(b, round, group);
+    do_round(l, first, loop_min(b, group, loop_sub(b, l->panels, first)));
+    close_loop(b, rounds, ORDER_SEQUENTIAL);
+}
+
+// ---- the pass -----------------------------------------------------------------------
+
+// Whether the nest is reached, and large enough that packing pays; a fold is not so
+// long that one panel is more than may be packed.
+static LoopRef is_worth_it(Lift *l) {
+    LoopBuilder *b = l->b;
+    const LiftNest *n = l->n;
+    LoopRef least = loop_int(b, l->machine->least);
+    LoopRef most = loop_int(b, l->machine->packed / (n->wide * n->bytes));
+    LoopRef c = loop_le(b, loop_int(b, 2 * n->high), l->rows);
+    c = loop_and(b, c, loop_le(b, l->wide, l->columns));
+    c = loop_and(b, c, loop_le(b, least, l->depth));
+    c = loop_and(b, c, loop_le(b, l->depth, most));
+    for (uint32_t i = 0; i < n->conditions.len; i++) {
+        LoopRef holds = compute_early(l, n->conditions.data[i]);
+        c = loop_and(b, c, (n->arms >> i & 1) != 0 ? loop_not(b, holds) : holds);
+    }
+    return c;
+}
+
+// Emits the nest as levels where it is worth it, else as it was.
+static void lift(Lift *l) {
+    LoopBuilder *b = l->b;
+    LiftNest *n = l->n;
+    uint64_t bits;
+    b->loc = n->rows->loc;
+    l->high = loop_int(b, n->high);
+    l->wide = loop_int(b, n->wide);
+    l->rows = n->rows->args[0];
+    l->columns = compute_early(l, n->columns->args[0]);
+    l->depth = compute_early(l, n->depth->args[0]);
+    LoopRef c = is_worth_it(l);
+    bool is_known = loop_is_known(b, c, &bits);
+    if (is_known && bits == 0) {
+        loop_append(b, n->rows);
+        return;
+    }
+    LoopBody *arms[2];
+    if (!is_known) loop_open(b, NULL, 0);
+    do_nest(l);
+    if (is_known) return;
+    arms[0] = loop_close(b, NULL, 0);
+    loop_open(b, NULL, 0);
+    loop_append(b, n->rows);
+    arms[1] = loop_close(b, NULL, 0);
+    loop_set_bodies(b, loop_emit(b, LOOP_IF, &c, 1, NULL, 0), arms, 2);
+}
+
+static void lift_body(LoopBuilder *b, const LiftMachine *machine, LoopBody *body) {
+    LoopBody old = *body;
+    LiftNest nest;
+    body->stms.data = NULL;
+    body->stms.len = body->stms.cap = 0;
+    loop_reopen(b, body);
+    for (uint32_t i = 0; i < old.stms.len; i++) {
+        LoopStm *stm = old.stms.data[i];
+        if (lift_find(b->kernel, machine, stm, &nest)) {
+            Lift l = {.machine = machine, .n = &nest, .b = b};
+            lift(&l);
+            continue;
+        }
+        for (uint32_t k = 0; k < stm->body_count; k++)
+            lift_body(b, machine, stm->bodies[k]);
+        loop_append(b, stm);
+    }
+    b->open.len--;
+}
+
+void lift_run(LoopKernel *kernel, const LiftMachine *machine) {
+    LoopBuilder b = loop_builder(kernel);
+    for (uint32_t i = 0; i < kernel->funs.len; i++)
+        lift_body(&b, machine, kernel->funs.data[i].body);
+    lift_body(&b, machine, kernel->root);
+    loop_tidy(&b);
+}
+
+void loop_lift(LoopKernel *kernel) {
+    if (vector_is_here()) lift_run(kernel, &lift_machine);
+}
