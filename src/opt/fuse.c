@@ -83,7 +83,7 @@ bool fuse_is_small(const CoreProgram *p, const CoreStm *producer) {
     return producer->out_count == 1 && producer->attrs[0] == 1 &&
            core_type(p, producer->outs[0]).rank == 1 &&
            core_type(p, body->params[0]).rank == 0 &&
-           fuse_weight(body) <= MOST_COPIED && !fuse_may_fail(p, body);
+           fuse_weight(p, body) <= MOST_COPIED && !fuse_may_fail(p, body);
 }
 
 // Whether each consumer may make the elements for itself: there are only consumers,
@@ -100,7 +100,7 @@ void fuse_use_again(Rewrite *rw, CoreRef array) {
 
 static bool is_light_enough(const Rewrite *rw, const CoreStm *producer,
                             const CoreStm *consumer) {
-    uint32_t weight = fuse_weight(producer->bodies[0]);
+    uint32_t weight = fuse_weight(rw->program, producer->bodies[0]);
     bool is_outer = ((const Fuser *)rw->data)->depth == 0;
     switch ((int)consumer->op) {
     case OP_MAP: return true;
@@ -188,7 +188,8 @@ static CoreStm *find_producer(const Rewrite *rw, const CoreStm *stm) {
 }
 
 static bool visit(Rewrite *rw, CoreStm *stm) {
-    if (fuse_view(rw, stm)) return true;
+    const Fuser *fuser = rw->data;
+    if (fuse_view(rw, stm) || (fuser->depth > 0 && fuse_space(rw, stm))) return true;
     CoreStm *fused = stm;
     for (CoreStm *producer; (producer = find_producer(rw, fused)) != NULL;)
         fused = fuse(rw, producer, fused);

@@ -48,9 +48,9 @@ bool fuse_consumer_may_fail(const CoreProgram *p, const CoreStm *stm);
 // error changes its place among others, and no array that is overwritten in place
 // meanwhile, or by the consumer, is needed for longer.
 bool fuse_may_move(const Rewrite *rw, const CoreStm *producer, const CoreStm *consumer);
-// How many scalar statements the body is, divisions and roots counting for more;
-// UINT32_MAX if it loops or makes arrays.
-uint32_t fuse_weight(const CoreBody *body);
+// How many scalar statements the body is, roots and divisions by what is not constant
+// counting for more; UINT32_MAX if it loops or makes arrays.
+uint32_t fuse_weight(const CoreProgram *p, const CoreBody *body);
 
 // ---- producers (fuse.c) -------------------------------------------------------------
 
@@ -73,6 +73,11 @@ const CoreRef *fuse_producer_arrays(Rewrite *rw, const CoreStm *producer);
 // Brings a producer nearer to the statement that takes its elements, if that is a view
 // or takes a single one.
 bool fuse_view(Rewrite *rw, CoreStm *stm);
+
+// ---- spaces (fuse_space.c) ----------------------------------------------------------
+
+// Makes one dimension of a short space of several that is viewed so.
+bool fuse_space(Rewrite *rw, CoreStm *stm);
 
 // ---- bodies (fuse_body.c) -----------------------------------------------------------
 

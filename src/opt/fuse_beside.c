@@ -53,7 +53,7 @@ static bool is_simple(const CoreProgram *p, const CoreStm *stm, uint32_t *weight
     for (uint32_t i = 0; i < stm->out_count; i++)
         if (core_type(p, stm->outs[i]).rank != (stm->op == OP_MAP)) return false;
     for (uint32_t i = 0; i < stm->body_count; i++) {
-        uint32_t more = fuse_weight(stm->bodies[i]);
+        uint32_t more = fuse_weight(p, stm->bodies[i]);
         if (more > MOST_JOINED) return false;
         *weight += more;
     }

@@ -136,7 +136,13 @@ bool fuse_may_move(const Rewrite *rw, const CoreStm *producer,
 
 // ---- weight -------------------------------------------------------------------------
 
-uint32_t fuse_weight(const CoreBody *body) {
+// Compilers multiply instead.
+static bool has_constant_divisor(const CoreProgram *p, const CoreStm *stm) {
+    ScalarType type = (ScalarType)core_type(p, stm->outs[0]).elem;
+    return scalar_is_int(type) && core_is_const(p, stm->args[1]);
+}
+
+uint32_t fuse_weight(const CoreProgram *p, const CoreBody *body) {
     enum { SLOW = 15 };
     uint32_t weight = 0;
     for (uint32_t i = 0; i < body->stms.len; i++) {
@@ -147,11 +153,13 @@ uint32_t fuse_weight(const CoreBody *body) {
         case OP_MOD:
         case OP_QUOT:
         case OP_REM:
+            if (!has_constant_divisor(p, stm)) weight += SLOW;
+            break;
         case OP_POW:
         case OP_SQRT: weight += SLOW; break;
         case OP_IF:
             for (uint32_t k = 0; k < 2; k++) {
-                uint32_t branch = fuse_weight(stm->bodies[k]);
+                uint32_t branch = fuse_weight(p, stm->bodies[k]);
                 if (branch == UINT32_MAX) return branch;
                 weight += branch;
             }

@@ -244,9 +244,13 @@ static GValue eval_summap(Run *r, const GNode *node) {
     return eval_stack(r, node->type, rows, n);
 }
 
+// TABULATE2; SPACE: in a row.
 static GValue eval_tabulate2(Run *r, const GNode *node) {
-    GValue out = eval_new_array(r, node->type, (int64_t[3]){(int64_t)node->bits, 3, 0});
-    for (int64_t i = 0; i < out.shape[0]; i++) {
+    bool in_a_row = node->kind == G_SPACE;
+    int64_t height = in_a_row ? 2 : (int64_t)node->bits;
+    GValue out = eval_new_array(
+        r, node->type, in_a_row ? (int64_t[3]){6, 0, 0} : (int64_t[3]){height, 3, 0});
+    for (int64_t i = 0; i < height; i++) {
         for (int64_t j = 0; j < 3; j++) {
             r->vars[node->var[0]] = eval_new_scalar(r, SCALAR_I64, (uint64_t)i);
             r->vars[node->var[1]] = eval_new_scalar(r, SCALAR_I64, (uint64_t)j);
@@ -382,6 +386,7 @@ GValue eval_array(Run *r, const GNode *node) {
         return eval_made(r, node);
     case G_MAP: case G_MAP2: case G_ZIPF: case G_TABULATE: return eval_map(r, node);
     case G_SUMMAP: return eval_summap(r, node);
+    case G_SPACE:
     case G_TABULATE2: return eval_tabulate2(r, node);
     case G_FILTER: case G_PARTITION: return eval_filter(r, node);
     case G_KEEPS: return eval_keeps(r, node);

@@ -77,8 +77,8 @@ static GNode *make_map(Gen *g, GType type, int depth) {
         gen_unbind(g, 2);
         return node;
     case 4: {
-        if (type.rank == 2 && gen_below(g, 2)) {
-            node = gen_make(g, G_TABULATE2, type);
+        if (type.rank <= 2 && gen_below(g, 2)) {
+            node = gen_make(g, type.rank == 2 ? G_TABULATE2 : G_SPACE, type);
             node->bits = gen_below(g, 5);
             gen_bind(g, node, 0, GEN_INDEX);
             gen_bind(g, node, 1, GEN_INDEX);

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Short spaces of several dimensions whose elements are taken in a row:
+//
+//   reshape (generate n m f) (n * m)     generate (n * m) (\k -> f (k / m) (k % m))
+//
+// and then whoever takes the elements may take over the function. The loop passes make
+// a nest of it again, in which nothing is divided. Of long ones, whose folds are cut in
+// blocks, each element would be divided for.
+#include "opt/fuse.h"
+
+// The number of elements that the sizes say; 0 if it is not known, not short, or none.
+static int64_t count_of(const CoreProgram *p, const CoreRef *sizes, uint32_t count) {
+    int64_t product = 1;
+    for (uint32_t i = 0; i < count; i++) {
+        if (!opt_is_positive(p, sizes[i])) return 0;
+        int64_t size = (int64_t)p->values.data[sizes[i]].bits;
+        if (size > CORE_BLOCK) return 0;
+        product *= size;
+        if (product > CORE_BLOCK) return 0;
+    }
+    return product;
+}
+
+// The generate that this is a view of, in which no step can fail; else NULL.
+static const CoreStm *find_space(const Rewrite *rw, const CoreStm *view,
+                                 int64_t count) {
+    const CoreProgram *p = rw->program;
+    while (view != NULL && view->op == OP_RESHAPE) {
+        if (count_of(p, view->args + 1, view->arg_count - 1) != count ||
+            view->args[0] >= rw->use_count || rw->uses[view->args[0]] != 1)
+            return NULL;
+        view = rewrite_def_here(rw, view->args[0]);
+    }
+    if (view == NULL || view->op != OP_GENERATE || view->out_count != 1) return NULL;
+    uint32_t rank = (uint32_t)view->attrs[0];
+    bool is_space = rank > 1 && core_type(p, view->outs[0]).rank == rank;
+    return is_space && count_of(p, view->args, rank) == count ? view : NULL;
+}
+
+// Element k of the space in row-major order.
+static CoreBody *make_body(Rewrite *rw, const CoreStm *space) {
+    CoreProgram *p = rw->program;
+    CoreBuilder b = core_builder(p);
+    const CoreBody *body = space->bodies[0];
+    CoreRef rest = core_value(p, (CoreType){SCALAR_I64, 0}, 0);
+    CoreRefs results = {0};
+    Map map;
+    map_init(&map, p->arena);
+    b.loc = space->loc;
+    core_open(&b, &rest, 1);
+    for (uint32_t d = (uint32_t)space->attrs[0]; d-- > 1;) {
+        map_set(&map, body->params[d], core_op2(&b, OP_REM, rest, space->args[d]));
+        rest = core_op2(&b, OP_QUOT, rest, space->args[d]);
+    }
+    map_set(&map, body->params[0], rest);
+    fuse_append(&b, body, &map, &results);
+    return core_close(&b, results.data, results.len);
+}
+
+// Puts the statement where another one stands.
+static void put_at(Rewrite *rw, const CoreStm *old, CoreStm *made) {
+    CoreBody *here = rw->builder.open.data[rw->builder.open.len - 1];
+    uint32_t at = 0;
+    while (here->stms.data[at] != old) at++;
+    here->stms.data[at] = made;
+    rewrite_note(rw, made);
+}
+
+bool fuse_space(Rewrite *rw, CoreStm *view) {
+    CoreProgram *p = rw->program;
+    if (view->op != OP_RESHAPE || view->arg_count != 2) return false;
+    int64_t count = count_of(p, view->args + 1, 1);
+    const CoreStm *space = count == 0 ? NULL : find_space(rw, view, count);
+    if (space == NULL || !fuse_is_fed(rw, view->outs[0])) return false;
+    CoreStm *made = rewrite_copy(rw, space);
+    CoreBody *body = make_body(rw, space);
+    made->args = arena_copy(p->arena, &view->args[1], sizeof(CoreRef));
+    made->arg_count = 1;
+    made->outs = view->outs;
+    core_set_attrs(&rw->builder, made, (int32_t[]){1}, 1);
+    core_set_bodies(&rw->builder, made, &body, 1);
+    const CoreStm *step = rewrite_def_here(rw, view->args[0]);
+    for (; step != space; step = rewrite_def_here(rw, step->args[0]))
+        rewrite_drop(rw, step);
+    put_at(rw, space, made);
+    rw->changed = true;
+    return true;
+}
