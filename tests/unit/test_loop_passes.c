@@ -269,23 +269,25 @@ static void test_branches(void) {
 // ---- digits -------------------------------------------------------------------------
 
 #define DIGITS(turns, statements)                                                      \
-    "kernel \"k\" ([]i64, i64) -> (i64) {|a: [i64], n: i64, k: i64| "                   \
+    "kernel \"k\" ([]i64, i64) -> (i64) {|a: [i64], n: i64, k: i64| "                  \
     "r: i64 = for(" turns ", k) {|i: i64, s: i64| " statements "-> t} -> r}"
 #define TWO_DIGITS(base)                                                               \
     "q: i64 = quot(i, " base ") m: i64 = rem(i, " base ") t: i64 = add(q, m) "
 
 static void test_digits(void) {
-    Count two[] = {{"for(3i64, k)", 1}, {"for(4i64, ", 1}, {"quot", 0}, {"rem", 0}, {NULL, 0}};
+    Count two[] = {
+        {"for(3i64, k)", 1}, {"for(4i64, ", 1}, {"quot", 0}, {"rem", 0}, {NULL, 0}};
     Count none[] = {{"for(", 1}, {NULL, 0}};
     expect(DIGITS("12i64", TWO_DIGITS("4i64")), LOOP_PASS_DIGITS, two);
-    expect(DIGITS("12i64", "m: i64 = mod(i, 4i64) t: i64 = sub(s, m) "), LOOP_PASS_DIGITS,
+    expect(DIGITS("12i64", "m: i64 = mod(i, 4i64) t: i64 = sub(s, m) "),
+           LOOP_PASS_DIGITS,
            COUNTS({"for(3i64, k)", 1}, {"for(4i64, ", 1}, {"mod", 0}));
     expect(DIGITS("24i64", "q: i64 = quot(i, 4i64) m: i64 = rem(q, 2i64) "
                            "p: i64 = quot(q, 2i64) t: i64 = add(p, m) "),
            LOOP_PASS_DIGITS,
            COUNTS({"for(3i64, k)", 1}, {"for(2i64, ", 1}, {"for(4i64, ", 1}));
-    // The last turns would be too many; nobody knows how many there are; by 1 or by what
-    // is not known; by two numbers; the index itself; in a parallel loop.
+    // The last turns would be too many; nobody knows how many there are; by 1 or by
+    // what is not known; by two numbers; the index itself; in a parallel loop.
     expect(DIGITS("13i64", TWO_DIGITS("4i64")), LOOP_PASS_DIGITS, none);
     expect(DIGITS("n", TWO_DIGITS("4i64")), LOOP_PASS_DIGITS, none);
     expect(DIGITS("12i64", TWO_DIGITS("1i64")), LOOP_PASS_DIGITS, none);
