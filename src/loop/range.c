@@ -7,6 +7,9 @@
 
 enum { FUEL = 96, DEEPEST = 16, MOST_FACTS = 64 }; // steps; in a row; tried in one
 
+// No memory holds more elements.
+#define MOST_ELEMENTS ((int64_t)1 << 60)
+
 // ---- values -------------------------------------------------------------------------
 
 RangeValue *range_value(Ranges *r, LoopRef ref) {
@@ -121,6 +124,21 @@ void range_learn(Ranges *r, const RangeForm *form) {
     vec_push(r->b->arena, &r->facts, fact);
 }
 
+void range_sizes(Ranges *r, LoopRef buffer, const LoopRef *sizes, uint32_t rank,
+                 bool is_everywhere) {
+    RangeValue *array = range_value(r, buffer);
+    array->sizes = sizes;
+    array->rank = rank;
+    for (uint32_t i = 0; i < rank; i++) {
+        RangeForm form = range_form(r, sizes[i]);
+        range_learn(r, &form);
+        if (!is_everywhere) continue;
+        RangeValue *value = range_value(r, loop_find(r->b, sizes[i]));
+        value->sizes = sizes;
+        value->rank = rank;
+    }
+}
+
 void range_learn_least(Ranges *r, LoopRef x, LoopRef y, int64_t more) {
     RangeForm form;
     if (range_difference(r, x, y, more, &form)) range_learn(r, &form);
@@ -178,13 +196,13 @@ static bool prove_by_facts(Ranges *r, const RangeForm *form, RangeTerm term) {
 
 static bool prove_by_cases(Ranges *r, const RangeForm *form, RangeTerm term) {
     RangeValue value = *range_value(r, term.atom);
-    if (value.either[0] == 0) return false;
+    if (value.either[0] == 0 || term.factor == INT64_MIN) return false;
     uint32_t known = r->facts.len;
     for (int i = 0; i < 2; i++) {
         RangeForm rest = *form, one = range_form(r, value.either[i]);
         drop_term(&rest, 0);
         if (value.when != 0) range_assume(r, value.when, i == 0);
-        bool ok = range_add(&rest, &one, term.factor) && prove(r, &rest);
+        bool ok = use_fact(&rest, &one, -term.factor) && prove(r, &rest);
         range_forget(r, known);
         if (!ok) return false;
     }
@@ -201,10 +219,23 @@ static int64_t most_of(ScalarType type) {
     return width == 64 ? INT64_MAX : (int64_t)(UINT64_MAX >> (64 - width));
 }
 
+// Whether all that is known of it is the type: a size is bounded by what memory can
+// hold if no other size of its array is 0.
+static int64_t most_of_value(Ranges *r, LoopRef atom) {
+    RangeValue value = *range_value(r, atom);
+    if (value.sizes == NULL) return most_of(type_of(r, atom));
+    for (uint32_t i = 0; i < value.rank; i++)
+        if (!loop_same(r->b, value.sizes[i], atom) &&
+            !range_is_at_least(r, value.sizes[i], 1))
+            return INT64_MAX;
+    return MOST_ELEMENTS;
+}
+
 static bool prove_by_type(Ranges *r, const RangeForm *form, RangeTerm term) {
     ScalarType type = type_of(r, term.atom);
-    int64_t least = least_of(type), most = most_of(type);
+    int64_t least = least_of(type);
     if (type == SCALAR_U64 && term.factor < 0) return false;
+    int64_t most = term.factor < 0 ? most_of_value(r, term.atom) : 0;
     RangeForm rest = *form;
     drop_term(&rest, 0);
     return raise_base(&rest, term.factor > 0 ? least : most, term.factor) &&

@@ -38,6 +38,8 @@ typedef struct RangeValue {
     LoopRef below;         // an atom: not negative and less than this; 0: nothing known
     LoopRef either[2];     // an atom: equal to one of these; 0: nothing known
     LoopRef when;          // then to the first if this holds, else to the second; or 0
+    const LoopRef *sizes;  // of an array that there is, this being its buffer or one of
+    uint32_t rank;         // them, and how many they are; or NULL
 } RangeValue;
 
 typedef struct Ranges {
@@ -74,6 +76,10 @@ bool range_is_least(Ranges *r, LoopRef x, LoopRef y, int64_t more);
 // Whether x >= bound.
 bool range_is_at_least(Ranges *r, LoopRef x, int64_t bound);
 
+// The values are the sizes of an array that is in memory, in this buffer from its
+// beginning on, row-major without gaps; everywhere, or from here to the end of the body.
+void range_sizes(Ranges *r, LoopRef buffer, const LoopRef *sizes, uint32_t rank,
+                 bool is_everywhere);
 // From now on: the form is not negative; x >= y + more; the bool is that.
 void range_learn(Ranges *r, const RangeForm *form);
 void range_learn_least(Ranges *r, LoopRef x, LoopRef y, int64_t more);
@@ -98,10 +104,15 @@ typedef struct RangeWalk {
     // Called with a FOR once its body has been walked over, when the facts in it are
     // forgotten: it keeps the loop, or something else instead. NULL: it stays.
     void (*leave_loop)(struct RangeWalk *w, LoopStm *loop);
-    uint32_t budget; // statements that may yet be made twice
+    // Called with an IF before its arms are walked over; or NULL.
+    void (*enter_branch)(struct RangeWalk *w, LoopStm *branch);
+    const LoopStm *loop; // the innermost around the statement at hand; or NULL
+    uint32_t budget;     // statements that may yet be made twice
 } RangeWalk;
 
 void range_walk_kernel(LoopKernel *kernel, void (*leave_loop)(RangeWalk *, LoopStm *));
+void range_walk_branches(LoopKernel *kernel,
+                         void (*enter_branch)(RangeWalk *, LoopStm *));
 // Walks over statements or the body of a loop here; walked statements are kept.
 void range_walk_stm(RangeWalk *w, LoopStm *stm);
 void range_walk_loop(RangeWalk *w, LoopStm *loop);

@@ -55,10 +55,84 @@ static LoopRef fold_constants(LoopBuilder *b, const LoopStm *stm) {
     return loop_const(b, to, result);
 }
 
+static LoopRef emit2(RangeWalk *w, CoreOp op, LoopRef x, LoopRef y) {
+    ScalarType to = (ScalarType)loop_type(&w->b, x).elem;
+    return range_emit(w, op, op == OP_LT ? SCALAR_BOOL : to, (LoopRef[]){x, y}, 2);
+}
+
+// x if the condition holds, else y.
+static LoopRef emit_choice(RangeWalk *w, LoopRef c, LoopRef x, LoopRef y) {
+    LoopRef out = loop_value(&w->b, loop_type(&w->b, x), 0);
+    LoopBody *arms[2];
+    for (int i = 0; i < 2; i++) {
+        loop_open(&w->b, NULL, 0);
+        arms[i] = loop_close(&w->b, i == 0 ? &x : &y, 1);
+    }
+    LoopStm *stm = arena_new(w->b.arena, LoopStm);
+    *stm = (LoopStm){.op = LOOP_IF,
+                     .loc = w->b.loc,
+                     .out_count = 1,
+                     .arg_count = 1,
+                     .outs = arena_copy(w->b.arena, &out, sizeof out),
+                     .args = arena_copy(w->b.arena, &c, sizeof c)};
+    loop_set_bodies(&w->b, stm, arms, 2);
+    range_walk_stm(w, stm);
+    return loop_find(&w->b, out);
+}
+
+// How often y is contained in x as a term, once at most; the rest is left in the form.
+static int64_t take_multiple(Ranges *r, LoopRef x, LoopRef y, RangeForm *rest_out) {
+    RangeForm divisor = range_form(r, y);
+    *rest_out = range_form(r, x);
+    for (uint32_t i = 0; i < rest_out->count && divisor.count > 0; i++) {
+        int64_t times = rest_out->terms[i].factor;
+        if (rest_out->terms[i].atom != divisor.terms[0].atom) continue;
+        if (times < -1 || times > 1 || !range_add(rest_out, &divisor, -times)) return 0;
+        return times;
+    }
+    return 0;
+}
+
+// Whether other * factor + more + the form is not negative.
+static bool is_natural(Ranges *r, RangeForm form, int64_t sign, const RangeForm *other,
+                       int64_t factor, int64_t more) {
+    RangeForm sum = {.base = more};
+    return range_add(&sum, &form, sign) && range_add(&sum, other, factor) &&
+           range_prove(r, &sum);
+}
+
+// The remainder of what is less than y beyond the numbers below y, on either side, is
+// that or one addition away, which costs less than a division: indices that wrap. 0:
+// it is not known to be so.
+static LoopRef wrap(RangeWalk *w, const LoopStm *stm) {
+    Ranges *r = &w->r;
+    LoopRef x = stm->args[0], y = stm->args[1];
+    if (!range_is_int(r, x) || !range_is_at_least(r, y, 0) ||
+        (stm->scalar == OP_REM && !range_is_at_least(r, x, 0)))
+        return 0;
+    RangeForm divisor = range_form(r, y), rest;
+    ScalarType type = (ScalarType)loop_type(&w->b, x).elem;
+    int64_t times = take_multiple(r, x, y, &rest);
+    bool falls = !is_natural(r, rest, 1, &divisor, 0, 0);
+    bool rises = !is_natural(r, rest, -1, &divisor, 1, -1);
+    if ((falls && !is_natural(r, rest, 1, &divisor, 1, 0)) ||
+        (rises && !is_natural(r, rest, -1, &divisor, 2, -1)) ||
+        !range_fits(r, &rest, type))
+        return 0;
+    if (times != 0) x = emit2(w, times > 0 ? OP_SUB : OP_ADD, x, y);
+    LoopRef zero = loop_const(&w->b, type, 0), out = x;
+    if (rises) out = emit_choice(w, emit2(w, OP_LT, x, y), x, emit2(w, OP_SUB, x, y));
+    if (falls)
+        out = emit_choice(w, emit2(w, OP_LT, x, zero), emit2(w, OP_ADD, x, y), out);
+    return out;
+}
+
 static void walk_scalar(RangeWalk *w, LoopStm *stm) {
     LoopRef known = fold_bool(&w->b, stm);
     if (known == 0) known = fold_constants(&w->b, stm);
     if (known == 0) known = range_define(&w->r, stm);
+    if (known == 0 && (stm->scalar == OP_MOD || stm->scalar == OP_REM))
+        known = wrap(w, stm);
     if (known != 0) loop_identify(&w->b, stm->outs[0], known);
     else range_keep(w, stm);
 }
@@ -68,13 +142,6 @@ static void walk_check(RangeWalk *w, LoopStm *stm) {
     if (loop_is_known(&w->b, stm->args[0], &bits) && bits != 0) return;
     range_keep(w, stm);
     range_assume(&w->r, stm->args[0], true);
-}
-
-static void learn_sizes(RangeWalk *w, const LoopRef *refs, uint32_t count) {
-    for (uint32_t i = 0; i < count; i++) {
-        RangeForm form = range_form(&w->r, refs[i]);
-        range_learn(&w->r, &form);
-    }
 }
 
 // ---- bodies -------------------------------------------------------------------------
@@ -125,6 +192,7 @@ static void walk_if(RangeWalk *w, LoopStm *stm) {
             loop_identify(&w->b, stm->outs[i], arm->results[i]);
         return;
     }
+    if (w->enter_branch != NULL) w->enter_branch(w, stm);
     for (int arm = 0; arm < 2; arm++) walk_arm(w, stm, arm);
     identify_results(w, stm);
     range_define(&w->r, stm);
@@ -133,10 +201,13 @@ static void walk_if(RangeWalk *w, LoopStm *stm) {
 
 void range_walk_loop(RangeWalk *w, LoopStm *loop) {
     uint32_t known = w->r.facts.len;
+    const LoopStm *outer = w->loop;
     range_index(&w->r, loop->bodies[0]->params[0], loop->args[0]);
+    w->loop = loop;
     w->depth++;
     walk_body(w, loop->bodies[0]);
     w->depth--;
+    w->loop = outer;
     range_forget(&w->r, known);
     range_define(&w->r, loop);
 }
@@ -144,7 +215,9 @@ void range_walk_loop(RangeWalk *w, LoopStm *loop) {
 // The body has the state that the guard has let pass.
 static void walk_while(RangeWalk *w, LoopStm *stm) {
     LoopBody *guard = stm->bodies[0], *body = stm->bodies[1];
+    const LoopStm *outer = w->loop;
     uint32_t known = w->r.facts.len;
+    w->loop = stm;
     w->depth++;
     walk_body(w, guard);
     for (uint32_t i = 0; i < body->param_count; i++) {
@@ -155,6 +228,7 @@ static void walk_while(RangeWalk *w, LoopStm *stm) {
     range_assume(&w->r, guard->results[0], true);
     walk_body(w, body);
     w->depth--;
+    w->loop = outer;
     range_forget(&w->r, known);
     range_define(&w->r, stm);
     range_keep(w, stm);
@@ -176,7 +250,7 @@ void range_walk_stm(RangeWalk *w, LoopStm *stm) {
     case LOOP_ALLOC:
     case LOOP_RESULT:
         range_keep(w, stm);
-        learn_sizes(w, stm->args, stm->arg_count);
+        range_sizes(&w->r, stm->outs[0], stm->args, stm->arg_count, false);
         return;
     case LOOP_LOAD:
     case LOOP_STORE:
@@ -205,21 +279,33 @@ static void learn_params(RangeWalk *w) {
     uint32_t at = 0;
     for (uint32_t i = 0; i < kernel->param_count; i++) {
         uint32_t rank = kernel->params[i].type.rank;
-        learn_sizes(w, kernel->root->params + at + 1, rank);
+        const LoopRef *array = kernel->root->params + at;
+        if (rank > 0) range_sizes(&w->r, array[0], array + 1, rank, true);
         at += 1 + rank;
     }
+}
+
+static void walk_kernel(RangeWalk *w) {
+    LoopKernel *kernel = w->b.kernel;
+    w->r.b = &w->b;
+    for (uint32_t i = 0; i < kernel->funs.len; i++)
+        walk_body(w, kernel->funs.data[i].body);
+    learn_params(w);
+    walk_body(w, kernel->root);
+    loop_tidy(&w->b);
 }
 
 void range_walk_kernel(LoopKernel *kernel, void (*leave_loop)(RangeWalk *, LoopStm *)) {
     enum { BUDGET = 500 };
     RangeWalk w = {
         .b = loop_builder(kernel), .leave_loop = leave_loop, .budget = BUDGET};
-    w.r.b = &w.b;
-    for (uint32_t i = 0; i < kernel->funs.len; i++)
-        walk_body(&w, kernel->funs.data[i].body);
-    learn_params(&w);
-    walk_body(&w, kernel->root);
-    loop_tidy(&w.b);
+    walk_kernel(&w);
+}
+
+void range_walk_branches(LoopKernel *kernel,
+                         void (*enter_branch)(RangeWalk *, LoopStm *)) {
+    RangeWalk w = {.b = loop_builder(kernel), .enter_branch = enter_branch};
+    walk_kernel(&w);
 }
 
 void loop_ranges(LoopKernel *kernel) {

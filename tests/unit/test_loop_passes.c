@@ -124,13 +124,24 @@ static void test_wrapping(void) {
     // n - 1 is less than n for a size; of any number it may have wrapped.
     checks_left("p: i64 = sub(n, 1i64) x: bool = lt(p, n) = check(x) \"\"", 0);
     checks_left("p: i64 = sub(k, 1i64) x: bool = lt(p, k) = check(x) \"\"", 1);
-    checks_left("p: i64 = add(n, 1i64) x: bool = lt(n, p) = check(x) \"\"", 1);
-    checks_left("p: i64 = add(n, m) x: bool = le(n, p) = check(x) \"\"", 1);
+    checks_left("p: i64 = add(k, 1i64) x: bool = lt(k, p) = check(x) \"\"", 1);
+    // The sizes of what is in memory are far from it, if there is an element at all.
+    checks_left("p: i64 = add(n, 1i64) x: bool = lt(n, p) = check(x) \"\"", 0);
+    checks_left("p: i64 = add(n, m) x: bool = le(n, p) = check(x) \"\"", 0);
+    checks_left("= if(c) {d: [u8] = alloc(k) ->} {->} p: i64 = add(k, 1i64) x: bool = "
+                "lt(k, p) = check(x) \"\"",
+                1);
+    checks_left("p: i64 = mul(n, 16i64) x: bool = le(n, p) = check(x) \"\"", 1);
+#define ROWS     "kernel \"k\" ([][]u8) -> () {|a: [u8], h: i64, w: i64| "
+#define ONE_MORE "p: i64 = add(w, 1i64) x: bool = lt(w, p) = check(x) \"\""
+    expect(ROWS ONE_MORE "-> }", LOOP_PASS_RANGES, COUNTS({"check(", 1}));
+    expect(ROWS "= for(h) {|i: i64| " ONE_MORE " ->} -> }", LOOP_PASS_RANGES,
+           COUNTS({"check(", 0}));
     checks_left("p: i64 = neg(n) x: bool = le(p, 0i64) = check(x) \"\"", 0);
     checks_left("p: i64 = neg(k) x: bool = le(k, 0i64) y: bool = if(x) {z: bool = "
                 "le(0i64, p) -> z} {-> true} = check(y) \"\"",
                 1);
-    checks_left("p: i64 = mul(n, 2i64) x: bool = le(n, p) = check(x) \"\"", 1);
+    checks_left("p: i64 = mul(k, 2i64) x: bool = le(k, p) = check(x) \"\"", 1);
     // i + 1 fits i8, i + 2 need not; i - 1 does not fit u64.
     checks_left("= for(s) {|i: i8| j: i8 = add(i, 1i8) x: bool = lt(i, j) = check(x) "
                 "\"\" ->}",
@@ -252,6 +263,73 @@ static void test_conditions(void) {
 }
 
 // Branches that are not taken go, and what both arms give is given by neither.
+// What wraps around is found without a division.
+static void wraps(const char *index, LoopPass last, uint32_t divisions,
+                  uint32_t choices) {
+    char text[4096];
+    snprintf(text, sizeof text,
+             "kernel \"k\" ([]i64, i64) -> ([]i64) {|a: [i64], n: i64, k: i64| to: "
+             "[i64] = result[0](n) = for.independent(n) {|i: i64| %s x: i64 = load(a, "
+             "0i64, 1i64, j) = store(to, x, 0i64, 1i64, i) ->} -> to, n}",
+             index);
+    expect(text, last, COUNTS({"mod(", divisions}, {"rem(", 0}, {"= if(", choices}));
+}
+
+static void test_wraps(void) {
+    wraps("p: i64 = add(i, 1i64) j: i64 = mod(p, n)", LOOP_PASS_RANGES, 0, 1);
+    wraps("p: i64 = sub(i, 1i64) j: i64 = mod(p, n)", LOOP_PASS_RANGES, 0, 1);
+    wraps("p: i64 = add(n, i) j: i64 = mod(p, n)", LOOP_PASS_RANGES, 0, 0);
+    wraps("q: i64 = add(n, i) p: i64 = sub(q, 1i64) j: i64 = mod(p, n)",
+          LOOP_PASS_RANGES, 0, 1);
+    wraps("q: i64 = add(n, i) p: i64 = add(q, 1i64) j: i64 = rem(p, n)",
+          LOOP_PASS_RANGES, 0, 1);
+    // Nothing is left to choose between the ends.
+    wraps("q: i64 = add(n, i) p: i64 = add(q, 1i64) j: i64 = mod(p, n)",
+          LOOP_PASS_BORDERS, 0, 2);
+    // Too far, or nobody knows how far.
+    wraps("p: i64 = sub(i, 2i64) j: i64 = mod(p, n)", LOOP_PASS_RANGES, 1, 0);
+    wraps("p: i64 = add(i, k) j: i64 = mod(p, n)", LOOP_PASS_RANGES, 1, 0);
+}
+
+#define BRANCH(buffer, place)                                                          \
+    "kernel \"k\" ([][]i64, i64) -> ([]i64) {|a: [i64], n: i64, m: i64, k: i64| to: "  \
+    "[i64] = result[0](n) b: [i64] = alloc(n) = for.independent(n) {|i: i64| "         \
+    "= for.independent(m) {|l: i64| c: bool = lt(k, l) x: i64 = if(c) {y: i64 = "      \
+    "load(" buffer ", " place                                                          \
+    ") z: i64 = add(y, 1i64) -> z} {-> i} = store(to, x, 0i64, 1i64, i) ->} "          \
+    "->} -> to, n}"
+
+static void test_early(void) {
+    static const struct {
+        const char *text;
+        bool is_early;
+    } cases[] = {
+        {BRANCH("a", "0i64, m, i, 1i64, l"), true},
+        {BRANCH("a", "0i64, 1i64, l"), true},
+        {BRANCH("a", "0i64, m, i"), true},
+        {BRANCH("a", "0i64, 1i64, l, m, i"), true},
+        {BRANCH("a", "0i64, m, l, 1i64, l"), false},
+        {BRANCH("a", "0i64, m, i, 1i64, i"), false},
+        {BRANCH("a", "0i64, m, i, 1i64, k"), false},
+        {BRANCH("a", "0i64, m, i, m, i"), false},
+        {BRANCH("a", "1i64, m, i"), false},
+        {BRANCH("b", "0i64, 1i64, i"), true},
+        {BRANCH("b", "0i64, 1i64, l"), false},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        Session s;
+        start(&s, EMPTY);
+        LoopKernel *kernel = read_kernel(&s, cases[i].text);
+        loop_optimise(kernel,
+                      &(LoopOptions){LOOP_FOR_CORES, LOOP_PASS_EARLY, NULL, NULL});
+        const char *after = show(&s, kernel);
+        bool is_early = strstr(after, "load(") < strstr(after, "= if(");
+        CHECK(is_early == cases[i].is_early);
+        if (is_early != cases[i].is_early) printf("%s", after);
+        stop(&s);
+    }
+}
+
 static void test_branches(void) {
     expect(
         "kernel \"k\" ([]i64) -> (i64) {|a: [i64], n: i64| x: bool = le(0i64, n) r: "
@@ -497,6 +575,8 @@ int main(void) {
     test_wrapping();
     test_choices();
     test_conditions();
+    test_wraps();
+    test_early();
     test_branches();
     test_digits();
     test_hoisting();

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Loads in short branches of innermost loops are made before the branch, if their place
+// is known to be within the array whichever way it goes. What is left of the branch
+// touches no memory, so that it may become a choice between two values: lanes, and
+// compilers, want straight code. Other branches stay as they are.
+#include "loop/copy.h"
+#include "loop/passes.h"
+#include "loop/range.h"
+
+enum { SHORT = 12, MOST_LOADS = 4 }; // statements and loads in all arms of a branch
+
+// ---- places -------------------------------------------------------------------------
+
+static bool is_product(Ranges *r, LoopRef ref, LoopRef x, LoopRef y) {
+    const LoopStm *def = range_value(r, loop_find(r->b, ref))->def;
+    return def != NULL && def->op == LOOP_SCALAR && def->scalar == OP_MUL &&
+           ((loop_same(r->b, def->args[0], x) && loop_same(r->b, def->args[1], y)) ||
+            (loop_same(r->b, def->args[0], y) && loop_same(r->b, def->args[1], x)));
+}
+
+// The dimension along which the stride goes, of an array that lies without gaps; rank:
+// it is not one of the last three.
+static uint32_t dimension_of(Ranges *r, const RangeValue *array, LoopRef stride) {
+    const LoopRef *sizes = array->sizes;
+    uint32_t rank = array->rank;
+    if (loop_is_int(r->b, stride, 1)) return rank - 1;
+    if (rank > 1 && loop_same(r->b, stride, sizes[rank - 1])) return rank - 2;
+    if (rank > 2 && is_product(r, stride, sizes[rank - 2], sizes[rank - 1]))
+        return rank - 3;
+    return rank;
+}
+
+// Whether the place is within the array: each dimension that has an index at most once,
+// the index being one of it, and the others not being empty.
+static bool is_inside(Ranges *r, const LoopStm *load) {
+    enum { MOST_RANK = 8 };
+    bool is_found[MOST_RANK] = {false};
+    RangeValue array = *range_value(r, loop_find(r->b, load->args[0]));
+    if (array.sizes == NULL || array.rank == 0 || array.rank > MOST_RANK ||
+        !loop_is_int(r->b, load->args[1], 0))
+        return false;
+    for (uint32_t i = 2; i + 1 < load->arg_count; i += 2) {
+        uint32_t axis = dimension_of(r, &array, load->args[i]);
+        if (axis == array.rank || is_found[axis] ||
+            !range_is_at_least(r, load->args[i + 1], 0) ||
+            !range_is_least(r, array.sizes[axis], load->args[i + 1], 1))
+            return false;
+        is_found[axis] = true;
+    }
+    for (uint32_t i = 0; i < array.rank; i++)
+        if (!is_found[i] && !range_is_at_least(r, array.sizes[i], 1)) return false;
+    return true;
+}
+
+// ---- branches -----------------------------------------------------------------------
+
+typedef struct Early {
+    RangeWalk *w;
+    uint32_t stms, loads; // in all arms
+    Map stays;            // what is bound in an arm and stays there
+} Early;
+
+static bool is_cheap(const Early *e, const LoopStm *stm) {
+    return stm->op == LOOP_SCALAR &&
+           (core_op_info[stm->scalar].flags & OP_FAILS) == 0 &&
+           range_is_int(&e->w->r, stm->args[0]);
+}
+
+// Whether the arms only load and compute what cannot fail, and little of it.
+static bool is_plain(Early *e, const LoopBody *body) {
+    for (uint32_t i = 0; i < body->stms.len; i++) {
+        const LoopStm *stm = body->stms.data[i];
+        bool fails =
+            stm->op == LOOP_SCALAR && (core_op_info[stm->scalar].flags & OP_FAILS) != 0;
+        if ((stm->op != LOOP_SCALAR && stm->op != LOOP_LOAD && stm->op != LOOP_IF) ||
+            fails)
+            return false;
+        e->loads += stm->op == LOOP_LOAD;
+        if (++e->stms > SHORT || e->loads > MOST_LOADS) return false;
+        for (uint32_t k = 0; k < stm->body_count; k++)
+            if (!is_plain(e, stm->bodies[k])) return false;
+    }
+    return true;
+}
+
+static bool is_known_before(const Early *e, const LoopStm *stm) {
+    uint64_t stays;
+    for (uint32_t i = 0; i < stm->arg_count; i++)
+        if (map_get(&e->stays, loop_find(&e->w->b, stm->args[i]), &stays)) return false;
+    return true;
+}
+
+// Keeps before the branch what of the arm can be there: loads, and what finds places.
+static void make_early(Early *e, LoopBody *body) {
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < body->stms.len; i++) {
+        LoopStm *stm = body->stms.data[i];
+        for (uint32_t k = 0; k < stm->body_count; k++) make_early(e, stm->bodies[k]);
+        if (is_known_before(e, stm) &&
+            (is_cheap(e, stm) || (stm->op == LOOP_LOAD && is_inside(&e->w->r, stm)))) {
+            range_walk_stm(e->w, stm);
+            continue;
+        }
+        for (uint32_t k = 0; k < stm->out_count; k++)
+            map_set(&e->stays, stm->outs[k], 1);
+        body->stms.data[kept++] = stm;
+    }
+    body->stms.len = kept;
+}
+
+static void enter_branch(RangeWalk *w, LoopStm *branch) {
+    Early e = {.w = w};
+    map_init(&e.stays, w->b.arena);
+    if (w->loop != NULL && w->loop->order != ORDER_SEQUENTIAL &&
+        is_plain(&e, branch->bodies[0]) && is_plain(&e, branch->bodies[1]) &&
+        e.loads > 0)
+        for (int arm = 0; arm < 2; arm++) make_early(&e, branch->bodies[arm]);
+}
+
+void loop_early(LoopKernel *kernel) {
+    range_walk_branches(kernel, enter_branch);
+}
