@@ -199,15 +199,30 @@ void loop_duplicate(Lower *l, const CoreStm *stm) {
 
 // ---- filter -------------------------------------------------------------------------
 
-// Between two: what is emitted there runs for each i of [from, to) whose flag is set;
-// `at` counts them. Returns how many there were.
-typedef struct Picker {
-    Carry carry;
-    LoopRef i, at, flag;
-    When when;
-} Picker;
+// What decides about row i, and the row: made by a producer, or beside a flag.
+typedef struct Filter {
+    const CoreStm *stm;
+    Feeds feeds;
+    Array **outs; // by result
+    bool is_flat; // rows are scalars
+} Filter;
 
-static void open_picks(Lower *l, Picker *p, LoopRef from, LoopRef to, LoopRef at) {
+static const Val *make_row(Lower *l, const Filter *f, LoopRef i) {
+    if (f->feeds.producer != NULL) return loop_produce(l, &f->feeds, i);
+    Val *made = arena_array(l->arena, Val, f->feeds.count);
+    for (uint32_t k = 0; k < f->feeds.count; k++)
+        made[k] = loop_feed(l, f->feeds.arrays[k], i);
+    return made;
+}
+
+// Between two: what is emitted there runs for each i of [from, to). Carried is how many
+// rows were kept, from `at` on; returns that in the end.
+typedef struct Picks {
+    Carry carry;
+    LoopRef i, at;
+} Picks;
+
+static void open_picks(Lower *l, Picks *p, LoopRef from, LoopRef to, LoopRef at) {
     Val *init = arena_new(l->arena, Val);
     *init = val_scalar(at);
     loop_open_carry(l, &p->carry, init, NULL, 1, loop_sub(l->b, to, from));
@@ -215,29 +230,50 @@ static void open_picks(Lower *l, Picker *p, LoopRef from, LoopRef to, LoopRef at
     p->at = p->carry.state[0].scalar;
 }
 
-static void open_picker(Lower *l, Picker *p, const Array *flags, LoopRef from,
-                        LoopRef to, LoopRef at) {
-    open_picks(l, p, from, to, at);
-    p->flag = loop_load(l, flags, &p->i);
-    p->when = loop_open_if(l, p->flag);
-}
-
-static LoopRef count_pick(Lower *l, Picker *p) {
-    LoopRef one = loop_scalar(l->b, OP_CONV, SCALAR_I64, &p->flag, 1);
+static LoopRef close_picks(Lower *l, Picks *p, LoopRef flag) {
+    LoopRef one = loop_scalar(l->b, OP_CONV, SCALAR_I64, &flag, 1);
     Val next = val_scalar(loop_add(l->b, p->at, one)), out;
     loop_close_carry(l, &p->carry, &next, NULL, &out);
     return out.scalar;
 }
 
-static LoopRef close_picker(Lower *l, Picker *p) {
-    loop_close_if(l, p->when);
-    return count_pick(l, p);
+// Puts the rows [from, to) that are kept into `outs`, from row `at` on; returns the row
+// after them. Scalars are stored in any case, the next one in the same place if they
+// are not kept: a branch that cannot be predicted costs more than a store.
+static LoopRef keep_rows(Lower *l, const Filter *f, Array *const *outs, LoopRef from,
+                         LoopRef to, LoopRef at) {
+    Picks p;
+    When when = {0};
+    open_picks(l, &p, from, to, at);
+    const Val *made = make_row(l, f, p.i);
+    if (!f->is_flat) when = loop_open_if(l, made[0].scalar);
+    for (uint32_t k = 0; k < f->stm->out_count; k++)
+        loop_set_element(l, outs[k], p.at, made[1 + k]);
+    if (!f->is_flat) loop_close_if(l, when);
+    return close_picks(l, &p, made[0].scalar);
 }
 
-static LoopRef count_flags(Lower *l, const Array *flags, LoopRef from, LoopRef to) {
-    Picker p;
-    open_picker(l, &p, flags, from, to, loop_int(l->b, 0));
-    return close_picker(l, &p);
+// The shape of result k with so many rows.
+static void shape_of(Lower *l, const Filter *f, uint32_t k, LoopRef rows,
+                     LoopRef *shape) {
+    const Array *like = NULL;
+    uint32_t rank = loop_core_type(l, f->stm->outs[k]).rank;
+    if (rank > 1) like = loop_feeds_array(&f->feeds, 1 + k);
+    for (uint32_t d = 1; d < rank; d++) shape[d] = like->shape[d];
+    shape[0] = rows;
+    loop_check_shape(l, (ScalarType)loop_core_type(l, f->stm->outs[k]).elem, rank,
+                     shape);
+}
+
+static void make_outs(Lower *l, Filter *f, LoopRef kept) {
+    loop_know_size(l, kept);
+    for (uint32_t k = 0; k < f->stm->out_count; k++) {
+        LoopRef shape[CORE_MAX_RANK];
+        CoreType type = loop_core_type(l, f->stm->outs[k]);
+        shape_of(l, f, k, kept, shape);
+        f->outs[k] = loop_fresh(l, (ScalarType)type.elem, type.rank, shape,
+                                place_of(l, f->stm, k));
+    }
 }
 
 // Blocks of a parallel filter: where the kept ones of each begin.
@@ -266,172 +302,162 @@ static LoopRef sum_counts(Lower *l, const Counts *counts) {
     return total.scalar;
 }
 
-static LoopRef count_in_parallel(Lower *l, const Array *flags, Counts *counts) {
+static LoopRef block_start(Lower *l, LoopRef block) {
+    return loop_mul(l->b, block, loop_int(l->b, CORE_BLOCK));
+}
+
+static LoopRef block_end(Lower *l, const Counts *counts, LoopRef block) {
+    LoopRef next = loop_add(l->b, block_start(l, block), loop_int(l->b, CORE_BLOCK));
+    return loop_min(l->b, next, counts->n);
+}
+
+// How many of a block are kept, after the sums.
+static LoopRef count_of(Lower *l, const Counts *counts, LoopRef block, LoopRef total) {
     LoopBuilder *b = l->b;
-    LoopRef n = flags->shape[0], block = loop_int(b, CORE_BLOCK);
-    *counts = new_counts(l, n);
-    Nest nest;
-    loop_open_nest(l, &nest, 1, &counts->blocks, ORDER_PARALLEL);
-    LoopRef from = loop_mul(b, nest.index[0], block);
-    LoopRef kept =
-        count_flags(l, flags, from, loop_min(b, loop_add(b, from, block), n));
-    loop_store(l, counts->starts, nest.index, kept);
-    loop_close_nest(l, &nest);
-    return sum_counts(l, counts);
+    LoopRef one = loop_int(b, 1), next = loop_add(b, block, one);
+    LoopRef last = loop_min(b, next, loop_sub(b, counts->blocks, one));
+    LoopRef end = loop_select(b, loop_lt(b, next, counts->blocks),
+                              loop_load(l, counts->starts, &last), total);
+    return loop_sub(b, end, loop_load(l, counts->starts, &block));
 }
 
-static void pick(Lower *l, const Array *flags, const Array *from, const Array *to,
-                 LoopRef begin, LoopRef end, LoopRef at) {
-    Picker p;
-    open_picker(l, &p, flags, begin, end, at);
-    loop_set_element(l, to, p.at, loop_element(l, from, p.i));
-    close_picker(l, &p);
+// ---- counted, then kept: what makes a row twice -------------------------------------
+
+static LoopRef count_kept(Lower *l, const Filter *f, LoopRef from, LoopRef to) {
+    Picks p;
+    open_picks(l, &p, from, to, loop_int(l->b, 0));
+    return close_picks(l, &p, make_row(l, f, p.i)[0].scalar);
 }
 
-static void pick_in_parallel(Lower *l, const Array *flags, const Array *from,
-                             const Array *to, const Counts *counts) {
+// Puts the `count` rows of [from, to) that are kept where they belong. Those behind the
+// last of them are left out, so that nothing is stored behind its place.
+static void keep_counted(Lower *l, const Filter *f, LoopRef from, LoopRef to,
+                         LoopRef at, LoopRef count) {
     LoopBuilder *b = l->b;
-    LoopRef block = loop_int(b, CORE_BLOCK);
+    LoopRef one = loop_int(b, 1);
+    When when = loop_open_if(l, loop_lt(b, loop_int(b, 0), count));
+    Carry carry;
+    Val init = val_scalar(to), guard, end;
+    loop_open_carry(l, &carry, &init, NULL, 1, 0);
+    loop_open_guard(l, &carry, &guard);
+    LoopRef last = loop_sub(b, guard.scalar, one);
+    LoopRef more = loop_not(b, make_row(l, f, last)[0].scalar);
+    carry.guard = loop_close(b, &more, 1);
+    Val next = val_scalar(loop_sub(b, carry.state[0].scalar, one));
+    loop_close_carry(l, &carry, &next, NULL, &end);
+    keep_rows(l, f, f->outs, from, end.scalar, at);
+    loop_close_if(l, when);
+}
+
+static void filter_twice_in_order(Lower *l, Filter *f) {
+    LoopRef zero = loop_int(l->b, 0), kept = count_kept(l, f, zero, f->feeds.n);
+    make_outs(l, f, kept);
+    keep_counted(l, f, zero, f->feeds.n, zero, kept);
+}
+
+static void filter_twice_in_parallel(Lower *l, Filter *f) {
+    Counts counts = new_counts(l, f->feeds.n);
     Nest nest;
-    loop_open_nest(l, &nest, 1, &counts->blocks, ORDER_PARALLEL);
-    LoopRef begin = loop_mul(b, nest.index[0], block);
-    LoopRef end = loop_min(b, loop_add(b, begin, block), counts->n);
-    pick(l, flags, from, to, begin, end, loop_load(l, counts->starts, nest.index));
+    loop_open_nest(l, &nest, 1, &counts.blocks, ORDER_PARALLEL);
+    LoopRef from = block_start(l, nest.index[0]);
+    LoopRef to = block_end(l, &counts, nest.index[0]);
+    loop_store(l, counts.starts, nest.index, count_kept(l, f, from, to));
+    loop_close_nest(l, &nest);
+    LoopRef kept = sum_counts(l, &counts);
+    make_outs(l, f, kept);
+    loop_open_nest(l, &nest, 1, &counts.blocks, ORDER_PARALLEL);
+    LoopRef at = loop_load(l, counts.starts, nest.index);
+    LoopRef count = count_of(l, &counts, nest.index[0], kept);
+    from = block_start(l, nest.index[0]);
+    to = block_end(l, &counts, nest.index[0]);
+    keep_counted(l, f, from, to, at, count);
     loop_close_nest(l, &nest);
 }
 
-// ---- filter with a producer: made once, into memory for all rows --------------------
+// ---- made once, into memory for all rows --------------------------------------------
 
-typedef struct Made {
-    Feeds feeds;
-    Array **all, **outs; // by result: rows that were kept, by blocks; and at last
-} Made;
-
-static void open_made(Lower *l, const CoreStm *stm, Made *m) {
-    m->feeds = loop_feeds(l, stm);
-    m->feeds.n = loop_length(l, m->feeds.arrays, m->feeds.count);
-    m->all = arena_array(l->arena, Array *, stm->out_count);
-    m->outs = arena_array(l->arena, Array *, stm->out_count);
-    for (uint32_t k = 0; k < stm->out_count; k++) {
-        LoopRef shape[CORE_MAX_RANK] = {m->feeds.n};
-        CoreType type = loop_core_type(l, stm->outs[k]);
-        ScalarType elem = (ScalarType)type.elem;
-        for (uint32_t d = 1; d < type.rank; d++)
-            shape[d] = loop_feeds_array(&m->feeds, 1 + k)->shape[d];
-        loop_check_shape(l, elem, type.rank, shape);
-        LoopRef buf = loop_alloc(l, elem, loop_count(l, type.rank, shape));
-        m->all[k] = loop_dense(l, elem, buf, loop_int(l->b, 0), type.rank, shape);
-    }
-}
-
-// Makes elements [from, to) and keeps those whose flag is set, from row `from` on;
-// returns the row after them. Scalars are stored in any case, the next one in the same
-// place if they are not kept: no row is kept after its own, and a branch that cannot be
-// predicted costs more than a store.
-static LoopRef keep_made(Lower *l, const CoreStm *stm, const Made *m, LoopRef from,
-                         LoopRef to) {
-    Picker p;
-    open_picks(l, &p, from, to, from);
-    const Val *made = loop_produce(l, &m->feeds, p.i);
-    p.flag = made[0].scalar;
-    bool is_flat = true;
-    for (uint32_t k = 0; k < stm->out_count; k++)
-        is_flat = is_flat && m->all[k]->rank == 1;
-    if (!is_flat) p.when = loop_open_if(l, p.flag);
-    for (uint32_t k = 0; k < stm->out_count; k++)
-        loop_set_element(l, m->all[k], p.at, made[1 + k]);
-    return is_flat ? count_pick(l, &p) : close_picker(l, &p);
-}
-
-static void open_outs(Lower *l, const CoreStm *stm, Made *m, LoopRef kept) {
-    loop_know_size(l, kept);
-    for (uint32_t k = 0; k < stm->out_count; k++) {
-        const Array *all = m->all[k];
+// Memory for all rows, where those of each block that are kept begin where it does.
+static Array **memory_for_all(Lower *l, const Filter *f) {
+    Array **all = arena_array(l->arena, Array *, f->stm->out_count);
+    for (uint32_t k = 0; k < f->stm->out_count; k++) {
         LoopRef shape[CORE_MAX_RANK];
-        memcpy(shape, all->shape, all->rank * sizeof *shape);
-        shape[0] = kept;
-        loop_check_shape(l, (ScalarType)all->elem, all->rank, shape);
-        m->outs[k] = loop_fresh(l, (ScalarType)all->elem, all->rank, shape,
-                                place_of(l, stm, k));
+        CoreType type = loop_core_type(l, f->stm->outs[k]);
+        ScalarType elem = (ScalarType)type.elem;
+        shape_of(l, f, k, f->feeds.n, shape);
+        LoopRef buf = loop_alloc(l, elem, loop_count(l, type.rank, shape));
+        all[k] = loop_dense(l, elem, buf, loop_int(l->b, 0), type.rank, shape);
     }
+    return all;
 }
 
 // Copies `count` rows of each result from where they were kept.
-static void copy_made(Lower *l, const CoreStm *stm, const Made *m, LoopRef to,
+static void copy_kept(Lower *l, const Filter *f, Array *const *all, LoopRef to,
                       LoopRef from, LoopRef count) {
     Nest nest;
     loop_open_nest(l, &nest, 1, &count, ORDER_INDEPENDENT);
-    for (uint32_t k = 0; k < stm->out_count; k++)
-        loop_set_element(
-            l, m->outs[k], loop_add(l->b, to, nest.index[0]),
-            loop_element(l, m->all[k], loop_add(l->b, from, nest.index[0])));
+    for (uint32_t k = 0; k < f->stm->out_count; k++)
+        loop_set_element(l, f->outs[k], loop_add(l->b, to, nest.index[0]),
+                         loop_element(l, all[k], loop_add(l->b, from, nest.index[0])));
     loop_close_nest(l, &nest);
 }
 
-static void filter_in_order(Lower *l, const CoreStm *stm, Made *m) {
+static void filter_once_in_order(Lower *l, Filter *f) {
     LoopRef zero = loop_int(l->b, 0);
-    LoopRef kept = keep_made(l, stm, m, zero, m->feeds.n);
-    open_outs(l, stm, m, kept);
-    copy_made(l, stm, m, zero, zero, kept);
+    Array **all = memory_for_all(l, f);
+    LoopRef kept = keep_rows(l, f, all, zero, f->feeds.n, zero);
+    make_outs(l, f, kept);
+    copy_kept(l, f, all, zero, zero, kept);
 }
 
-static void filter_in_parallel(Lower *l, const CoreStm *stm, Made *m) {
+static void filter_once_in_parallel(Lower *l, Filter *f) {
     LoopBuilder *b = l->b;
-    LoopRef block = loop_int(b, CORE_BLOCK), one = loop_int(b, 1);
-    Counts counts = new_counts(l, m->feeds.n);
+    Array **all = memory_for_all(l, f);
+    Counts counts = new_counts(l, f->feeds.n);
     Nest nest;
     loop_open_nest(l, &nest, 1, &counts.blocks, ORDER_PARALLEL);
-    LoopRef from = loop_mul(b, nest.index[0], block);
-    LoopRef to = loop_min(b, loop_add(b, from, block), counts.n);
-    LoopRef end = keep_made(l, stm, m, from, to);
+    LoopRef from = block_start(l, nest.index[0]);
+    LoopRef to = block_end(l, &counts, nest.index[0]);
+    LoopRef end = keep_rows(l, f, all, from, to, from);
     loop_store(l, counts.starts, nest.index, loop_sub(b, end, from));
     loop_close_nest(l, &nest);
     LoopRef kept = sum_counts(l, &counts);
-    open_outs(l, stm, m, kept);
+    make_outs(l, f, kept);
     loop_open_nest(l, &nest, 1, &counts.blocks, ORDER_PARALLEL);
-    LoopRef start = loop_load(l, counts.starts, nest.index);
-    LoopRef next = loop_add(b, nest.index[0], one);
-    LoopRef last = loop_min(b, next, loop_sub(b, counts.blocks, one));
-    end = loop_select(b, loop_lt(b, next, counts.blocks),
-                      loop_load(l, counts.starts, &last), kept);
-    from = loop_mul(b, nest.index[0], block);
-    copy_made(l, stm, m, start, from, loop_sub(b, end, start));
+    LoopRef at = loop_load(l, counts.starts, nest.index);
+    LoopRef count = count_of(l, &counts, nest.index[0], kept);
+    copy_kept(l, f, all, at, block_start(l, nest.index[0]), count);
     loop_close_nest(l, &nest);
 }
 
-static void filter_made(Lower *l, const CoreStm *stm) {
-    Made m;
-    open_made(l, stm, &m);
-    if (l->is_parallel) filter_in_parallel(l, stm, &m);
-    else filter_in_order(l, stm, &m);
-    for (uint32_t k = 0; k < stm->out_count; k++)
-        loop_bind(l, stm->outs[k], val_array(m.outs[k]));
+// ---- both ---------------------------------------------------------------------------
+
+// Whether to make rows twice costs less than memory for all of them.
+static bool is_cheap(const CoreBody *producer) {
+    enum { FEW = 16 };
+    for (uint32_t i = 0; i < producer->stms.len; i++) {
+        const CoreStm *stm = producer->stms.data[i];
+        if (stm->body_count > 0 || stm->op == OP_CALL) return false;
+    }
+    return producer->stms.len <= FEW;
 }
 
 void loop_filter(Lower *l, const CoreStm *stm) {
-    if (stm->body_count > 0) {
-        filter_made(l, stm);
-        return;
-    }
-    LoopBuilder *b = l->b;
-    const Array *flags = loop_arg_array(l, stm, 0);
-    LoopRef zero = loop_int(b, 0), n = flags->shape[0];
-    Counts counts;
-    LoopRef kept = l->is_parallel ? count_in_parallel(l, flags, &counts)
-                                  : count_flags(l, flags, zero, n);
-    loop_know_size(l, kept);
-    for (uint32_t k = 0; k < stm->out_count; k++) {
-        const Array *from = loop_arg_array(l, stm, 1 + k);
-        LOWER_CHECK(l, loop_eq(b, from->shape[0], n), MESSAGE_FLAGS, show_scalar(n),
-                    show_scalar(from->shape[0]));
-        LoopRef shape[CORE_MAX_RANK];
-        memcpy(shape, from->shape, from->rank * sizeof *shape);
-        shape[0] = kept;
-        loop_check_shape(l, (ScalarType)from->elem, from->rank, shape);
-        Array *to = loop_fresh(l, (ScalarType)from->elem, from->rank, shape,
-                               place_of(l, stm, k));
-        if (l->is_parallel) pick_in_parallel(l, flags, from, to, &counts);
-        else pick(l, flags, from, to, zero, n, zero);
-        loop_bind(l, stm->outs[k], val_array(to));
-    }
+    Filter f = {.stm = stm, .feeds = loop_feeds(l, stm), .is_flat = true};
+    const CoreBody *producer = f.feeds.producer;
+    f.feeds.n = f.feeds.arrays[0]->shape[0];
+    if (producer != NULL) loop_length(l, f.feeds.arrays, f.feeds.count);
+    for (uint32_t k = 1; k < f.feeds.count && producer == NULL; k++)
+        LOWER_CHECK(l, loop_eq(l->b, f.feeds.arrays[k]->shape[0], f.feeds.n),
+                    MESSAGE_FLAGS, show_scalar(f.feeds.n),
+                    show_scalar(f.feeds.arrays[k]->shape[0]));
+    f.outs = arena_array(l->arena, Array *, stm->out_count);
+    for (uint32_t k = 0; k < stm->out_count; k++)
+        f.is_flat = f.is_flat && loop_core_type(l, stm->outs[k]).rank == 1;
+    bool is_twice = producer == NULL || is_cheap(producer);
+    if (is_twice && l->is_parallel) filter_twice_in_parallel(l, &f);
+    else if (is_twice) filter_twice_in_order(l, &f);
+    else if (l->is_parallel) filter_once_in_parallel(l, &f);
+    else filter_once_in_order(l, &f);
+    for (uint32_t k = 0; k < stm->out_count; k++)
+        loop_bind(l, stm->outs[k], val_array(f.outs[k]));
 }
