@@ -28,6 +28,14 @@
         return x;                                                                      \
     }
 
+// Lanes of both vectors in a row, by their numbers.
+#if defined(__clang__) || __GNUC__ >= 12
+#define WEFT_TAKE(x, y, ...) __builtin_shufflevector(x, y, __VA_ARGS__)
+#else
+#define WEFT_TAKE(x, y, ...)                                                           \
+    __builtin_shuffle(x, y, (__typeof__((x) == (y))){__VA_ARGS__})
+#endif
+
 typedef double weft_4d __attribute__((vector_size(32)));
 typedef float weft_8f __attribute__((vector_size(32)));
 typedef float weft_4f __attribute__((vector_size(16)));

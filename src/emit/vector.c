@@ -257,6 +257,68 @@ static Str select(Walker *w, const LoopStm *stm, uint32_t part) {
     return strbuf_done(&text);
 }
 
+// A part of constants.
+static Str pack(Walker *w, const LoopStm *stm, uint32_t part) {
+    StrBuf text = strbuf(w->arena);
+    bool is_mask = elem_of(w, stm->outs[0]) == SCALAR_BOOL;
+    strbuf_printf(&text, "(%.*s){", STR_ARG(type_of(w, stm->outs[0])));
+    for (uint32_t i = 0; i < w->part_lanes; i++)
+        strbuf_printf(&text, "%s%s%.*s", i > 0 ? ", " : "", is_mask ? "-" : "",
+                      STR_ARG(walk_value(w, stm->args[part * w->part_lanes + i])));
+    strbuf_char(&text, '}');
+    return strbuf_done(&text);
+}
+
+// The parts that a part of what is taken comes from, where they are two at most.
+typedef struct Origins {
+    uint64_t numbers[2]; // of parts, those of both operands in a row
+    uint32_t count;
+} Origins;
+
+static uint64_t origin_of(const Walker *w, const LoopStm *stm, uint32_t lane) {
+    return w->kernel->values.data[stm->args[2 + lane]].bits / w->part_lanes;
+}
+
+static bool find_origins(const Walker *w, const LoopStm *stm, uint32_t part,
+                         Origins *s) {
+    for (uint32_t i = 0; i < w->part_lanes; i++) {
+        uint64_t number = origin_of(w, stm, part * w->part_lanes + i);
+        uint32_t k = 0;
+        while (k < s->count && s->numbers[k] != number) k++;
+        if (k == 2) return false;
+        if (k == s->count) s->numbers[s->count++] = number;
+    }
+    return true;
+}
+
+static Str origin(Walker *w, const LoopStm *stm, uint64_t number) {
+    uint32_t parts = w->lanes / w->part_lanes;
+    return walk_part(w, stm->args[number / parts], (uint32_t)(number % parts));
+}
+
+static Str take(Walker *w, const LoopStm *stm, uint32_t part) {
+    StrBuf text = strbuf(w->arena);
+    Origins s = {0};
+    bool is_pair = find_origins(w, stm, part, &s);
+    if (is_pair)
+        strbuf_printf(&text, "WEFT_TAKE(%.*s, %.*s",
+                      STR_ARG(origin(w, stm, s.numbers[0])),
+                      STR_ARG(origin(w, stm, s.numbers[s.count - 1])));
+    else strbuf_printf(&text, "(%.*s){", STR_ARG(type_of(w, stm->outs[0])));
+    for (uint32_t i = 0; i < w->part_lanes; i++) {
+        LoopRef from = stm->args[2 + part * w->part_lanes + i];
+        uint64_t lane = w->kernel->values.data[from].bits % w->part_lanes;
+        uint64_t number = origin_of(w, stm, part * w->part_lanes + i);
+        if (is_pair && number != s.numbers[0]) lane += w->part_lanes;
+        if (is_pair) strbuf_printf(&text, ", %u", (unsigned)lane);
+        else
+            strbuf_printf(&text, "%s%.*s[%u]", i > 0 ? ", " : "",
+                          STR_ARG(origin(w, stm, number)), (unsigned)lane);
+    }
+    strbuf_char(&text, is_pair ? ')' : '}');
+    return strbuf_done(&text);
+}
+
 static void put_sure(Walker *w, const LoopStm *stm) {
     LoopRef c = stm->args[0];
     Str ok = has_lanes(w, c) ? all_of(w, join_parts(w, c, '&')) : walk_value(w, c);
@@ -286,6 +348,11 @@ bool walk_in_lanes(Walker *w, const LoopStm *stm) {
     case LOOP_STOREIF: put_store(w, stm); return true;
     case LOOP_ANY: put_any(w, stm); return true;
     case LOOP_SURE: put_sure(w, stm); return true;
+    case LOOP_PACK:
+    case LOOP_TAKE:
+        for (uint32_t p = 0; p < walk_parts(w, out); p++)
+            define(w, out, p, stm->op == LOOP_PACK ? pack(w, stm, p) : take(w, stm, p));
+        return true;
     case LOOP_SPLAT:
     case LOOP_LANES:
     case LOOP_SELECT:

@@ -536,6 +536,8 @@ static void put_statement(Walker *w, const LoopStm *stm) {
     case LOOP_SPLAT:
     case LOOP_LANES:
     case LOOP_SELECT:
+    case LOOP_PACK:
+    case LOOP_TAKE:
     case LOOP_ANY:
     case LOOP_SURE:
     case LOOP_LOADIF:

@@ -288,6 +288,8 @@ static bool walk_statement(Walk *w, const LoopStm *stm) {
     case LOOP_SPLAT:
     case LOOP_LANES:
     case LOOP_SELECT:
+    case LOOP_PACK:
+    case LOOP_TAKE:
     case LOOP_ANY:
     case LOOP_SURE:
     case LOOP_LOADIF:

@@ -160,6 +160,8 @@ static void add_stm(const Planner *p, Effects *e, const LoopStm *stm) {
     case LOOP_SPLAT:
     case LOOP_LANES:
     case LOOP_SELECT:
+    case LOOP_PACK:
+    case LOOP_TAKE:
     case LOOP_ANY:
     case LOOP_SURE:
     case LOOP_LOADIF:
@@ -273,6 +275,8 @@ static bool is_for_host(const Planner *p, const LoopStm *stm) {
     case LOOP_SPLAT:
     case LOOP_LANES:
     case LOOP_SELECT:
+    case LOOP_PACK:
+    case LOOP_TAKE:
     case LOOP_ANY:
     case LOOP_SURE:
     case LOOP_LOADIF:

@@ -343,6 +343,8 @@ typedef struct Feeds {
 } Feeds;
 
 Feeds loop_feeds(Lower *l, const CoreStm *stm);
+// Whether what it makes costs less to make twice than to keep in memory.
+bool loop_is_cheap(const CoreBody *producer);
 // What is made of element i, if there is a producer; else NULL.
 Val *loop_produce(Lower *l, const Feeds *s, LoopRef i);
 // The array whose rows result k, an array, of a producer is; without one, array k.

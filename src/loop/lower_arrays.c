@@ -431,16 +431,6 @@ static void filter_once_in_parallel(Lower *l, Filter *f) {
 
 // ---- both ---------------------------------------------------------------------------
 
-// Whether to make rows twice costs less than memory for all of them.
-static bool is_cheap(const CoreBody *producer) {
-    enum { FEW = 16 };
-    for (uint32_t i = 0; i < producer->stms.len; i++) {
-        const CoreStm *stm = producer->stms.data[i];
-        if (stm->body_count > 0 || stm->op == OP_CALL) return false;
-    }
-    return producer->stms.len <= FEW;
-}
-
 void loop_filter(Lower *l, const CoreStm *stm) {
     Filter f = {.stm = stm, .feeds = loop_feeds(l, stm), .is_flat = true};
     const CoreBody *producer = f.feeds.producer;
@@ -453,7 +443,7 @@ void loop_filter(Lower *l, const CoreStm *stm) {
     f.outs = arena_array(l->arena, Array *, stm->out_count);
     for (uint32_t k = 0; k < stm->out_count; k++)
         f.is_flat = f.is_flat && loop_core_type(l, stm->outs[k]).rank == 1;
-    bool is_twice = producer == NULL || is_cheap(producer);
+    bool is_twice = producer == NULL || loop_is_cheap(producer);
     if (is_twice && l->is_parallel) filter_twice_in_parallel(l, &f);
     else if (is_twice) filter_twice_in_order(l, &f);
     else if (l->is_parallel) filter_once_in_parallel(l, &f);

@@ -42,6 +42,15 @@ Val *loop_produce(Lower *l, const Feeds *s, LoopRef i) {
     return made;
 }
 
+bool loop_is_cheap(const CoreBody *producer) {
+    enum { FEW = 16 };
+    for (uint32_t i = 0; i < producer->stms.len; i++) {
+        const CoreStm *stm = producer->stms.data[i];
+        if (stm->body_count > 0 || stm->op == OP_CALL) return false;
+    }
+    return producer->stms.len <= FEW;
+}
+
 Array *loop_feeds_array(const Feeds *s, uint32_t k) {
     if (s->producer == NULL) return s->arrays[k];
     uint32_t param = 0;

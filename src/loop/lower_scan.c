@@ -1,17 +1,44 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Inclusive scans in their stamped shapes. A parallel one has three phases: what each
-// block amounts to, the carries into the blocks, and the outputs.
+// block amounts to, the carries into the blocks, and the outputs. Few blocks at a time
+// go through all three.
 #include "loop/lower.h"
 
 #include <string.h>
 
-enum { ROW = 16 };
+enum { ROW = 16, STEPS = 4 };
 
 typedef struct Scan {
     Fold fold;
     Slots outs; // the results, as slots
 } Scan;
+
+// ---- groups of blocks ---------------------------------------------------------------
+
+// Several blocks go through all phases before the next ones do, so that a phase finds
+// in the caches what the one before has read.
+typedef struct Groups {
+    Nest nest;
+    LoopRef first, size; // blocks
+} Groups;
+
+static void open_groups(Lower *l, Groups *g, LoopRef blocks) {
+    enum { GROUP = 32 };
+    LoopBuilder *b = l->b;
+    LoopRef group =
+        l->is_for_gpus ? loop_max(b, blocks, loop_int(b, 1)) : loop_int(b, GROUP);
+    LoopRef above = loop_add(b, blocks, loop_sub(b, group, loop_int(b, 1)));
+    LoopRef count = loop_quot(b, above, group);
+    loop_open_nest(l, &g->nest, 1, arena_copy(l->arena, &count, sizeof count),
+                   ORDER_SEQUENTIAL);
+    g->first = loop_mul(b, g->nest.index[0], group);
+    g->size = loop_min(b, group, loop_sub(b, blocks, g->first));
+}
+
+static void close_groups(Lower *l, Groups *g) {
+    loop_close_nest(l, &g->nest);
+}
 
 // ---- left to right ------------------------------------------------------------------
 
@@ -147,125 +174,209 @@ static void scan_blocks_in_parallel(Scan *s) {
     loop_close_nest(l, &outer);
 }
 
+// ---- in any order -------------------------------------------------------------------
+
+// Blocks find what they amount to, and then go from left to right from the carry. An
+// element is made twice.
+static void scan_free_blocks(Scan *s) {
+    Fold *f = &s->fold;
+    Lower *l = f->l;
+    LoopBuilder *b = l->b;
+    LoopRef zero = loop_int(b, 0), one = loop_int(b, 1);
+    LoopRef blocks = loop_block_count(l, f->n);
+    Slots sums = loop_slots(f, blocks);
+    Groups groups;
+    Nest nest;
+    open_groups(l, &groups, blocks);
+    loop_open_nest(l, &nest, 1, &groups.size, ORDER_PARALLEL);
+    LoopRef block = loop_add(b, groups.first, nest.index[0]);
+    LoopRef from = loop_mul(b, block, loop_int(b, CORE_BLOCK));
+    Val *vals = loop_group(f), *next = loop_group(f), *last = loop_group(f);
+    bool *is_ours = loop_flags(f);
+    loop_fold_serially(f, from, loop_block_size(l, f->n, block), vals);
+    loop_store_slot(f, &sums, block, vals, NULL);
+    loop_close_nest(l, &nest);
+
+    loop_open_nest(l, &nest, 1, &groups.size, ORDER_SEQUENTIAL);
+    block = loop_add(b, groups.first, nest.index[0]);
+    join_carry(f, loop_lt(b, zero, block), &sums, loop_sub(b, block, one), &sums, block,
+               &sums, block);
+    loop_close_nest(l, &nest);
+
+    loop_open_nest(l, &nest, 1, &groups.size, ORDER_PARALLEL);
+    block = loop_add(b, groups.first, nest.index[0]);
+    from = loop_mul(b, block, loop_int(b, CORE_BLOCK));
+    Fork fork;
+    loop_open_fork(l, &fork);
+    loop_load_slot(f, &sums, loop_sub(b, block, one), vals);
+    loop_fold_later(f, vals, from, next, is_ours);
+    loop_close_arm(f, &fork, 0, next);
+    loop_fold_first(f, from, next, is_ours);
+    loop_close_arm(f, &fork, 1, next);
+    loop_close_fork(f, &fork, loop_lt(b, zero, block), vals);
+    loop_store_slot(f, &s->outs, from, vals, NULL);
+    Carry carry;
+    LoopRef size = loop_block_size(l, f->n, block);
+    loop_open_carry(l, &carry, vals, NULL, f->width, loop_sub(b, size, one));
+    LoopRef i = loop_add(b, loop_add(b, from, one), carry.index);
+    loop_fold_later(f, carry.state, i, next, is_ours);
+    loop_store_slot(f, &s->outs, i, next, NULL);
+    loop_close_carry(l, &carry, next, NULL, last);
+    loop_close_nest(l, &nest);
+    close_groups(l, &groups);
+}
+
 // ---- rows of 16 ---------------------------------------------------------------------
 
 // What goes along a block: its total, without a carry, and the carry if `outs` are
-// made.
+// made. Both begin with what changes no number, not even the sign of a zero.
 typedef struct Along {
     const Scan *scan;
-    Slots row;
-    const Slots *sums; // NULL: no total is wanted
-    LoopRef sum;
-    const Slots *carries; // NULL: no outputs are wanted
-    LoopRef carry;
-    LoopRef has_carry; // into the block
-    LoopRef from;      // the block's first element
+    Slots steps[STEPS + 1]; // a row, and what each step of its scan makes of it
+    bool has_outs;
+    LoopRef from; // the block's first element
 } Along;
 
-// Sklansky's scan of the first `count` slots: at distance d, the upper half of each 2d
-// takes in the last of the lower half.
+// By component: what leaves every float as it is under + or *, -0 or 1.
+static void find_neutrals(const Fold *f, Val *out) {
+    static const uint64_t ones[] = {
+        [2] = 0x3c00, [4] = 0x3f800000, [8] = 0x3ff0000000000000};
+    Lower *l = f->l;
+    for (uint32_t c = 0; c < f->width; c++) {
+        ScalarType elem = (ScalarType)loop_core_type(l, f->op->results[c]).elem;
+        const CoreStm *stm = NULL;
+        for (uint32_t i = 0; i < f->op->stms.len; i++)
+            if (f->op->stms.data[i]->outs[0] == f->op->results[c])
+                stm = f->op->stms.data[i];
+        unsigned bytes = scalar_info[elem].bytes;
+        uint64_t sign = (uint64_t)1 << (8 * bytes - 1);
+        uint64_t neutral = stm->op == OP_MUL ? ones[bytes] : sign;
+        out[c] = val_scalar(loop_const(l->b, elem, neutral));
+    }
+}
+
+// Sklansky's scan of a row's first `count` slots: at distance d, the upper half of each
+// 2d takes in the last of the lower half. A step does not overwrite what it reads, so
+// that its turns may go at once.
 static void scan_row(const Along *a, LoopRef count) {
     const Fold *f = &a->scan->fold;
     Lower *l = f->l;
     LoopBuilder *b = l->b;
-    bool is_whole = loop_is_int(b, count, ROW);
-    for (int64_t d = 1; d < ROW; d *= 2) {
-        LoopRef groups = loop_int(b, ROW / (2 * d)), apart = loop_int(b, d);
-        Nest outer, inner;
-        loop_open_nest(l, &outer, 1, &groups, ORDER_INDEPENDENT);
-        LoopRef start = loop_mul(b, outer.index[0], loop_int(b, 2 * d));
-        LoopRef upper = loop_add(b, start, apart),
-                left = loop_sub(b, upper, loop_int(b, 1));
-        LoopRef size = is_whole ? apart : loop_min(b, apart, loop_sub(b, count, upper));
-        loop_open_nest(l, &inner, 1, &size, ORDER_INDEPENDENT);
-        LoopRef at = loop_add(b, upper, inner.index[0]);
-        loop_join_slots(f, &a->row, at, &a->row, left, &a->row, at);
-        loop_close_nest(l, &inner);
-        loop_close_nest(l, &outer);
+    for (int64_t step = 0; step < STEPS; step++) {
+        const Slots *from = &a->steps[step];
+        Nest nest;
+        loop_open_nest(l, &nest, 1, &count, ORDER_INDEPENDENT);
+        LoopRef i = nest.index[0], d = loop_int(b, 1 << step);
+        LoopRef half = loop_scalar(b, OP_AND, SCALAR_I64, (LoopRef[]){i, d}, 2);
+        LoopRef lower = loop_scalar(b, OP_AND, SCALAR_I64,
+                                    (LoopRef[]){i, loop_int(b, -(2 << step))}, 2);
+        Val *left = loop_group(f), *right = loop_group(f), *out = loop_group(f);
+        bool *is_ours = loop_flags(f);
+        LoopRef last = loop_add(b, lower, loop_int(b, (1 << step) - 1));
+        loop_load_slot(f, from, loop_min(b, last, i), left); // of a lower half: any
+        loop_load_slot(f, from, i, right);
+        loop_fold_join(f, left, right, out, is_ours);
+        LoopRef is_upper = loop_lt(b, loop_int(b, 0), half);
+        for (uint32_t c = 0; c < f->width; c++)
+            out[c].scalar = loop_select(b, is_upper, out[c].scalar, right[c].scalar);
+        loop_store_slot(f, &a->steps[step + 1], i, out, NULL);
+        loop_close_nest(l, &nest);
     }
 }
 
-// slot = slot op last, or last where nothing is yet.
-static void extend(const Along *a, LoopRef has_any, const Slots *s, LoopRef slot,
-                   LoopRef last) {
-    const Fold *f = &a->scan->fold;
-    join_carry(f, has_any, s, slot, &a->row, last, s, slot);
-}
-
-static void scan_one_row(const Along *a, LoopRef number, LoopRef count) {
+// Scans row `number`, of `count` elements; sums and carries go from state to next.
+static void scan_one_row(const Along *a, LoopRef number, LoopRef count,
+                         const Val *state, Val *next) {
     const Fold *f = &a->scan->fold;
     Lower *l = f->l;
     LoopBuilder *b = l->b;
-    LoopRef zero = loop_int(b, 0), last = loop_sub(b, count, loop_int(b, 1));
-    LoopRef is_later = loop_lt(b, zero, number);
+    const Slots *row = &a->steps[STEPS];
     LoopRef from = loop_add(b, a->from, loop_mul(b, number, loop_int(b, ROW)));
-    Val *vals = loop_group(f);
+    Val *vals = loop_group(f), *last = loop_group(f);
     bool *is_ours = loop_flags(f);
     Nest nest;
     loop_open_nest(l, &nest, 1, &count, ORDER_INDEPENDENT);
     loop_fold_first(f, loop_add(b, from, nest.index[0]), vals, is_ours);
-    loop_store_slot(f, &a->row, nest.index[0], vals, is_ours);
+    loop_store_slot(f, &a->steps[0], nest.index[0], vals, is_ours);
     loop_close_nest(l, &nest);
     scan_row(a, count);
-    if (a->carries != NULL) {
-        LoopRef has_carry = loop_or(b, a->has_carry, is_later);
-        loop_open_nest(l, &nest, 1, &count, ORDER_INDEPENDENT);
-        join_carry(f, has_carry, a->carries, a->carry, &a->row, nest.index[0],
-                   &a->scan->outs, loop_add(b, from, nest.index[0]));
-        loop_close_nest(l, &nest);
-        extend(a, has_carry, a->carries, a->carry, last);
-    }
-    if (a->sums != NULL) extend(a, is_later, a->sums, a->sum, last);
+    loop_load_slot(f, row, loop_sub(b, count, loop_int(b, 1)), last);
+    loop_fold_join(f, state, last, next, is_ours);
+    if (!a->has_outs) return;
+    loop_fold_join(f, state + f->width, last, next + f->width, is_ours);
+    loop_open_nest(l, &nest, 1, &count, ORDER_INDEPENDENT);
+    Val *out = loop_group(f);
+    loop_load_slot(f, row, nest.index[0], vals);
+    loop_fold_join(f, state + f->width, vals, out, is_ours);
+    loop_store_slot(f, &a->scan->outs, loop_add(b, from, nest.index[0]), out, NULL);
+    loop_close_nest(l, &nest);
 }
 
-static void scan_along(Along *a, LoopRef size) {
+// Goes along a block of `size` elements with the carry into it, if there are outputs;
+// returns its total.
+static const Val *scan_along(Along *a, LoopRef size, const Val *carry_in) {
     const Fold *f = &a->scan->fold;
     Lower *l = f->l;
     LoopBuilder *b = l->b;
     LoopRef row = loop_int(b, ROW), rows = loop_quot(b, size, row);
-    a->row = loop_slots(f, row);
-    Nest nest;
-    loop_open_nest(l, &nest, 1, &rows, ORDER_SEQUENTIAL);
-    scan_one_row(a, nest.index[0], row);
-    loop_close_nest(l, &nest);
     LoopRef rest = loop_rem(b, size, row);
-    When when = loop_open_if(l, loop_lt(b, loop_int(b, 0), rest));
-    scan_one_row(a, rows, rest);
-    loop_close_if(l, when);
+    uint32_t count = a->has_outs ? 2 * f->width : f->width;
+    Val *init = arena_array(l->arena, Val, count);
+    Val *next = arena_array(l->arena, Val, count);
+    Val *sums = arena_array(l->arena, Val, count), *total = loop_group(f);
+    for (uint32_t k = 0; k <= STEPS; k++) a->steps[k] = loop_slots(f, row);
+    find_neutrals(f, init);
+    if (a->has_outs) memcpy(init + f->width, carry_in, f->width * sizeof *init);
+    Carry carry;
+    loop_open_carry(l, &carry, init, NULL, count, rows);
+    scan_one_row(a, carry.index, row, carry.state, next);
+    loop_close_carry(l, &carry, next, NULL, sums);
+    Fork fork;
+    loop_open_fork(l, &fork);
+    scan_one_row(a, rows, rest, sums, next);
+    loop_close_arm(f, &fork, 0, next);
+    loop_close_arm(f, &fork, 1, sums);
+    loop_close_fork(f, &fork, loop_lt(b, loop_int(b, 0), rest), total);
+    return total;
 }
 
 // The carry into a block is the tree over the totals of the blocks before it.
 static void find_carry(const Fold *f, const Tree *tree, const Slots *carries,
                        LoopRef carry, LoopRef block) {
     Lower *l = f->l;
+    Val *neutral = loop_group(f);
+    find_neutrals(f, neutral);
+    loop_store_slot(f, carries, carry, neutral, NULL);
     When when = loop_open_if(l, loop_lt(l->b, loop_int(l->b, 0), block));
     loop_tree_total(f, tree, block);
     loop_copy_slot(f, carries, carry, &tree->levels, tree->spare);
     loop_close_if(l, when);
 }
 
+static void push_total(const Fold *f, const Tree *tree, const Val *total,
+                       LoopRef block) {
+    loop_store_slot(f, &tree->levels, tree->spare, total, NULL);
+    loop_tree_push(f, tree, block);
+}
+
 static void scan_rows_in_order(Scan *s) {
     Fold *f = &s->fold;
     Lower *l = f->l;
     LoopBuilder *b = l->b;
-    LoopRef zero = loop_int(b, 0), one = loop_int(b, 1);
-    LoopRef blocks = loop_block_count(l, f->n);
+    LoopRef zero = loop_int(b, 0), blocks = loop_block_count(l, f->n);
     Tree tree = loop_tree(f, blocks);
-    Slots slots = loop_slots(f, loop_int(b, 2)); // sum, carry
+    Slots slot = loop_slots(f, loop_int(b, 1));
+    Val *carry = loop_group(f);
     Nest nest;
     loop_open_nest(l, &nest, 1, &blocks, ORDER_SEQUENTIAL);
     LoopRef block = nest.index[0];
-    find_carry(f, &tree, &slots, one, block);
+    find_carry(f, &tree, &slot, zero, block);
+    loop_load_slot(f, &slot, zero, carry);
     Along along = {.scan = s,
-                   .sums = &slots,
-                   .sum = zero,
-                   .carries = &slots,
-                   .carry = one,
-                   .has_carry = loop_lt(b, zero, block),
+                   .has_outs = true,
                    .from = loop_mul(b, block, loop_int(b, CORE_BLOCK))};
-    scan_along(&along, loop_block_size(l, f->n, block));
-    loop_copy_slot(f, &tree.levels, tree.spare, &slots, zero);
-    loop_tree_push(f, &tree, block);
+    push_total(f, &tree, scan_along(&along, loop_block_size(l, f->n, block), carry),
+               block);
     loop_close_nest(l, &nest);
 }
 
@@ -276,30 +387,33 @@ static void scan_rows_in_parallel(Scan *s) {
     LoopRef blocks = loop_block_count(l, f->n);
     Tree tree = loop_tree(f, blocks);
     Slots sums = loop_slots(f, blocks), carries = loop_slots(f, blocks);
+    Val *carry = loop_group(f);
+    Groups groups;
     Nest nest;
-    loop_open_nest(l, &nest, 1, &blocks, ORDER_PARALLEL);
-    LoopRef block = nest.index[0], from = loop_mul(b, block, loop_int(b, CORE_BLOCK));
-    Along along = {.scan = s, .sums = &sums, .sum = block, .from = from};
-    scan_along(&along, loop_block_size(l, f->n, block));
+    open_groups(l, &groups, blocks);
+    loop_open_nest(l, &nest, 1, &groups.size, ORDER_PARALLEL);
+    LoopRef block = loop_add(b, groups.first, nest.index[0]);
+    Along along = {.scan = s, .from = loop_mul(b, block, loop_int(b, CORE_BLOCK))};
+    const Val *total = scan_along(&along, loop_block_size(l, f->n, block), NULL);
+    loop_store_slot(f, &sums, block, total, NULL);
     loop_close_nest(l, &nest);
 
-    loop_open_nest(l, &nest, 1, &blocks, ORDER_SEQUENTIAL);
-    block = nest.index[0];
+    loop_open_nest(l, &nest, 1, &groups.size, ORDER_SEQUENTIAL);
+    block = loop_add(b, groups.first, nest.index[0]);
     find_carry(f, &tree, &carries, block, block);
-    loop_copy_slot(f, &tree.levels, tree.spare, &sums, block);
-    loop_tree_push(f, &tree, block);
+    loop_load_slot(f, &sums, block, carry);
+    push_total(f, &tree, carry, block);
     loop_close_nest(l, &nest);
 
-    loop_open_nest(l, &nest, 1, &blocks, ORDER_PARALLEL);
-    block = nest.index[0];
-    from = loop_mul(b, block, loop_int(b, CORE_BLOCK));
+    loop_open_nest(l, &nest, 1, &groups.size, ORDER_PARALLEL);
+    block = loop_add(b, groups.first, nest.index[0]);
+    loop_load_slot(f, &carries, block, carry);
     along = (Along){.scan = s,
-                    .carries = &carries,
-                    .carry = block,
-                    .from = from,
-                    .has_carry = loop_lt(b, loop_int(b, 0), block)};
-    scan_along(&along, loop_block_size(l, f->n, block));
+                    .has_outs = true,
+                    .from = loop_mul(b, block, loop_int(b, CORE_BLOCK))};
+    scan_along(&along, loop_block_size(l, f->n, block), carry);
     loop_close_nest(l, &nest);
+    close_groups(l, &groups);
 }
 
 // ---- the whole ----------------------------------------------------------------------
@@ -307,7 +421,10 @@ static void scan_rows_in_parallel(Scan *s) {
 static void scan_in_blocks(Scan *s, bool is_parallel) {
     CoreStamp stamp = (CoreStamp)s->fold.stm->stamp;
     bool has_lanes = stamp == STAMP_NESTED_LANES || stamp == STAMP_OUTER_LANES;
-    if (has_lanes && is_parallel) scan_rows_in_parallel(s);
+    bool is_free = stamp == STAMP_FREE && !s->fold.is_compact &&
+                   (s->fold.pre == NULL || loop_is_cheap(s->fold.pre));
+    if (is_free && is_parallel) scan_free_blocks(s);
+    else if (has_lanes && is_parallel) scan_rows_in_parallel(s);
     else if (has_lanes) scan_rows_in_order(s);
     else if (is_parallel) scan_blocks_in_parallel(s);
     else scan_blocks_in_order(s);

@@ -261,6 +261,8 @@ void range_walk_stm(RangeWalk *w, LoopStm *stm) {
     case LOOP_SPLAT:
     case LOOP_LANES:
     case LOOP_SELECT:
+    case LOOP_PACK:
+    case LOOP_TAKE:
     case LOOP_ANY:
     case LOOP_SURE:
     case LOOP_LOADIF:

@@ -37,6 +37,8 @@ static bool is_needed(const Tidy *t, const LoopStm *stm) {
     case LOOP_SPLAT:
     case LOOP_LANES:
     case LOOP_SELECT:
+    case LOOP_PACK:
+    case LOOP_TAKE:
     case LOOP_ANY:
     case LOOP_LOADIF:
     case LOOP_COUNT: break;

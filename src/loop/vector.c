@@ -205,6 +205,7 @@ static LoopBody *try_width(Vector *v, const LoopStm *loop, uint32_t width) {
                    size_of(loop->bodies[0]) <= MOST_IN_TURN;
     v->width = width;
     v->lanes = v->flight * width;
+    v->at_once = at_once;
     if (at_once) v->lanes = (uint32_t)n->bits;
     v->weight = 1;
     v->scalar_cost = v->vector_cost = 0;
@@ -255,11 +256,10 @@ static void vectorise(Vector *v, LoopStm *loop) {
 
 // Gives the loop lanes if it can have them, in so many vectors at once, 0 being as many
 // as are good for it. Returns how many.
-static uint32_t make_lanes(LoopKernel *kernel, LoopStm *loop, uint32_t flight,
-                           bool always) {
-    Vector v = {
-        .kernel = kernel, .arena = kernel->arena, .always = always, .flight = flight};
-    v.old = kernel->values.len;
+static uint32_t make_lanes(const Vector *pass, LoopStm *loop, uint32_t flight) {
+    Vector v = *pass;
+    v.flight = flight;
+    v.old = v.kernel->values.len;
     v.varies = arena_array(v.arena, bool, v.old);
     v.used = arena_array(v.arena, bool, v.old);
     v.given = arena_array(v.arena, bool, v.old);
@@ -295,17 +295,17 @@ static LoopStm *split_rest(LoopBuilder *b, LoopStm *loop, LoopBody **before) {
 }
 
 // Gives the loop at `at` lanes; returns the place of the last statement that it became.
-static uint32_t vectorise_at(LoopKernel *kernel, LoopBody *body, uint32_t at,
-                             bool always) {
+static uint32_t vectorise_at(const Vector *pass, LoopBody *body, uint32_t at) {
+    LoopKernel *kernel = pass->kernel;
     LoopStm *loop = body->stms.data[at];
-    uint32_t flight = make_lanes(kernel, loop, 0, always);
+    uint32_t flight = make_lanes(pass, loop, 0);
     const LoopValue *n = &kernel->values.data[loop->args[0]];
     if (flight != FLIGHT || (n->is_const && n->bits % loop->number == 0)) return at;
     LoopBuilder b = loop_builder(kernel);
     b.loc = loop->loc;
     LoopBody *before, old = *body;
     LoopStm *after = split_rest(&b, loop, &before);
-    make_lanes(kernel, after, 1, always);
+    make_lanes(pass, after, 1);
     body->stms.data = NULL;
     body->stms.len = body->stms.cap = 0;
     for (uint32_t i = 0; i < old.stms.len; i++) {
@@ -318,16 +318,16 @@ static uint32_t vectorise_at(LoopKernel *kernel, LoopBody *body, uint32_t at,
 }
 
 // The innermost loops that can; returns whether there is one with lanes now.
-static bool vectorise_body(LoopKernel *kernel, LoopBody *body, bool always) {
+static bool vectorise_body(const Vector *pass, LoopBody *body) {
     bool has_lanes = false;
     for (uint32_t i = 0; i < body->stms.len; i++) {
         LoopStm *stm = body->stms.data[i];
         bool inside = false;
         for (uint32_t k = 0; k < stm->body_count; k++)
-            inside = vectorise_body(kernel, stm->bodies[k], always) || inside;
+            inside = vectorise_body(pass, stm->bodies[k]) || inside;
         if (!inside && stm->op == LOOP_FOR && stm->order != ORDER_SEQUENTIAL &&
-            !is_few(kernel, stm->args[0], 8)) {
-            i = vectorise_at(kernel, body, i, always);
+            !is_few(pass->kernel, stm->args[0], 8)) {
+            i = vectorise_at(pass, body, i);
             inside = stm->number > 0;
         }
         has_lanes = has_lanes || inside;
@@ -347,10 +347,28 @@ void loop_vector(LoopKernel *kernel) {
     if (vector_is_here()) vector_run(kernel, false);
 }
 
+static void note_sizes(const LoopKernel *kernel, const LoopBody *body,
+                       uint64_t *sizes) {
+    for (uint32_t i = 0; i < body->stms.len; i++) {
+        const LoopStm *stm = body->stms.data[i];
+        if (stm->op == LOOP_ALLOC && kernel->values.data[stm->args[0]].is_const)
+            sizes[stm->outs[0]] = kernel->values.data[stm->args[0]].bits;
+        for (uint32_t k = 0; k < stm->body_count; k++)
+            note_sizes(kernel, stm->bodies[k], sizes);
+    }
+}
+
 void vector_run(LoopKernel *kernel, bool always) {
-    for (uint32_t i = 0; i < kernel->funs.len; i++)
-        vectorise_body(kernel, kernel->funs.data[i].body, always);
-    vectorise_body(kernel, kernel->root, always);
+    Vector pass = {.kernel = kernel, .arena = kernel->arena, .always = always};
+    pass.sized = kernel->values.len;
+    uint64_t *sizes = arena_array(kernel->arena, uint64_t, pass.sized);
+    pass.sizes = sizes;
+    for (uint32_t i = 0; i < kernel->funs.len; i++) {
+        note_sizes(kernel, kernel->funs.data[i].body, sizes);
+        vectorise_body(&pass, kernel->funs.data[i].body);
+    }
+    note_sizes(kernel, kernel->root, sizes);
+    vectorise_body(&pass, kernel->root);
     LoopBuilder b = loop_builder(kernel);
     loop_tidy(&b);
 }

@@ -10,12 +10,14 @@
 typedef enum RepKind {
     REP_SAME,   // `ref` for all lanes; ref 0: the value itself, from outside
     REP_LINEAR, // lane l has ref + l * stride, both for all lanes
+    REP_TABLE,  // lane l has table[l], a constant
     REP_VECTOR  // `ref` has lanes
 } RepKind;
 
 typedef struct Rep {
     RepKind kind;
     LoopRef ref, stride;
+    LoopRef *table;
 } Rep;
 
 typedef struct Vector {
@@ -23,6 +25,9 @@ typedef struct Vector {
     Arena *arena;
     LoopBuilder b;
     bool always;
+    bool at_once;          // the loop's turns are one vector turn
+    const uint64_t *sizes; // by LoopRef: of memory of a known size; or 0
+    uint32_t sized;        // there are so many
     uint32_t old;          // values from here on are the pass's
     bool *varies;          // by LoopRef: from turn to turn
     bool *used;            // by LoopRef

@@ -100,14 +100,14 @@ static LoopRef any(Vector *v, LoopRef mask) {
 }
 
 static Rep rep_of(const Vector *v, LoopRef old) {
-    if (old >= v->old) return (Rep){REP_SAME, old, 0}; // a constant of ours
+    if (old >= v->old) return (Rep){.ref = old}; // a constant of ours
     Rep rep = v->reps[old];
     if (rep.ref == 0) rep.ref = old;
     return rep;
 }
 
 static void set_rep(Vector *v, LoopRef old, LoopRef ref) {
-    v->reps[old] = (Rep){is_vector(v, ref) ? REP_VECTOR : REP_SAME, ref, 0};
+    v->reps[old] = (Rep){.kind = is_vector(v, ref) ? REP_VECTOR : REP_SAME, .ref = ref};
     LoopValue *value = &v->kernel->values.data[ref];
     if (ref >= v->old && !value->is_const && value->name == 0)
         value->name = v->kernel->values.data[old].name;
@@ -116,8 +116,10 @@ static void set_rep(Vector *v, LoopRef old, LoopRef ref) {
 // The value for an operator: without lanes if it is the same in all.
 static LoopRef operand(Vector *v, LoopRef old) {
     Rep rep = rep_of(v, old);
-    if (rep.kind != REP_LINEAR) return rep.ref;
     ScalarType elem = elem_of(v, old);
+    if (rep.kind == REP_TABLE)
+        return loop_emit1(&v->b, LOOP_PACK, rep.table, v->lanes, lanes_of(v, elem));
+    if (rep.kind != REP_LINEAR) return rep.ref;
     LoopRef steps = number_lanes(v, elem);
     if (!loop_is_int(&v->b, rep.stride, 1))
         steps = apply2(v, OP_MUL, elem, steps, rep.stride);
@@ -144,7 +146,7 @@ static bool is_linear(Vector *v, const LoopStm *stm, Rep *rep_out) {
     Rep x = rep_of(v, stm->args[0]), y = rep_of(v, stm->args[1]);
     ScalarType elem = elem_of(v, stm->args[0]);
     bool is_scaled = (x.kind == REP_SAME) != (y.kind == REP_SAME);
-    if (!scalar_is_int(elem) || x.kind == REP_VECTOR || y.kind == REP_VECTOR ||
+    if (!scalar_is_int(elem) || x.kind > REP_LINEAR || y.kind > REP_LINEAR ||
         (stm->scalar != OP_ADD && stm->scalar != OP_SUB &&
          !(stm->scalar == OP_MUL && is_scaled)))
         return false;
@@ -180,12 +182,44 @@ static bool is_converted(Vector *v, const LoopStm *stm) {
     return true;
 }
 
+static bool is_known(const Vector *v, LoopRef ref) {
+    return v->kernel->values.data[ref].is_const;
+}
+
+// The value in a lane, if it is known; else 0.
+static LoopRef lane_of(Vector *v, LoopRef old, uint32_t lane) {
+    Rep rep = rep_of(v, old);
+    if (rep.kind == REP_TABLE) return rep.table[lane];
+    if (rep.kind == REP_VECTOR || !is_known(v, rep.ref)) return 0;
+    if (rep.kind == REP_SAME) return rep.ref;
+    if (!is_known(v, rep.stride)) return 0;
+    ScalarType elem = elem_of(v, old);
+    LoopRef steps = apply2(v, OP_MUL, elem, rep.stride, loop_const(&v->b, elem, lane));
+    return apply2(v, OP_ADD, elem, rep.ref, steps);
+}
+
+// Where the turns are one vector turn, what follows from their index alone is known.
+static bool is_table(Vector *v, const LoopStm *stm, Rep *rep_out) {
+    LoopRef args[3];
+    if (!v->at_once || (core_op_info[stm->scalar].flags & OP_FAILS) != 0) return false;
+    LoopRef *table = arena_array(v->arena, LoopRef, v->lanes);
+    for (uint32_t lane = 0; lane < v->lanes; lane++) {
+        for (uint32_t i = 0; i < stm->arg_count; i++)
+            if ((args[i] = lane_of(v, stm->args[i], lane)) == 0) return false;
+        table[lane] = loop_scalar(&v->b, stm->scalar, elem_of(v, stm->outs[0]), args,
+                                  stm->arg_count);
+        if (!is_known(v, table[lane])) return false;
+    }
+    *rep_out = (Rep){.kind = REP_TABLE, .table = table};
+    return true;
+}
+
 static void do_scalar(Vector *v, const LoopStm *stm, LoopRef mask) {
     LoopRef args[3];
     ScalarType in = elem_of(v, stm->args[0]), to = elem_of(v, stm->outs[0]);
-    if (v->given[stm->outs[0]] ||
-        (v->varies[stm->outs[0]] && is_linear(v, stm, &v->reps[stm->outs[0]])) ||
-        is_converted(v, stm))
+    Rep *rep = &v->reps[stm->outs[0]];
+    if (v->given[stm->outs[0]] || (v->varies[stm->outs[0]] && is_linear(v, stm, rep)) ||
+        is_converted(v, stm) || (v->varies[stm->outs[0]] && is_table(v, stm, rep)))
         return;
     for (uint32_t i = 0; i < stm->arg_count; i++) args[i] = operand(v, stm->args[i]);
     bool fails = (core_op_info[stm->scalar].flags & OP_FAILS) != 0 && scalar_is_int(in);
@@ -232,7 +266,8 @@ static Access place_of(Vector *v, const LoopStm *stm, uint32_t first, uint32_t b
                 .count = before,
                 .stride = loop_int(&v->b, 0)};
     if (offset.kind == REP_LINEAR) p.stride = offset.stride;
-    p.has_lanes = offset.kind == REP_VECTOR;
+    p.has_lanes = offset.kind > REP_LINEAR;
+    if (p.has_lanes) offset.ref = operand(v, stm->args[first]);
     p.args[p.count++] = offset.ref;
     for (uint32_t i = first + 1; i + 1 < stm->arg_count; i += 2)
         add_term(v, &p, stm->args[i], stm->args[i + 1]);
@@ -247,6 +282,48 @@ static void charge_access(Vector *v, const Access *p, LoopRef mask) {
     else charge(v, 1, mask == 0 ? 1 : 3);
 }
 
+// The place of a load in a lane, if it is known.
+static bool find_place(Vector *v, const LoopStm *stm, uint32_t lane, uint64_t *out) {
+    LoopRef offset = lane_of(v, stm->args[1], lane);
+    if (offset == 0) return false;
+    *out = v->kernel->values.data[offset].bits;
+    for (uint32_t i = 2; i < stm->arg_count; i += 2) {
+        LoopRef stride = lane_of(v, stm->args[i], lane);
+        LoopRef index = lane_of(v, stm->args[i + 1], lane);
+        if (stride == 0 || index == 0) return false;
+        *out +=
+            v->kernel->values.data[stride].bits * v->kernel->values.data[index].bits;
+    }
+    return true;
+}
+
+// A load from known places among as many elements as there are lanes: of those lanes
+// take theirs, without memory in between.
+static bool take_places(Vector *v, const LoopStm *stm) {
+    uint64_t places[LOOP_MOST_LANES], from = 0;
+    uint64_t size = stm->args[0] < v->sized ? v->sizes[stm->args[0]] : 0;
+    bool follows = true;
+    for (uint32_t i = 0; i < v->lanes; i++) {
+        if (!v->at_once || !find_place(v, stm, i, &places[i])) return false;
+        if (i == 0) from = places[0] - places[0] % v->lanes;
+        if (places[i] < from || places[i] - from >= v->lanes) return false;
+        follows = follows && places[i] == places[0] + i;
+    }
+    if (follows || from > size || size - from < v->lanes) return false;
+    LoopType type = lanes_of(v, elem_of(v, stm->outs[0]));
+    LoopRef all = loop_emit1(
+        &v->b, LOOP_LOAD,
+        (LoopRef[]){rep_of(v, stm->args[0]).ref, loop_int(&v->b, (int64_t)from)}, 2,
+        type);
+    LoopRef *args = arena_array(v->arena, LoopRef, 2 + v->lanes);
+    args[0] = args[1] = all;
+    for (uint32_t i = 0; i < v->lanes; i++)
+        args[2 + i] = loop_int(&v->b, (int64_t)(places[i] - from));
+    charge(v, 1, 2);
+    set_rep(v, stm->outs[0], loop_emit1(&v->b, LOOP_TAKE, args, 2 + v->lanes, type));
+    return true;
+}
+
 static void do_load(Vector *v, const LoopStm *stm, LoopRef mask) {
     ScalarType elem = elem_of(v, stm->outs[0]);
     bool is_same = !v->varies[stm->outs[0]];
@@ -259,6 +336,7 @@ static void do_load(Vector *v, const LoopStm *stm, LoopRef mask) {
             loop_emit1(&v->b, LOOP_LOAD, args, stm->arg_count, loop_scalar_type(elem)));
         return;
     }
+    if (mask == 0 && take_places(v, stm)) return;
     uint32_t before = mask == 0 ? 1 : 2;
     Access p = place_of(v, stm, 1, before);
     p.args[0] = mask;
@@ -361,11 +439,35 @@ static void do_arm(Vector *v, const LoopStm *stm, const LoopBody *body, LoopRef 
     for (uint32_t i = 0; i < stm->out_count; i++) results_out[i] = made->outs[i];
 }
 
+// Both arms of a short branch whose way is known of each lane.
+static bool take_arms(Vector *v, const LoopStm *stm, LoopRef mask) {
+    if (rep_of(v, stm->args[0]).kind != REP_TABLE || !is_harmless(stm->bodies[0]) ||
+        !is_harmless(stm->bodies[1]))
+        return false;
+    for (int k = 0; k < 2; k++) translate(v, stm->bodies[k], mask);
+    for (uint32_t i = 0; i < stm->out_count; i++) {
+        if (!v->used[stm->outs[i]]) continue;
+        LoopRef *args = arena_array(v->arena, LoopRef, 2 + v->lanes);
+        for (int k = 0; k < 2; k++) args[k] = vector(v, stm->bodies[k]->results[i]);
+        for (uint32_t lane = 0; lane < v->lanes; lane++) {
+            LoopRef c = lane_of(v, stm->args[0], lane);
+            bool is_first = v->kernel->values.data[c].bits != 0;
+            args[2 + lane] = loop_int(&v->b, is_first ? lane : v->lanes + lane);
+        }
+        charge(v, 1, 1);
+        set_rep(v, stm->outs[i],
+                loop_emit1(&v->b, LOOP_TAKE, args, 2 + v->lanes,
+                           lanes_of(v, elem_of(v, stm->outs[i]))));
+    }
+    return true;
+}
+
 static void do_if(Vector *v, const LoopStm *stm, LoopRef mask) {
     if (!v->varies[stm->args[0]]) {
         do_branch(v, stm, mask);
         return;
     }
+    if (take_arms(v, stm, mask)) return;
     LoopRef c = vector(v, stm->args[0]);
     LoopRef *yes = arena_array(v->arena, LoopRef, stm->out_count + 1);
     LoopRef *no = arena_array(v->arena, LoopRef, stm->out_count + 1);
@@ -728,7 +830,9 @@ static void translate(Vector *v, const LoopBody *body, LoopRef mask) {
 
 LoopBody *vector_translate(Vector *v, const LoopBody *body) {
     LoopRef index = loop_value(&v->b, loop_scalar_type(SCALAR_I64), 0);
-    v->reps[body->params[0]] = (Rep){REP_LINEAR, index, loop_int(&v->b, 1)};
+    v->reps[body->params[0]] = (Rep){.kind = REP_LINEAR,
+                                     .ref = v->at_once ? loop_int(&v->b, 0) : index,
+                                     .stride = loop_int(&v->b, 1)};
     v->kernel->values.data[index].name = v->kernel->values.data[body->params[0]].name;
     loop_open(&v->b, &index, 1);
     translate(v, body, 0);

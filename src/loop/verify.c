@@ -155,12 +155,26 @@ static void verify_access(Verifier *v, const LoopStm *stm) {
     lanes_are(v, stm, first, SCALAR_I64);
 }
 
+static void verify_take(Verifier *v, const LoopStm *stm, ScalarType elem) {
+    arg_is(v, stm, 0, in_lanes(v, elem));
+    arg_is(v, stm, 1, in_lanes(v, elem));
+    args_are(v, stm, 2, SCALAR_I64);
+    for (uint32_t i = 2; i < stm->arg_count; i++) {
+        const LoopValue *lane = &v->kernel->values.data[stm->args[i]];
+        want(v, lane->is_const && lane->bits < 2 * (uint64_t)v->lanes,
+             "arg %u is no lane", i);
+    }
+}
+
 static void verify_lanes(Verifier *v, const LoopStm *stm) {
     static const uint8_t operands[LOOP_COUNT] = {
-        [LOOP_SPLAT] = 1, [LOOP_SELECT] = 3, [LOOP_ANY] = 1, [LOOP_SURE] = 1};
+        [LOOP_SPLAT] = 1, [LOOP_SELECT] = 3, [LOOP_ANY] = 1, [LOOP_SURE] = 1,
+        [LOOP_TAKE] = 2};
     bool has_steps = stm->op == LOOP_LANES && stm->arg_count > 0;
+    bool is_each = stm->op == LOOP_PACK || stm->op == LOOP_TAKE;
+    uint32_t count = operands[stm->op] + (has_steps ? 2 : is_each ? v->lanes : 0);
     if (!want(v, v->lanes > 0, "it is in no vector turn") ||
-        !counts(v, stm, has_steps ? 2 : operands[stm->op], stm->op != LOOP_SURE, 0))
+        !counts(v, stm, count, stm->op != LOOP_SURE, 0))
         return;
     if (stm->op == LOOP_SURE) {
         lane_is(v, stm, 0, SCALAR_BOOL);
@@ -172,7 +186,8 @@ static void verify_lanes(Verifier *v, const LoopStm *stm) {
     if (stm->op == LOOP_ANY || stm->op == LOOP_SELECT)
         arg_is(v, stm, 0, in_lanes(v, SCALAR_BOOL));
     if (stm->op == LOOP_SELECT) lanes_are(v, stm, 1, elem);
-    if (stm->op == LOOP_SPLAT) args_are(v, stm, 0, elem);
+    if (stm->op == LOOP_SPLAT || stm->op == LOOP_PACK) args_are(v, stm, 0, elem);
+    if (stm->op == LOOP_TAKE) verify_take(v, stm, elem);
     if (has_steps) args_are(v, stm, 0, SCALAR_I64);
     if (stm->op == LOOP_LANES)
         want(v, has_steps ? scalar_is_float(elem) : scalar_is_int(elem),
@@ -339,6 +354,8 @@ static void verify_op(Verifier *v, const LoopStm *stm) {
     case LOOP_SPLAT:
     case LOOP_LANES:
     case LOOP_SELECT:
+    case LOOP_PACK:
+    case LOOP_TAKE:
     case LOOP_ANY:
     case LOOP_SURE: verify_lanes(v, stm); return;
     case LOOP_COUNT: want(v, false, "there is no such operator"); return;

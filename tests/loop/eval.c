@@ -308,6 +308,12 @@ static void run_lane(Eval *e, const LoopStm *stm, LoopRef first) {
     set_bits(e, stm->outs[0], bits);
 }
 
+static void run_take(Eval *e, const LoopStm *stm, uint32_t lanes) {
+    uint64_t lane = bits_of(e, stm->args[2 + e->lane]);
+    LoopRef from = stm->args[lane / lanes];
+    set_bits(e, stm->outs[0], e->lanes[from][lane % lanes]);
+}
+
 // What is done for each lane, if any value of the statement has lanes. False: the
 // vector turn gives up.
 static bool run_lanes(Eval *e, const LoopStm *stm) {
@@ -329,6 +335,10 @@ static bool run_lanes(Eval *e, const LoopStm *stm) {
             set_bits(e, stm->outs[0],
                      bits_of(e, stm->args[bits_of(e, first) != 0 ? 1 : 2]));
             break;
+        case LOOP_PACK:
+            set_bits(e, stm->outs[0], bits_of(e, stm->args[e->lane]));
+            break;
+        case LOOP_TAKE: run_take(e, stm, lanes); break;
         case LOOP_ANY: any = any || bits_of(e, first) != 0; break;
         case LOOP_SURE: e->gives_up = e->gives_up || bits_of(e, first) == 0; break;
         default: bug(e, stm, "no operator for lanes");
@@ -540,6 +550,8 @@ static bool run_stm(Eval *e, const LoopStm *stm) {
     case LOOP_SPLAT:
     case LOOP_LANES:
     case LOOP_SELECT:
+    case LOOP_PACK:
+    case LOOP_TAKE:
     case LOOP_ANY:
     case LOOP_SURE:
     case LOOP_LOADIF:
