@@ -66,6 +66,7 @@ typedef struct Planner {
         uint32_t len, cap;
     } launches;
     LoopPlan *plan;
+    uint64_t most;    // elements of a local buffer of a parallel turn
     Effects *funs;    // by function
     bool *is_planned; // by function: the host walks it
     uint32_t *last;   // by LoopRef: the last statement of its body that uses it
@@ -183,15 +184,19 @@ static bool is_parallel(const LoopStm *stm) {
 // What one launch or function has in all, at most; its variables need room, too.
 enum { MOST_LOCAL_BYTES = 8192 };
 
-static void find_small(const Planner *p, const LoopBody *body, uint32_t *room) {
+// Of at most `most` elements. What a parallel turn has outside of its loops may be a
+// team's, and larger.
+static void find_small(const Planner *p, const LoopBody *body, uint64_t most,
+                       uint32_t *room) {
     for (uint32_t i = 0; i < body->stms.len; i++) {
         const LoopStm *stm = body->stms.data[i];
         uint32_t own = MOST_LOCAL_BYTES;
         for (uint32_t k = 0; k < stm->body_count; k++)
-            find_small(p, stm->bodies[k], is_parallel(stm) ? &own : room);
+            find_small(p, stm->bodies[k], is_parallel(stm) ? p->most : LAUNCH_MOST_LOCAL,
+                       is_parallel(stm) ? &own : room);
         if (stm->op != LOOP_ALLOC) continue;
         const LoopValue *count = &p->kernel->values.data[stm->args[0]];
-        if (!count->is_const || count->bits - 1 >= LAUNCH_MOST_LOCAL) continue;
+        if (!count->is_const || count->bits - 1 >= most) continue;
         uint32_t bytes =
             (uint32_t)count->bits * scalar_info[type_of(p, stm->outs[0]).elem].bytes;
         if (bytes > *room) continue;
@@ -220,14 +225,15 @@ static void find_local(const Planner *p) {
         const LoopBody *body =
             i < kernel->funs.len ? kernel->funs.data[i].body : kernel->root;
         uint32_t room = MOST_LOCAL_BYTES;
-        find_small(p, body, &room);
+        find_small(p, body, LAUNCH_MOST_LOCAL, &room);
         drop_passed(body, p->plan->is_local);
     }
 }
 
 bool *loop_local_buffers(const LoopKernel *kernel, Arena *arena) {
     LoopPlan plan = {.is_local = arena_array(arena, bool, kernel->values.len)};
-    find_local(&(Planner){.kernel = kernel, .plan = &plan});
+    find_local(
+        &(Planner){.kernel = kernel, .plan = &plan, .most = LAUNCH_MOST_LOCAL});
     return plan.is_local;
 }
 
@@ -432,6 +438,7 @@ void loop_plan(const LoopKernel *kernel, Arena *arena, LoopPlan *plan_out) {
     Planner p = {.kernel = kernel,
                  .arena = arena,
                  .plan = plan_out,
+                 .most = LAUNCH_MOST_TILE,
                  .funs = arena_array(arena, Effects, kernel->funs.len),
                  .is_planned = arena_array(arena, bool, kernel->funs.len),
                  .last = arena_array(arena, uint32_t, kernel->values.len)};

@@ -19,6 +19,7 @@
 
 enum { LAUNCH_LOADS = 1, LAUNCH_STORES = 2 }; // what a launch does to a buffer
 enum { LAUNCH_MOST_LOCAL = 64 };              // elements of a local buffer
+enum { LAUNCH_MOST_TILE = 1024 };             // or of a team's
 enum { LAUNCH_TEAM = 32 };                    // work items in a team
 enum { LAUNCH_MOST_SHARED = 64 };             // buffers that a team shares
 

@@ -432,4 +432,10 @@ LoopRef loop_block_size(Lower *l, LoopRef n, LoopRef b);
 Val *loop_group(const Fold *f);
 bool *loop_flags(const Fold *f);
 
+// ---- lower_scan_tiles.c -------------------------------------------------------------
+
+// Whether teams of work items scan it, by tiles; and such a scan, in a parallel kernel.
+bool loop_scans_tiles(const Fold *f);
+void loop_scan_tiles(const Fold *f, const Slots *outs);
+
 #endif

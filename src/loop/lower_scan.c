@@ -423,7 +423,8 @@ static void scan_in_blocks(Scan *s, bool is_parallel) {
     bool has_lanes = stamp == STAMP_NESTED_LANES || stamp == STAMP_OUTER_LANES;
     bool is_free = stamp == STAMP_FREE && !s->fold.is_compact &&
                    (s->fold.pre == NULL || loop_is_cheap(s->fold.pre));
-    if (is_free && is_parallel) scan_free_blocks(s);
+    if (is_parallel && loop_scans_tiles(&s->fold)) loop_scan_tiles(&s->fold, &s->outs);
+    else if (is_free && is_parallel) scan_free_blocks(s);
     else if (has_lanes && is_parallel) scan_rows_in_parallel(s);
     else if (has_lanes) scan_rows_in_order(s);
     else if (is_parallel) scan_blocks_in_parallel(s);

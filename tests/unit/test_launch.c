@@ -233,10 +233,25 @@ static void test_buffers(void) {
               "0: parallel\n");
     plan_text("kernel \"many\" (i64) -> () {|n: i64|\n"
               "= for.parallel(n) {|i: i64|\n"
-              "  a: [f64] = alloc(65i64)\n"
+              "  a: [f64] = alloc(1025i64)\n"
               "  = store(a, 1f64, i)\n"
               "  -> } ->}",
               "0: parallel private\n");
+    // A turn may have a tile, a loop within it has not.
+    plan_text("kernel \"tile\" (i64) -> () {|n: i64|\n"
+              "= for.parallel(n) {|i: i64|\n"
+              "  a: [f64] = alloc(1024i64)\n"
+              "  = store(a, 1f64, i)\n"
+              "  -> } ->}",
+              "0: parallel\n");
+    plan_text("kernel \"inner\" (i64) -> () {|n: i64|\n"
+              "= for.parallel(n) {|i: i64|\n"
+              "  = for(n) {|k: i64|\n"
+              "    a: [f64] = alloc(65i64)\n"
+              "    = store(a, 1f64, i)\n"
+              "    ->}\n"
+              "  -> } ->}",
+              "0: parallel n private\n");
     plan_text("kernel \"passed\" (i64) -> () {|n: i64|\n"
               "= for.parallel(n) {|i: i64|\n"
               "  m: mark = mark\n"
@@ -300,6 +315,14 @@ static void test_teams(void) {
                           "= store(a, x, 0i64, 1i64, f) ->}\n"
                           "= store(r, 1f32, i) = store(q, 1f64, i)\n"),
               "0: parallel xs=l r=s q=s team(a) | store\n");
+    // A tile that is filled by all, and read by one.
+    plan_text(TURNS("a: [f32] = alloc(544i64)\n"
+                    "= for.independent(512i64) {|f: i64|\n"
+                    "= store(a, 1f32, 0i64, 1i64, f) ->}\n"
+                    "= for.independent(1i64) {|g: i64|\n"
+                    "= for(512i64) {|h: i64| x: f32 = load(a, h)\n"
+                    "= store(r, x, h) ->} ->}\n"),
+              "0: parallel r=s team(a) | for g\n");
     // Whether a turn failed the items agree on, for which they wait.
     plan_text(TURNS(LANES "= for.independent(32i64) {|f: i64|\n"
                           "c: bool = lt(f, m) = check(c) \"no\"\n"
