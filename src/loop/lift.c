@@ -88,18 +88,30 @@ static LoopRef load_packed(Lift *l, LoopRef buffer, LoopRef offset, LoopRef widt
 
 // ---- copies of the nest's code ------------------------------------------------------
 
+static LoopRef compute(Lift *l, LoopCopier *c, LoopRef ref);
+
+static void compute_args(Lift *l, LoopCopier *c, const LoopStm *stm) {
+    for (uint32_t i = 0; i < stm->arg_count; i++) compute(l, c, stm->args[i]);
+    for (uint32_t k = 0; k < stm->body_count; k++) {
+        const LoopBody *body = stm->bodies[k];
+        for (uint32_t i = 0; i < body->stms.len; i++)
+            compute_args(l, c, body->stms.data[i]);
+        for (uint32_t i = 0; i < body->result_count; i++)
+            compute(l, c, body->results[i]);
+    }
+}
+
 // The value, computed here from what the copier knows.
 static LoopRef compute(Lift *l, LoopCopier *c, LoopRef ref) {
     LoopRef copy = loop_copy_of(c, ref);
     if (ref >= l->n->known || copy != ref) return copy;
+    const LoopStm *def = l->n->defs[ref];
     if (l->n->same[ref] != 0) {
         loop_copy_as(c, ref, compute(l, c, l->n->same[ref]));
-        return loop_copy_of(c, ref);
+    } else if (def != NULL) {
+        compute_args(l, c, def);
+        loop_append(l->b, loop_copy_stm(c, def));
     }
-    const LoopStm *def = l->n->defs[ref];
-    if (def == NULL) return ref;
-    for (uint32_t i = 0; i < def->arg_count; i++) compute(l, c, def->args[i]);
-    loop_append(l->b, loop_copy_stm(c, def));
     return loop_copy_of(c, ref);
 }
 
@@ -135,10 +147,11 @@ static void jam(Block *k, const LoopStm *stm) {
         choose(k, stm);
         return;
     }
-    bool is_same = stm->out_count == 1 && (depends[stm->outs[0]] & LIFT_ROW) == 0;
+    bool is_same = stm->out_count > 0 && (depends[stm->outs[0]] & LIFT_ROW) == 0;
     for (uint32_t r = 0; r < (is_same ? 1 : k->high); r++)
         loop_append(b, loop_copy_stm(&k->rows[r], stm));
-    if (is_same) set_all(k, stm->outs[0], loop_copy_of(&k->rows[0], stm->outs[0]));
+    for (uint32_t i = 0; i < stm->out_count && is_same; i++)
+        set_all(k, stm->outs[i], loop_copy_of(&k->rows[0], stm->outs[i]));
 }
 
 // ---- packing ------------------------------------------------------------------------

@@ -46,8 +46,16 @@ static uint8_t note(Find *f, const LoopStm *stm) {
     return on;
 }
 
-static bool is_pure(const LoopStm *stm) {
-    return stm->op == LOOP_SCALAR || stm->op == LOOP_LOAD;
+// Whether it only computes scalars.
+static bool is_pure(const Find *f, const LoopStm *stm) {
+    if (stm->op == LOOP_SCALAR || stm->op == LOOP_LOAD) return true;
+    if (stm->op != LOOP_IF || stm->out_count == 0) return false;
+    for (uint32_t i = 0; i < stm->out_count; i++)
+        if (type_of(f, stm->outs[i]).kind != LOOP_IS_SCALAR) return false;
+    for (int arm = 0; arm < 2; arm++)
+        for (uint32_t i = 0; i < stm->bodies[arm]->stms.len; i++)
+            if (!is_pure(f, stm->bodies[arm]->stms.data[i])) return false;
+    return true;
 }
 
 enum { MOST_CONDITIONS = 64 };
@@ -68,7 +76,7 @@ static bool take(Find *f, const LoopStm *stm, LiftStms *list);
 static bool take_arm(Find *f, const LoopStm *stm, int arm, LiftStms *list) {
     const LoopBody *body = stm->bodies[arm];
     for (uint32_t i = 0; i < body->stms.len; i++)
-        if (!is_pure(body->stms.data[i])) return false;
+        if (!is_pure(f, body->stms.data[i])) return false;
     if (!assume(f, stm->args[0], arm == 0)) return false;
     for (uint32_t i = 0; i < body->stms.len; i++) take(f, body->stms.data[i], list);
     for (uint32_t i = 0; i < stm->out_count; i++) {
@@ -85,22 +93,22 @@ static bool take(Find *f, const LoopStm *stm, LiftStms *list) {
     // Nothing that is taken allocates, so that there is nothing to free.
     if (stm->op == LOOP_MARK || (stm->op == LOOP_KEEP && stm->out_count == 0))
         return true;
-    if (stm->op == LOOP_IF && stm->out_count > 0)
-        return take_arm(f, stm, 0, list) || take_arm(f, stm, 1, list);
-    if (!is_pure(stm)) return false;
+    if (!is_pure(f, stm))
+        return stm->op == LOOP_IF && stm->out_count > 0 &&
+               (take_arm(f, stm, 0, list) || take_arm(f, stm, 1, list));
     note(f, stm);
-    f->n->defs[stm->outs[0]] = stm;
+    for (uint32_t i = 0; i < stm->out_count; i++) f->n->defs[stm->outs[i]] = stm;
     vec_push(f->arena, list, stm);
     return true;
 }
 
 // What may come after the fold.
-static bool is_simple(const LoopStm *stm) {
-    if (is_pure(stm) || stm->op == LOOP_STORE) return true;
+static bool is_simple(const Find *f, const LoopStm *stm) {
+    if (is_pure(f, stm) || stm->op == LOOP_STORE) return true;
     if (stm->op != LOOP_IF) return false;
     for (uint32_t k = 0; k < 2; k++)
         for (uint32_t i = 0; i < stm->bodies[k]->stms.len; i++)
-            if (!is_simple(stm->bodies[k]->stms.data[i])) return false;
+            if (!is_simple(f, stm->bodies[k]->stms.data[i])) return false;
     return true;
 }
 
@@ -147,7 +155,7 @@ static bool find_columns(Find *f, LoopStm *loop) {
         } else if (n->depth == NULL) {
             if (!take(f, stm, &n->before)) return false;
         } else {
-            if (!is_simple(stm)) return false;
+            if (!is_simple(f, stm)) return false;
             note(f, stm);
             vec_push(f->arena, &n->after, stm);
         }
@@ -208,12 +216,25 @@ static bool repeats(const Find *f) {
     return true;
 }
 
+static bool loads(const Find *f, LoopRef ref);
+
+static bool loads_within(const Find *f, const LoopStm *stm) {
+    if (stm->op == LOOP_LOAD) return true;
+    for (uint32_t i = 0; i < stm->arg_count; i++)
+        if (loads(f, stm->args[i])) return true;
+    for (uint32_t k = 0; k < stm->body_count; k++) {
+        const LoopBody *body = stm->bodies[k];
+        for (uint32_t i = 0; i < body->stms.len; i++)
+            if (loads_within(f, body->stms.data[i])) return true;
+        for (uint32_t i = 0; i < body->result_count; i++)
+            if (loads(f, body->results[i])) return true;
+    }
+    return false;
+}
+
 static bool loads(const Find *f, LoopRef ref) {
     const LoopStm *def = def_of(f, ref);
-    if (def == NULL || def->op == LOOP_LOAD) return def != NULL;
-    for (uint32_t i = 0; i < def->arg_count; i++)
-        if (loads(f, def->args[i])) return true;
-    return false;
+    return def != NULL && loads_within(f, def);
 }
 
 // Loaded values of the fold that depend on `on` alone, and are used with others: those
@@ -222,7 +243,7 @@ static void find_shared(Find *f, uint8_t on, uint8_t not_on, LoopRefs *refs) {
     const LiftNest *n = f->n;
     for (uint32_t i = 0; i < n->inside.len; i++) {
         const LoopStm *stm = n->inside.data[i];
-        if (!is_pure(stm) || (n->depends[stm->outs[0]] & not_on) == 0) continue;
+        if (stm->out_count == 0 || (n->depends[stm->outs[0]] & not_on) == 0) continue;
         for (uint32_t k = 0; k < stm->arg_count; k++) {
             LoopRef arg = find_same(f, stm->args[k]);
             bool is_shared = loads(f, arg) && (n->depends[arg] & not_on) == 0 &&
