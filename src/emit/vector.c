@@ -395,6 +395,71 @@ static void put_vector_turn(Walker *w, const LoopStm *stm) {
     w->lanes = 0;
 }
 
+// ---- turns that are left over
+// ---------------------------------------------------------
+
+static void note_own(const LoopBody *body, bool *is_own) {
+    for (uint32_t i = 0; i < body->stms.len; i++) {
+        const LoopStm *stm = body->stms.data[i];
+        if (stm->op == LOOP_ALLOC || stm->op == LOOP_RESULT || stm->op == LOOP_DATA)
+            is_own[stm->outs[0]] = true;
+        for (uint32_t k = 0; k < stm->body_count; k++) note_own(stm->bodies[k], is_own);
+    }
+}
+
+const bool *walk_own_buffers(const LoopKernel *kernel, Arena *arena) {
+    bool *is_own = arena_array(arena, bool, kernel->values.len);
+    for (uint32_t i = 0; i < kernel->root->param_count; i++) {
+        LoopRef param = kernel->root->params[i];
+        is_own[param] = kernel->values.data[param].type.kind == LOOP_IS_BUFFER;
+    }
+    note_own(kernel->root, is_own);
+    return is_own;
+}
+
+typedef struct Traffic {
+    const Walker *w;
+    bool *is_stored; // by LoopRef
+} Traffic;
+
+// Notes which buffers are stored to; false if one may share memory with another.
+static bool note_stores(const Traffic *t, const LoopBody *body) {
+    for (uint32_t i = 0; i < body->stms.len; i++) {
+        const LoopStm *stm = body->stms.data[i];
+        for (uint32_t k = 0; k < stm->arg_count; k++) {
+            LoopRef arg = stm->args[k];
+            if (t->w->kernel->values.data[arg].type.kind != LOOP_IS_BUFFER) continue;
+            if (!t->w->is_own[arg]) return false;
+            if (stm->op == LOOP_STORE || stm->op == LOOP_STOREIF)
+                t->is_stored[arg] = true;
+        }
+        for (uint32_t k = 0; k < stm->body_count; k++)
+            if (!note_stores(t, stm->bodies[k])) return false;
+    }
+    return true;
+}
+
+static bool loads_stored(const Traffic *t, const LoopBody *body) {
+    for (uint32_t i = 0; i < body->stms.len; i++) {
+        const LoopStm *stm = body->stms.data[i];
+        bool is_masked = stm->op == LOOP_LOADIF;
+        if ((stm->op == LOOP_LOAD || is_masked) && t->is_stored[stm->args[is_masked]])
+            return true;
+        for (uint32_t k = 0; k < stm->body_count; k++)
+            if (loads_stored(t, stm->bodies[k])) return true;
+    }
+    return false;
+}
+
+// Whether a turn that runs twice stores the same twice: it loads nothing that the loop
+// stores. Then the turns that are left over at the end are part of one more vector
+// turn, the others of which have been before.
+static bool may_repeat(const Walker *w, const LoopBody *vector) {
+    Traffic t = {w, arena_array(w->arena, bool, w->kernel->values.len)};
+    return !walk_has(vector, LOOP_SURE) && note_stores(&t, vector) &&
+           !loads_stored(&t, vector);
+}
+
 void walk_vector_loop(Walker *w, const LoopStm *stm, Str begin, Str end,
                       const char *poll, const char *after) {
     const LoopBody *vector = stm->bodies[0], *alone = stm->bodies[1];
@@ -418,6 +483,10 @@ void walk_vector_loop(Walker *w, const LoopStm *stm, Str begin, Str end,
     w->indent++;
     w->depth++;
     if (poll != NULL) walk_line(w, "%s", poll);
+    if (may_repeat(w, vector))
+        walk_line(w, "if (%.*s - %.*s < %u && %.*s - %.*s >= %u) %.*s = %.*s - %u;",
+                  STR_ARG(end), STR_ARG(i), stm->number, STR_ARG(end), STR_ARG(begin),
+                  stm->number, STR_ARG(i), STR_ARG(end), stm->number);
     walk_line(w, "%send_%u = %.*s;", type, number, STR_ARG(end));
     walk_line(w, "if (%.*s - %.*s >= %u) {", STR_ARG(end), STR_ARG(i), stm->number);
     w->indent++;

@@ -26,6 +26,7 @@ typedef struct Walker {
     Tables *tables;
     const LoopPlan *plan; // of a GPU's; else NULL
     const bool *is_local; // by LoopRef, of an ALLOC: it is an array of the function's
+    const bool *is_own;   // by LoopRef, of a buffer: no other shares its memory
     StrBuf done;          // functions finished
     StrBuf *out;          // the function being written
     uint32_t indent;      // in levels
@@ -58,6 +59,9 @@ Str walk_to_slot(Walker *w, LoopRef ref);
 void walk_keep(Walker *w, uint32_t number, const char *mark, const LoopRef *buffers,
                uint32_t count);
 void walk_body(Walker *w, const LoopBody *body);
+// Which buffers are memory of their own: arguments, results, what is allocated. What
+// loops carry and branches give may be one of them, and is not.
+const bool *walk_own_buffers(const LoopKernel *kernel, Arena *arena);
 // Whether a statement of that operator is in the body, however deep.
 bool walk_has(const LoopBody *body, LoopOp op);
 // "float xs_3[32];" for an ALLOC of so many, that being before it.
