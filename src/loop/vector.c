@@ -192,8 +192,17 @@ static bool is_fold(const Vector *v, const LoopBody *body) {
            has_only(fold->bodies[0], ops, 2);
 }
 
-// A few short turns are one vector turn.
-enum { MOST_AT_ONCE = 32, MOST_IN_TURN = 16 };
+// A few turns are one vector turn if they are short, or fold sums that have registers.
+enum { MOST_AT_ONCE = 32, MOST_IN_TURN = 16, MOST_SUMS = 12 };
+
+static bool is_at_once(const LoopBody *body, const LoopValue *n, uint32_t width) {
+    uint64_t sums = 0;
+    if (!n->is_const || n->bits % width != 0 || n->bits > MOST_AT_ONCE) return false;
+    for (uint32_t i = 0; i < body->stms.len; i++)
+        if (body->stms.data[i]->op == LOOP_FOR) sums += body->stms.data[i]->out_count;
+    return size_of(body) <= MOST_IN_TURN ||
+           (sums > 1 && sums * (n->bits / width) <= MOST_SUMS);
+}
 
 // With so many lanes in a vector of 32 bytes; NULL: they do not fit, or gain nothing.
 static LoopBody *try_width(Vector *v, const LoopStm *loop, uint32_t width) {
@@ -201,8 +210,7 @@ static LoopBody *try_width(Vector *v, const LoopStm *loop, uint32_t width) {
     v->b = loop_builder(v->kernel);
     for (LoopRef ref = 0; ref < v->old; ref++) v->reps[ref] = (Rep){0};
     const LoopValue *n = &v->kernel->values.data[loop->args[0]];
-    bool at_once = n->is_const && n->bits % width == 0 && n->bits <= MOST_AT_ONCE &&
-                   size_of(loop->bodies[0]) <= MOST_IN_TURN;
+    bool at_once = is_at_once(loop->bodies[0], n, width);
     v->width = width;
     v->lanes = v->flight * width;
     v->at_once = at_once;
