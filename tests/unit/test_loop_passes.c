@@ -464,6 +464,31 @@ static void test_checks(void) {
            LOOP_PASS_CHECKS, COUNTS({"for", 2}, {"check(", 1}, {"if(", 0}));
 }
 
+// ---- forward ------------------------------------------------------------------------
+
+// Turns i that load from place p and store to i.
+#define IN_ORDER(before, p)                                                            \
+    "kernel \"k\" (owned []i64, owned []i64, i64) -> () {|a: [i64], n: i64, b: "       \
+    "[i64], "                                                                          \
+    "m: i64, k: i64| = for(n) {|i: i64| " before " p: i64 = " p                        \
+    " x: i64 = load(a, 0i64, 1i64, p) y: i64 = add(x, 7i64) "                          \
+    "= store(a, y, 0i64, 1i64, i) ->} -> }"
+
+static void test_forward(void) {
+    expect(IN_ORDER("", "sub(i, 1i64)"), LOOP_PASS_FORWARD,
+           COUNTS({"for(n, 0i64)", 1}, {"x: i64 = if(", 1}, {"load", 1}));
+    // In memory of its own, others may be stored to; but not where it is the same.
+    expect(IN_ORDER("= store(b, i, i)", "sub(i, 1i64)"), LOOP_PASS_FORWARD,
+           COUNTS({"for(n, 0i64)", 1}));
+    expect(IN_ORDER("= store(a, i, k)", "sub(i, 1i64)"), LOOP_PASS_FORWARD,
+           COUNTS({"for(n)", 1}, {"if(", 0}));
+    // Other places: the turn's own, that of the next, that of two ago, one far away.
+    expect(IN_ORDER("", "add(i, 0i64)"), LOOP_PASS_FORWARD, COUNTS({"for(n)", 1}));
+    expect(IN_ORDER("", "add(i, 1i64)"), LOOP_PASS_FORWARD, COUNTS({"for(n)", 1}));
+    expect(IN_ORDER("", "sub(i, 2i64)"), LOOP_PASS_FORWARD, COUNTS({"for(n)", 1}));
+    expect(IN_ORDER("", "sub(i, k)"), LOOP_PASS_FORWARD, COUNTS({"for(n)", 1}));
+}
+
 // ---- borders ------------------------------------------------------------------------
 
 #define STENCIL(order, count, body)                                                    \
@@ -582,6 +607,7 @@ int main(void) {
     test_hoisting();
     test_checks();
     test_borders();
+    test_forward();
     test_out_of_memory();
     return test_done();
 }
