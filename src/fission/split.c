@@ -152,14 +152,16 @@ void fission_shift(FissionSplit *s, CoreBody *body, uint32_t param, CoreRef by) 
 
 // ---- parts --------------------------------------------------------------------------
 
-// The first element of part p of equal ones, p n / parts rounded down, without p n.
+// The first element of part p of equal ones, of which the last are longer by one, if
+// some are. No step on the way leaves the narrowest type.
 static CoreRef equal_bound(FissionSplit *s, ScalarType type, uint32_t p) {
     CoreRef parts = fission_int(s, type, s->parts), part = fission_int(s, type, p);
     CoreRef each = fission_op2(s, OP_QUOT, s->size, parts);
     if (s->parts == 2) return each;
+    CoreRef before = fission_op2(s, OP_MUL, each, part);
     CoreRef rest = fission_op2(s, OP_REM, s->size, parts);
-    rest = fission_op2(s, OP_QUOT, fission_op2(s, OP_MUL, rest, part), parts);
-    return fission_op2(s, OP_ADD, fission_op2(s, OP_MUL, each, part), rest);
+    CoreRef longer = fission_op2(s, OP_MAX, fission_op2(s, OP_ADD, rest, part), parts);
+    return fission_op2(s, OP_ADD, before, fission_op2(s, OP_SUB, longer, parts));
 }
 
 // A size that is negative is that of the first part, which fails as the whole would.

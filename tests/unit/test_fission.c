@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Rules of fission applied by themselves, in many parts and at odd points; and the
+// model checker, which must find wrong rules, say so in the fewest steps, and survive
+// that memory runs out. The programs of tests/fission are for the command: weft model.
+#define _POSIX_C_SOURCE 200809L
+#include <setjmp.h>
+#include <string.h>
+
+#include "base/cx.h"
+#include "fission/model.h"
+#include "fission/rules.h"
+#include "test.h"
+
+typedef struct Bench {
+    Mem mem;
+    jmp_buf out_of_memory;
+    Arena arena;
+    RtHeap heap;
+    Cx cx;
+    CoreProgram *program;
+    CoreFun *fun; // the last one
+} Bench;
+
+static void open_bench(Bench *b, const char *text) {
+    memset(b, 0, sizeof *b);
+    b->mem.recover = &b->out_of_memory;
+    arena_init(&b->arena, &b->mem);
+    rt_heap_init(&b->heap, &b->mem);
+    cx_init(&b->cx, &b->arena);
+    const Source *source =
+        sources_add(&b->cx.sources, STR("case"), str_of(text), false);
+    StrBuf faults = strbuf(&b->arena);
+    b->program = core_read(&b->cx, &b->arena, source);
+    CHECK(b->program != NULL && core_verify(b->program, &faults));
+    if (b->program != NULL) b->fun = b->program->funs.data[b->program->funs.len - 1];
+}
+
+static void close_bench(Bench *b) {
+    rt_heap_free(&b->heap);
+    arena_free(&b->arena);
+    CHECK(b->mem.used == 0);
+}
+
+static RtValue new_array(Bench *b, uint32_t rank, const int64_t *shape) {
+    RtArray *a = rt_new(&b->heap, SCALAR_I32, rank, shape);
+    if (a == NULL) mem_fail(&b->mem);
+    for (int64_t i = 0; i < rt_count(a); i++)
+        rt_store(SCALAR_I32, a->data + i * 4, (uint64_t)(i * i % 11 - 3) & UINT32_MAX);
+    return (RtValue){.elem = SCALAR_I32, .rank = rank, .array = a};
+}
+
+// ---- any number of parts ------------------------------------------------------------
+
+// What the function gives for n elements, or how it fails, as one number.
+static uint64_t digest(Bench *b, int64_t n) {
+    RtValue args[2], result = {0};
+    for (uint32_t i = 0; i < b->fun->body->param_count; i++)
+        args[i] = new_array(b, 1, &n);
+    InterpError error = {0};
+    InterpOptions options = {.heap = &b->heap, .arena = &b->arena};
+    if (interp_run(b->program, b->fun, &options, args, &result, &error) != STATUS_OK)
+        return str_hash(error.message);
+    uint64_t hash = 1469598103934665603u ^ result.bits;
+    if (result.rank == 0) return hash;
+    result.array = rt_contiguous(&b->heap, result.array);
+    for (int64_t i = 0; i < rt_count(result.array); i++) {
+        const char *at = result.array->data + i * scalar_info[result.elem].bytes;
+        hash = (hash ^ rt_load(result.elem, at)) * 1099511628211u;
+    }
+    hash += (uint64_t)rt_count(result.array);
+    rt_release_value(&b->heap, &result);
+    return hash;
+}
+
+// Applies each rule at each place of the last function, cut like that, to n elements.
+static void check_cut(const char *text, FissionCut cut, int64_t n) {
+    Bench b;
+    open_bench(&b, text);
+    uint64_t expected = digest(&b, n);
+    CoreBody *whole = b.fun->body;
+    FissionPlaces places = {0};
+    fission_places(b.program, whole, fission_rules, fission_rule_count, &b.arena,
+                   &places);
+    CHECK(places.len > 0);
+    for (uint32_t i = 0; i < places.len; i++) {
+        StrBuf faults = strbuf(&b.arena);
+        b.fun->body = fission_apply(b.program, whole, &places.data[i], cut);
+        CHECK(core_verify(b.program, &faults));
+        uint64_t found = digest(&b, n);
+        CHECK(found == expected);
+        if (found != expected)
+            printf("rule %s, %u parts at %lld, of %lld elements, of\n%s\n",
+                   places.data[i].rule->name, cut.parts, (long long)cut.at,
+                   (long long)n, text);
+    }
+    close_bench(&b);
+}
+
+static const char *const programs[] = {
+    "stage0 entry main(xs: []i32) -> ([]i32) {"
+    " ys: []i32 = map[1](xs) {|x: i32| y: i32 = div(60i32, x) -> y} -> ys}",
+    "stage0 entry main(xs: []i32, ys: []i32) -> (i32) {"
+    " s: i32 = reduce.free[2](xs, ys, 7i32) {|a: i32, b: i32| c: i32 = add(a, b) -> c}"
+    "  {|x: i32, y: i32| z: i32 = mul(x, y) -> z}"
+    "  {|a: i32, x: i32, y: i32| z: i32 = mul(x, y) c: i32 = add(a, z) -> c} -> s}",
+    "stage0 entry main(xs: []i32) -> ([]i32) {"
+    " ys: []i32 = scan.free[1](xs, 9i32) {|a: i32, b: i32| c: i32 = max(a, b) -> c} -> "
+    "ys}",
+    "stage0 entry main(xs: []i32) -> ([]i64) {"
+    " ys: []i32, ps: []i64 = sort(xs) -> ps}",
+    "stage0 entry main(xs: []i32) -> ([]i32) {"
+    " ys: []i32 = filter[1](xs) {|x: i32| c: bool = lt(1i32, x) -> c, x} -> ys}",
+    "stage0 entry main(xs: []i32) -> (u8) {"
+    " n: i64 = dim[0](xs) m: u8 = conv(n)"
+    " r: u8 = for(m, 1u8) {|i: u8, s: u8| t: u8 = mul(s, 3u8) u: u8 = add(t, i) -> u}"
+    " -> r}",
+    "stage0 entry main(xs: []i32) -> ([]f32) {"
+    " n: i64 = dim[0](xs) fs: []f32 = iota(n, 0.5f32, 0.125f32) -> fs}",
+};
+
+static void test_parts(void) {
+    static const int64_t lengths[] = {0, 1, 5, 64, 131};
+    for (size_t k = 0; k < sizeof programs / sizeof *programs; k++)
+        for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
+            for (uint32_t parts = 2; parts <= FISSION_MOST_PARTS; parts += 31)
+                check_cut(programs[k], (FissionCut){parts, -1}, lengths[i]);
+            check_cut(programs[k], (FissionCut){2, INT64_MAX}, lengths[i]);
+            check_cut(programs[k], (FissionCut){2, 0}, lengths[i]);
+        }
+}
+
+// ---- wrong rules --------------------------------------------------------------------
+
+static ModelResult explore(Bench *b, const FissionRule *rules, uint32_t count,
+                           uint32_t depth) {
+    static const int64_t shape[] = {3};
+    RtValue args[2];
+    ModelResult result;
+    for (uint32_t i = 0; i < b->fun->body->param_count; i++)
+        args[i] = new_array(b, 1, shape);
+    ModelOptions options = {rules, count, depth, 10000, &b->heap, NULL};
+    CHECK(model_check(b->program, b->fun, args, &options, &result) == STATUS_OK);
+    for (uint32_t i = 0; i < b->fun->body->param_count; i++)
+        rt_release_value(&b->heap, &args[i]);
+    CHECK(b->heap.live == NULL);
+    return result;
+}
+
+static const char zip[] =
+    "stage0 entry main(xs: []i32, ys: []i32) -> ([]i32) {"
+    " zs: []i32 = map[2](xs, ys) {|x: i32, y: i32| z: i32 = sub(x, y) -> z} -> zs}";
+
+// The paper's slip: zipWith f x1 y1, zipWith f y1 y2.
+static void part_slip(FissionSplit *s, uint32_t p, CoreRef *results) {
+    CoreRef *args = fission_args(s);
+    args[0] = fission_pieces(s, p == 0 ? 0 : 1, 0)[0];
+    args[1] = fission_pieces(s, 1, 0)[p];
+    results[0] = fission_again(s, args)->outs[0];
+}
+
+// A concatenation loses its last part, if it has several: wrong once something is
+// split.
+static void whole_loss(FissionSplit *s) {
+    CoreType type = core_type(s->program, s->stm->outs[0]);
+    CoreStm *stm =
+        core_emit(s->b, OP_CONCAT, s->stm->args, s->stm->arg_count - 1, &type, 1);
+    core_set_attrs(s->b, stm, s->stm->attrs, 1);
+    fission_finish(s, stm);
+}
+
+static bool guard_loss(const FissionSplit *s) {
+    return s->dim == 0 && s->stm->arg_count > 1;
+}
+
+static int count_lines(Str text, const char *start) {
+    int count = 0;
+    for (size_t i = 0; i + strlen(start) <= text.len; i++)
+        count += (i == 0 || text.ptr[i - 1] == '\n') &&
+                 memcmp(text.ptr + i, start, strlen(start)) == 0;
+    return count;
+}
+
+static void test_wrong_rules(void) {
+    Bench b;
+    FissionRule slip = {
+        "slip",    "",  "", OP_MAP, JOIN_CONCAT, guard_zip, fission_feed_length,
+        part_slip, NULL};
+    open_bench(&b, zip);
+    ModelResult result = explore(&b, &slip, 1, 2);
+    // Cut at 0, the second part is zipped with nothing.
+    CHECK(count_lines(result.counterexample, "  slip, dimension 0, at 0: ") == 1);
+    CHECK(count_lines(result.counterexample, "  evaluate") == 0);
+    CHECK(count_lines(result.counterexample, "expected [3]i32") == 1);
+    CHECK(count_lines(result.counterexample, "found    error: arrays of unequal") == 1);
+    close_bench(&b);
+
+    FissionRule loss[] = {
+        {"loss", "", "", OP_CONCAT, JOIN_OWN, guard_loss, NULL, NULL, whole_loss}, {0}};
+    open_bench(&b, zip);
+    for (uint32_t i = 0; i < fission_rule_count; i++)
+        if (strcmp(fission_rules[i].name, "zip") == 0) loss[1] = fission_rules[i];
+    result = explore(&b, loss, 2, 3);
+    CHECK(count_lines(result.counterexample, "  zip, dimension 0, at 0: ") == 1);
+    CHECK(count_lines(result.counterexample, "  loss: ") == 1);
+    CHECK(count_lines(result.counterexample, "  evaluate") == 0);
+    CHECK(result.paths == 0 && !result.is_complete);
+    close_bench(&b);
+}
+
+// What the rules leave is right; states and paths are counted, and do not go on for
+// ever.
+static void test_right_rules(void) {
+    Bench b;
+    open_bench(&b, zip);
+    ModelResult none = explore(&b, fission_rules, fission_rule_count, 0);
+    CHECK(none.states == 2 && none.paths == 1 && none.rules == 0 && none.is_complete);
+    close_bench(&b);
+    open_bench(&b, zip);
+    ModelResult one = explore(&b, fission_rules, fission_rule_count, 1);
+    // Cut at 0, 1, 2 and 3, in two halves and in three parts.
+    CHECK(one.rules == 6 && one.counterexample.len == 0 && one.is_complete);
+    // Halves are a cut at 1; the maps of two parts end in 2 orders, those of three
+    // in 6.
+    CHECK(one.paths == 1 + 5 * 2 + 6);
+    close_bench(&b);
+    open_bench(&b, zip);
+    ModelResult two = explore(&b, fission_rules, fission_rule_count, 2);
+    CHECK(two.states > one.states && two.counterexample.len == 0 && two.is_complete);
+    close_bench(&b);
+}
+
+// ---- memory -------------------------------------------------------------------------
+
+// Explores while the k-th allocation fails; returns whether it did.
+static bool fails_at(uint64_t k) {
+    Bench b;
+    open_bench(&b, zip);
+    volatile bool has_failed = false;
+    b.mem.fail_at = b.mem.calls + k;
+    if (setjmp(b.out_of_memory) == 0) explore(&b, fission_rules, fission_rule_count, 1);
+    else has_failed = true;
+    b.mem.fail_at = 0;
+    close_bench(&b);
+    return has_failed;
+}
+
+static void test_memory(void) {
+    uint64_t k = 1;
+    while (k < 100000 && fails_at(k)) k += k < 100 ? 1 : 97;
+    CHECK(k > 1000 && k < 100000);
+}
+
+int main(void) {
+    test_parts();
+    test_wrong_rules();
+    test_right_rules();
+    test_memory();
+    return test_done();
+}
