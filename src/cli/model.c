@@ -8,11 +8,13 @@
 
 #include "api/api.h"
 #include "cli/cli.h"
+#include "cli/model.h"
 #include "fission/model.h"
 #include "opt/opt.h"
 
 const char help_model[] =
     "Usage: weft model [OPTION...] FILE...\n"
+    "       weft model [OPTION...] --random N\n"
     "\n"
     "Splits the operators of programs in every way that the rules of fission allow, "
     "and\n"
@@ -26,6 +28,10 @@ const char help_model[] =
     "  --places     list where which rule applies, and do no more\n"
     "  --apply K    print core with the rule applied at place K of that list\n"
     "  --at N       there, cut after N elements (default: in halves)\n"
+    "  --random N   instead of files, N random programs, on some paths each by "
+    "chance;\n"
+    "               what differs is shown on the smallest program\n"
+    "  --seed S     the number of the first of them (default: 1)\n"
     "  --depth N    split up to N times along a path (default: 2)\n"
     "  --states N   give up after N states of an input (default: 100000)\n"
     "  --after PASS begin with core as it is after this pass (default: contract, the "
@@ -43,6 +49,10 @@ typedef struct ModelCall {
     const char *path;
     OptPass after;
     ModelOptions options;
+    uint64_t seed;        // of a random program
+    uint32_t definitions; // that it has
+    bool walks;           // one path by chance; else all
+    bool shows;           // what is wrong with it
     bool lists;
     uint32_t apply, at; // a place from 1, 0: none; UINT32_MAX: halves
     WeftProgram *program;
@@ -55,12 +65,17 @@ static size_t passed, failed;
 
 static WeftStatus compile(WeftContext *context, void *data) {
     ModelCall *call = data;
-    StrBuf text = strbuf(&context->scratch);
-    return api_compile_file(context, &(ApiCompile){.path = call->path,
-                                                   .stage = API_STAGE_CORE,
-                                                   .after = (int)call->after,
-                                                   .dump = &text,
-                                                   .out = &call->program});
+    StrBuf text = strbuf(&context->scratch), source = strbuf(&context->scratch);
+    if (call->path == NULL) model_write(&source, call->seed, call->definitions);
+    ApiCompile compiled = {.name = STR("random.weft"),
+                           .text = strbuf_done(&source),
+                           .path = call->path,
+                           .stage = API_STAGE_CORE,
+                           .after = (int)call->after,
+                           .dump = &text,
+                           .out = &call->program};
+    return call->path == NULL ? api_compile(context, &compiled)
+                              : api_compile_file(context, &compiled);
 }
 
 static WeftStatus explore(WeftContext *context, void *data) {
@@ -73,8 +88,12 @@ static WeftStatus explore(WeftContext *context, void *data) {
                entry->params[i].count * sizeof *args);
     call->options.heap = &context->heap;
     call->options.cancel = &context->cancel;
-    Status status = model_check(call->program->core, (CoreFun *)entry->fun, args,
-                                &call->options, &call->result);
+    CoreProgram *core = call->program->core;
+    CoreFun *fun = (CoreFun *)entry->fun;
+    Status status =
+        call->walks
+            ? model_walk(core, fun, args, &call->options, call->seed, &call->result)
+            : model_check(core, fun, args, &call->options, &call->result);
     return status == STATUS_OK ? WEFT_STATUS_OK : WEFT_STATUS_CANCELLED;
 }
 
@@ -111,10 +130,65 @@ static bool check_input(WeftContext *context, WeftTests *tests, size_t index,
         status = api_guard(context, API_STARTS, explore, call);
         if (status == WEFT_STATUS_OK) tell(call, test);
         for (size_t i = 0; i < count; i++) weft_value_free(call->args[i]);
+    } else {
+        fprintf(stderr, "weft model: %s:%u: an input that `%s` cannot have\n",
+                call->path, test->line, test->entry);
     }
     free(call->args);
     weft_program_free(call->program);
     return status == WEFT_STATUS_OK;
+}
+
+// ---- random programs
+// -----------------------------------------------------------------
+
+// Checks the program of call->seed. Returns whether it could be run.
+static bool try_random(WeftContext *context, ModelCall *call) {
+    call->entry = 0;
+    if (api_guard(context, API_STARTS, compile, call) != WEFT_STATUS_OK) return false;
+    WeftStatus status = api_guard(context, API_STARTS, explore, call);
+    const ModelResult *result = &call->result;
+    if (status == WEFT_STATUS_OK && result->counterexample.len > 0 && call->shows) {
+        cli_clear_progress();
+        printf("FAIL: another meaning, with seed %llu:\n%.*s%.*s",
+               (unsigned long long)call->seed,
+               STR_ARG(call->program->cx.sources.data[0]->text),
+               STR_ARG(result->counterexample));
+    }
+    weft_program_free(call->program);
+    return status == WEFT_STATUS_OK;
+}
+
+// Shows the smallest part of a program that is wrong, on as few rules as can be; else
+// the path that was found.
+static void show_smallest(WeftContext *context, ModelCall *call) {
+    ModelCall small = *call;
+    small.walks = false;
+    small.options.depth = 2;
+    small.options.most_states = 2000;
+    small.shows = call->shows = true;
+    for (small.definitions = 1; small.definitions <= call->definitions;
+         small.definitions++)
+        if (try_random(context, &small) && small.result.counterexample.len > 0) return;
+    try_random(context, call);
+}
+
+static void check_random(ModelCall *call, uint32_t count, uint64_t first) {
+    enum { DEFINITIONS = 9, RULES = 12 };
+    call->walks = true;
+    call->options.depth = RULES;
+    for (call->seed = first; call->seed < first + count && !cli_interrupted();
+         call->seed++) {
+        WeftContext *context = cli_context((WeftOptions){0});
+        call->definitions = DEFINITIONS;
+        call->shows = false;
+        bool is_fine = try_random(context, call);
+        if (!is_fine) cli_report(context);
+        bool is_right = is_fine && call->result.counterexample.len == 0;
+        if (is_fine && !is_right && failed < 3) show_smallest(context, call);
+        is_right ? passed++ : failed++;
+        cli_close(context);
+    }
 }
 
 // ---- what a rule does ---------------------------------------------------------------
@@ -203,6 +277,8 @@ static bool parse_count(const char *text, uint32_t *count_out) {
 int verb_model(int argc, char **argv) {
     static const struct option names[] = {{"places", no_argument, NULL, 'p'},
                                           {"apply", required_argument, NULL, 'A'},
+                                          {"random", required_argument, NULL, 'R'},
+                                          {"seed", required_argument, NULL, 'S'},
                                           {"at", required_argument, NULL, 't'},
                                           {"depth", required_argument, NULL, 'd'},
                                           {"states", required_argument, NULL, 's'},
@@ -215,7 +291,10 @@ int verb_model(int argc, char **argv) {
                                   .rule_count = fission_rule_count,
                                   .depth = 2,
                                   .most_states = 100000}};
+    uint32_t random = 0, seed = 1;
     uint32_t *const counts[] = {['A'] = &call.apply,
+                                ['R'] = &random,
+                                ['S'] = &seed,
                                 ['d'] = &call.options.depth,
                                 ['s'] = &call.options.most_states,
                                 ['t'] = &call.at};
@@ -226,9 +305,12 @@ int verb_model(int argc, char **argv) {
         else if (option != 'a' && !parse_count(optarg, counts[option]))
             return cli_usage("model", "`%s` is no number", optarg);
     }
-    if (optind == argc) return cli_usage("model", "name one or more programs");
-    call.path = argv[optind];
-    if (call.lists || call.apply > 0) return show_file(&call);
+    if (random > 0 && optind < argc)
+        return cli_usage("model", "name programs, or ask for random ones");
+    if (random > 0) check_random(&call, random, seed);
+    else if (optind == argc) return cli_usage("model", "name one or more programs");
+    if (random == 0) call.path = argv[optind];
+    if (random == 0 && (call.lists || call.apply > 0)) return show_file(&call);
     for (int i = optind; i < argc && !cli_interrupted(); i++) {
         call.path = argv[i];
         check_file(&call);

@@ -98,23 +98,29 @@ static void check_end(Model *m, uint32_t number, Str step) {
         report(m, number, step, state->body, found);
 }
 
-// Evaluates each statement that is ready, by itself. One that fails before the others
-// is the end; one behind others waits for them, which may fail first.
+// Evaluates statement i by itself, if it is ready and does not fail.
+static bool evaluate(Model *m, uint32_t number, uint32_t i, Numbers *list) {
+    const State *from = &m->states.data[number];
+    const CoreStm *stm = from->body->stms.data[i];
+    KnownList known = state_known(m, from);
+    if (state_evaluate(m, stm, &known)) {
+        go(m, number, describe(m, "evaluate", stm), from->body, &known, from->rules,
+           list);
+        return true;
+    }
+    for (uint32_t k = 0; k < known.len; k++)
+        rt_release_value(m->options->heap, &known.data[k].value);
+    return false;
+}
+
+// One statement that fails before the others is the end; one behind others waits for
+// them, which may fail first.
 static void evaluate_all(Model *m, uint32_t number, Numbers *list) {
     const CoreBody *body = m->states.data[number].body;
     if (body->stms.len == 0) check_end(m, number, STR("the end"));
-    for (uint32_t i = 0; i < body->stms.len && !is_over(m); i++) {
-        const CoreStm *stm = body->stms.data[i];
-        KnownList known = state_known(m, &m->states.data[number]);
-        if (state_evaluate(m, stm, &known)) {
-            go(m, number, describe(m, "evaluate", stm), body, &known,
-               m->states.data[number].rules, list);
-            continue;
-        }
-        for (uint32_t k = 0; k < known.len; k++)
-            rt_release_value(m->options->heap, &known.data[k].value);
-        if (i == 0) check_end(m, number, describe(m, "fail", stm));
-    }
+    for (uint32_t i = 0; i < body->stms.len && !is_over(m); i++)
+        if (!evaluate(m, number, i, list) && i == 0)
+            check_end(m, number, describe(m, "fail", body->stms.data[0]));
 }
 
 static bool verify(Model *m, CoreBody *body, StrBuf *faults) {
@@ -223,11 +229,12 @@ static double count_paths(const Model *m) {
     return paths;
 }
 
-static void check(Model *m, const RtValue *args) {
+// Makes the first state. False: the program was cancelled.
+static bool begin(Model *m, const RtValue *args) {
     Arena *arena = m->program->arena;
     map_init(&m->memo, arena);
     m->expected = str_copy(arena, state_meaning(m, m->fun->body, args));
-    if (is_over(m)) return;
+    if (is_over(m)) return false;
     KnownList known = {0};
     for (uint32_t i = 0; i < m->fun->body->param_count; i++) {
         if (args[i].rank > 0) rt_retain(args[i].array);
@@ -235,6 +242,12 @@ static void check(Model *m, const RtValue *args) {
     }
     bool is_new;
     intern(m, state_make(m, m->fun->body, &known), &is_new);
+    return true;
+}
+
+static void check_all(Model *m, const RtValue *args) {
+    Arena *arena = m->program->arena;
+    if (!begin(m, args)) return;
     Numbers same = {0}, next = {0};
     vec_push(arena, &same, 0);
     while (same.len > 0) {
@@ -249,19 +262,94 @@ static void check(Model *m, const RtValue *args) {
     m->result->is_complete = true;
 }
 
+// ---- walks --------------------------------------------------------------------------
+
+// SplitMix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators,
+// 2014).
+uint64_t model_random(uint64_t *state) {
+    uint64_t z = *state += 0x9e3779b97f4a7c15u;
+    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
+    return z ^ z >> 31;
+}
+
+static uint32_t below(Model *m, uint64_t count) {
+    return (uint32_t)(model_random(&m->random) % count);
+}
+
+// Applies one rule at one place, with one cut. False: there is none.
+static bool apply_any(Model *m, uint32_t number, Numbers *list) {
+    enum { MOST_PARTS = 5 };
+    const State *state = &m->states.data[number];
+    FissionPlaces places = {0};
+    fission_places(m->program, state->body, m->options->rules, m->options->rule_count,
+                   &m->scratch, &places);
+    if (places.len == 0) return false;
+    const FissionPlace *place = &places.data[below(m, places.len)];
+    FissionCut cut = {2, -1};
+    if (place->rule->size != NULL && below(m, 2) == 0) {
+        int64_t n = find_size(m, state, place);
+        cut.at = below(m, n < 0 ? 2 : (uint64_t)n + 2);
+    } else if (place->rule->size != NULL) {
+        cut.parts = 2 + below(m, MOST_PARTS - 1);
+    }
+    apply(m, number, place, cut, list);
+    return true;
+}
+
+static bool evaluate_any(Model *m, uint32_t number, Numbers *list) {
+    uint32_t count = m->states.data[number].body->stms.len, first = below(m, count);
+    for (uint32_t i = 0; i < count; i++)
+        if (evaluate(m, number, (first + i) % count, list)) return true;
+    return false;
+}
+
+// One path from the program to an end.
+static void walk(Model *m, const RtValue *args) {
+    if (!begin(m, args)) return;
+    uint32_t number = 0;
+    while (!is_over(m) && m->states.data[number].body->stms.len > 0) {
+        Numbers list = {0};
+        bool splits =
+            m->states.data[number].rules < m->options->depth && below(m, 2) == 0;
+        bool has_moved =
+            (splits && apply_any(m, number, &list)) || evaluate_any(m, number, &list);
+        arena_free(&m->scratch);
+        if (!has_moved) break; // its first statement fails
+        if (!is_over(m)) number = m->edges.data[m->edges.len - 1].to;
+    }
+    if (!is_over(m)) check_end(m, number, STR("the end"));
+}
+
+// ---- the calls ----------------------------------------------------------------------
+
 // Nothing may unwind past the scratch arena. False: out of memory.
-static bool check_safely(Model *m, const RtValue *args) {
+static bool run_safely(Model *m, const RtValue *args,
+                       void (*run)(Model *m, const RtValue *args)) {
     Mem *mem = m->program->arena->mem;
     jmp_buf *outer = mem->recover, recover;
     mem->recover = &recover;
     bool has_memory = setjmp(recover) == 0;
     if (has_memory) {
-        check(m, args);
+        run(m, args);
         m->result->states = m->states.len;
         if (!is_over(m)) m->result->paths = count_paths(m);
     }
     mem->recover = outer;
     return has_memory;
+}
+
+static Status run_model(Model *m, const RtValue *args,
+                        void (*run)(Model *m, const RtValue *args)) {
+    Mem *mem = m->program->arena->mem;
+    *m->result = (ModelResult){0};
+    arena_init(&m->scratch, mem);
+    bool has_memory = run_safely(m, args, run);
+    for (uint32_t i = 0; i < m->states.len; i++)
+        state_release(m, m->states.data[i].values, m->states.data[i].body->param_count);
+    arena_free(&m->scratch);
+    if (!has_memory) mem_fail(mem);
+    return m->status;
 }
 
 Status model_check(CoreProgram *program, CoreFun *fun, const RtValue *args,
@@ -271,13 +359,16 @@ Status model_check(CoreProgram *program, CoreFun *fun, const RtValue *args,
                    .options = options,
                    .result = result_out,
                    .status = STATUS_OK};
-    *result_out = (ModelResult){0};
-    arena_init(&model.scratch, program->arena->mem);
-    bool has_memory = check_safely(&model, args);
-    for (uint32_t i = 0; i < model.states.len; i++)
-        state_release(&model, model.states.data[i].values,
-                      model.states.data[i].body->param_count);
-    arena_free(&model.scratch);
-    if (!has_memory) mem_fail(program->arena->mem);
-    return model.status;
+    return run_model(&model, args, check_all);
+}
+
+Status model_walk(CoreProgram *program, CoreFun *fun, const RtValue *args,
+                  const ModelOptions *options, uint64_t seed, ModelResult *result_out) {
+    Model model = {.program = program,
+                   .fun = fun,
+                   .options = options,
+                   .result = result_out,
+                   .status = STATUS_OK,
+                   .random = seed};
+    return run_model(&model, args, walk);
 }

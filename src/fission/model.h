@@ -33,5 +33,12 @@ typedef struct ModelResult {
 // are lent. What it allocates stays in the program's arena. STATUS_CANCELLED if it was.
 Status model_check(CoreProgram *program, CoreFun *fun, const RtValue *args,
                    const ModelOptions *options, ModelResult *result_out);
+// Takes one path only, by chance, with the same seed the same: for programs that have
+// too many states. Rules stop after options->depth of them.
+Status model_walk(CoreProgram *program, CoreFun *fun, const RtValue *args,
+                  const ModelOptions *options, uint64_t seed, ModelResult *result_out);
+
+// The next of a sequence of random numbers.
+uint64_t model_random(uint64_t *state);
 
 #endif

@@ -173,7 +173,6 @@ void fission_cut(FissionSplit *s, FissionCut cut) {
     for (uint32_t p = 1; p < cut.parts; p++) {
         CoreRef bound =
             cut.at >= 0 ? fission_int(s, type, cut.at) : equal_bound(s, type, p);
-        if (cut.at < 0) bound = fission_op2(s, OP_MAX, bound, zero);
         s->start[p] = fission_op2(s, OP_MIN, s->size, bound);
         s->length[p - 1] =
             p == 1 ? s->start[1] : fission_op2(s, OP_SUB, s->start[p], s->start[p - 1]);

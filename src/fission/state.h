@@ -34,9 +34,10 @@ typedef struct Model {
     CoreFun *fun;
     const ModelOptions *options;
     ModelResult *result;
-    Arena scratch; // emptied after each step
-    Str expected;  // what the program means
-    Status status; // STATUS_CANCELLED: stop
+    Arena scratch;   // emptied after each step
+    Str expected;    // what the program means
+    Status status;   // STATUS_CANCELLED: stop
+    uint64_t random; // of walks
     struct {
         State *data;
         uint32_t len, cap;
