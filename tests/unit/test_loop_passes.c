@@ -542,6 +542,36 @@ static void test_borders(void) {
 
 // ---- the table ----------------------------------------------------------------------
 
+// ---- turns at once ------------------------------------------------------------------
+
+// n turns, in each of which m values of its row are summed; x is the same in all.
+#define SUMS(order, turns, statements)                                                 \
+    "kernel \"k\" ([]i64, []i64, []i64) -> () {|a: [i64], n: i64, b: [i64], m: i64, "  \
+    "c: [i64], l: i64| = " order "(" turns ") {|i: i64| " statements                   \
+    "s: i64 = for(m, 0i64) {|j: i64, t: i64| x: i64 = load(b, 0i64, 1i64, j) "         \
+    "y: i64 = load(c, 0i64, 3i64, i, 1i64, j) p: i64 = mul(x, y) u: i64 = add(t, p) "  \
+    "-> u} = store(a, s, 0i64, 1i64, i) ->} -> }"
+
+static void test_jam(void) {
+    static const Count alone[] = {{"load(b", 1}, {"load(c", 1}, {"for", 2}, {NULL, 0}};
+    // Eight turns and those that are left; four, of which none is.
+    expect(SUMS("for.independent", "n", ""), LOOP_PASS_JAM,
+           COUNTS({"load(b", 2}, {"load(c", 9}, {"for(m", 2}, {"for.independent", 2}));
+    expect(SUMS("for.independent", "4i64", ""), LOOP_PASS_JAM,
+           COUNTS({"load(b", 1}, {"load(c", 4}, {"for(m", 1}, {"store(", 4}));
+    expect(SUMS("for.independent", "1i64", ""), LOOP_PASS_JAM, alone);
+    expect(SUMS("for", "n", ""), LOOP_PASS_JAM, alone);
+    expect(SUMS("for.parallel", "n", ""), LOOP_PASS_JAM, alone);
+    // They stop, or make memory.
+    expect(
+        SUMS("for.independent", "n",
+             "z: i64 = load(c, 0i64, 5i64, i) k: bool = lt(z, n) = check(k) \"no\" "),
+        LOOP_PASS_JAM, COUNTS({"load(b", 1}, {"for", 2}));
+    expect(SUMS("for.independent", "n",
+                "q: mark = mark z: [i64] = alloc(m) = store(z, i, 0i64) = keep(q) "),
+           LOOP_PASS_JAM, alone);
+}
+
 static void count_pass(void *data, const LoopPassInfo *pass, const LoopKernel *kernel) {
     (void)kernel;
     CHECK(pass->summary[0] != '\0');
@@ -608,6 +638,7 @@ int main(void) {
     test_checks();
     test_borders();
     test_forward();
+    test_jam();
     test_out_of_memory();
     return test_done();
 }
