@@ -4,7 +4,7 @@ JOBS ?= $(shell nproc)
 PREFIX ?= /usr/local
 BUILD ?= build
 export DESTDIR
-.PHONY: all help demo test test-full fuzz math bench bench-peers format check-deps clean \
+.PHONY: all help demo test test-full test-isa fuzz math bench bench-peers format check-deps clean \
         product install uninstall setup setup-test gcc clang gcc-asan clang-asan gcc-tsan fuzzers
 
 all: setup ## build the command at build/weft
@@ -33,6 +33,10 @@ test: setup-test gcc clang gcc-asan gcc-tsan ## every test with gcc; a part with
 
 test-full: setup-test gcc clang gcc-asan clang-asan gcc-tsan ## the whole matrix
 	@tests/run full
+
+test-isa: gcc ## vectors as other machines have them: none, AVX, AVX-512, NEON
+	@tools/setup isa
+	@tests/isa/run build
 
 fuzz: fuzzers gcc ## fuzz for FUZZ_SECONDS (60) each
 	@tests/run fuzz
