@@ -55,6 +55,8 @@ const FissionRule fission_rules[] = {
      JOIN_OWN, guard_blocks, NULL, NULL, whole_blocks},
     {"scan", BEYOND, "what came before joins in front of a part", OP_SCAN, JOIN_OWN,
      guard_fold, fission_feed_length, NULL, whole_scan},
+    {"scan-blocks", BEYOND, "an inexact one: scans of units, carries, a generate",
+     OP_SCAN, JOIN_OWN, guard_blocks, NULL, NULL, whole_scan_blocks},
     {"filter", BEYOND, "what is kept of each part", OP_FILTER, JOIN_CONCAT, guard_outer,
      fission_feed_length, part_map, NULL},
     {"scatter", BEYOND, "values in parts, one after the other", OP_SCATTER, JOIN_OWN,

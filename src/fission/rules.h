@@ -32,7 +32,7 @@ const CoreBody *fission_inner_op(const FissionSplit *s);
 
 // rules_fold.c
 FissionGuard guard_fold, guard_blocks;
-FissionWhole whole_blocks, whole_scan;
+FissionWhole whole_blocks, whole_scan, whole_scan_blocks;
 
 // rules_place.c
 FissionGuard guard_exact, guard_hist_apart, guard_hist_bins;
