@@ -210,13 +210,15 @@ static void fold_runs(const Fold *f, LoopRef from, LoopRef size, Val *out) {
 // ---- blocks -------------------------------------------------------------------------
 
 // Whether lanes are better than going in order where any order will do: on GPUs always;
-// on cores for floats, since compilers do not take the minimum of many at once.
+// on cores for floats and for elements that are computed, since compilers take many at
+// once only of sums and the like of integers that are loaded.
 static bool likes_lanes(const Fold *f) {
     bool likes = true;
     for (uint32_t c = 0; c < f->width; c++) {
         CoreType type = loop_core_type(f->l, f->op->results[c]);
         bool is_float = scalar_is_float((ScalarType)type.elem);
-        likes = likes && type.rank == 0 && (f->l->is_for_gpus || is_float);
+        bool is_made = f->pre != NULL && !f->is_compact;
+        likes = likes && type.rank == 0 && (f->l->is_for_gpus || is_float || is_made);
     }
     return likes;
 }
