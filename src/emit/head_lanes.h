@@ -39,17 +39,20 @@
 typedef double weft_4d __attribute__((vector_size(32)));
 typedef float weft_8f __attribute__((vector_size(32)));
 typedef float weft_4f __attribute__((vector_size(16)));
+typedef char weft_32c __attribute__((vector_size(32)));
 
 #if defined(__AVX2__)
 #define WEFT_FAST(code) return code;
 #define WEFT_OF_4D __builtin_ia32_blendvpd256((weft_4d)y, (weft_4d)x, (weft_4d)m)
 #define WEFT_OF_8F __builtin_ia32_blendvps256((weft_8f)y, (weft_8f)x, (weft_8f)m)
 #define WEFT_OF_4F __builtin_ia32_blendvps((weft_4f)y, (weft_4f)x, (weft_4f)m)
+#define WEFT_OF_32C __builtin_ia32_pblendvb256((weft_32c)y, (weft_32c)x, (weft_32c)m)
 #else
 #define WEFT_FAST(code)
 #define WEFT_OF_4D WEFT_OF(i64x4)
 #define WEFT_OF_8F WEFT_OF(i32x8)
 #define WEFT_OF_4F WEFT_OF(i32x4)
+#define WEFT_OF_32C (((weft_32c)m & (weft_32c)x) | (~(weft_32c)m & (weft_32c)y))
 #endif
 #define WEFT_OF(M) ((m & (M)x) | (~m & (M)y))
 
@@ -70,11 +73,27 @@ WEFT_LANES(uint16_t, u16x8, i16x8, 8, WEFT_OF(i16x8))
 WEFT_LANES(int32_t, i32x8, i32x8, 8, WEFT_OF_8F)
 WEFT_LANES(uint32_t, u32x8, i32x8, 8, WEFT_OF_8F)
 WEFT_LANES(float, f32x8, i32x8, 8, WEFT_OF_8F)
+WEFT_LANES(int8_t, i8x16, i8x16, 16, WEFT_OF(i8x16))
+WEFT_LANES(uint8_t, u8x16, i8x16, 16, WEFT_OF(i8x16))
+WEFT_LANES(int8_t, i8x32, i8x32, 32, WEFT_OF_32C)
+WEFT_LANES(uint8_t, u8x32, i8x32, 32, WEFT_OF_32C)
+WEFT_LANES(int16_t, i16x16, i16x16, 16, WEFT_OF_32C)
+WEFT_LANES(uint16_t, u16x16, i16x16, 16, WEFT_OF_32C)
 
 #if defined(__AVX2__)
 #define weft_mask_i64x4(m) __builtin_ia32_movmskpd256((weft_4d)(m))
 #define weft_mask_i32x8(m) __builtin_ia32_movmskps256((weft_8f)(m))
+// A bit for each byte.
+#define weft_mask_i8x32(m) ((uint32_t)__builtin_ia32_pmovmskb256((weft_32c)(m)))
+#define weft_mask_i16x16(m) ((uint32_t)__builtin_ia32_pmovmskb256((weft_32c)(m)))
 #else
+static inline uint32_t weft_mask_i8x32(i8x32 m) {
+    uint32_t bits = 0;
+    for (int i = 0; i < 32; i++) bits |= (uint32_t)(m[i] & 1) << i;
+    return bits;
+}
+#define weft_mask_i16x16(m) weft_mask_i8x32((i8x32)(m))
+
 static inline int32_t weft_mask_i64x4(i64x4 m) {
     return (m[0] & 1) | (m[1] & 2) | (m[2] & 4) | (m[3] & 8);
 }

@@ -2,7 +2,8 @@
 //
 // Vector turns. A value in lanes is one or more vectors of 32 bytes at most, its parts,
 // so that compilers see what the machine has and several are in flight. All values of a
-// turn have as many lanes in a part: 4 if one is of 8 bytes, else 8.
+// turn have as many lanes in a part: as a vector holds of the widest, from 4 of 8 bytes
+// to 32 of one.
 #include "emit/walk.h"
 
 static ScalarType elem_of(const Walker *w, LoopRef ref) {
@@ -53,7 +54,7 @@ static Str all_of(Walker *w, Str mask) {
     StrBuf text = strbuf(w->arena);
     strbuf_printf(&text, "weft_mask_%.*s(%.*s) == %u",
                   STR_ARG(type_name(w, SCALAR_BOOL)), STR_ARG(mask),
-                  (1u << w->part_lanes) - 1);
+                  w->part_lanes > 8 ? UINT32_MAX : (1u << w->part_lanes) - 1);
     return strbuf_done(&text);
 }
 
@@ -368,27 +369,36 @@ bool walk_in_lanes(Walker *w, const LoopStm *stm) {
 
 // ---- loops --------------------------------------------------------------------------
 
-static bool is_wide(const Walker *w, LoopRef ref) {
-    return has_lanes(w, ref) && scalar_info[elem_of(w, ref)].bytes == 8;
+static void widen(const Walker *w, LoopRef ref, uint32_t *widest) {
+    uint32_t bytes = scalar_info[elem_of(w, ref)].bytes;
+    if (has_lanes(w, ref) && elem_of(w, ref) != SCALAR_BOOL && bytes > *widest)
+        *widest = bytes;
 }
 
-static bool has_wide(const Walker *w, const LoopBody *body) {
-    for (uint32_t i = 0; i < body->param_count; i++)
-        if (is_wide(w, body->params[i])) return true;
+// The bytes of the widest value in lanes, save masks.
+static void find_widest(const Walker *w, const LoopBody *body, uint32_t *widest) {
+    for (uint32_t i = 0; i < body->param_count; i++) widen(w, body->params[i], widest);
     for (uint32_t i = 0; i < body->stms.len; i++) {
         const LoopStm *stm = body->stms.data[i];
-        for (uint32_t k = 0; k < stm->out_count; k++)
-            if (is_wide(w, stm->outs[k])) return true;
+        for (uint32_t k = 0; k < stm->out_count; k++) widen(w, stm->outs[k], widest);
         for (uint32_t k = 0; k < stm->body_count; k++)
-            if (has_wide(w, stm->bodies[k])) return true;
+            find_widest(w, stm->bodies[k], widest);
     }
-    return false;
+}
+
+// As many as a vector holds of the widest, and a part of all lanes.
+static uint32_t lanes_of_part(const Walker *w, const LoopBody *vector) {
+    uint32_t widest = 0;
+    find_widest(w, vector, &widest);
+    uint32_t lanes = widest == 0 ? 8 : 32 / widest;
+    while (w->lanes % lanes != 0) lanes /= 2;
+    return lanes;
 }
 
 static void put_vector_turn(Walker *w, const LoopStm *stm) {
     const LoopBody *vector = stm->bodies[0];
     w->lanes = stm->number;
-    w->part_lanes = w->lanes % 8 != 0 || has_wide(w, vector) ? 4 : 8;
+    w->part_lanes = lanes_of_part(w, vector);
     w->vector = vector->params[0];
     w->gives_up = false;
     walk_body(w, vector);

@@ -204,7 +204,31 @@ static bool is_at_once(const LoopBody *body, const LoopValue *n, uint32_t width)
            (sums > 1 && sums * (n->bits / width) <= MOST_SUMS);
 }
 
-// With so many lanes in a vector of 32 bytes; NULL: they do not fit, or gain nothing.
+static bool is_few(const LoopKernel *kernel, LoopRef n, uint64_t few) {
+    const LoopValue *value = &kernel->values.data[n];
+    return value->is_const && value->bits < few;
+}
+
+enum { VECTOR_BYTES = 32, USUAL = 8 }; // lanes, of four bytes
+
+// Whether something of that size is stored; else there is no use in as many lanes of it
+// as a vector has.
+static bool stores_width(const LoopKernel *kernel, const LoopBody *body,
+                         uint32_t bytes) {
+    for (uint32_t i = 0; i < body->stms.len; i++) {
+        const LoopStm *stm = body->stms.data[i];
+        LoopType type = {0};
+        if (stm->op == LOOP_STORE) type = kernel->values.data[stm->args[0]].type;
+        if (stm->op == LOOP_STORE && type.elem != SCALAR_BOOL &&
+            scalar_info[type.elem].bytes == bytes)
+            return true;
+        for (uint32_t k = 0; k < stm->body_count; k++)
+            if (stores_width(kernel, stm->bodies[k], bytes)) return true;
+    }
+    return false;
+}
+
+// With so many lanes in a vector; NULL: they do not fit, or gain nothing.
 static LoopBody *try_width(Vector *v, const LoopStm *loop, uint32_t width) {
     v->kernel->values.len = v->old; // without what the last attempt made
     v->b = loop_builder(v->kernel);
@@ -219,14 +243,9 @@ static LoopBody *try_width(Vector *v, const LoopStm *loop, uint32_t width) {
     v->scalar_cost = v->vector_cost = 0;
     LoopBody *body = vector_translate(v, loop->bodies[0]);
     uint32_t widest = widest_lane(v, body);
-    bool fits = width == 8 ? widest == 4 : widest == 8;
+    bool fits = width * widest == VECTOR_BYTES;
     bool gains = v->always || v->vector_cost < 0.7 * width * v->scalar_cost;
     return fits && gains ? body : NULL;
-}
-
-static bool is_few(const LoopKernel *kernel, LoopRef n, uint64_t few) {
-    const LoopValue *value = &kernel->values.data[n];
-    return value->is_const && value->bits < few;
 }
 
 static void note_uses(Vector *v, const LoopBody *body) {
@@ -251,8 +270,12 @@ static uint32_t choose_flight(const Vector *v, const LoopStm *loop) {
 static void vectorise(Vector *v, LoopStm *loop) {
     if (!vector_analyse(v, loop)) return;
     if (v->flight == 0) v->flight = choose_flight(v, loop);
-    LoopBody *body = try_width(v, loop, 8);
-    if (body == NULL) body = try_width(v, loop, 4);
+    LoopBody *body = NULL;
+    for (uint32_t width = VECTOR_BYTES; width >= 4 && body == NULL; width /= 2)
+        if (width <= USUAL ||
+            (v->flight == 1 && !is_few(v->kernel, loop->args[0], width) &&
+             stores_width(v->kernel, loop->bodies[0], VECTOR_BYTES / width)))
+            body = try_width(v, loop, width);
     if (body == NULL) {
         v->kernel->values.len = v->old;
         return;

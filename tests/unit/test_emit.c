@@ -68,8 +68,8 @@ static void compare_all(Operator o, Kernel *run) {
 
 // ---- in lanes -----------------------------------------------------------------------
 
-// What an operator is tried on: elements 0 to below `count`, a multiple of 8.
-enum { MOST_TRIALS = (MOST_VALUES * MOST_VALUES + 8) };
+// What an operator is tried on: elements 0 to below `count`, a multiple of 32.
+enum { MOST_TRIALS = (MOST_VALUES * MOST_VALUES + 32) };
 static uint64_t trials[3][MOST_TRIALS];
 
 static LoopKernel *read_kernel(Cx *cx, const CoreProgram *core, Arena *arena,
@@ -119,7 +119,7 @@ static uint32_t make_trials(Operator o) {
             for (int a = 0; a < 3; a++) trials[a][count] = args[a];
             count++;
         }
-    for (; count % 8 != 0; count++)
+    for (; count % 32 != 0; count++)
         for (int a = 0; a < 3; a++) trials[a][count] = trials[a][0];
     return count;
 }
@@ -257,6 +257,7 @@ int main(void) {
     native_unload(library);
     test_lanes(&cx, core, &arena, &compiler, count, 4);
     test_lanes(&cx, core, &arena, &compiler, count, 8);
+    test_lanes(&cx, core, &arena, &compiler, count, 32);
     test_masks(&cx, core, &arena, &compiler);
     arena_free(&arena);
     return test_done();
