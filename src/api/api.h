@@ -204,7 +204,8 @@ typedef enum ApiStage {
     API_STAGE_AST,
     API_STAGE_TYPED,
     API_STAGE_CORE,
-    API_STAGE_LOOP, // the kernels
+    API_STAGE_LOOP,   // the kernels
+    API_STAGE_LIFTED, // the nests in them that become tiles
     API_STAGE_C,
     API_STAGE_OPENCL,
     API_STAGE_CUDA,

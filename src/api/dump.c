@@ -48,8 +48,8 @@ static bool find_pass(ApiStage stage, const char *name, int *after_out) {
 
 WeftStatus api_dump(WeftContext *context, const char *path, const char *stage,
                     const char *after, const char **text_out) {
-    static const char *const names[] = {"ast",  "typed", "core", "loop",
-                                        "c",    "opencl", "cuda"};
+    static const char *const names[] = {"ast",    "typed", "core",   "loop",
+                                        "lifted", "c",     "opencl", "cuda"};
     DumpCall call = {.path = path, .stage = API_STAGE_RUN, .after = API_AFTER_ALL};
     for (int i = 0; i < API_STAGE_RUN; i++)
         if (strcmp(stage, names[i]) == 0) call.stage = (ApiStage)i;

@@ -3,6 +3,7 @@
 // Engines made and started (engine.h).
 #include "api/engine.h"
 
+#include "loop/lift.h"
 #include "loop/passes.h"
 #include "opt/passes.h"
 
@@ -172,6 +173,8 @@ void api_engine_print(WeftProgram *program, ApiStage stage, int after, StrBuf *o
     bool is_launched = stage == API_STAGE_OPENCL || stage == API_STAGE_CUDA;
     LoopOptions options = {is_launched ? LOOP_FOR_ALL : LOOP_FOR_HERE, after, NULL,
                            NULL};
+    if (stage == API_STAGE_LIFTED && after == API_AFTER_ALL)
+        options.stop_after = LOOP_PASS_LIFT - 1;
     make_kernels(engine, &options);
     api_lap(program->context, "loops", NULL);
     StrBuf tables = strbuf(out->arena);
@@ -180,7 +183,9 @@ void api_engine_print(WeftProgram *program, ApiStage stage, int after, StrBuf *o
         api_launches_write(engine, 0, engine->count, &emit_opencl, true, out, &tables);
     if (stage == API_STAGE_CUDA)
         api_launches_write(engine, 0, engine->count, &emit_cuda, true, out, &tables);
-    if (stage != API_STAGE_LOOP) api_lap(program->context, "emit", NULL);
+    if (stage > API_STAGE_LIFTED) api_lap(program->context, "emit", NULL);
     for (uint32_t i = 0; i < engine->count && stage == API_STAGE_LOOP; i++)
         loop_print(engine->kernels[i].loop, out);
+    for (uint32_t i = 0; i < engine->count && stage == API_STAGE_LIFTED; i++)
+        lift_show(engine->kernels[i].loop, out);
 }

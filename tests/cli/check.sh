@@ -36,6 +36,14 @@ for stage in opencl cuda; do
 done
 expect 0 "$weft" dump --stage=loop maps.weft
 out_has 'for.parallel'
+expect 0 "$weft" dump --stage=lifted maps.weft
+out_has 'nothing to lift'
+cat >product.weft <<'END'
+entry main [n][m][p] (a: [n][m]f64) (b: [m][p]f64) =
+  map (\x -> map (\y -> f64.sum (map2 (*) x y)) (transpose b)) a
+END
+expect 0 "$weft" dump --stage=lifted product.weft
+out_has '6 rows × 2 vectors'
 expect 1 "$weft" dump wrong.weft
 expect 0 "$weft" run good.core 41
 out '42i32'

@@ -168,7 +168,7 @@ static void verify_pass(void *data, const LoopPassInfo *pass,
 
 // Of which the matrices in tests are large ones: two rows are a register block.
 static const LiftMachine small = {
-    .registers = 8, .bytes = 16, .near = 64, .packed = 1024, .least = 2};
+    .registers = 8, .bytes = 16, .near = 1024, .packed = 1024, .least = 2};
 
 // Parallel kernels go through the passes for cores, others, and those for GPUs,
 // through those for all targets, and both are also tried as they were lowered, and with

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the lift pass finds and what it makes of it, down to the vectors. That the
+// answers stay the same is the business of tests/loop and tests/lang/tiles.
+#include <string.h>
+
+#include "loop/lift.h"
+#include "loop/vector.h"
+#include "session.h"
+
+#define EMPTY "entry main() -> () { -> }"
+#define HEAD                                                                           \
+    "kernel \"k\" ([]f32, []f32, owned []f32, i64, i64, i64, bool) -> () "             \
+    "{|a: [f32], na: i64, b: [f32], nb: i64, r: [f32], nr: i64, n: i64, m: i64, "      \
+    "p: i64, c: bool| "
+// The place of row i, and a sum of products for column j.
+#define ROW  "= for.parallel(n) {|i: i64| from: i64 = mul(m, i) to: i64 = mul(p, i) "
+#define COLS "= for.independent(p) {|j: i64| "
+#define FOLD                                                                           \
+    "s: f32 = for(m, 0f32) {|k: i64, t: f32| x: f32 = load(a, from, 1i64, k) "         \
+    "y: f32 = load(b, j, p, k) z: f32 = fma(x, y, t) -> z} "
+#define STORE "= store(r, s, to, 1i64, j) "
+#define END   "-> } -> } -> }"
+
+typedef struct Lifted {
+    uint32_t fmas, allocs, parallel, conditions;
+    bool is_found;
+} Lifted;
+
+static uint32_t count_words(const char *text, const char *word) {
+    uint32_t count = 0;
+    for (const char *at = text; (at = strstr(at, word)) != NULL; at += strlen(word))
+        count++;
+    return count;
+}
+
+static LoopStm *find_loop(const LoopBody *body) {
+    for (uint32_t i = 0; i < body->stms.len; i++)
+        if (body->stms.data[i]->op == LOOP_FOR) return body->stms.data[i];
+    return NULL;
+}
+
+static LoopKernel *read_kernel(Session *s, const char *code) {
+    StrBuf faults = strbuf(&s->arena);
+    Source *source = sources_add(&s->cx.sources, STR("test.loop"), str_of(code), false);
+    LoopKernel *kernel = loop_read(&s->cx, &s->arena, s->program, source);
+    CHECK(kernel != NULL);
+    if (kernel == NULL) printf("  %.*s\n", STR_ARG(s->cx.diags.data[0]->message));
+    if (kernel == NULL || loop_verify(kernel, &faults)) return kernel;
+    CHECK(false);
+    printf("%.*s", STR_ARG(strbuf_done(&faults)));
+    return NULL;
+}
+
+// Lifts the code and counts what there is then.
+static Lifted lift(const char *code, bool in_lanes) {
+    Session s;
+    Lifted made = {0};
+    start(&s, EMPTY);
+    LoopKernel *kernel = read_kernel(&s, code);
+    if (kernel != NULL) {
+        StrBuf text = strbuf(&s.arena), faults = strbuf(&s.arena);
+        LiftNest nest;
+        made.is_found =
+            lift_find(kernel, &lift_machine, find_loop(kernel->root), &nest);
+        lift_run(kernel, &lift_machine);
+        if (in_lanes) vector_run(kernel, false);
+        bool is_sound = loop_verify(kernel, &faults);
+        CHECK(is_sound);
+        if (!is_sound) printf("%.*s", STR_ARG(strbuf_done(&faults)));
+        loop_print(kernel, &text);
+        const char *shown = str_terminated(&s.arena, strbuf_done(&text));
+        made.fmas = count_words(shown, in_lanes ? "f32[16] = fma(" : "f32 = fma(");
+        made.allocs = count_words(shown, "alloc(");
+        made.parallel = count_words(shown, "for.parallel");
+        made.conditions = count_words(shown, "bool = ");
+    }
+    stop(&s);
+    return made;
+}
+
+// ---- what is found ------------------------------------------------------------------
+
+static void test_product(void) {
+    Lifted made = lift(HEAD ROW COLS FOLD STORE END, false);
+    CHECK(made.is_found && made.fmas == 7 && made.allocs == 1 && made.parallel == 3);
+    // all of a block in one vector turn: six rows of two vectors each
+    CHECK(lift(HEAD ROW COLS FOLD STORE END, true).fmas == 6);
+    // rows whose elements lie apart are packed, too
+    made = lift(HEAD ROW COLS
+                "s: f32 = for(m, 0f32) {|k: i64, t: f32| x: f32 = load(a, i, n, k) "
+                "y: f32 = load(b, j, p, k) z: f32 = fma(x, y, t) -> z} " STORE END,
+                false);
+    CHECK(made.fmas == 7 && made.allocs == 2);
+    // two sums leave registers for half as many rows
+    made = lift(HEAD ROW COLS
+                "s: f32, u: f32 = for(m, 0f32, 1f32) {|k: i64, t: f32, v: f32| "
+                "x: f32 = load(a, from, 1i64, k) y: f32 = load(b, j, p, k) "
+                "z: f32 = fma(x, y, t) w: f32 = fma(x, y, v) -> z, w} " STORE
+                "-> } -> } -> }",
+                false);
+    CHECK(made.fmas == 3 * 2 + 2);
+}
+
+static void test_sizes(void) {
+#define SIZED(n, m, p)                                                                 \
+    HEAD "= for.parallel(" n ") {|i: i64| from: i64 = mul(m, i) to: i64 = mul(p, i) "  \
+         "= for.independent(" p ") {|j: i64| s: f32 = for(" m                          \
+         ", 0f32) {|k: i64, t: f32| x: f32 = load(a, from, 1i64, k) "                  \
+         "y: f32 = load(b, j, p, k) z: f32 = fma(x, y, t) -> z} " STORE END
+    // large enough, so that there is no other form; or too small in one of three ways
+    CHECK(lift(SIZED("12i64", "8i64", "16i64"), false).fmas == 6);
+    CHECK(lift(SIZED("11i64", "8i64", "16i64"), false).fmas == 1);
+    CHECK(lift(SIZED("12i64", "7i64", "16i64"), false).fmas == 1);
+    CHECK(lift(SIZED("12i64", "8i64", "15i64"), false).fmas == 1);
+    // so long that one panel is more than may be packed
+    CHECK(lift(SIZED("12i64", "65537i64", "16i64"), false).fmas == 1);
+}
+
+static void test_conditions(void) {
+    uint32_t before = lift(HEAD ROW COLS FOLD STORE END, false).conditions;
+    Lifted made =
+        lift(HEAD ROW "= if(c) {" COLS FOLD STORE "-> } -> } {-> } -> } -> }", false);
+    CHECK(made.fmas == 7 && made.conditions == before + 1);
+    made = lift(HEAD ROW "d: bool = lt(m, p) = if(d) {-> } {" COLS FOLD STORE
+                         "-> } -> } -> } -> }",
+                false);
+    CHECK(made.fmas == 7 && made.conditions > before + 1);
+    // a check that is the same for all rows is one more condition
+    made = lift(HEAD ROW COLS "= check(c) \"no\" " FOLD STORE END, false);
+    CHECK(made.fmas == 7 && made.conditions == before + 1);
+    // and so is a branch that chooses where to store; one that chooses a number is not
+    made = lift(HEAD ROW "q: [f32] = if(c) {-> r} {o: [f32] = alloc(p) -> o} " COLS FOLD
+                         "= store(q, s, to, 1i64, j) " END,
+                false);
+    CHECK(made.fmas == 7);
+    made = lift(HEAD ROW "q: f32 = if(c) {-> 1f32} {-> 2f32} " COLS FOLD
+                         "w: f32 = mul(s, q) = store(r, w, to, 1i64, j) " END,
+                false);
+    CHECK(made.fmas == 7 && made.conditions == before);
+}
+
+static void test_refusals(void) {
+    static const char *const codes[] = {
+        // what depends on the row: a condition, a check, how many columns, how long
+        HEAD ROW "d: bool = lt(i, 5i64) = if(d) {" COLS FOLD STORE
+                 "-> } -> } {-> } -> } -> }",
+        HEAD ROW "d: bool = lt(i, 5i64) = check(d) \"no\" " COLS FOLD STORE END,
+        HEAD ROW "= for.independent(i) {|j: i64| " FOLD STORE END,
+        HEAD ROW COLS
+        "s: f32 = for(i, 0f32) {|k: i64, t: f32| x: f32 = load(a, from, 1i64, k) "
+        "y: f32 = load(b, j, p, k) z: f32 = fma(x, y, t) -> z} " STORE END,
+        // what is stored is loaded, so that turns cannot run twice
+        HEAD ROW COLS FOLD "u: f32 = load(r, to, 1i64, j) v: f32 = add(s, u) "
+                           "= store(r, v, to, 1i64, j) " END,
+        // nothing is the same for all rows
+        HEAD ROW COLS
+        "s: f32 = for(m, 0f32) {|k: i64, t: f32| x: f32 = load(a, from, 1i64, k) "
+        "y: f32 = load(b, j, i, k) z: f32 = fma(x, y, t) -> z} " STORE END,
+        // so many sums that two rows have no registers
+        HEAD ROW COLS
+        "s: f32, u: f32, v: f32, w: f32 = for(m, 0f32, 0f32, 0f32, 0f32) "
+        "{|k: i64, t1: f32, t2: f32, t3: f32, t4: f32| x: f32 = load(a, from, 1i64, k) "
+        "y: f32 = load(b, j, p, k) z: f32 = fma(x, y, t1) -> z, t1, t2, t3} " STORE END,
+        // a fold that may stop, and one that stores
+        HEAD ROW COLS
+        "s: f32 = for(m, 0f32) {|k: i64, t: f32| x: f32 = load(a, from, 1i64, k) "
+        "y: f32 = load(b, j, p, k) d: bool = lt(x, y) = check(d) \"no\" "
+        "z: f32 = fma(x, y, t) -> z} " STORE END,
+    };
+    for (size_t i = 0; i < sizeof codes / sizeof *codes; i++) {
+        Lifted made = lift(codes[i], false);
+        CHECK(!made.is_found && made.allocs == 0);
+        if (made.is_found) printf("  code %zu was lifted\n", i);
+    }
+}
+
+static void test_text(void) {
+    Session s;
+    start(&s, EMPTY);
+    LoopKernel *kernel = read_kernel(&s, HEAD ROW COLS FOLD STORE END);
+    StrBuf text = strbuf(&s.arena);
+    if (kernel != NULL) lift_show(kernel, &text);
+    const char *shown = str_terminated(&s.arena, strbuf_done(&text));
+    CHECK(strstr(shown, "6 rows × 2 vectors: 12 of 16 hold sums") != NULL);
+    CHECK(strstr(shown, "16 columns × the fold, packed: f32;") != NULL);
+    stop(&s);
+}
+
+int main(void) {
+    test_product();
+    test_sizes();
+    test_conditions();
+    test_refusals();
+    test_text();
+    return test_done();
+}
