@@ -86,8 +86,8 @@ static void fold_halves(const LaneSet *s) {
     loop_close_carry(l, &carry, &next, NULL, &last);
 }
 
-// Gives the lanes what they start with: the first row, or values that leave it as it is.
-// Returns how many rows are in them.
+// Gives the lanes what they start with, the first row or values that leave it as it is,
+// and returns how many rows are in them.
 static LoopRef start_rows(const LaneSet *s) {
     Lower *l = s->f->l;
     if (s->f->start == NULL) {
