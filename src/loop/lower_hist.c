@@ -8,14 +8,21 @@
 
 #include <string.h>
 
-enum { MOST_PARTS = 64 };
+enum {
+    MOST_PARTS = 64,
+    COPIES = 4, // of the bins of a part, where these are few
+    FEW = 512   // bins
+};
 
 typedef struct Hist {
-    Fold fold;      // its slots are bins
-    uint32_t depth; // index arrays
-    Feeds feeds;   // of indices, then values
+    Fold fold;            // its slots are bins
+    uint32_t depth;       // index arrays
+    Feeds feeds;          // of indices, then values
     const LoopRef *sizes; // of the index space
     LoopRef bins;
+    // Of a part: how many bins it has, with copies, and how far these are apart, 0 if
+    // there are none.
+    LoopRef width, apart;
     Slots dest;
     struct {
         LoopRef from, count;
@@ -94,17 +101,37 @@ static LoopRef part_start(const Hist *h, LoopRef p, LoopRef parts) {
     return loop_add(b, whole, loop_quot(b, rest, parts));
 }
 
+// As fold_values, in any order: neighbours go into copies of their own, so that one
+// need not wait for the other where they are in the same bin.
+static void spread_values(const Hist *h, const Slots *bins, LoopRef first, LoopRef from,
+                          LoopRef to) {
+    Lower *l = h->fold.l;
+    LoopBuilder *b = l->b;
+    LoopRef copies = loop_int(b, COPIES);
+    LoopRef turns = loop_quot(b, loop_sub(b, to, from), copies);
+    Nest nest;
+    loop_open_nest(l, &nest, 1, &turns, ORDER_SEQUENTIAL);
+    LoopRef i = loop_add(b, from, loop_mul(b, nest.index[0], copies));
+    for (int64_t c = 0; c < COPIES; c++)
+        fold_value(h, bins, loop_add(b, first, loop_mul(b, loop_int(b, c), h->apart)),
+                   loop_add(b, i, loop_int(b, c)));
+    loop_close_nest(l, &nest);
+    fold_values(h, bins, first, loop_add(b, from, loop_mul(b, turns, copies)), to);
+}
+
 // Fills the bins of part p, which lie in a row in `all`.
 static void make_part(const Hist *h, const Slots *all, LoopRef p, LoopRef parts) {
     const Fold *f = &h->fold;
     Lower *l = f->l;
-    LoopRef first = loop_mul(l->b, p, h->bins);
+    LoopRef first = loop_mul(l->b, p, h->width);
     Nest nest;
-    loop_open_nest(l, &nest, 1, &h->bins, ORDER_INDEPENDENT);
+    loop_open_nest(l, &nest, 1, &h->width, ORDER_INDEPENDENT);
     loop_store_slot(f, all, loop_add(l->b, first, nest.index[0]), f->ne, NULL);
     loop_close_nest(l, &nest);
     LoopRef next = loop_add(l->b, p, loop_int(l->b, 1));
-    fold_values(h, all, first, part_start(h, p, parts), part_start(h, next, parts));
+    LoopRef from = part_start(h, p, parts), to = part_start(h, next, parts);
+    if (h->apart != 0) spread_values(h, all, first, from, to);
+    else fold_values(h, all, first, from, to);
 }
 
 // Bins of part `left` = themselves op those of part `right`, in the range.
@@ -115,8 +142,8 @@ static void join_parts(const Hist *h, const Slots *all, LoopRef left, LoopRef ri
     Nest nest;
     loop_open_nest(l, &nest, 1, &h->range.count, ORDER_INDEPENDENT);
     LoopRef bin = loop_add(b, h->range.from, nest.index[0]);
-    LoopRef i = loop_add(b, loop_mul(b, left, h->bins), bin);
-    LoopRef j = loop_add(b, loop_mul(b, right, h->bins), bin);
+    LoopRef i = loop_add(b, loop_mul(b, left, h->width), bin);
+    LoopRef j = loop_add(b, loop_mul(b, right, h->width), bin);
     loop_join_slots(f, all, i, all, i, all, j);
     loop_close_nest(l, &nest);
 }
@@ -173,10 +200,29 @@ static void join_dest(const Hist *h, const Slots *all) {
     loop_close_nest(l, &nest);
 }
 
+// Joins the copies of a part, in the bins at hand.
+static void join_copies(const Hist *h, const Slots *all, LoopRef part) {
+    const Fold *f = &h->fold;
+    Lower *l = f->l;
+    LoopBuilder *b = l->b;
+    When when = loop_open_if(l, loop_lt(b, loop_int(b, 0), h->apart));
+    Nest nest;
+    loop_open_nest(l, &nest, 1, &h->range.count, ORDER_INDEPENDENT);
+    LoopRef i = loop_add(b, h->range.from, nest.index[0]);
+    i = loop_add(b, loop_mul(b, part, h->width), i);
+    for (int64_t c = 1; c < COPIES; c++) {
+        LoopRef j = loop_add(b, i, loop_mul(b, loop_int(b, c), h->apart));
+        loop_join_slots(f, all, i, all, i, all, j);
+    }
+    loop_close_nest(l, &nest);
+    loop_close_if(l, when);
+}
+
 // Joins the parts that have been made, and them to dest, in the bins at hand.
 static void join_all(const Hist *h, const Slots *all, LoopRef parts) {
     Nest nest;
     loop_open_nest(h->fold.l, &nest, 1, &parts, ORDER_SEQUENTIAL);
+    if (h->apart != 0) join_copies(h, all, nest.index[0]);
     push_part(h, all, nest.index[0]);
     loop_close_nest(h->fold.l, &nest);
     join_trees(h, all, parts);
@@ -205,7 +251,7 @@ static void fold_parts_in_parallel(Hist *h, LoopRef parts) {
     bool has_rows = h->dest.parts[0]->rank > 1;
     LoopRef size = loop_int(b, has_rows ? 1 : RANGE), one = loop_int(b, 1);
     LoopRef ranges = loop_quot(b, loop_sub(b, loop_add(b, h->bins, size), one), size);
-    Slots all = loop_slots(&h->fold, loop_mul(b, parts, h->bins));
+    Slots all = loop_slots(&h->fold, loop_mul(b, parts, h->width));
     Nest nest;
     loop_open_nest(l, &nest, 1, &parts, ORDER_PARALLEL);
     make_part(h, &all, nest.index[0], parts);
@@ -241,6 +287,12 @@ static void fold_exact(const Hist *h, bool is_parallel) {
     fold_into_dest(h);
     loop_close_if(l, when);
     when = loop_open_if(l, loop_not(b, is_one));
+    if (h->feeds.producer == NULL || loop_is_cheap(h->feeds.producer)) {
+        LoopRef few = loop_int(b, FEW), copies = loop_int(b, COPIES);
+        LoopRef is_few = loop_le(b, h->bins, few);
+        exact.apart = loop_select(b, is_few, h->bins, loop_int(b, 0));
+        exact.width = loop_select(b, is_few, loop_mul(b, h->bins, copies), h->bins);
+    }
     fold_parts_in_parallel(&exact, parts);
     loop_close_if(l, when);
 }
@@ -291,7 +343,7 @@ void loop_hist(Lower *l, const CoreStm *stm) {
         dests[c] =
             loop_own(l, dest, loop_is_ours(l, stm, c), l->names[stm->outs[c]].place);
     }
-    h->bins = loop_count(l, h->depth, h->sizes);
+    h->bins = h->width = loop_count(l, h->depth, h->sizes);
     h->fold.shapes = arena_array(l->arena, const LoopRef *, width);
     for (uint32_t c = 0; c < width; c++) {
         h->dest.parts[c] = as_bins(h, dests[c]);
