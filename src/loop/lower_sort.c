@@ -11,7 +11,8 @@
 
 enum {
     FEW = 32,       // elements, to be inserted
-    PART = 1 << 14, // elements of a part at least
+    PART = 1 << 15, // elements of a part at least, so that counts are few beside them
+    GPU_PART = 1 << 14, // likewise on GPUs, which want more parts
     MOST_PARTS = 256,
     MANY = 1 << 12, // elements, from which on digits are wide
     DIGIT = 8,      // bits
@@ -408,7 +409,7 @@ static void sort_by_digits(const Sort *s, Array *from, Array *const *to) {
 
 // ---- the whole ----------------------------------------------------------------------
 
-// n elements are enough that the last part is not empty: PART >= MOST_PARTS.
+// n elements are enough that the last part is not empty: GPU_PART >= MOST_PARTS.
 static void cut_in_parts(Sort *s) {
     LoopBuilder *b = s->l->b;
     s->order = s->l->is_parallel ? ORDER_PARALLEL : ORDER_SEQUENTIAL;
@@ -416,7 +417,8 @@ static void cut_in_parts(Sort *s) {
     s->each = s->n;
     if (s->order != ORDER_PARALLEL) return;
     LoopRef one = s->parts, most = loop_int(b, MOST_PARTS);
-    LoopRef parts = loop_quot(b, s->n, loop_int(b, PART));
+    LoopRef part = loop_int(b, s->l->is_for_gpus ? GPU_PART : PART);
+    LoopRef parts = loop_quot(b, s->n, part);
     s->parts = loop_min(b, loop_max(b, parts, one), most);
     LoopRef above = loop_add(b, s->n, loop_sub(b, s->parts, one));
     s->each = loop_quot(b, above, s->parts);
