@@ -272,7 +272,7 @@ static CoreStm *note_made(Outliner *o, CoreOp op, const CoreRef *args, uint32_t 
                           ScalarType to) {
     CoreProgram *p = o->program;
     CoreStm *stm = arena_new(p->arena, CoreStm);
-    CoreRef out = core_value(p, (CoreType){to, 0}, 0);
+    CoreRef out = core_value(p, (CoreType){(uint8_t)to, 0}, 0);
     *stm = (CoreStm){.op = op,
                      .loc = o->builder.loc,
                      .outs = arena_copy(p->arena, &out, sizeof out),
