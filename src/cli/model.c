@@ -139,8 +139,7 @@ static bool check_input(WeftContext *context, WeftTests *tests, size_t index,
     return status == WEFT_STATUS_OK;
 }
 
-// ---- random programs
-// -----------------------------------------------------------------
+// ---- random programs ---------------------------------------------------------------
 
 // Checks the program of call->seed. Returns whether it could be run.
 static bool try_random(WeftContext *context, ModelCall *call) {

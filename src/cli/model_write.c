@@ -31,8 +31,7 @@ static const char *elem_name(const Value *v) {
     return v->is_float ? "f32" : "i64";
 }
 
-// ---- pieces of text
-// -------------------------------------------------------------------
+// ---- pieces of text ----------------------------------------------------------------
 
 static void write_number(Writer *w, bool is_float) {
     strbuf_printf(w->out, "%u", below(w, 9));
@@ -74,8 +73,7 @@ static void write_operator(Writer *w, const Value *v, bool begins) {
     else strbuf_cstr(w->out, v->is_float ? real[below(w, 4)] : whole[below(w, 4)]);
 }
 
-// ---- definitions
-// ----------------------------------------------------------------------
+// ---- definitions -------------------------------------------------------------------
 
 // A value of that rank, of whole numbers if `whole`; MOST_VALUES: there is none.
 static uint32_t pick(Writer *w, uint32_t rank, bool whole, bool closed) {

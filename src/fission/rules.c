@@ -70,7 +70,7 @@ const FissionRule fission_rules[] = {
     {"hist-bins", BEYOND, "each part of the bins takes what falls into it", OP_HIST,
      JOIN_CONCAT, guard_hist_bins, size_places, part_places, NULL},
     {"sort", BEYOND, "parts are sorted, then merged", OP_SORT, JOIN_OWN, guard_outer,
-     size_sort, NULL, whole_sort},
+     size_places, NULL, whole_sort},
     {"seq", BEYOND, "turns of a loop, one part after the other", OP_FOR, JOIN_OWN,
      guard_outer, size_first_arg, NULL, whole_seq},
 };

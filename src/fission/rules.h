@@ -41,7 +41,6 @@ FissionPart part_places;
 FissionWhole whole_chain, whole_hist_apart, whole_seq;
 
 // rules_sort.c
-FissionSize size_sort;
 FissionWhole whole_sort;
 
 // Joins results[p * width + k], which may be arrays of one shape, by the operator, into

@@ -124,10 +124,6 @@ static Sorted sort_part(FissionSplit *s, uint32_t p) {
     return part;
 }
 
-CoreRef size_sort(FissionSplit *s) {
-    return fission_dim(s, s->stm->args[0], 0);
-}
-
 void whole_sort(FissionSplit *s) {
     Sorted all = sort_part(s, 0);
     CoreStm *made[2] = {NULL, NULL};

@@ -23,8 +23,7 @@ struct FissionSplit {
     CoreRef **pieces; // by arg: its parts, once it is split
 };
 
-// ---- scalars, folded where both operands are constants
-// --------------------------------
+// ---- scalars, folded where both operands are constants -----------------------------
 
 CoreRef fission_op2(FissionSplit *s, CoreOp op, CoreRef x, CoreRef y);
 CoreRef fission_conv(FissionSplit *s, CoreRef x, ScalarType to);
@@ -32,8 +31,7 @@ CoreRef fission_int(const FissionSplit *s, ScalarType type, int64_t value);
 // yes if c, else no.
 CoreRef fission_select(FissionSplit *s, CoreRef c, CoreRef yes, CoreRef no);
 
-// ---- statements
-// -----------------------------------------------------------------------
+// ---- statements --------------------------------------------------------------------
 
 CoreRef fission_dim(FissionSplit *s, CoreRef array, uint32_t axis);
 CoreRef fission_index(FissionSplit *s, CoreRef array, CoreRef index);
@@ -60,8 +58,7 @@ void fission_inline(FissionSplit *s, const CoreBody *body, const CoreRef *args,
 // Lets the param of a fresh body be what it was, plus `by`.
 void fission_shift(FissionSplit *s, CoreBody *body, uint32_t param, CoreRef by);
 
-// ---- parts
-// ----------------------------------------------------------------------------
+// ---- parts -------------------------------------------------------------------------
 
 // Sets the parts of s->size.
 void fission_cut(FissionSplit *s, FissionCut cut);
@@ -70,8 +67,7 @@ const CoreRef *fission_pieces(FissionSplit *s, uint32_t arg, uint32_t axis);
 // results[p * out_count + k], joined along the axis, become result k of the whole.
 void fission_concat(FissionSplit *s, uint32_t axis, const CoreRef *results);
 
-// ---- questions
-// ------------------------------------------------------------------------
+// ---- questions ---------------------------------------------------------------------
 
 // The statement that binds the value in the body; NULL: none.
 const CoreStm *fission_def(const CoreBody *body, CoreRef ref);
