@@ -33,7 +33,7 @@ const char help_model[] =
     "               what differs is shown on the smallest program\n"
     "  --seed S     the number of the first of them (default: 1)\n"
     "  --depth N    split up to N times along a path (default: 2)\n"
-    "  --states N   give up after N states of an input (default: 100000)\n"
+    "  --states N   give up after N states of an input (default: 20000)\n"
     "  --after PASS begin with core as it is after this pass (default: contract, the "
     "last\n"
     "               one that decides what the program means)\n"
@@ -289,7 +289,7 @@ int verb_model(int argc, char **argv) {
                       .options = {.rules = fission_rules,
                                   .rule_count = fission_rule_count,
                                   .depth = 2,
-                                  .most_states = 100000}};
+                                  .most_states = 20000}};
     uint32_t random = 0, seed = 1;
     uint32_t *const counts[] = {['A'] = &call.apply,
                                 ['R'] = &random,
