@@ -25,8 +25,17 @@ enum {
     LIFT_SPREAD = 16     // turns, at least, if there are as many register blocks
 };
 
-// What a value depends on.
-enum { LIFT_ROW = 1, LIFT_COLUMN = 2, LIFT_DEPTH = 4, LIFT_SUM = 8 };
+// What a value depends on: indices, sums; loads, and such whose places do not follow
+// each other from turn to turn of the fold; operators that may fail.
+enum {
+    LIFT_ROW = 1,
+    LIFT_COLUMN = 2,
+    LIFT_DEPTH = 4,
+    LIFT_SUM = 8,
+    LIFT_LOADED = 16,
+    LIFT_FAR = 32,
+    LIFT_FAILS = 64
+};
 
 typedef struct LiftStms {
     const LoopStm **data;

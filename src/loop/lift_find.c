@@ -18,15 +18,23 @@ static LoopRef find_same(const Find *f, LoopRef ref) {
     return ref;
 }
 
-static const LoopStm *def_of(const Find *f, LoopRef ref) {
-    return f->n->defs[find_same(f, ref)];
-}
-
 static LoopType type_of(const Find *f, LoopRef ref) {
     return f->kernel->values.data[ref].type;
 }
 
 // ---- what depends on what -----------------------------------------------------------
+
+// Whether a load's places follow each other from turn to turn of the fold.
+static bool follows(const Find *f, const LoopStm *load) {
+    const LiftNest *n = f->n;
+    for (uint32_t i = 1; i < load->arg_count; i++) {
+        if ((n->depends[load->args[i]] & LIFT_DEPTH) == 0) continue;
+        const LoopValue *stride = &f->kernel->values.data[load->args[i - 1]];
+        if (i == 1 || i % 2 == 0 || !stride->is_const || stride->bits != 1)
+            return false;
+    }
+    return true;
+}
 
 // Notes what the results depend on: what the args do, and everything in its bodies.
 static uint8_t note(Find *f, const LoopStm *stm) {
@@ -38,6 +46,9 @@ static uint8_t note(Find *f, const LoopStm *stm) {
         for (uint32_t i = 0; i < body->result_count; i++)
             on |= depends[body->results[i]];
     }
+    if (stm->op == LOOP_LOAD) on |= LIFT_LOADED | (follows(f, stm) ? 0 : LIFT_FAR);
+    if (stm->op == LOOP_SCALAR && (core_op_info[stm->scalar].flags & OP_FAILS) != 0)
+        on |= LIFT_FAILS;
     for (uint32_t i = 0; i < stm->out_count; i++) depends[stm->outs[i]] = on;
     if (stm->op == LOOP_LOAD)
         vec_push(f->arena, &f->loaded, find_same(f, stm->args[0]));
@@ -60,7 +71,8 @@ static bool is_pure(const Find *f, const LoopStm *stm) {
 
 enum { MOST_CONDITIONS = 64 };
 
-// Notes that the nest is lifted only if the condition holds, or does not.
+// Notes that the nest is lifted only if the condition holds, or does not: one that can
+// be computed before it.
 static bool assume(Find *f, LoopRef c, bool holds) {
     LiftNest *n = f->n;
     uint32_t at = n->conditions.len;
@@ -198,43 +210,11 @@ static bool find_inner(Find *f, const LoopBody *body) {
 
 // ---- what suits ---------------------------------------------------------------------
 
-// Whether it can be computed before the nest: nothing there may stop or be missing.
-static bool is_early(const Find *f, LoopRef ref) {
-    const LoopStm *def = def_of(f, ref);
-    if (def == NULL) return true;
-    bool fails = (core_op_info[def->scalar].flags & OP_FAILS) != 0;
-    if (def->op != LOOP_SCALAR || fails) return false;
-    for (uint32_t i = 0; i < def->arg_count; i++)
-        if (!is_early(f, def->args[i])) return false;
-    return true;
-}
-
 static bool repeats(const Find *f) {
     for (uint32_t i = 0; i < f->stored.len; i++)
         for (uint32_t k = 0; k < f->loaded.len; k++)
             if (f->stored.data[i] == f->loaded.data[k]) return false;
     return true;
-}
-
-static bool loads(const Find *f, LoopRef ref);
-
-static bool loads_within(const Find *f, const LoopStm *stm) {
-    if (stm->op == LOOP_LOAD) return true;
-    for (uint32_t i = 0; i < stm->arg_count; i++)
-        if (loads(f, stm->args[i])) return true;
-    for (uint32_t k = 0; k < stm->body_count; k++) {
-        const LoopBody *body = stm->bodies[k];
-        for (uint32_t i = 0; i < body->stms.len; i++)
-            if (loads_within(f, body->stms.data[i])) return true;
-        for (uint32_t i = 0; i < body->result_count; i++)
-            if (loads(f, body->results[i])) return true;
-    }
-    return false;
-}
-
-static bool loads(const Find *f, LoopRef ref) {
-    const LoopStm *def = def_of(f, ref);
-    return def != NULL && loads_within(f, def);
 }
 
 // Loaded values of the fold that depend on `on` alone, and are used with others: those
@@ -246,34 +226,14 @@ static void find_shared(Find *f, uint8_t on, uint8_t not_on, LoopRefs *refs) {
         if (stm->out_count == 0 || (n->depends[stm->outs[0]] & not_on) == 0) continue;
         for (uint32_t k = 0; k < stm->arg_count; k++) {
             LoopRef arg = find_same(f, stm->args[k]);
-            bool is_shared = loads(f, arg) && (n->depends[arg] & not_on) == 0 &&
+            bool is_shared = (n->depends[arg] & LIFT_LOADED) != 0 &&
+                             (n->depends[arg] & not_on) == 0 &&
                              (n->depends[arg] & on) == on;
             for (uint32_t at = 0; at < refs->len && is_shared; at++)
                 is_shared = refs->data[at] != arg;
             if (is_shared) vec_push(f->arena, refs, arg);
         }
     }
-}
-
-// Whether a load's places follow each other from turn to turn of the fold.
-static bool follows(const Find *f, const LoopStm *load) {
-    const LiftNest *n = f->n;
-    for (uint32_t i = 1; i < load->arg_count; i++) {
-        if ((n->depends[load->args[i]] & LIFT_DEPTH) == 0) continue;
-        const LoopValue *stride = &f->kernel->values.data[load->args[i - 1]];
-        if (i == 1 || i % 2 == 0 || !stride->is_const || stride->bits != 1)
-            return false;
-    }
-    return true;
-}
-
-static bool is_far(const Find *f, LoopRef ref) {
-    const LoopStm *def = def_of(f, ref);
-    if (def == NULL) return false;
-    if (def->op == LOOP_LOAD && !follows(f, def)) return true;
-    for (uint32_t i = 0; i < def->arg_count; i++)
-        if (is_far(f, def->args[i])) return true;
-    return false;
 }
 
 static void widen(const Find *f, LoopRef ref, uint32_t *bytes) {
@@ -311,16 +271,12 @@ bool lift_find(LoopKernel *kernel, const LiftMachine *machine, LoopStm *loop,
     n->row = loop->bodies[0]->params[0];
     n->depends[n->row] = LIFT_ROW;
     if (!find_inner(&f, loop->bodies[0]) || !repeats(&f)) return false;
-    bool is_known =
-        is_early(&f, n->columns->args[0]) && is_early(&f, n->depth->args[0]);
-    for (uint32_t i = 0; i < n->conditions.len; i++)
-        is_known = is_known && is_early(&f, n->conditions.data[i]);
-    if (!is_known) return false;
     find_shared(&f, LIFT_COLUMN | LIFT_DEPTH, LIFT_ROW, &n->columns_packed);
     find_shared(&f, LIFT_ROW | LIFT_DEPTH, LIFT_COLUMN, &n->rows_packed);
     bool is_worth_it = false;
     for (uint32_t i = 0; i < n->rows_packed.len; i++)
-        is_worth_it = is_worth_it || is_far(&f, n->rows_packed.data[i]);
+        is_worth_it =
+            is_worth_it || (n->depends[n->rows_packed.data[i]] & LIFT_FAR) != 0;
     if (!is_worth_it) n->rows_packed.len = 0;
     return choose_block(&f, machine);
 }

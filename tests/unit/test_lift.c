@@ -175,6 +175,23 @@ static void test_refusals(void) {
     }
 }
 
+// Each value is used twice by the next; finding out what they depend on takes no
+// longer.
+static void test_long_chain(void) {
+    char code[8192];
+    int at = snprintf(code, sizeof code, "%s",
+                      HEAD ROW COLS "s: f32 = for(m, 0f32) {|k: i64, t: f32| "
+                                    "x: f32 = load(a, from, 1i64, k) "
+                                    "y: f32 = load(b, j, p, k) x0: i64 = add(k, j) ");
+    for (int i = 0; i < 64; i++)
+        at += snprintf(code + at, sizeof code - (size_t)at, "x%d: i64 = mul(x%d, x%d) ",
+                       i + 1, i, i);
+    snprintf(code + at, sizeof code - (size_t)at, "%s",
+             "u: i64 = add(x64, i) v: f32 = conv(u) w: f32 = mul(x, v) "
+             "z: f32 = fma(w, y, t) -> z} " STORE END);
+    CHECK(lift(code, false).is_found);
+}
+
 static void test_text(void) {
     Session s;
     start(&s, EMPTY);
@@ -192,6 +209,7 @@ int main(void) {
     test_sizes();
     test_conditions();
     test_refusals();
+    test_long_chain();
     test_text();
     return test_done();
 }
