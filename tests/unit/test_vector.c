@@ -44,7 +44,9 @@ static void test_text(void) {
                                "    z: f64[4] = select(m, x, 1f64)\n"
                                "    w: f64[4] = splat(2f64)\n"
                                "    u: f64[4] = lanes(i, k)\n"
-                               "    v: f64[4] = fma(y, z, w)\n"
+                               "    t: f64[4] = pack(0f64, 1f64, 2f64, 3f64)\n"
+                               "    s: f64[4] = take(t, w, 0i64, 0i64, 5i64, 3i64)\n"
+                               "    v: f64[4] = fma(y, z, s)\n"
                                "    = storeif(m, a, v, 0i64, 2i64, l)\n"
                                "    = store(a, v, 0i64, 1i64, i)\n"
                                "    ->\n"
@@ -131,6 +133,14 @@ static void refuse_kernel(const char *text, const char *wanted) {
 
 static void test_outside(void) {
     refuse_kernel(KERNEL "x: i64[4] = splat(1i64) -> }", "it is in no vector turn");
+    refuse_kernel(KERNEL "= for.independent[4](n) {|i: i64| v: i64[4] = lanes "
+                         "w: i64[4] = take(v, v, 0i64, 1i64, 2i64, 8i64) -> } "
+                         "{|j: i64| -> } -> }",
+                  "arg 5 is no lane");
+    refuse_kernel(KERNEL
+                  "= for.independent[4](n) {|i: i64| v: i64[4] = pack(n, n) -> } "
+                  "{|j: i64| -> } -> }",
+                  "2 args");
     refuse_kernel(KERNEL "= for[4](n) {|i: i64| -> } {|j: i64| -> } -> }",
                   "it cannot have 4 lanes");
     refuse_kernel(KERNEL "= for.independent[6](n) {|i: i64| -> } {|j: i64| -> } -> }",
