@@ -46,6 +46,7 @@ typedef struct ApiEntry {
     const CoreFun *fun;
     ApiPort *params, *results;
     uint32_t param_count, result_count;
+    InterpCode code; // what the calls so far have prepared
 } ApiEntry;
 
 struct WeftProgram {

@@ -109,7 +109,7 @@ WeftStatus api_call(WeftContext *context, void *data) {
     WeftProgram *program = call->program;
     if (call->entry >= program->entry_count)
         return api_fail(context, WEFT_STATUS_USAGE, "there is no such entry");
-    const ApiEntry *entry = &program->entries[call->entry];
+    ApiEntry *entry = &program->entries[call->entry];
     WeftStatus checked = check_args(context, call, entry);
     if (checked != WEFT_STATUS_OK) return checked;
     if (atomic_load(&context->cancel)) return WEFT_STATUS_CANCELLED;
@@ -126,7 +126,8 @@ WeftStatus api_call(WeftContext *context, void *data) {
                              .cancel = &context->cancel,
                              .trace =
                                  context->options.trace != NULL ? show_trace : NULL,
-                             .trace_data = data};
+                             .trace_data = data,
+                             .code = &entry->code};
     if (context->options.progress != NULL) {
         options.progress = show_progress;
         options.progress_data = data;
@@ -145,6 +146,7 @@ WeftStatus api_call(WeftContext *context, void *data) {
     Status status = interp_run(program->core, entry->fun, &options, args, flat, &error);
     if (status == STATUS_OK) status = fetch_results(context, body, flat, &error);
     context->loan_count = 0; // results may share the arrays that were lent
+    mem_age(&context->mem);
     if (status != STATUS_OK) {
         if (status == STATUS_CANCELLED) return WEFT_STATUS_CANCELLED;
         if (error.message.len == 0) error.message = STR("out of memory");

@@ -54,6 +54,9 @@ static bool init_lock(pthread_mutex_t *lock) {
     return is_made;
 }
 
+// Bytes of memory that a context keeps from one call for the next.
+enum { SPARE_MOST = 1 << 28 };
+
 WeftStatus weft_context_new(const WeftOptions *options, WeftContext **context_out) {
     if (context_out == NULL) return WEFT_STATUS_USAGE;
     if (options != NULL && options->struct_size == 0) return WEFT_STATUS_USAGE;
@@ -72,6 +75,7 @@ WeftStatus weft_context_new(const WeftOptions *options, WeftContext **context_ou
     }
     context->mem = mem;
     context->mem.limit = context->options.memory_ceiling;
+    context->mem.spare_most = SPARE_MOST;
     if (context->options.devices != NULL)
         snprintf(context->devices, sizeof context->devices, "%s",
                  context->options.devices);
@@ -106,6 +110,7 @@ static size_t unlock(WeftContext *context) {
     pthread_mutex_unlock(&context->lock);
     if (is_held) return 0;
     rt_heap_free(&context->heap);
+    mem_trim(&context->mem);
     pthread_mutex_destroy(&context->lock);
     Mem mem = context->mem;
     mem_free(&mem, context, sizeof *context);
@@ -116,10 +121,7 @@ static size_t drop_under_lock(WeftContext *context, ApiDrop *drop) {
     pthread_mutex_lock(&context->lock);
     drop->next = context->dropped;
     context->dropped = drop;
-    if (!context->is_busy) {
-        sweep(context);
-        rt_heap_trim(&context->heap);
-    }
+    if (!context->is_busy) sweep(context);
     return unlock(context);
 }
 
@@ -242,7 +244,6 @@ WeftStatus api_guard(WeftContext *context, ApiScope scope, ApiBody body, void *c
         rt_span_close(context->events, span,
                       &(RtEvent){.kind = RT_EVENT_CALL, .name = context->activity});
     context->mem.recover = NULL;
-    rt_heap_trim(&context->heap);
     context->loan_count = 0;
     context->loans = NULL;
     if (status != WEFT_STATUS_OK) {
@@ -307,6 +308,8 @@ void api_program_destroy(WeftProgram *program) {
     if (context->failed == program) context->failed = NULL;
     if (context->diagnosed == &program->cx) context->diagnosed = NULL;
     api_engine_free(program->engine);
+    for (uint32_t i = 0; i < program->entry_count; i++)
+        arena_free(&program->entries[i].code.arena);
     arena_free(&program->trees);
     arena_free(&program->arena);
     mem_free(&context->mem, program, sizeof *program);

@@ -2,13 +2,23 @@
 //
 // The allocation door over aligned_alloc and free. A refused request leaves the
 // counters as they were, save `calls`, which counts requests and not successes.
+#define _DEFAULT_SOURCE
 #include "base/mem.h"
 
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
-enum { ALIGNMENT = 64 };
+enum { ALIGNMENT = 64, POISON = 0xA5 };
+
+// Sanitizers are to see the end of each block.
+#ifdef __SANITIZE_ADDRESS__
+enum { KEEPS = false };
+#else
+enum { KEEPS = true };
+#endif
+enum { LEAST_SPARE = 1 << 16 };
 
 static size_t round_up(size_t size) {
     return (size + (size == 0) + (ALIGNMENT - 1)) & ~(size_t)(ALIGNMENT - 1);
@@ -22,6 +32,98 @@ static void set(_Atomic size_t *count, size_t value) {
     atomic_store_explicit(count, value, memory_order_relaxed);
 }
 
+// ---- spare blocks -------------------------------------------------------------------
+
+// Takes spare i out of the list.
+static void *take_spare(Mem *mem, uint32_t i) {
+    void *block = mem->spares[i].block;
+    mem->spare -= mem->spares[i].size;
+    mem->spare_count--;
+    memmove(&mem->spares[i], &mem->spares[i + 1],
+            (mem->spare_count - i) * sizeof *mem->spares);
+    return block;
+}
+
+// A spare block of that size, the one freed last; or NULL.
+static void *find_spare(Mem *mem, size_t size) {
+    for (uint32_t i = mem->spare_count; i-- > 0;)
+        if (mem->spares[i].size == size) return take_spare(mem, i);
+    return NULL;
+}
+
+// Gives back the oldest spare blocks until there is room for `size` bytes below `most`.
+static void make_room(Mem *mem, size_t size, size_t most) {
+    while (mem->spare_count > 0 && (size > most || mem->spare > most - size))
+        free(take_spare(mem, 0));
+}
+
+// While much is in use, as much may be spare: a loop over large arrays wants the same
+// sizes again and again.
+static size_t most_spare(const Mem *mem) {
+    size_t used = get(&mem->used);
+    size_t most = used > mem->spare_most ? used : mem->spare_most;
+    return mem->limit != 0 && mem->limit - used < most ? mem->limit - used : most;
+}
+
+static bool keep_spare(Mem *mem, void *block, size_t size) {
+    if (!KEEPS || mem->spare_most == 0 || size < LEAST_SPARE) return false;
+    size_t most = most_spare(mem);
+    make_room(mem, size, most);
+    if (size > most) return false;
+    if (mem->spare_count == MEM_SPARES) free(take_spare(mem, 0));
+#ifndef NDEBUG
+    memset(block, POISON, size);  // who still reads it shall see
+#endif
+    mem->spares[mem->spare_count++] = (MemSpare){block, size, true};
+    mem->spare += size;
+    return true;
+}
+
+bool mem_trim(Mem *mem) {
+    bool any = mem->spare_count > 0;
+    while (mem->spare_count > 0) free(take_spare(mem, 0));
+    return any;
+}
+
+void mem_age(Mem *mem) {
+    for (uint32_t i = mem->spare_count; i-- > 0;) {
+        if (!mem->spares[i].is_fresh) free(take_spare(mem, i));
+        else mem->spares[i].is_fresh = false;
+    }
+    make_room(mem, 0, mem->spare_most);
+}
+
+// ---- blocks -------------------------------------------------------------------------
+
+// Asks for memory in pages as large as there are: memory from the system costs a fault
+// for each page that is touched first.
+static void widen_pages(void *block, size_t size) {
+#ifdef MADV_HUGEPAGE
+    enum { HUGE_PAGE = 1 << 21 };
+    uintptr_t at = (uintptr_t)block;
+    uintptr_t begin = (at + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE;
+    uintptr_t end = (at + size) / HUGE_PAGE * HUGE_PAGE;
+    if (begin < end) madvise((char *)block + (begin - at), end - begin, MADV_HUGEPAGE);
+#else
+    (void)block, (void)size;
+#endif
+}
+
+// A block of `size` bytes, rounded up: a spare one, or one from the system, for which
+// spare ones go where there would be too many bytes otherwise.
+static void *find_block(Mem *mem, size_t size) {
+    void *block = size < LEAST_SPARE ? NULL : find_spare(mem, size);
+    size_t used = get(&mem->used);
+    if (mem->limit != 0 && mem->spare > 0)
+        make_room(mem, 0, mem->limit > used + size ? mem->limit - used - size : 0);
+    if (block != NULL) return block;
+    if (size >= LEAST_SPARE) make_room(mem, size, most_spare(mem));
+    block = aligned_alloc(ALIGNMENT, size);
+    if (block == NULL && mem_trim(mem)) block = aligned_alloc(ALIGNMENT, size);
+    if (block != NULL && size >= LEAST_SPARE) widen_pages(block, size);
+    return block;
+}
+
 static bool admits(Mem *mem, size_t size) {
     mem->calls++;
     if (mem->calls == mem->fail_at) return false;
@@ -32,7 +134,7 @@ static bool admits(Mem *mem, size_t size) {
 
 void *mem_try_alloc(Mem *mem, size_t size) {
     if (!admits(mem, size)) return NULL;
-    void *block = aligned_alloc(ALIGNMENT, round_up(size));
+    void *block = find_block(mem, round_up(size));
     if (block == NULL) return NULL;
     size_t used = get(&mem->used) + size; // nobody else writes
     set(&mem->used, used);
@@ -64,7 +166,7 @@ void mem_free(Mem *mem, void *block, size_t size) {
     if (block == NULL) return;
     assert(get(&mem->used) >= size);
     set(&mem->used, get(&mem->used) - size);
-    free(block);
+    if (!keep_spare(mem, block, round_up(size))) free(block);
 }
 
 _Noreturn void mem_fail(Mem *mem) {

@@ -15,6 +15,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
+// A large block that was freed, kept for the next request of that size.
+typedef struct MemSpare {
+    void *block;
+    size_t size;    // rounded up
+    bool is_fresh;  // freed since the last mem_age
+} MemSpare;
+
+enum { MEM_SPARES = 16 };
+
 typedef struct Mem {
     _Atomic size_t used;  // bytes held now
     _Atomic size_t peak;  // the most bytes ever held
@@ -22,6 +31,13 @@ typedef struct Mem {
     uint64_t calls;    // allocations asked for so far, those inside arenas included
     uint64_t fail_at;  // fail the call with this number; 0 means never
     jmp_buf *recover;  // where out of memory unwinds to; NULL: mem_try_* only
+    // Blocks from the system cost a fault for each page, so large ones are kept when they
+    // are freed: at most so many bytes, or as many as are used; none of them is counted
+    // in `used`, and both together stay below the ceiling. Who sets it ends with mem_trim.
+    size_t spare_most;
+    size_t spare;  // bytes kept
+    MemSpare spares[MEM_SPARES];  // without gaps, the oldest first
+    uint32_t spare_count;
 } Mem;
 
 // Out of memory unwinds once, to the innermost recovery point of the Mem. Whoever
@@ -36,6 +52,11 @@ void *mem_alloc(Mem *mem, size_t size);
 void *mem_resize(Mem *mem, void *block, size_t old_size, size_t new_size);
 // Gives a block back; NULL is ignored.
 void mem_free(Mem *mem, void *block, size_t size);
+// Gives all that is kept back to the system. Whether there was any.
+bool mem_trim(Mem *mem);
+// Gives back what is kept and was freed before the last mem_age: who works in rounds and
+// calls it after each keeps what one round needs.
+void mem_age(Mem *mem);
 // Counts an allocation that needs no new memory (inside an arena), so that tests can
 // make that one fail too: then it unwinds.
 static inline void mem_count(Mem *mem);

@@ -165,12 +165,52 @@ static void get_results(Run *run, const CoreFun *fun, RtValue *results) {
     }
 }
 
+// What a run takes from the one before.
+typedef struct Prepared {
+    Code *entry;
+    Slot *slots;
+    const Slot *fresh; // as they are before a run: with the constants
+    bool *is_array;
+    uint32_t slot_count;
+} Prepared;
+
+static Prepared *keep_prepared(const Run *run, Arena *arena) {
+    Prepared *p = arena_new(arena, Prepared);
+    p->entry = run->entry;
+    p->slot_count = run->slots.len;
+    p->slots = arena_array(arena, Slot, p->slot_count);
+    p->fresh = arena_copy(arena, run->slots.data, p->slot_count * sizeof *p->fresh);
+    p->is_array =
+        arena_copy(arena, run->is_array.data, p->slot_count * sizeof *p->is_array);
+    return p;
+}
+
+static void prepare(Run *run, const CoreFun *fun, InterpCode *code) {
+    if (code == NULL) {
+        interp_prepare(run, fun);
+        return;
+    }
+    if (code->prepared == NULL) {
+        arena_free(&code->arena); // of one that failed
+        arena_init(&code->arena, run->arena->mem);
+        run->code_arena = &code->arena;
+        interp_prepare(run, fun);
+        code->prepared = keep_prepared(run, &code->arena);
+    }
+    const Prepared *p = code->prepared;
+    memcpy(p->slots, p->fresh, p->slot_count * sizeof *p->slots);
+    run->entry = p->entry;
+    run->slots.data = p->slots;
+    run->is_array.data = p->is_array;
+    run->slots.len = run->is_array.len = p->slot_count;
+}
+
 // Apart, so that no variable of a caller lives across the jump.
 static void execute(Run *run, const CoreFun *fun, RtValue *args) {
     run->status = STATUS_MEMORY;  // what a jump from the arena means
     run->error.message = STR("out of memory");
     if (setjmp(run->exit) != 0) return;
-    interp_prepare(run, fun);
+    prepare(run, fun, run->options->code);
     put_args(run, args);
     interp_code(run, run->entry);
     run->status = STATUS_OK;
@@ -180,7 +220,7 @@ Status interp_run(const CoreProgram *program, const CoreFun *fun,
                   const InterpOptions *options, RtValue *args, RtValue *results,
                   InterpError *error_out) {
     Run run = {.program = program, .options = options, .heap = options->heap,
-               .arena = options->arena, .polls = 1, .interval = 1,
+               .arena = options->arena, .code_arena = options->arena, .polls = 1, .interval = 1,
                .told = clock_seconds(), .events = options->events};
     Mem *mem = options->arena->mem;
     jmp_buf *recover = mem->recover;

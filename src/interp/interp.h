@@ -33,6 +33,13 @@ typedef struct InterpOffer {
     RtValue *results;       // to be filled in on STATUS_OK
 } InterpOffer;
 
+// What a function is prepared to for its runs, kept from one to the next. Zeros before
+// the first; freed by arena_free once there are no more.
+typedef struct InterpCode {
+    Arena arena;
+    struct Prepared *prepared;
+} InterpCode;
+
 typedef struct InterpOptions {
     RtHeap *heap;
     Arena *arena;            // for messages and scratch; never NULL
@@ -48,6 +55,7 @@ typedef struct InterpOptions {
     bool (*run_kernel)(void *data, const InterpOffer *offer, InterpError *error_out);
     void *kernel_data;
     RtEvents *events;  // where statements that take time are recorded; may be NULL
+    InterpCode *code;  // of this function and program; NULL: nothing is kept
 } InterpOptions;
 
 // Runs function `fun` of a program past stage 0. Consumes the references in args;

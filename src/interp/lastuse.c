@@ -79,7 +79,7 @@ static void visit_step(Marker *m, Step *step, uint32_t body, uint32_t region) {
     for (uint32_t i = stm->arg_count; i-- > 0;)
         meet(m, step->args[i], region, &step->moves[i]);
     uint32_t most = m->met.len - start + stm->out_count;
-    step->dead = arena_array(m->run->arena, uint32_t, most);
+    step->dead = arena_array(m->run->code_arena, uint32_t, most);
     settle(m, start, body, step);
     for (uint32_t slot = step->out; slot < step->out + stm->out_count; slot++)
         if (m->run->is_array.data[slot] && !m->used[slot])
@@ -96,7 +96,7 @@ static void visit(Marker *m, Code *code, uint32_t region) {
     settle(m, start, body, NULL);  // they leave with the results
     for (uint32_t i = code->step_count; i-- > 0;)
         visit_step(m, &code->steps[i], body, region);
-    code->unused = arena_array(m->run->arena, uint32_t, code->param_count);
+    code->unused = arena_array(m->run->code_arena, uint32_t, code->param_count);
     for (uint32_t slot = code->param; slot < code->param + code->param_count; slot++)
         if (m->run->is_array.data[slot] && !m->used[slot])
             code->unused[code->unused_count++] = slot;

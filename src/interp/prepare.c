@@ -58,7 +58,7 @@ static uint32_t bind(Preparer *p, const CoreRef *refs, uint32_t count) {
 }
 
 static uint32_t *use_all(Preparer *p, const CoreRef *refs, uint32_t count) {
-    uint32_t *slots = arena_array(p->run->arena, uint32_t, count);
+    uint32_t *slots = arena_array(p->run->code_arena, uint32_t, count);
     for (uint32_t i = 0; i < count; i++) {
         uint32_t *slot = &p->slot_of[refs[i]];
         if (*slot == 0) {
@@ -85,7 +85,7 @@ static uint32_t spare_groups(Preparer *p, const CoreRef *like, uint32_t count,
 // ---- what operators keep for themselves ---------------------------------------------
 
 static void prepare_feeds(Preparer *p, Step *step, uint32_t first, uint32_t count) {
-    step->feeds = arena_array(p->run->arena, Feed, count);
+    step->feeds = arena_array(p->run->code_arena, Feed, count);
     for (uint32_t i = 0; i < count; i++)
         if (core_type(p->run->program, step->stm->args[first + i]).rank > 1)
             step->feeds[i].view = new_slot(p->run, true);
@@ -93,13 +93,13 @@ static void prepare_feeds(Preparer *p, Step *step, uint32_t first, uint32_t coun
 
 static void prepare_sinks(Preparer *p, Step *step, uint32_t space_rank) {
     const CoreStm *stm = step->stm;
-    step->sinks = arena_array(p->run->arena, Sink, stm->out_count);
+    step->sinks = arena_array(p->run->code_arena, Sink, stm->out_count);
     for (uint32_t i = 0; i < stm->out_count; i++) {
         uint32_t rank = core_type(p->run->program, stm->outs[i]).rank;
         assert(rank >= space_rank);
         step->sinks[i].space_rank = space_rank;
         step->sinks[i].row_rank = rank - space_rank;
-        step->sinks[i].shape = arena_array(p->run->arena, int64_t, rank);
+        step->sinks[i].shape = arena_array(p->run->code_arena, int64_t, rank);
     }
 }
 
@@ -139,7 +139,7 @@ static void prepare_operator(Preparer *p, Step *step) {
     case OP_WHILE: prepare_loop(p, stm, step->bodies[1]); return;
     case OP_GENERATE:
         prepare_sinks(p, step, (uint32_t)stm->attrs[0]);
-        step->index_space = arena_array(p->run->arena, int64_t, (size_t)stm->attrs[0]);
+        step->index_space = arena_array(p->run->code_arena, int64_t, (size_t)stm->attrs[0]);
         return;
     case OP_MAP:
         prepare_feeds(p, step, 0, (uint32_t)stm->attrs[0]);
@@ -211,15 +211,15 @@ static void prepare_step(Preparer *p, const CoreStm *stm, Step *step) {
     step->looks = looks(step);
     step->run = step_functions[stm->op];
     step->args = use_all(p, stm->args, stm->arg_count);
-    step->moves = arena_array(run->arena, bool, stm->arg_count);
+    step->moves = arena_array(run->code_arena, bool, stm->arg_count);
     if (stm->op == OP_CALL) {
-        step->bodies = arena_array(run->arena, Code *, 1);
+        step->bodies = arena_array(run->code_arena, Code *, 1);
         step->bodies[0] = prepare_fun(p, (uint32_t)stm->attrs[0]);
         if (run->program->funs.data[stm->attrs[0]]->kernel != CORE_NO_KERNEL)
             step->offer =
-                arena_array(run->arena, RtValue, stm->arg_count + stm->out_count);
+                arena_array(run->code_arena, RtValue, stm->arg_count + stm->out_count);
     } else {
-        step->bodies = arena_array(run->arena, Code *, stm->body_count);
+        step->bodies = arena_array(run->code_arena, Code *, stm->body_count);
         for (uint32_t i = 0; i < stm->body_count; i++)
             step->bodies[i] = prepare_body(p, stm->bodies[i]);
     }
@@ -230,16 +230,16 @@ static void prepare_step(Preparer *p, const CoreStm *stm, Step *step) {
 }
 
 static Code *prepare_body(Preparer *p, const CoreBody *body) {
-    Code *code = arena_new(p->run->arena, Code);
+    Code *code = arena_new(p->run->code_arena, Code);
     code->param_count = body->param_count;
     code->param = bind(p, body->params, body->param_count);
     code->step_count = body->stms.len;
-    code->steps = arena_array(p->run->arena, Step, body->stms.len);
+    code->steps = arena_array(p->run->code_arena, Step, body->stms.len);
     for (uint32_t i = 0; i < body->stms.len; i++)
         prepare_step(p, body->stms.data[i], &code->steps[i]);
     code->result_count = body->result_count;
     code->results = use_all(p, body->results, body->result_count);
-    code->moves = arena_array(p->run->arena, bool, body->result_count);
+    code->moves = arena_array(p->run->code_arena, bool, body->result_count);
     return code;
 }
 

@@ -106,6 +106,7 @@ struct Run {
     const InterpOptions *options;
     RtHeap *heap;
     Arena *arena;
+    Arena *code_arena;  // of what is prepared
     struct { Slot *data; uint32_t len, cap; } slots;  // slot 0 is unused
     struct { bool *data; uint32_t len, cap; } is_array;
     Code **funs;  // by function index; NULL: not prepared

@@ -4,13 +4,11 @@
 // it, and separate memory for the elements. A view is a header whose base is the owner
 // of the memory and never another view, so that releasing goes one level deep. All
 // headers are in heap->live.
-#define _DEFAULT_SOURCE
 #include "rt/array.h"
 
 #include <assert.h>
 #include <stdint.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "rt/store.h"
 
@@ -22,74 +20,13 @@ static size_t header_size(uint32_t rank) {
     return sizeof(RtArray) + 2 * (size_t)rank * sizeof(int64_t);
 }
 
-// ---- spare memory -------------------------------------------------------------------
-//
-// Large blocks are costly to get from the system, page by page, and loops want the same
-// sizes again and again. Sanitizers are to see each array's end, though.
-
-#ifdef __SANITIZE_ADDRESS__
-enum { LEAST_SPARE = 1, MOST_SPARE = 0 };
-#else
-enum { LEAST_SPARE = 1 << 16, MOST_SPARE = 1 << 25 };
-#endif
-
-static void free_memory(RtHeap *heap, void *memory, size_t size) {
-    if (size < LEAST_SPARE || size > MOST_SPARE || memory == NULL) {
-        mem_free(heap->mem, memory, size);
-        return;
-    }
-    RtSpare *spare = &heap->spares[heap->next_spare];
-    heap->next_spare = (heap->next_spare + 1) % RT_SPARES;
-    mem_free(heap->mem, spare->memory, spare->size);
-    *spare = (RtSpare){memory, size};
-}
-
-// Asks for memory in pages as large as there are: memory from the system costs a fault
-// for each page that is touched first.
-static void widen_pages(void *memory, size_t size) {
-#ifdef MADV_HUGEPAGE
-    enum { HUGE_PAGE = 1 << 21 };
-    uintptr_t begin = ((uintptr_t)memory + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE;
-    uintptr_t end = ((uintptr_t)memory + size) / HUGE_PAGE * HUGE_PAGE;
-    if (memory != NULL && begin < end)
-        madvise((char *)memory + (begin - (uintptr_t)memory), end - begin,
-                MADV_HUGEPAGE);
-#else
-    (void)memory, (void)size;
-#endif
-}
-
-static void *new_memory(RtHeap *heap, size_t size) {
-    for (uint32_t i = 0; i < RT_SPARES && size >= LEAST_SPARE; i++) {
-        RtSpare *spare = &heap->spares[i];
-        if (spare->size != size || spare->memory == NULL) continue;
-        void *memory = spare->memory;
-        *spare = (RtSpare){0};
-        return memory;
-    }
-    void *memory = mem_try_alloc(heap->mem, size);
-    if (memory == NULL && rt_heap_trim(heap)) memory = mem_try_alloc(heap->mem, size);
-    widen_pages(memory, size);
-    return memory;
-}
-
-bool rt_heap_trim(RtHeap *heap) {
-    bool any = false;
-    for (uint32_t i = 0; i < RT_SPARES; i++) {
-        any = any || heap->spares[i].memory != NULL;
-        mem_free(heap->mem, heap->spares[i].memory, heap->spares[i].size);
-        heap->spares[i] = (RtSpare){0};
-    }
-    return any;
-}
-
 // ---- arrays -------------------------------------------------------------------------
 
 static void free_array(RtHeap *heap, RtArray *a) {
     RtLender lender = {0};
     rt_drop_copies(heap, a);
     if (a->is_lent) memcpy(&lender, a->memory, sizeof lender);
-    free_memory(heap, a->memory, a->memory_size);
+    mem_free(heap->mem, a->memory, a->memory_size);
     mem_free(heap->mem, a, header_size(a->rank));
     if (lender.release != NULL) lender.release(lender.data);
 }
@@ -102,7 +39,6 @@ void rt_heap_free(RtHeap *heap) {
         a = next;
     }
     heap->live = NULL;
-    rt_heap_trim(heap);
 }
 
 // A header outside the list of live arrays, or NULL.
@@ -166,7 +102,7 @@ RtArray *rt_new(RtHeap *heap, ScalarType elem, uint32_t rank, const int64_t *sha
 }
 
 bool rt_bring_memory(RtHeap *heap, RtArray *a) {
-    a->memory = new_memory(heap, a->memory_size);
+    a->memory = mem_try_alloc(heap->mem, a->memory_size);
     a->data = a->memory;
     a->is_away = a->memory == NULL;
     return !a->is_away;

@@ -14,19 +14,9 @@
 typedef struct RtArray RtArray;
 typedef struct RtCopy RtCopy;
 
-// Memory of arrays that are gone, kept for the next one of that size.
-typedef struct RtSpare {
-    void *memory;
-    size_t size;
-} RtSpare;
-
-enum { RT_SPARES = 8 };
-
 typedef struct RtHeap {
     Mem *mem;
     RtArray *live;  // all arrays, newest first
-    RtSpare spares[RT_SPARES];
-    uint32_t next_spare;  // the one to be replaced
 } RtHeap;
 
 struct RtArray {
@@ -59,8 +49,6 @@ typedef struct RtValue {
 void rt_heap_init(RtHeap *heap, Mem *mem);
 // Frees every live array, whatever its count.
 void rt_heap_free(RtHeap *heap);
-// Frees memory that no array has. Returns whether there was some.
-bool rt_heap_trim(RtHeap *heap);
 
 // A row-major array of that shape with unspecified contents, with one reference.
 // NULL when memory is short, a size is negative or the byte count overflows.

@@ -20,6 +20,9 @@ typedef struct Block {
     size_t size;
 } Block;
 
+// Bytes of memory that is kept from one call for the next.
+enum { SPARE_MOST = 1 << 28 };
+
 struct WeftRt {
     Mem mem;
     RtTeam *team;
@@ -72,7 +75,7 @@ WeftRt *weft_rt_open(const WeftRtOptions *options) {
     if (options != NULL)
         memcpy(&own, options,
                options->struct_size < sizeof own ? options->struct_size : sizeof own);
-    Mem mem = {.limit = own.memory_ceiling};
+    Mem mem = {.limit = own.memory_ceiling, .spare_most = SPARE_MOST};
     WeftRt *rt = mem_try_alloc(&mem, sizeof *rt);
     if (rt == NULL) return NULL;
     memset(rt, 0, sizeof *rt);
@@ -89,6 +92,7 @@ void weft_rt_close(WeftRt *rt) {
     while (rt->blocks != NULL) free_block(rt, rt->blocks);
     mem_free(&rt->mem, rt->message, rt->message_size);
     rt_team_free(rt->team);
+    mem_trim(&rt->mem);
     Mem mem = rt->mem;
     mem_free(&mem, rt, sizeof *rt);
 }
@@ -294,6 +298,7 @@ WeftRtStatus weft_rt_call(WeftRt *rt, const WeftRtEntry *entry, const uint64_t *
     int32_t status = run(rt, own, out, owned, &call);
     for (size_t i = 0; i < params + results; i++) free_block(rt, owned[i]);
     mem_free(&rt->mem, own, size);
+    mem_age(&rt->mem);
     atomic_store(&rt->cancel, false);
     return tell_end(rt, status, &call.env.fault);
 }

@@ -87,7 +87,6 @@ static bool bring_home(RtHeap *heap, RtArray *a, const Device *wanted) {
 
 // Makes some room where `wanted` has its memory; false: there is none to make.
 static bool make_room(RtHeap *heap, const Device *wanted) {
-    if (rt_heap_trim(heap)) return true;
     for (RtArray *a = heap->live; a != NULL; a = a->next)
         if (drop_one(heap, a, wanted)) return true;
     for (RtArray *a = heap->live; a != NULL; a = a->next)

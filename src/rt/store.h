@@ -41,9 +41,9 @@ RtArray *rt_own_on(RtHeap *heap, RtArray *a, bool may_take, Device *device,
 size_t rt_bytes_to_send(const RtArray *a, const Device *device);
 
 // Memory on the device for something else than an array: first makes room, as the other
-// functions do: by freeing spare memory, then by dropping copies that are valid
-// elsewhere, then by fetching what nothing holds there (is_pinned). Where the memory is
-// the host's own, the copies of all such devices and of the host count alike.
+// functions do: by dropping copies that are valid elsewhere, then by fetching what
+// nothing holds there (is_pinned). Where the memory is the host's own, the copies of all
+// such devices and of the host count alike.
 Status rt_alloc_on(RtHeap *heap, Device *device, size_t bytes, uint64_t *address_out);
 // Arrays that there are now stay on the host, too: their owners may look at them.
 void rt_settle(RtHeap *heap);

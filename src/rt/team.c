@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Teams, and the parallel loops of kernels (team.h). Short loops, and those of a team
-// of one, run in the thread of the call; the pool is entered at the first long one.
+// of one, run in the thread of the call; the pool is entered at the first that has
+// turned out to be long.
 #include "rt/team.h"
 
 #include <fenv.h>
@@ -66,13 +67,14 @@ static void *make_result(KernelEnv *env, uint32_t number, uint32_t rank,
     return call->result(call->data, number, rank, shape);
 }
 
-// All of a loop in the thread of the call, in strips after each of which it polls. Nobody
-// knows how long a turn takes, so strips grow while they are short.
-static int32_t run_alone(KernelEnv *root, int64_t n, int64_t grain, KernelChunk *chunk,
-                         const void *frame) {
+// The rest of a loop, from turn `begin` on, in the thread of the call, in strips after
+// each of which it polls. Nobody knows how long a turn takes, so strips grow while they
+// are short.
+static int32_t run_alone(KernelEnv *root, int64_t begin, int64_t n, int64_t grain,
+                         KernelChunk *chunk, const void *frame) {
     enum { SHORT_NS = 50000 };
     int64_t failed, strip = 1;
-    for (int64_t begin = 0; begin < n;) {
+    while (begin < n) {
         int64_t end = n - begin > strip ? begin + strip : n;
         uint64_t began = clock_ns();
         int32_t status = chunk(root, frame, begin, end, &failed);
@@ -86,10 +88,30 @@ static int32_t run_alone(KernelEnv *root, int64_t n, int64_t grain, KernelChunk 
     return KERNEL_OK;
 }
 
+// Runs turns alone for a moment, to see how long they take: *done_out of them. What is
+// left is worth other threads if it takes longer than waking them does.
+static int32_t try_alone(KernelEnv *root, int64_t n, KernelChunk *chunk,
+                         const void *frame, int64_t *done_out, bool *is_worth_out) {
+    enum { TRIAL_NS = 10000, WORTH_NS = 30000 };
+    uint64_t began = clock_ns(), ns = 0;
+    int64_t failed, done = 0;
+    for (int64_t strip = 1; done < n && ns < TRIAL_NS; strip *= 2) {
+        int64_t end = n - done > strip ? done + strip : n;
+        int32_t status = chunk(root, frame, done, end, &failed);
+        if (status != KERNEL_OK) return status;
+        done = end;
+        ns = clock_ns() - began;
+    }
+    *done_out = done;
+    *is_worth_out = (double)ns * (double)(n - done) > (double)WORTH_NS * (double)done;
+    return *root->cancel ? KERNEL_CANCELLED : KERNEL_OK;
+}
+
 typedef struct TeamLoop {
     RtCall *call;
     KernelChunk *chunk;
     const void *frame;
+    int64_t first;       // turn of the kernel's loop that is turn 0 here
     int64_t done, total; // turns; done by worker 0
     uint64_t began;
 } TeamLoop;
@@ -105,8 +127,9 @@ static int32_t run_chunk(void *data, RtWorker *self, int64_t begin, int64_t end,
                   loop->total);
     }
     uint64_t began = loop->call->ran != NULL ? clock_ns() : 0;
-    int32_t status =
-        loop->chunk(&team->envs[number], loop->frame, begin, end, failed_out);
+    int32_t status = loop->chunk(&team->envs[number], loop->frame, loop->first + begin,
+                                 loop->first + end, failed_out);
+    *failed_out -= loop->first;
     if (loop->call->ran != NULL)
         loop->call->ran(loop->call->data, number, loop->began, began, end - begin);
     return status;
@@ -117,21 +140,25 @@ static void keep_fault(void *data, RtWorker *self) {
     loop->call->env.fault = loop->call->team->envs[rt_worker_number(self)].fault;
 }
 
-static int32_t run_parallel(KernelEnv *root, int64_t n, int64_t grain,
-                            KernelChunk *chunk, const void *frame) {
+// Turns from `first` on, by all workers.
+static int32_t run_together(KernelEnv *root, int64_t first, int64_t n, int64_t grain,
+                            KernelChunk *chunk, const void *frame, uint64_t began) {
     RtCall *call = root->host;
     RtTeam *team = call->team;
     unsigned count = rt_pool_threads(team->pool);
-    if (n <= grain || count == 1) return run_alone(root, n, grain, chunk, frame);
     if (call->self == NULL) call->self = rt_pool_enter(team->pool);
     for (unsigned i = 0; i < count; i++) {
         rt_private_open(&team->memory[i], team->mem, &team->envs[i]);
         team->envs[i].cancel = root->cancel;
         team->envs[i].poll = poll_worker;
     }
-    TeamLoop own = {.call = call, .chunk = chunk, .frame = frame, .total = n};
-    if (call->ran != NULL) own.began = clock_ns();
-    RtLoop loop = {.count = n,
+    TeamLoop own = {.call = call,
+                    .chunk = chunk,
+                    .frame = frame,
+                    .first = first,
+                    .total = n - first,
+                    .began = began};
+    RtLoop loop = {.count = n - first,
                    .grain = grain,
                    .body = run_chunk,
                    .env = &own,
@@ -145,6 +172,24 @@ static int32_t run_parallel(KernelEnv *root, int64_t n, int64_t grain,
                               : KERNEL_CANCELLED;
 }
 
+static int32_t run_parallel(KernelEnv *root, int64_t n, int64_t grain,
+                            KernelChunk *chunk, const void *frame) {
+    enum { MANY = 16 }; // turns, of which one alone does not delay the others much
+    RtCall *call = root->host;
+    unsigned count = rt_pool_threads(call->team->pool);
+    if (n <= grain || count == 1) return run_alone(root, 0, n, grain, chunk, frame);
+    uint64_t began = call->ran != NULL ? clock_ns() : 0;
+    int64_t done = 0;
+    bool is_worth = true;
+    if (grain >= MANY) {
+        int32_t status = try_alone(root, n, chunk, frame, &done, &is_worth);
+        if (status != KERNEL_OK) return status;
+        if (call->ran != NULL) call->ran(call->data, 0, began, began, done);
+    }
+    if (!is_worth) return run_alone(root, done, n, grain, chunk, frame);
+    return run_together(root, done, n, grain, chunk, frame, began);
+}
+
 int32_t rt_call(RtCall *call, Kernel *kernel, const uint64_t *in, uint64_t *out) {
     fenv_t environment;
     fegetenv(&environment);
@@ -154,6 +199,8 @@ int32_t rt_call(RtCall *call, Kernel *kernel, const uint64_t *in, uint64_t *out)
                             .poll = poll_root,
                             .result = make_result,
                             .parallel = run_parallel};
+    // What the ceiling leaves is for private memory, too.
+    if (call->team->mem->limit != 0) mem_trim(call->team->mem);
     rt_private_open(&call->team->root, call->team->mem, &call->env);
     int32_t status = kernel(&call->env, in, out);
     if (call->self != NULL) rt_pool_leave(call->team->pool);

@@ -281,6 +281,30 @@ static void test_cancel(void) {
     weft_value_free(arg);
 }
 
+// What the first call has prepared serves the others, also after one that failed.
+static void test_again(void) {
+    static const char text[] =
+        "entry main (xs: []i64) (i: i64) : i64 =\n"
+        "  (loop s = 0 for k < 5i64 do s * 10 + (map (+ 1) [2, 0, 3])[k % 3]) / xs[i]\n";
+    WeftProgram *held;
+    CHECK(weft_program_from_source(context, "again.weft", text, sizeof text - 1,
+                                   &held) == WEFT_STATUS_OK);
+    for (int i = 0; i < 6; i++) {
+        WeftValue *args[2], *result;
+        const char *input = i % 3 == 1 ? "[1, 2, 0] 2" : "[1, 2, 0] 1", *found;
+        CHECK(weft_values_read(held, 0, "in", input, 11, args, 2) == WEFT_STATUS_OK);
+        WeftStatus status = weft_call(held, 0, args, 2, &result, 1);
+        CHECK(status == (i % 3 == 1 ? WEFT_STATUS_RUNTIME : WEFT_STATUS_OK));
+        weft_value_free(args[0]);
+        weft_value_free(args[1]);
+        if (status != WEFT_STATUS_OK) continue;
+        CHECK(weft_value_text(result, &found) == WEFT_STATUS_OK);
+        CHECK(strcmp(found, "15715i64") == 0);
+        weft_value_free(result);
+    }
+    weft_program_free(held);
+}
+
 static void test_ceiling(void) {
     WeftContext *small = open_context(48 << 20);
     WeftProgram *held;
@@ -372,6 +396,7 @@ int main(void) {
     test_wrong_programs();
     test_usage();
     test_cancel();
+    test_again();
     test_ceiling();
     test_threads();
     weft_program_free(program);

@@ -32,6 +32,67 @@ static void test_mem(void) {
     mem_free(&mem, none, 0);
 }
 
+enum { LARGE = 1 << 20 };
+
+static void take_and_free(Mem *mem, size_t count, size_t size) {
+    void *blocks[8];
+    for (size_t i = 0; i < count; i++) blocks[i] = mem_try_alloc(mem, size);
+    for (size_t i = 0; i < count; i++) mem_free(mem, blocks[i], size);
+}
+
+// Large blocks are kept for the next of that size, within bounds.
+static void test_spares(void) {
+    Mem mem = {.spare_most = 3 * LARGE};
+    take_and_free(&mem, 1, LARGE - 1);
+    CHECK(atomic_load(&mem.used) == 0);
+    if (mem.spare == 0) {
+        SKIP("a sanitizer wants to see the end of each block");
+        return;
+    }
+    void *kept = mem.spares[0].block;
+    void *other = mem_try_alloc(&mem, LARGE / 2);
+    void *again = mem_try_alloc(&mem, LARGE);
+    CHECK(other != kept && again == kept && mem.spare == 0);
+    mem_free(&mem, other, LARGE / 2);
+    mem_free(&mem, again, LARGE);
+    mem_trim(&mem);
+    take_and_free(&mem, 5, 1000); // small ones go at once
+    CHECK(mem.spare == 0);
+    take_and_free(&mem, 5, LARGE);
+    CHECK(mem.spare == 3 * LARGE);
+    // As much as is in use may be spare, until a round ends.
+    void *much = mem_try_alloc(&mem, 8 * LARGE);
+    take_and_free(&mem, 5, LARGE);
+    CHECK(mem.spare == 5 * LARGE);
+    mem_age(&mem);
+    CHECK(mem.spare == 3 * LARGE);
+    take_and_free(&mem, 2, LARGE); // of three only two are used in this round
+    mem_age(&mem);
+    CHECK(mem.spare == 2 * LARGE);
+    mem_age(&mem);
+    CHECK(mem.spare == 0);
+    mem_free(&mem, much, 8 * LARGE);
+    CHECK(mem.spare == 0 && !mem_trim(&mem));
+}
+
+// Under a ceiling what is used and what is kept stay below it together.
+static void test_spares_below_ceiling(void) {
+    Mem mem = {.limit = 4 * LARGE, .spare_most = 100 * (size_t)LARGE};
+    void *base = mem_try_alloc(&mem, LARGE);
+    take_and_free(&mem, 3, LARGE);
+    CHECK(mem.spare <= 3 * LARGE);
+    void *most = mem_try_alloc(&mem, 2 * LARGE);
+    CHECK(most != NULL && mem.spare <= LARGE);
+    CHECK(mem_try_alloc(&mem, LARGE + 1) == NULL);
+    void *last = mem_try_alloc(&mem, LARGE);
+    CHECK(last != NULL && mem.spare == 0);
+    mem_free(&mem, base, LARGE);
+    mem_free(&mem, most, 2 * LARGE);
+    mem_free(&mem, last, LARGE);
+    mem_trim(&mem);
+    CHECK(atomic_load(&mem.used) == 0 && mem.spare == 0);
+}
+
 static void test_arena(void) {
     Mem mem = {0};
     Arena arena;
@@ -233,6 +294,8 @@ int main(void) {
     Cx cx;
     cx_init(&cx, &arena);
     test_mem();
+    test_spares();
+    test_spares_below_ceiling();
     test_stacks();
     test_arena();
     test_unwinding();
