@@ -117,6 +117,7 @@ static void *find_block(Mem *mem, size_t size) {
     if (mem->limit != 0 && mem->spare > 0)
         make_room(mem, 0, mem->limit > used + size ? mem->limit - used - size : 0);
     if (block != NULL) return block;
+    mem->blocks += size >= LEAST_SPARE;
     if (size >= LEAST_SPARE) make_room(mem, size, most_spare(mem));
     block = aligned_alloc(ALIGNMENT, size);
     if (block == NULL && mem_trim(mem)) block = aligned_alloc(ALIGNMENT, size);

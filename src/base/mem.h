@@ -38,6 +38,7 @@ typedef struct Mem {
     size_t spare;  // bytes kept
     MemSpare spares[MEM_SPARES];  // without gaps, the oldest first
     uint32_t spare_count;
+    uint64_t blocks;  // large ones that the system was asked for, so far
 } Mem;
 
 // Out of memory unwinds once, to the innermost recovery point of the Mem. Whoever

@@ -49,9 +49,10 @@ ExecStatus exec_status(Status status) {
 // A row-major copy on the host.
 static RtArray *copy_of(RtHeap *heap, const RtArray *a) {
     RtArray *copy = rt_new(heap, a->elem, a->rank, a->shape);
-    if (copy != NULL)
-        rt_copy_elements(copy->data, copy->strides, a->data, a->strides, a->rank,
-                         a->shape, scalar_info[a->elem].bytes);
+    if (copy == NULL) return NULL;
+    rt_copy_elements(copy->data, copy->strides, a->data, a->strides, a->rank, a->shape,
+                     scalar_info[a->elem].bytes);
+    heap->copied++;
     return copy;
 }
 

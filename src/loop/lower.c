@@ -432,6 +432,7 @@ static void open_root(Lower *l, const CoreBody *body, Val *args) {
         loop_know_shape(l, a);
         a->block = loop_block(l);
         loop_block_of(l, a)->is_owned = &kernel->params[i].is_owned;
+        loop_block_of(l, a)->is_lent = true;
         args[i] = val_array(a);
         at += type.rank;
     }

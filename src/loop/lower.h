@@ -58,6 +58,7 @@ typedef struct Block {
     BlockId same;   // the block that it has become part of, or 0
     bool is_ours;   // may be overwritten
     bool *is_owned; // of a parameter: set when it is overwritten or given away
+    bool is_lent;   // of a parameter: that may cost its owner a copy
     struct {
         CoreRef *data;
         uint32_t len, cap;
@@ -222,6 +223,11 @@ LoopRef loop_alloc(Lower *l, ScalarType elem, LoopRef count);
 // Fresh memory, at the place if there is one that is not taken.
 Array *loop_fresh(Lower *l, ScalarType elem, uint32_t rank, const LoopRef *shape,
                   Home *place);
+
+// Memory that the turns of the statement, a map or generate of scalars, may overwrite to
+// make result k, of which the earlier ones are outs; NULL: there is none.
+Array *loop_reuse(Lower *l, const CoreStm *stm, uint32_t k, uint32_t rank,
+                  const LoopRef *shape, Array *const *outs);
 
 // The place of an element: pairs of stride and index, of which there are *count_out.
 LoopRef loop_load(Lower *l, const Array *a, const LoopRef *index);

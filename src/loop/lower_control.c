@@ -361,6 +361,7 @@ static Val open_param(Lower *l, CoreType type, bool *is_owned, LoopRef *params,
     loop_know_shape(l, a);
     a->block = loop_block(l);
     loop_block_of(l, a)->is_owned = is_owned;
+    loop_block_of(l, a)->is_lent = true;
     return val_array(a);
 }
 

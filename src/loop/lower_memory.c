@@ -35,6 +35,7 @@ BlockId loop_join_blocks(Lower *l, BlockId x, BlockId y) {
     to->is_ours = to->is_ours && from->is_ours &&
                   (to->is_owned == NULL || from->is_owned == NULL);
     if (to->is_owned == NULL) to->is_owned = from->is_owned;
+    to->is_lent = to->is_lent || from->is_lent;
     for (uint32_t i = 0; i < from->names.len; i++)
         vec_push(l->arena, &to->names, from->names.data[i]);
     return x;

@@ -175,8 +175,11 @@ static void open_outs(Lower *l, Rows *rows) {
         if (is_open(l, rows, k)) continue;
         uint32_t rank = loop_core_type(l, stm->outs[k]).rank;
         loop_check_shape(l, elem_of(l, rows, k), rank, shape);
-        rows->outs[k] = loop_fresh(l, elem_of(l, rows, k), rank, shape,
-                                   l->names[stm->outs[k]].place);
+        if (row_rank(l, rows, k) == 0)
+            rows->outs[k] = loop_reuse(l, stm, k, rank, shape, rows->outs);
+        if (rows->outs[k] == NULL)
+            rows->outs[k] = loop_fresh(l, elem_of(l, rows, k), rank, shape,
+                                       l->names[stm->outs[k]].place);
     }
 }
 

@@ -105,6 +105,8 @@ bool rt_bring_memory(RtHeap *heap, RtArray *a) {
     a->memory = mem_try_alloc(heap->mem, a->memory_size);
     a->data = a->memory;
     a->is_away = a->memory == NULL;
+    heap->made += !a->is_away;
+    heap->made_bytes += a->is_away ? 0 : a->memory_size;
     return !a->is_away;
 }
 

@@ -17,6 +17,9 @@ typedef struct RtCopy RtCopy;
 typedef struct RtHeap {
     Mem *mem;
     RtArray *live;  // all arrays, newest first
+    // So far: arrays given memory of their own on the host, the bytes of that, and how
+    // many of them are copies made because a kernel may not have the array itself.
+    uint64_t made, made_bytes, copied;
 } RtHeap;
 
 struct RtArray {

@@ -204,6 +204,8 @@ int32_t rt_call(RtCall *call, Kernel *kernel, const uint64_t *in, uint64_t *out)
     rt_private_open(&call->team->root, call->team->mem, &call->env);
     int32_t status = kernel(&call->env, in, out);
     if (call->self != NULL) rt_pool_leave(call->team->pool);
+    size_t used = (size_t)(call->env.high - call->team->root.base);
+    if (used > call->team->root_most) call->team->root_most = used;
     rt_private_close(&call->team->root, &call->env);
     fesetenv(&environment);
     return status;

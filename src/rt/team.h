@@ -17,6 +17,7 @@ typedef struct RtTeam {
     Mem *mem;
     RtPool *pool;
     RtPrivate root;    // of root code
+    size_t root_most;  // bytes of it that a call has used at once, so far
     RtPrivate *memory; // by worker
     KernelEnv *envs;   // by worker
 } RtTeam;

@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Two buffers that swap. An array that a loop hands on to its next turn is made above
+// the last one, and `keep` moves it down. Where its size is the same in all turns it
+// needs no move and no allocation: two buffers, made before the loop, go round with the
+// state,
+//
+//     m = mark                        a = alloc(n); b = alloc(n); m = mark
+//     r = for(k, s) {|i, x|           r, _, _ = for(k, s, a, b) {|i, x, y, z|
+//       y = alloc(n)                    ...
+//       ...                             = keep(m)
+//       y' = keep(m, y)                 -> y, z, y
+//       -> y' }                       }
+//
+// and each turn writes into the one that the turn before did not. What the loop starts
+// with is only read, whoever it belongs to. This needs that nothing else of a turn
+// lives on in the state's memory, so all buffers that a turn hands on must be such.
+#include <string.h>
+
+#include "loop/build.h"
+#include "loop/passes.h"
+
+// A loop and what is around it.
+typedef struct Swapper {
+    LoopBuilder *b;
+    LoopBody *outer; // where the loop is
+    uint32_t at;     // and which of its statements
+    uint32_t mark;   // the one that says what a turn frees
+    LoopStm *loop;
+    LoopBody *turn;
+    LoopStm *keep; // of the turn
+} Swapper;
+
+static bool is_buffer(const Swapper *s, LoopRef ref) {
+    return loop_type(s->b, ref).kind == LOOP_IS_BUFFER;
+}
+
+// Whether the body, with what is inside, binds the value.
+static bool binds(const LoopBody *body, LoopRef ref) {
+    for (uint32_t i = 0; i < body->param_count; i++)
+        if (body->params[i] == ref) return true;
+    for (uint32_t i = 0; i < body->stms.len; i++) {
+        const LoopStm *stm = body->stms.data[i];
+        for (uint32_t k = 0; k < stm->out_count; k++)
+            if (stm->outs[k] == ref) return true;
+        for (uint32_t k = 0; k < stm->body_count; k++)
+            if (binds(stm->bodies[k], ref)) return true;
+    }
+    return false;
+}
+
+static bool may_fail(const LoopStm *stm) {
+    if (stm->op == LOOP_CHECK || stm->op == LOOP_CALL) return true;
+    for (uint32_t k = 0; k < stm->body_count; k++)
+        for (uint32_t i = 0; i < stm->bodies[k]->stms.len; i++)
+            if (may_fail(stm->bodies[k]->stms.data[i])) return true;
+    return false;
+}
+
+// The number of the turn's statement that allocates the buffer, if its size is the same
+// in all turns and a turn gets there; else the number of statements.
+static uint32_t find_alloc(const Swapper *s, LoopRef buffer) {
+    const LoopBody *turn = s->turn;
+    for (uint32_t i = 0; i < turn->stms.len; i++) {
+        const LoopStm *stm = turn->stms.data[i];
+        if (stm->op == LOOP_ALLOC && stm->outs[0] == buffer)
+            return binds(turn, stm->args[0]) ? turn->stms.len : i;
+        // It may be this that sees to it that the size is one.
+        if (may_fail(stm)) break;
+    }
+    return turn->stms.len;
+}
+
+// What the turn hands on as `ref` before it is kept; 0: it is not.
+static LoopRef kept(const Swapper *s, LoopRef ref) {
+    for (uint32_t k = 0; k < s->keep->out_count; k++)
+        if (s->keep->outs[k] == ref) return s->keep->args[1 + k];
+    return 0;
+}
+
+// Nothing but scalars may lie between the mark and the loop.
+static bool finds_keep(Swapper *s) {
+    const LoopBody *turn = s->turn;
+    if (turn->stms.len == 0) return false;
+    s->mark = s->at;
+    do {
+        if (s->mark == 0) return false;
+        s->mark--;
+    } while (s->outer->stms.data[s->mark]->op == LOOP_SCALAR);
+    const LoopStm *mark = s->outer->stms.data[s->mark];
+    s->keep = turn->stms.data[turn->stms.len - 1];
+    return mark->op == LOOP_MARK && s->keep->op == LOOP_KEEP &&
+           s->keep->out_count > 0 && s->keep->args[0] == mark->outs[0];
+}
+
+// Whether all buffers that a turn hands on are ones that it allocates.
+static bool can_swap(Swapper *s) {
+    if (s->loop->number > 0 || s->loop->order == ORDER_PARALLEL || !finds_keep(s))
+        return false;
+    const LoopBody *guard = s->loop->op == LOOP_WHILE ? s->loop->bodies[0] : NULL;
+    for (uint32_t i = 0; guard != NULL && i < guard->stms.len; i++)
+        if (may_fail(guard->stms.data[i])) return false;
+    uint32_t count = 0;
+    for (uint32_t k = 0; k < s->turn->result_count; k++) {
+        if (!is_buffer(s, s->turn->results[k])) continue;
+        LoopRef buffer = kept(s, s->turn->results[k]);
+        if (buffer == 0 || find_alloc(s, buffer) == s->turn->stms.len) return false;
+        count++;
+    }
+    return count == s->keep->out_count;
+}
+
+// ---- swapping -----------------------------------------------------------------------
+
+static LoopRef *append(LoopBuilder *b, const LoopRef *refs, uint32_t count, LoopRef x,
+                       LoopRef y) {
+    LoopRef *longer = arena_array(b->arena, LoopRef, count + 2);
+    for (uint32_t i = 0; i < count; i++) longer[i] = refs[i];
+    longer[count] = x;
+    longer[count + 1] = y;
+    return longer;
+}
+
+static void add_params(LoopBuilder *b, LoopBody *body, LoopRef x, LoopRef y) {
+    body->params = append(b, body->params, body->param_count, x, y);
+    body->param_count += 2;
+}
+
+// Elements to allocate: none if the loop does not turn.
+static LoopRef count_for(const Swapper *s, LoopRef count) {
+    if (s->loop->op != LOOP_FOR) return count;
+    LoopBuilder *b = s->b;
+    ScalarType type = (ScalarType)loop_type(b, s->loop->args[0]).elem;
+    LoopRef turns = loop_lt(b, loop_const(b, type, 0), s->loop->args[0]);
+    return loop_select(b, turns, count, loop_int(b, 0));
+}
+
+// State k goes round with two buffers, whose statements go where the builder is.
+static void swap(Swapper *s, uint32_t k) {
+    LoopBuilder *b = s->b;
+    LoopBody *turn = s->turn;
+    LoopRef buffer = kept(s, turn->results[k]), fresh[2], params[2];
+    const LoopStm *alloc = turn->stms.data[find_alloc(s, buffer)];
+    LoopType type = loop_type(b, buffer);
+    LoopRef count = count_for(s, alloc->args[0]);
+    for (int i = 0; i < 2; i++) fresh[i] = loop_emit1(b, LOOP_ALLOC, &count, 1, type);
+    for (int i = 0; i < 2; i++) params[i] = loop_value(b, type, 0);
+    add_params(b, turn, params[0], params[1]);
+    if (s->loop->op == LOOP_WHILE)
+        add_params(b, s->loop->bodies[0], loop_value(b, type, 0),
+                   loop_value(b, type, 0));
+    loop_identify(b, turn->results[k], params[0]);
+    loop_identify(b, buffer, params[0]);
+    turn->results = append(b, turn->results, turn->result_count, params[1], params[0]);
+    turn->result_count += 2;
+    LoopStm *loop = s->loop;
+    loop->args = append(b, loop->args, loop->arg_count, fresh[0], fresh[1]);
+    loop->arg_count += 2;
+    loop->outs = append(b, loop->outs, loop->out_count, loop_value(b, type, 0),
+                        loop_value(b, type, 0));
+    loop->out_count += 2;
+}
+
+static bool allocates(const LoopBody *body) {
+    for (uint32_t i = 0; i < body->stms.len; i++) {
+        const LoopStm *stm = body->stms.data[i];
+        if (stm->op == LOOP_ALLOC || stm->op == LOOP_CALL) return true;
+        for (uint32_t k = 0; k < stm->body_count; k++)
+            if (allocates(stm->bodies[k])) return true;
+    }
+    return false;
+}
+
+// Drops the allocations of what is kept; what else the turn allocates is still freed.
+static void drop_allocs(Swapper *s) {
+    uint32_t left = 0;
+    for (uint32_t i = 0; i < s->turn->stms.len; i++) {
+        LoopStm *stm = s->turn->stms.data[i];
+        bool is_gone = false;
+        for (uint32_t k = 0; k < s->keep->out_count && stm->op == LOOP_ALLOC; k++)
+            is_gone = is_gone || stm->outs[0] == s->keep->args[1 + k];
+        if (!is_gone) s->turn->stms.data[left++] = stm;
+    }
+    s->turn->stms.len = left;
+    s->keep->arg_count = 1;
+    s->keep->out_count = 0;
+    if (!allocates(s->turn)) s->turn->stms.len--;
+}
+
+// Puts the statements of `body`, then the mark, right before the loop.
+static void insert(Swapper *s, const LoopBody *body) {
+    LoopBody *outer = s->outer;
+    uint32_t count = body->stms.len, len = outer->stms.len;
+    LoopStm *mark = outer->stms.data[s->mark];
+    for (uint32_t i = 0; i < count; i++)
+        vec_push(s->b->arena, &outer->stms, body->stms.data[i]);
+    LoopStm **stms = outer->stms.data;
+    memmove(stms + s->at + count, stms + s->at, (len - s->at) * sizeof *stms);
+    memmove(stms + s->mark, stms + s->mark + 1, (s->at - s->mark - 1) * sizeof *stms);
+    for (uint32_t i = 0; i < count; i++) stms[s->at - 1 + i] = body->stms.data[i];
+    stms[s->at - 1 + count] = mark;
+}
+
+// Returns how many statements were put before the loop.
+static uint32_t swap_all(Swapper *s) {
+    loop_open(s->b, NULL, 0);
+    uint32_t count = s->turn->result_count;
+    for (uint32_t k = 0; k < count; k++)
+        if (is_buffer(s, s->turn->results[k])) swap(s, k);
+    const LoopBody *before = loop_close(s->b, NULL, 0);
+    drop_allocs(s);
+    insert(s, before);
+    return before->stms.len;
+}
+
+static void visit(LoopBuilder *b, LoopBody *body) {
+    for (uint32_t i = 0; i < body->stms.len; i++) {
+        LoopStm *stm = body->stms.data[i];
+        for (uint32_t k = 0; k < stm->body_count; k++) visit(b, stm->bodies[k]);
+        if (stm->op != LOOP_FOR && stm->op != LOOP_WHILE) continue;
+        Swapper s = {.b = b, .outer = body, .at = i, .loop = stm};
+        s.turn = stm->bodies[stm->body_count - 1];
+        if (can_swap(&s)) i += swap_all(&s);
+    }
+}
+
+void loop_memory(LoopKernel *kernel) {
+    LoopBuilder b = loop_builder(kernel);
+    for (uint32_t i = 0; i < kernel->funs.len; i++)
+        visit(&b, kernel->funs.data[i].body);
+    visit(&b, kernel->root);
+    loop_tidy(&b);
+}
