@@ -40,17 +40,13 @@ WEFT_FUN void weft_wait(void) {
     __syncthreads();
 }
 
-WEFT_FUN int32_t weft_atomic_max(int32_t *at, int32_t x) {
-    return atomicMax(at, x);
-}
-
-WEFT_FUN uint32_t weft_atomic_min(uint32_t *at, uint32_t x) {
-    return atomicMin(at, x);
-}
-
-WEFT_FUN uint32_t weft_atomic_add(uint32_t *at, uint32_t x) {
-    return atomicAdd(at, x);
-}
+// On 32 bits, wherever they lie.
+#define weft_atomic_add atomicAdd
+#define weft_atomic_min atomicMin
+#define weft_atomic_max atomicMax
+#define weft_atomic_and atomicAnd
+#define weft_atomic_or  atomicOr
+#define weft_atomic_xor atomicXor
 
 WEFT_FUN int32_t weft_popc(uint64_t x) {
     return __popcll(x);

@@ -40,17 +40,13 @@ static inline void weft_wait(void) {
     barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
 }
 
-static inline int32_t weft_atomic_max(volatile __local int32_t *at, int32_t x) {
-    return atomic_max(at, x);
-}
-
-static inline uint32_t weft_atomic_min(volatile __global uint32_t *at, uint32_t x) {
-    return atomic_min(at, x);
-}
-
-static inline uint32_t weft_atomic_add(volatile __global uint32_t *at, uint32_t x) {
-    return atomic_add(at, x);
-}
+// On 32 bits, wherever they lie.
+#define weft_atomic_add atomic_add
+#define weft_atomic_min atomic_min
+#define weft_atomic_max atomic_max
+#define weft_atomic_and atomic_and
+#define weft_atomic_or  atomic_or
+#define weft_atomic_xor atomic_xor
 
 static inline int32_t weft_popc(uint64_t x) {
     return (int32_t)popcount(x);

@@ -166,6 +166,26 @@ static Str place_of(Walker *w, const LoopStm *stm, uint32_t first) {
     return strbuf_done(&text);
 }
 
+// On cores a place is exchanged until nobody came in between.
+static void put_atomic(Walker *w, const LoopStm *stm) {
+    ScalarType elem = elem_of(w, stm->args[1]);
+    Str place = place_of(w, stm, 2), x = walk_value(w, stm->args[1]);
+    if (w->plan != NULL) {
+        walk_line(w, "weft_atomic_%s(&%.*s, %.*s);", core_op_info[stm->scalar].name,
+                  STR_ARG(place), STR_ARG(x));
+        return;
+    }
+    StrBuf next = strbuf(w->arena);
+    emit_scalar(w->dialect, stm->scalar, elem, elem, (Str[]){STR("was"), x}, w->helpers,
+                &next);
+    walk_line(w, "{ %s *const at = &%.*s, was = __atomic_load_n(at, __ATOMIC_RELAXED);",
+              emit_types[elem], STR_ARG(place));
+    walk_line(w, "  while (!__atomic_compare_exchange_n(at, &was, %.*s, true,",
+              STR_ARG(strbuf_done(&next)));
+    walk_line(w, "                                      __ATOMIC_RELAXED, "
+                 "__ATOMIC_RELAXED)) {} }");
+}
+
 void walk_declare_array(Walker *w, const LoopStm *alloc, const char *before) {
     LoopRef out = alloc->outs[0];
     walk_line(w, "%s%s %.*s[%.*s];", before, element_type(w, out),
@@ -520,6 +540,7 @@ static void put_statement(Walker *w, const LoopStm *stm) {
         walk_line(w, "%s%.*s = %.*s;", w->team != NULL ? "if (weft_lane() == 0) " : "",
                   STR_ARG(place_of(w, stm, 2)), STR_ARG(walk_value(w, stm->args[1])));
         return;
+    case LOOP_ATOMIC: put_atomic(w, stm); return;
     case LOOP_DATA: put_data(w, stm); return;
     case LOOP_ALLOC: put_alloc(w, stm); return;
     case LOOP_MARK:

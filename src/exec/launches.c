@@ -285,6 +285,7 @@ static bool walk_statement(Walk *w, const LoopStm *stm) {
     case LOOP_WHILE: return do_while(w, stm);
     case LOOP_LOAD:
     case LOOP_STORE:
+    case LOOP_ATOMIC:
     case LOOP_SPLAT:
     case LOOP_LANES:
     case LOOP_SELECT:

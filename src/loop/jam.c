@@ -59,6 +59,7 @@ static void look_at(Fold *f, const LoopBody *body) {
         case LOOP_ANY:
         case LOOP_LOADIF:
         case LOOP_STOREIF: break;
+        case LOOP_ATOMIC:
         case LOOP_ALLOC:
         case LOOP_MARK:
         case LOOP_KEEP:

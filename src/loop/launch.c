@@ -133,6 +133,7 @@ static void add_stm(const Planner *p, Effects *e, const LoopStm *stm) {
     switch (stm->op) {
     case LOOP_LOAD: use(e, stm->args[0], LAUNCH_LOADS); return;
     case LOOP_STORE: use(e, stm->args[0], LAUNCH_STORES); return;
+    case LOOP_ATOMIC: use(e, stm->args[0], LAUNCH_LOADS | LAUNCH_STORES); return;
     case LOOP_ALLOC:
         if (!p->plan->is_local[stm->outs[0]]) e->allocates = true;
         return;
@@ -273,6 +274,7 @@ static bool is_for_host(const Planner *p, const LoopStm *stm) {
     case LOOP_SCALAR:
     case LOOP_LOAD:
     case LOOP_STORE:
+    case LOOP_ATOMIC:
     case LOOP_CHECK:
     case LOOP_CALL:
     case LOOP_IF:
@@ -299,8 +301,9 @@ static bool is_for_host(const Planner *p, const LoopStm *stm) {
 // Whether it is worth a launch: it touches elements, or turns.
 static bool is_work(const LoopStm *stm) {
     if (stm->op != LOOP_IF)
-        return stm->op == LOOP_LOAD || stm->op == LOOP_STORE || stm->op == LOOP_CALL ||
-               stm->op == LOOP_FOR || stm->op == LOOP_WHILE;
+        return stm->op == LOOP_LOAD || stm->op == LOOP_STORE ||
+               stm->op == LOOP_ATOMIC || stm->op == LOOP_CALL || stm->op == LOOP_FOR ||
+               stm->op == LOOP_WHILE;
     for (uint32_t i = 0; i < stm->body_count; i++)
         for (uint32_t k = 0; k < stm->bodies[i]->stms.len; k++)
             if (is_work(stm->bodies[i]->stms.data[k])) return true;

@@ -106,6 +106,7 @@ static void note_stm(const Team *t, const LoopStm *stm, LoopRef index, uint8_t *
         note(t, stm->args[0], is_own(t, stm, 1, index) ? READ_OWN : READ_ANY, made);
     if (stm->op == LOOP_STORE)
         note(t, stm->args[0], is_own(t, stm, 2, index) ? WRITE_OWN : WRITE_ANY, made);
+    if (stm->op == LOOP_ATOMIC) note(t, stm->args[0], READ_ANY | WRITE_ANY, made);
     for (uint32_t i = 0; i < stm->arg_count && stm->op == LOOP_CALL; i++)
         if (type_of(t, stm->args[i]).kind == LOOP_IS_BUFFER)
             note(t, stm->args[i], READ_ANY | WRITE_ANY, made);

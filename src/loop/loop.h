@@ -79,7 +79,7 @@ typedef struct LoopBody LoopBody;
 
 typedef struct LoopStm {
     LoopOp op;
-    CoreOp scalar; // SCALAR: which
+    CoreOp scalar; // SCALAR, ATOMIC: which
     uint8_t order; // FOR: LoopOrder
     uint8_t body_count;
     uint32_t number; // RESULT, CALL; FOR: its lanes, or 0
@@ -146,6 +146,8 @@ LoopKernel *loop_read(Cx *cx, Arena *arena, const CoreProgram *core,
 
 // Collects every fault as text; returns whether there was none.
 bool loop_verify(const LoopKernel *kernel, StrBuf *out);
+// Whether there is an ATOMIC of that operator for elements of that type.
+bool loop_is_atomic(CoreOp op, ScalarType elem);
 
 // ---- from core (lower.c) ------------------------------------------------------------
 

@@ -232,6 +232,9 @@ Array *loop_reuse(Lower *l, const CoreStm *stm, uint32_t k, uint32_t rank,
 // The place of an element: pairs of stride and index, of which there are *count_out.
 LoopRef loop_load(Lower *l, const Array *a, const LoopRef *index);
 void loop_store(Lower *l, const Array *a, const LoopRef *index, LoopRef value);
+// Where loop_is_atomic: the element becomes itself op value, with others at once.
+void loop_atomic(Lower *l, CoreOp op, const Array *a, const LoopRef *index,
+                 LoopRef value);
 // The part at the first `depth` indices.
 Array *loop_part(Lower *l, const Array *a, uint32_t depth, const LoopRef *index);
 // Element or row i.

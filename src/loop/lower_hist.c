@@ -24,6 +24,7 @@ typedef struct Hist {
     // there are none.
     LoopRef width, apart;
     Slots dest;
+    CoreOp atomic; // how values join at once; OP_COUNT: they do not
     struct {
         LoopRef from, count;
     } range; // of bins, that are being joined
@@ -62,12 +63,16 @@ static void fold_value(const Hist *h, const Slots *bins, LoopRef first, LoopRef 
     Val *left = loop_group(f), *right = loop_group(f), *out = loop_group(f);
     bool *is_ours = loop_flags(f);
     When when = loop_open_if(l, inside);
-    loop_load_slot(f, bins, bin, left);
     for (uint32_t c = 0; c < f->width; c++)
         right[c] = made != NULL ? made[h->depth + c]
                                 : loop_feed(l, h->feeds.arrays[h->depth + c], i);
-    loop_fold_join(f, left, right, out, is_ours);
-    loop_store_slot(f, bins, bin, out, is_ours);
+    if (h->atomic != OP_COUNT) {
+        loop_atomic(l, h->atomic, bins->parts[0], &bin, right[0].scalar);
+    } else {
+        loop_load_slot(f, bins, bin, left);
+        loop_fold_join(f, left, right, out, is_ours);
+        loop_store_slot(f, bins, bin, out, is_ours);
+    }
     loop_close_if(l, when);
 }
 
@@ -243,19 +248,41 @@ static void fold_parts_in_order(Hist *h, LoopRef parts) {
     join_dest(h, &all);
 }
 
+// All bins of all parts, then all values at once, neighbours into different parts: few
+// bins are not so often wanted by many.
+static void make_parts_atomically(const Hist *h, const Slots *all, LoopRef parts) {
+    const Fold *f = &h->fold;
+    Lower *l = f->l;
+    LoopBuilder *b = l->b;
+    LoopRef bins = loop_mul(b, parts, h->bins);
+    Nest nest;
+    loop_open_nest(l, &nest, 1, &bins, ORDER_PARALLEL);
+    loop_store_slot(f, all, nest.index[0], f->ne, NULL);
+    loop_close_nest(l, &nest);
+    loop_open_nest(l, &nest, 1, &f->n, ORDER_PARALLEL);
+    LoopRef part = loop_rem(b, nest.index[0], parts);
+    fold_value(h, all, loop_mul(b, part, h->bins), nest.index[0]);
+    loop_close_nest(l, &nest);
+}
+
 // Parts at once, then ranges of bins at once.
 static void fold_parts_in_parallel(Hist *h, LoopRef parts) {
     enum { RANGE = 1024 };
     Lower *l = h->fold.l;
     LoopBuilder *b = l->b;
     bool has_rows = h->dest.parts[0]->rank > 1;
-    LoopRef size = loop_int(b, has_rows ? 1 : RANGE), one = loop_int(b, 1);
+    LoopRef size = loop_int(b, has_rows || l->is_for_gpus ? 1 : RANGE);
+    LoopRef one = loop_int(b, 1);
     LoopRef ranges = loop_quot(b, loop_sub(b, loop_add(b, h->bins, size), one), size);
     Slots all = loop_slots(&h->fold, loop_mul(b, parts, h->width));
     Nest nest;
-    loop_open_nest(l, &nest, 1, &parts, ORDER_PARALLEL);
-    make_part(h, &all, nest.index[0], parts);
-    loop_close_nest(l, &nest);
+    if (h->atomic != OP_COUNT) {
+        make_parts_atomically(h, &all, parts);
+    } else {
+        loop_open_nest(l, &nest, 1, &parts, ORDER_PARALLEL);
+        make_part(h, &all, nest.index[0], parts);
+        loop_close_nest(l, &nest);
+    }
     loop_open_nest(l, &nest, 1, &ranges, ORDER_PARALLEL);
     h->range.from = loop_mul(b, nest.index[0], size);
     h->range.count = loop_min(b, size, loop_sub(b, h->bins, h->range.from));
@@ -265,9 +292,30 @@ static void fold_parts_in_parallel(Hist *h, LoopRef parts) {
 
 // ---- exact ones ---------------------------------------------------------------------
 
+// The operator, if devices can join values at once.
+static CoreOp find_atomic(const Fold *f) {
+    CoreType type = loop_core_type(f->l, f->op->results[0]);
+    if (!f->l->is_for_gpus || f->width > 1 || type.rank > 0) return OP_COUNT;
+    for (uint32_t i = 0; i < f->op->stms.len; i++) {
+        const CoreStm *stm = f->op->stms.data[i];
+        if (stm->outs[0] == f->op->results[0] &&
+            loop_is_atomic(stm->op, (ScalarType)type.elem))
+            return stm->op;
+    }
+    return OP_COUNT;
+}
+
 static void fold_into_dest(const Hist *h) {
-    LoopRef zero = loop_int(h->fold.l->b, 0);
-    fold_values(h, &h->dest, zero, zero, h->fold.n);
+    Lower *l = h->fold.l;
+    LoopRef zero = loop_int(l->b, 0);
+    Nest nest;
+    if (h->atomic == OP_COUNT) {
+        fold_values(h, &h->dest, zero, zero, h->fold.n);
+        return;
+    }
+    loop_open_nest(l, &nest, 1, &h->fold.n, ORDER_PARALLEL);
+    fold_value(h, &h->dest, zero, nest.index[0]);
+    loop_close_nest(l, &nest);
 }
 
 // Any order gives the same bits. Where there are few values for each bin, parts would
@@ -282,12 +330,14 @@ static void fold_exact(const Hist *h, bool is_parallel) {
         return;
     }
     exact.fold.ne = ne;
+    exact.atomic = find_atomic(&h->fold);
     LoopRef parts = count_parts(h), is_one = loop_eq(b, parts, loop_int(b, 1));
     When when = loop_open_if(l, is_one);
-    fold_into_dest(h);
+    fold_into_dest(&exact);
     loop_close_if(l, when);
     when = loop_open_if(l, loop_not(b, is_one));
-    if (h->feeds.producer == NULL || loop_is_cheap(h->feeds.producer)) {
+    bool is_cheap = h->feeds.producer == NULL || loop_is_cheap(h->feeds.producer);
+    if (is_cheap && exact.atomic == OP_COUNT) {
         LoopRef few = loop_int(b, FEW), copies = loop_int(b, COPIES);
         LoopRef is_few = loop_le(b, h->bins, few);
         exact.apart = loop_select(b, is_few, h->bins, loop_int(b, 0));
@@ -325,7 +375,7 @@ static void open_hist(Lower *l, const CoreStm *stm, Hist *h) {
 
 void loop_hist(Lower *l, const CoreStm *stm) {
     LoopBuilder *b = l->b;
-    Hist hist = {0}, *h = &hist;
+    Hist hist = {.atomic = OP_COUNT}, *h = &hist;
     bool was_parallel = l->is_parallel;
     open_hist(l, stm, h);
     uint32_t width = h->fold.width;

@@ -206,13 +206,23 @@ LoopRef loop_load(Lower *l, const Array *a, const LoopRef *index) {
                       loop_scalar_type((ScalarType)a->elem));
 }
 
-void loop_store(Lower *l, const Array *a, const LoopRef *index, LoopRef value) {
+static LoopStm *put(Lower *l, LoopOp op, const Array *a, const LoopRef *index,
+                    LoopRef value) {
     LoopRef args[3 + 2 * CORE_MAX_RANK], place[2 + 2 * CORE_MAX_RANK];
     uint32_t count = place_args(l, a, index, place);
     args[0] = place[0];
     args[1] = value;
     memcpy(args + 2, place + 1, (count - 1) * sizeof *place);
-    loop_emit(l->b, LOOP_STORE, args, count + 1, NULL, 0);
+    return loop_emit(l->b, op, args, count + 1, NULL, 0);
+}
+
+void loop_store(Lower *l, const Array *a, const LoopRef *index, LoopRef value) {
+    put(l, LOOP_STORE, a, index, value);
+}
+
+void loop_atomic(Lower *l, CoreOp op, const Array *a, const LoopRef *index,
+                 LoopRef value) {
+    put(l, LOOP_ATOMIC, a, index, value)->scalar = op;
 }
 
 Array *loop_part(Lower *l, const Array *a, uint32_t depth, const LoopRef *index) {

@@ -201,35 +201,86 @@ static void scatter_in_order(Scatter *s) {
     loop_close_nest(s->l, &nest);
 }
 
-// First which source each place takes, in order; then the sources that were taken write
-// at once.
-static void scatter_rows_at_once(Scatter *s) {
+static Array *each_taken(const Scatter *s, ScalarType elem) {
     Lower *l = s->l;
-    LoopBuilder *b = l->b;
+    LoopRef buf = loop_alloc(l, elem, loop_count(l, s->depth, s->to->shape));
+    return loop_dense(l, elem, buf, loop_int(l->b, 0), s->depth, s->to->shape);
+}
+
+// Which source each place takes, found in order.
+static const Array *find_taken(Scatter *s) {
+    Lower *l = s->l;
     LoopRef index[CORE_MAX_RANK];
-    LoopRef buf = loop_alloc(l, SCALAR_I64, loop_count(l, s->depth, s->to->shape));
-    const Array *taken =
-        loop_dense(l, SCALAR_I64, buf, loop_int(b, 0), s->depth, s->to->shape);
+    const Array *taken = each_taken(s, SCALAR_I64);
     Nest nest;
     loop_open_nest(l, &nest, 1, &s->feeds.n, ORDER_SEQUENTIAL);
     When when = loop_open_if(l, find_target(s, nest.index[0], index));
     loop_store(l, taken, index, nest.index[0]);
     loop_close_if(l, when);
     loop_close_nest(l, &nest);
+    return taken;
+}
+
+// Found at once: the last source is the largest. Their numbers fit.
+static const Array *find_largest(Scatter *s) {
+    Lower *l = s->l;
+    LoopRef index[CORE_MAX_RANK];
+    const Array *taken = each_taken(s, SCALAR_I32);
+    Nest nest;
+    loop_open_nest(l, &nest, s->depth, s->to->shape, ORDER_PARALLEL);
+    loop_store(l, taken, nest.index, loop_const(l->b, SCALAR_I32, UINT32_MAX));
+    loop_close_nest(l, &nest);
     loop_open_nest(l, &nest, 1, &s->feeds.n, ORDER_PARALLEL);
-    when = loop_open_if(l, find_target(s, nest.index[0], index));
-    LoopRef is_taken = loop_eq(b, loop_load(l, taken, index), nest.index[0]);
-    When inner = loop_open_if(l, is_taken);
+    When when = loop_open_if(l, find_target(s, nest.index[0], index));
+    LoopRef number = loop_scalar(l->b, OP_CONV, SCALAR_I32, nest.index, 1);
+    loop_atomic(l, OP_MAX, taken, index, number);
+    loop_close_if(l, when);
+    loop_close_nest(l, &nest);
+    return taken;
+}
+
+// The sources that were taken write at once.
+static void write_taken(Scatter *s, const Array *taken) {
+    Lower *l = s->l;
+    LoopBuilder *b = l->b;
+    LoopRef index[CORE_MAX_RANK];
+    Nest nest;
+    loop_open_nest(l, &nest, 1, &s->feeds.n, ORDER_PARALLEL);
+    When when = loop_open_if(l, find_target(s, nest.index[0], index));
+    LoopRef number = loop_scalar(b, OP_CONV, (ScalarType)taken->elem, nest.index, 1);
+    When inner = loop_open_if(l, loop_eq(b, loop_load(l, taken, index), number));
     write_target(s, nest.index[0], index);
     loop_close_if(l, inner);
     loop_close_if(l, when);
     loop_close_nest(l, &nest);
 }
 
-// To look at each index twice pays where there is a row to copy for it.
+// Where one item alone is slow, to look at each index twice always pays, unless there
+// are many more places than sources, all of which must be cleared.
+static void scatter_for_gpus(Scatter *s) {
+    enum { PLACES = 256 };
+    Lower *l = s->l;
+    LoopBuilder *b = l->b;
+    LoopRef n = s->feeds.n, places = loop_count(l, s->depth, s->to->shape);
+    LoopRef is_dense = loop_le(b, loop_quot(b, places, loop_int(b, PLACES)), n);
+    LoopRef fits = loop_le(b, n, loop_int(b, INT32_MAX));
+    LoopRef at_once = loop_and(b, is_dense, fits);
+    When when = loop_open_if(l, at_once);
+    write_taken(s, find_largest(s));
+    loop_close_if(l, when);
+    when = loop_open_if(l, loop_not(b, at_once));
+    scatter_in_order(s);
+    loop_close_if(l, when);
+}
+
+// On cores it does where there is a row to copy for it.
 static void scatter(Scatter *s, bool is_parallel) {
     enum { WIDE = 16 };
     Lower *l = s->l;
+    if (is_parallel && l->is_for_gpus) {
+        scatter_for_gpus(s);
+        return;
+    }
     if (!is_parallel || s->to->rank == s->depth) {
         scatter_in_order(s);
         return;
@@ -237,7 +288,7 @@ static void scatter(Scatter *s, bool is_parallel) {
     LoopRef row = loop_count(l, s->from->rank - 1u, s->from->shape + 1);
     LoopRef is_wide = loop_le(l->b, loop_int(l->b, WIDE), row);
     When when = loop_open_if(l, is_wide);
-    scatter_rows_at_once(s);
+    write_taken(s, find_taken(s));
     loop_close_if(l, when);
     when = loop_open_if(l, loop_not(l->b, is_wide));
     scatter_in_order(s);

@@ -138,6 +138,8 @@ static void print_stm(Printer *p, const LoopStm *stm) {
     strbuf_cstr(p->out, stm->out_count > 0 ? " = " : "= ");
     strbuf_cstr(p->out, stm->op == LOOP_SCALAR ? core_op_info[stm->scalar].name
                                                : loop_op_names[stm->op]);
+    if (stm->op == LOOP_ATOMIC)
+        strbuf_printf(p->out, ".%s", core_op_info[stm->scalar].name);
     if (stm->op == LOOP_FOR && stm->order < ORDER_COUNT)
         strbuf_cstr(p->out, loop_order_names[stm->order]);
     if (stm->op == LOOP_RESULT || stm->op == LOOP_CALL ||

@@ -254,6 +254,7 @@ void range_walk_stm(RangeWalk *w, LoopStm *stm) {
         return;
     case LOOP_LOAD:
     case LOOP_STORE:
+    case LOOP_ATOMIC:
     case LOOP_DATA:
     case LOOP_MARK:
     case LOOP_KEEP:

@@ -220,21 +220,31 @@ static LoopOrder cut_order(Str *word) {
     return ORDER_SEQUENTIAL;
 }
 
+static CoreOp read_scalar_op(Reader *r, Str word) {
+    int scalar = 0;
+    while (scalar < OP_COUNT && (core_op_operands((CoreOp)scalar) == 0 ||
+                                 !str_eq(word, str_of(core_op_info[scalar].name))))
+        scalar++;
+    if (scalar == OP_COUNT) fail_name(r, "no operator");
+    return (CoreOp)scalar;
+}
+
 static void read_op(Reader *r, LoopStm *stm) {
+    static const Str atomic = {"atomic.", 7};
     Str word = r->token.text;
     if (r->token.kind != CORE_TOKEN_WORD) fail_expected(r, "an operator");
     stm->order = (uint8_t)cut_order(&word);
     int op = 1;
     while (op < LOOP_COUNT && !str_eq(word, str_of(loop_op_names[op]))) op++;
     stm->op = op < LOOP_COUNT ? (LoopOp)op : LOOP_SCALAR;
-    if (stm->op == LOOP_SCALAR) {
-        int scalar = 0;
-        while (scalar < OP_COUNT && (core_op_operands((CoreOp)scalar) == 0 ||
-                                     !str_eq(word, str_of(core_op_info[scalar].name))))
-            scalar++;
-        stm->scalar = (CoreOp)scalar;
-        if (scalar == OP_COUNT) fail_name(r, "no operator");
+    if (word.len > atomic.len && memcmp(word.ptr, atomic.ptr, atomic.len) == 0) {
+        stm->op = LOOP_ATOMIC;
+        word = (Str){word.ptr + atomic.len, word.len - atomic.len};
+    } else if (stm->op == LOOP_ATOMIC) {
+        fail_name(r, "no operator");
     }
+    if (stm->op == LOOP_SCALAR || stm->op == LOOP_ATOMIC)
+        stm->scalar = read_scalar_op(r, word);
     if (stm->order != ORDER_SEQUENTIAL && stm->op != LOOP_FOR)
         fail_name(r, "no operator");
     advance(r);

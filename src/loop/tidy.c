@@ -20,6 +20,7 @@ static LoopRef redirect(Tidy *t, LoopRef ref) {
 static bool is_needed(const Tidy *t, const LoopStm *stm) {
     switch (stm->op) {
     case LOOP_STORE:
+    case LOOP_ATOMIC:
     case LOOP_CHECK:
     case LOOP_KEEP:
     case LOOP_RESULT:

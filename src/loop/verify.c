@@ -135,6 +135,12 @@ static void verify_scalar(Verifier *v, const LoopStm *stm) {
          "its result has the wrong type");
 }
 
+bool loop_is_atomic(CoreOp op, ScalarType elem) {
+    bool is_word = elem == SCALAR_I32 || elem == SCALAR_U32;
+    return is_word && (op == OP_ADD || op == OP_MIN || op == OP_MAX || op == OP_AND ||
+                       op == OP_OR || op == OP_XOR);
+}
+
 static void verify_access(Verifier *v, const LoopStm *stm) {
     bool is_masked = stm->op == LOOP_LOADIF || stm->op == LOOP_STOREIF;
     bool loads = stm->op == LOOP_LOAD || stm->op == LOOP_LOADIF;
@@ -152,6 +158,9 @@ static void verify_access(Verifier *v, const LoopStm *stm) {
          "the element has the wrong type");
     want(v, type.lanes > 0 || !(loads ? is_masked || has_lanes(v, stm) : v->lanes > 0),
          "the element has no lanes");
+    want(v,
+         stm->op != LOOP_ATOMIC || loop_is_atomic(stm->scalar, (ScalarType)elem.elem),
+         "no device does that at once");
     lanes_are(v, stm, first, SCALAR_I64);
 }
 
@@ -317,7 +326,7 @@ static void verify_while(Verifier *v, const LoopStm *stm) {
 static bool suits_lanes(const LoopStm *stm) {
     return stm->op != LOOP_ALLOC && stm->op != LOOP_MARK && stm->op != LOOP_KEEP &&
            stm->op != LOOP_RESULT && stm->op != LOOP_CHECK && stm->op != LOOP_CALL &&
-           !(stm->op == LOOP_FOR && stm->number > 0);
+           stm->op != LOOP_ATOMIC && !(stm->op == LOOP_FOR && stm->number > 0);
 }
 
 static void verify_op(Verifier *v, const LoopStm *stm) {
@@ -329,7 +338,8 @@ static void verify_op(Verifier *v, const LoopStm *stm) {
     switch (stm->op) {
     case LOOP_SCALAR: verify_scalar(v, stm); return;
     case LOOP_LOAD:
-    case LOOP_STORE: verify_access(v, stm); return;
+    case LOOP_STORE:
+    case LOOP_ATOMIC: verify_access(v, stm); return;
     case LOOP_DATA:
         if (counts(v, stm, 0, 1, 0) && buffer_is(v, stm->outs[0]))
             want(v,

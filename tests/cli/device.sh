@@ -33,6 +33,10 @@ entry inplace (n: i64): []i64 =
   in loop xs for i < n - 1 do xs with [i + 1] = xs[i] + i
 entry table (n: i64): []u8 = map (\i -> [3u8, 1, 4, 1, 5][i % 5]) (iota n)
 entry least (xs: []i64): []i64 = map (g xs) (iota (length xs))
+entry joined (n: i64): ([]i32, []f32) =
+  let is = map (% 7) (iota n)
+  in ( reduce_by_index (replicate 6 1) (+) 0 is (map i32.i64 (iota n))
+     , scatter (replicate 9 0) is (map f32.i64 (iota n)) )
 entry chosen (b: bool) (n: i64): []i64 =
   if b then map (+ 1) (iota n) else reverse (scan (+) 0 (iota n))
 END
@@ -54,6 +58,8 @@ everywhere rows 0 3
 everywhere rows 5 7
 everywhere steps 9
 everywhere hist 1000
+everywhere joined 3
+everywhere joined 20000
 everywhere odd 1001
 everywhere inplace 100
 everywhere table 12
@@ -80,6 +86,18 @@ print(sorted(row for row in work if ":" in row))
 END
     expect 0 python3 rows.py
     out "['cpu:0', 'cpu:1', 'opencl:0']"
+fi
+
+# an interrupt acts between the parts of a launch, which would take minutes
+if [ "$has_opencl" = 1 ]; then
+    cat >long.weft <<'END'
+entry main (n: i64): i64 =
+  i64.sum (map (\i -> loop x = i for k < 100000 do x * 31 ^ k) (iota n))
+END
+    expect 0 "$weft" run -d opencl:0 long.weft 1
+    expect 1 timeout --preserve-status -s INT 3 "$weft" run -d opencl:0 long.weft 10000000
+    out ''
+    err 'weft: interrupted'
 fi
 
 # what cannot be

@@ -22,7 +22,8 @@ typedef struct Buffer {
     int64_t count;
     uint64_t *bits;
     uint8_t *is_set;
-    uint64_t *writer, *reader; // which turn did, made when first needed; 0: none
+    // Which turn did, made when first needed; 0: none. joiner: with an ATOMIC.
+    uint64_t *writer, *reader, *joiner;
     uint64_t *item_writer, *item_reader; // which item of a team did (team.h)
     bool is_dead, is_constant;
     const char *kind;
@@ -102,11 +103,12 @@ static void free_elements(Buffer *buffer) {
     free(buffer->is_set);
     free(buffer->writer);
     free(buffer->reader);
+    free(buffer->joiner);
     free(buffer->item_writer);
     free(buffer->item_reader);
     buffer->bits = NULL;
     buffer->is_set = NULL;
-    buffer->writer = buffer->reader = NULL;
+    buffer->writer = buffer->reader = buffer->joiner = NULL;
     buffer->item_writer = buffer->item_reader = NULL;
 }
 
@@ -178,7 +180,7 @@ static bool races_with(const Eval *e, uint64_t number) {
 }
 
 // Notes that this turn touches the element; another turn of the loop must not have
-// written it or, if this one writes, read it.
+// written it or, if this one writes, read it. Several may do so with an ATOMIC.
 static void touch(Eval *e, const LoopStm *stm, Buffer *b, int64_t at, bool writes) {
     if (e->turn == NULL) return;
     uint64_t *writer = tags(&b->writer, b->count), *reader = tags(&b->reader, b->count);
@@ -186,12 +188,15 @@ static void touch(Eval *e, const LoopStm *stm, Buffer *b, int64_t at, bool write
     Turn turn = *outer; // of this lane
     turn.number += e->lane;
     e->turn = &turn;
-    bool races = races_with(e, writer[at]) || (writes && races_with(e, reader[at]));
+    bool joins = stm->op == LOOP_ATOMIC;
+    uint64_t *joiner = joins ? tags(&b->joiner, b->count) : b->joiner;
+    bool races = races_with(e, writer[at]) || (writes && races_with(e, reader[at])) ||
+                 (!joins && joiner != NULL && races_with(e, joiner[at]));
     e->turn = outer;
     if (races)
         bug(e, stm, "two turns of a loop touch element %lld of %s memory",
             (long long)at, b->kind);
-    *(writes ? &writer[at] : &reader[at]) = turn.number;
+    *(joins ? &joiner[at] : writes ? &writer[at] : &reader[at]) = turn.number;
     if (!e->team.is_at_work) return;
     if (team_meets(&e->team, &tags(&b->item_writer, b->count)[at],
                    &tags(&b->item_reader, b->count)[at], writes))
@@ -297,6 +302,17 @@ static void run_store(Eval *e, const LoopStm *stm, uint32_t lanes) {
     e->report->stores++;
     b->bits[at] = bits_of(e, stm->args[is_masked + 1u]);
     b->is_set[at] = 1;
+}
+
+static void run_atomic(Eval *e, const LoopStm *stm) {
+    int64_t at;
+    Buffer *b = access_element(e, stm, 2, 0, &at);
+    if (b->is_constant) bug(e, stm, "%s memory is written to", b->kind);
+    if (!b->is_set[at]) bug(e, stm, "%s memory that was never written", b->kind);
+    touch(e, stm, b, at, true);
+    e->report->stores++;
+    uint64_t args[2] = {b->bits[at], bits_of(e, stm->args[1])};
+    core_eval(stm->scalar, elem_of(e, stm->args[1]), b->elem, args, &b->bits[at]);
 }
 
 static void run_lane(Eval *e, const LoopStm *stm, LoopRef first) {
@@ -556,6 +572,7 @@ static bool run_stm(Eval *e, const LoopStm *stm) {
     case LOOP_SURE:
     case LOOP_LOADIF:
     case LOOP_STOREIF: return run_lanes(e, stm);
+    case LOOP_ATOMIC: run_atomic(e, stm); return true;
     case LOOP_DATA: run_data(e, stm); return true;
     case LOOP_ALLOC: run_alloc(e, stm); return true;
     case LOOP_MARK: e->values[stm->outs[0]].bits = e->stack->len; return true;

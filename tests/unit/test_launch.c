@@ -108,6 +108,11 @@ static void test_parallel(void) {
               "0: parallel r=s m xs=l\n");
     plan_text(ROWS("c: bool = lt(i, m) = check(c) \"no\"", ".independent", "m"),
               "0: parallel m xs=l r=s\n");
+    // What joins a place loads it, too: a turn may not run twice.
+    plan_text("kernel \"join\" (owned []i32) -> ([]i32) {|a: [i32], n: i64|\n"
+              "= for.parallel(n) {|i: i64| = atomic.add(a, 1i32, 0i64) ->}\n"
+              "-> a, n}",
+              "0: parallel a=ls\n");
     plan_text(ROWS("k: i64 = mul(m, i)", ".independent", "k"),
               "0: parallel m xs=l r=s\n");
 }

@@ -54,6 +54,7 @@ static void test_text(void) {
                                "  = for.parallel(n) {|j: i64|\n"
                                "    z: f64 = load(b.1, 0i64, 1i64, j)\n"
                                "    = for.independent(k) {|l: i32|\n"
+                               "      = atomic.max(t, l, 0i64, 1i64, j)\n"
                                "      = check(c) \"\"\n"
                                "      ->\n"
                                "    }\n"
@@ -103,6 +104,8 @@ static void test_bad_text(void) {
     refuse_text(KERNEL "{", "expected a statement or ->");
     refuse_text(KERNEL "{->} x", "expected the end of the file, found x");
     refuse_text(KERNEL "{ = fly(1i64) -> }", "fly is no operator");
+    refuse_text(KERNEL "{ = atomic.fly(1i64) -> }", "atomic.fly is no operator");
+    refuse_text(KERNEL "{ = atomic(1i64) -> }", "atomic is no operator");
     refuse_text(KERNEL "{ = if.parallel(true) -> }", "if.parallel is no operator");
     refuse_text(KERNEL "{ x: i64 = add(1i64, y) -> }", "y is not bound");
     refuse_text(KERNEL "{ x: i64 = add(1i64, 1) -> }", "1 is a number without a type");
@@ -151,6 +154,10 @@ static void test_verifier(void) {
     find_fault(KERNEL "{ b: [f32] = alloc(1i64) x: f32 = load(b, 0i64, 1i64) -> }",
                "it has 3 args");
     find_fault(KERNEL "{ = store(1i64, 2i64, 0i64) -> }", "a buffer is wanted");
+    find_fault(KERNEL "{ b: [i64] = alloc(1i64) = atomic.add(b, 1i64, 0i64) -> }",
+               "no device does that at once");
+    find_fault(KERNEL "{ b: [i32] = alloc(1i64) = atomic.sub(b, 1i32, 0i64) -> }",
+               "no device does that at once");
     find_fault(KERNEL "{ = check(false) \"%0\" -> }", "mentions %0");
     find_fault(KERNEL
                "{ = for.parallel(1i64) {|i: i64| = for.parallel(1i64) {|j: i64| ->} "
