@@ -209,7 +209,7 @@ bool fuse_beside(Rewrite *rw, const CoreStm *stm) {
         CoreStm *other = here->stms.data[at];
         uint32_t weight = 0;
         if (other->op != stm->op || other->stamp != stm->stamp ||
-            !other->out_count + stm->out_count > MOST_RESULTS ||
+            other->out_count + stm->out_count > MOST_RESULTS ||
             !share_arrays(rw, other, stm) || !is_simple(rw->program, other, &weight) ||
             !is_simple(rw->program, stm, &weight) || !can_move_to(rw, stm, at) ||
             !keeps_errors(rw, stm, at))

@@ -1,0 +1,327 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Loops in a vector turn. If all lanes make the same turns the loop stays as it is, on
+// vectors; else it goes on while any lane is in it, with a mask of those that are.
+#include "loop/vector_turn.h"
+
+enum { TURNS = 8 }; // that a loop is taken to make
+
+// Fresh params for old ones; the first `extra` are left to the caller.
+static LoopRef *open_loop(Vector *v, const LoopStm *stm, const LoopRef *params,
+                          uint32_t extra, const LoopType *types) {
+    LoopRef *fresh = arena_array(v->arena, LoopRef, extra + stm->out_count);
+    for (uint32_t i = 0; i < extra; i++) fresh[i] = loop_value(&v->b, types[i], 0);
+    for (uint32_t i = 0; i < stm->out_count; i++) {
+        fresh[extra + i] = loop_value(&v->b, types[extra + i], 0);
+        if (params != NULL) turn_set_rep(v, params[i], fresh[extra + i]);
+    }
+    loop_open(&v->b, fresh, extra + stm->out_count);
+    return fresh;
+}
+
+// What it starts with, after `extra` others.
+static LoopRef *first_state(Vector *v, const LoopStm *stm, uint32_t extra) {
+    uint32_t skipped = stm->op == LOOP_FOR;
+    LoopRef *args = arena_array(v->arena, LoopRef, extra + stm->out_count);
+    for (uint32_t i = 0; i < stm->out_count; i++)
+        args[extra + i] = v->varies[stm->outs[i]]
+                              ? turn_vector(v, stm->args[skipped + i])
+                              : turn_rep_of(v, stm->args[skipped + i]).ref;
+    return args;
+}
+
+static void end_loop(Vector *v, const LoopStm *stm, LoopStm *made, uint32_t extra) {
+    for (uint32_t i = 0; i < stm->out_count; i++)
+        turn_set_rep(v, stm->outs[i], made->outs[extra + i]);
+}
+
+// All lanes make the same turns.
+static void do_for(Vector *v, const LoopStm *stm, LoopRef mask) {
+    const LoopBody *old = stm->bodies[0];
+    LoopRef *args = first_state(v, stm, 1);
+    args[0] = turn_rep_of(v, stm->args[0]).ref;
+    LoopType *types = turn_types_of(v, stm->outs, stm->out_count);
+    LoopType *params = arena_array(v->arena, LoopType, stm->out_count + 1);
+    params[0] = loop_scalar_type(turn_elem_of(v, stm->args[0]));
+    for (uint32_t i = 0; i < stm->out_count; i++) params[1 + i] = types[i];
+    LoopRef *fresh = open_loop(v, stm, old->params + 1, 1, params);
+    turn_set_rep(v, old->params[0], fresh[0]);
+    turn_translate(v, old, mask);
+    LoopBody *body = turn_close_body(v, stm, old);
+    LoopStm *made =
+        loop_emit(&v->b, LOOP_FOR, args, 1 + stm->out_count, types, stm->out_count);
+    loop_set_bodies(&v->b, made, &body, 1);
+    end_loop(v, stm, made, 0);
+}
+
+static void do_while(Vector *v, const LoopStm *stm, LoopRef mask) {
+    LoopBody *bodies[2];
+    LoopRef *args = first_state(v, stm, 0);
+    LoopType *types = turn_types_of(v, stm->outs, stm->out_count);
+    open_loop(v, stm, stm->bodies[0]->params, 0, types);
+    turn_translate(v, stm->bodies[0], mask);
+    LoopRef c = turn_rep_of(v, stm->bodies[0]->results[0]).ref;
+    bodies[0] = loop_close(&v->b, &c, 1);
+    open_loop(v, stm, stm->bodies[1]->params, 0, types);
+    turn_translate(v, stm->bodies[1], mask);
+    bodies[1] = turn_close_body(v, stm, stm->bodies[1]);
+    LoopStm *made =
+        loop_emit(&v->b, LOOP_WHILE, args, stm->out_count, types, stm->out_count);
+    loop_set_bodies(&v->b, made, bodies, 2);
+    end_loop(v, stm, made, 0);
+}
+
+// Lanes drop out of the loop one by one. It carries, in this order:
+//   the mask of those still in it; of a FOR, the number of the turn; what else decides
+//   for all of them whether they go on; what the guard has computed that the body would
+//   compute again;
+//   its state, for those that are in it, and
+//   what those that have left had then, if somebody asks and it is not what they have.
+typedef struct Apart {
+    const LoopStm *stm;
+    const LoopBody *body;
+    LoopRef n; // of a FOR: the turns of each lane
+    struct {
+        LoopRef *data; // of the body, and of the guard, in turns
+        uint32_t len, cap;
+    } shared;
+    bool has_same;         // a condition that is the same for all lanes
+    uint32_t extra, count; // values before the state, and all of them
+    LoopType *types;
+} Apart;
+
+static uint32_t place_of_same(const Apart *a) {
+    return a->stm->op == LOOP_FOR ? 2 : 1;
+}
+
+// Whether lanes have it in step, so that those that leave must keep what they have.
+static bool is_kept(const Vector *v, const Apart *a, uint32_t i) {
+    const LoopStm *stm = a->stm;
+    return v->used[stm->outs[i]] && !v->varies[a->body->params[i + (a->n != 0)]];
+}
+
+// Vectors of masks and of what is kept are as wide.
+static ScalarType kept_type(const Vector *v, const Apart *a, uint32_t i) {
+    ScalarType elem = turn_elem_of(v, a->stm->outs[i]);
+    return v->width == 4 && scalar_is_int(elem) ? SCALAR_I64 : elem;
+}
+
+static LoopRef kept(Vector *v, const Apart *a, uint32_t i, LoopRef x) {
+    ScalarType type = kept_type(v, a, i);
+    return type == turn_elem_of(v, x) ? x : turn_apply(v, OP_CONV, type, &x, 1);
+}
+
+static bool is_and(const LoopStm *stm) {
+    return stm->op == LOOP_SCALAR && stm->scalar == OP_AND;
+}
+
+// Parts a condition in what the lanes have each and what all have; 0 is neither.
+static void split_condition(Vector *v, const LoopBody *guard, LoopRef c, LoopRef *lanes,
+                            LoopRef *same) {
+    for (uint32_t i = 0; i < guard->stms.len; i++) {
+        const LoopStm *stm = guard->stms.data[i];
+        if (stm->out_count != 1 || stm->outs[0] != c || !is_and(stm)) continue;
+        split_condition(v, guard, stm->args[0], lanes, same);
+        split_condition(v, guard, stm->args[1], lanes, same);
+        return;
+    }
+    LoopRef *to = v->varies[c] ? lanes : same, x = turn_operand(v, c);
+    *to = *to == 0 ? x : turn_apply2(v, OP_AND, SCALAR_BOOL, *to, x);
+}
+
+// The guard of the state that its params are now. Puts the mask of the lanes that turn
+// again, and what follows it.
+static void go_on(Vector *v, const Apart *a, LoopRef mask, LoopRef number,
+                  LoopRef *next) {
+    if (a->n != 0) {
+        turn_charge(v, 1, 1);
+        next[0] = turn_both(v, mask, turn_apply2(v, OP_LT, SCALAR_BOOL, number, a->n));
+        next[1] = number;
+        return;
+    }
+    const LoopBody *guard = a->stm->bodies[0];
+    LoopRef lanes = 0, same = 0;
+    uint32_t at = place_of_same(a);
+    turn_translate(v, guard, mask);
+    split_condition(v, guard, guard->results[0], &lanes, &same);
+    next[0] = turn_both(v, mask, lanes);
+    if (a->has_same) next[at++] = same;
+    for (uint32_t i = 0; i < a->shared.len; i += 2)
+        next[at++] = turn_vector(v, a->shared.data[i + 1]);
+}
+
+static LoopBody *apart_guard(Vector *v, const Apart *a) {
+    LoopRef *fresh = arena_array(v->arena, LoopRef, a->count);
+    for (uint32_t i = 0; i < a->count; i++)
+        fresh[i] = loop_value(&v->b, a->types[i], 0);
+    loop_open(&v->b, fresh, a->count);
+    LoopRef c = turn_any(v, fresh[0]);
+    if (a->has_same) c = loop_and(&v->b, c, fresh[place_of_same(a)]);
+    return loop_close(&v->b, &c, 1);
+}
+
+// The state after a turn, and what lanes that have left keep.
+static void next_state(Vector *v, const Apart *a, const LoopRef *fresh, LoopRef *next) {
+    const LoopStm *stm = a->stm;
+    uint32_t at = a->extra + stm->out_count;
+    for (uint32_t i = 0; i < stm->out_count; i++) {
+        LoopRef result = turn_operand(v, a->body->results[i]),
+                *to = &next[a->extra + i];
+        *to = result;
+        if (is_kept(v, a, i)) {
+            next[at] = turn_select(v, fresh[0], kept(v, a, i, result), fresh[at]);
+            at++;
+        } else if (v->varies[a->body->params[i + (a->n != 0)]]) {
+            // What lanes that have ended hold matters only if somebody asks later.
+            *to = v->used[stm->outs[i]]
+                      ? turn_select(v, fresh[0], result, fresh[a->extra + i])
+                      : turn_splat(v, result);
+        }
+    }
+}
+
+static LoopBody *apart_body(Vector *v, const Apart *a) {
+    const LoopStm *stm = a->stm;
+    uint32_t skipped = stm->op == LOOP_FOR;
+    LoopRef *fresh = arena_array(v->arena, LoopRef, a->count), number = 0;
+    LoopRef *next = arena_array(v->arena, LoopRef, a->count);
+    for (uint32_t i = 0; i < a->count; i++)
+        fresh[i] = loop_value(&v->b, a->types[i], 0);
+    for (uint32_t i = 0; i < stm->out_count; i++)
+        turn_set_rep(v, a->body->params[skipped + i], fresh[a->extra + i]);
+    for (uint32_t i = 0; i < a->shared.len; i += 2) {
+        LoopRef ref = a->shared.data[i];
+        turn_set_rep(v, ref, fresh[a->extra - a->shared.len / 2 + i / 2]);
+        v->given[ref] = true;
+    }
+    if (skipped) turn_set_rep(v, a->body->params[0], fresh[1]);
+    loop_open(&v->b, fresh, a->count);
+    turn_translate(v, a->body, fresh[0]);
+    next_state(v, a, fresh, next);
+    if (skipped) {
+        ScalarType elem = turn_elem_of(v, stm->args[0]);
+        number = turn_apply2(v, OP_ADD, elem, fresh[1], loop_const(&v->b, elem, 1));
+    } else {
+        for (uint32_t i = 0; i < stm->out_count; i++)
+            turn_set_rep(v, stm->bodies[0]->params[i], next[a->extra + i]);
+    }
+    go_on(v, a, fresh[0], number, next);
+    return loop_close(&v->b, next, a->count);
+}
+
+// Whether what a guard's statement computes of the state is what one of the body does.
+static bool is_alike(const Apart *a, const LoopStm *x, const LoopStm *y) {
+    const LoopBody *guard = a->stm->bodies[0];
+    if (x->op != LOOP_SCALAR || y->op != LOOP_SCALAR || x->scalar != y->scalar)
+        return false;
+    for (uint32_t i = 0; i < x->arg_count; i++) {
+        bool is_one = x->args[i] == y->args[i];
+        for (uint32_t k = 0; k < guard->param_count; k++)
+            is_one = is_one || (x->args[i] == guard->params[k] &&
+                                y->args[i] == a->body->params[k]);
+        if (!is_one) return false;
+    }
+    return true;
+}
+
+static void find_shared(Vector *v, Apart *a) {
+    const LoopBody *guard = a->stm->bodies[0];
+    for (uint32_t i = 0; i < a->body->stms.len; i++)
+        for (uint32_t k = 0; k < guard->stms.len; k++) {
+            const LoopStm *x = guard->stms.data[k], *y = a->body->stms.data[i];
+            if (!is_alike(a, x, y) || !v->varies[y->outs[0]] ||
+                turn_elem_of(v, x->outs[0]) != turn_elem_of(v, y->outs[0]))
+                continue;
+            vec_push(v->arena, &a->shared, y->outs[0]);
+            vec_push(v->arena, &a->shared, x->outs[0]);
+            break;
+        }
+}
+
+// Whether a part of the condition is the same for all lanes.
+static bool has_same_part(const Vector *v, const LoopBody *guard, LoopRef c) {
+    for (uint32_t i = 0; i < guard->stms.len; i++) {
+        const LoopStm *stm = guard->stms.data[i];
+        if (stm->out_count == 1 && stm->outs[0] == c && is_and(stm))
+            return has_same_part(v, guard, stm->args[0]) ||
+                   has_same_part(v, guard, stm->args[1]);
+    }
+    return !v->varies[c];
+}
+
+static void find_types(Vector *v, Apart *a) {
+    const LoopStm *stm = a->stm;
+    uint32_t at = 0, count = stm->out_count;
+    a->types = arena_array(v->arena, LoopType, 3 + a->shared.len / 2 + 2 * count);
+    a->types[at++] = turn_lanes_of(v, SCALAR_BOOL);
+    if (a->n != 0) a->types[at++] = loop_scalar_type(turn_elem_of(v, stm->args[0]));
+    if (a->has_same) a->types[at++] = loop_scalar_type(SCALAR_BOOL);
+    for (uint32_t i = 0; i < a->shared.len; i += 2)
+        a->types[at++] = turn_lanes_of(v, turn_elem_of(v, a->shared.data[i]));
+    a->extra = at;
+    for (uint32_t i = 0; i < count; i++) {
+        LoopRef param = a->body->params[i + (a->n != 0)];
+        a->types[at++] = v->varies[param] ? turn_lanes_of(v, turn_elem_of(v, param))
+                                          : v->kernel->values.data[param].type;
+    }
+    for (uint32_t i = 0; i < count; i++)
+        if (is_kept(v, a, i)) a->types[at++] = turn_lanes_of(v, kept_type(v, a, i));
+    a->count = at;
+}
+
+// What it starts with.
+static LoopRef *apart_args(Vector *v, const Apart *a, LoopRef mask) {
+    const LoopStm *stm = a->stm;
+    uint32_t skipped = stm->op == LOOP_FOR, at = a->extra + stm->out_count;
+    LoopRef *args = arena_array(v->arena, LoopRef, a->count), number = 0;
+    for (uint32_t i = 0; i < stm->out_count; i++) {
+        LoopRef first = turn_operand(v, stm->args[skipped + i]);
+        args[a->extra + i] =
+            v->varies[a->body->params[skipped + i]] ? turn_splat(v, first) : first;
+        if (is_kept(v, a, i)) args[at++] = turn_splat(v, kept(v, a, i, first));
+        if (!skipped) turn_set_rep(v, stm->bodies[0]->params[i], args[a->extra + i]);
+    }
+    if (skipped) number = loop_const(&v->b, turn_elem_of(v, stm->args[0]), 0);
+    go_on(v, a, mask, number, args);
+    return args;
+}
+
+static void do_apart(Vector *v, const LoopStm *stm, LoopRef mask) {
+    bool is_for = stm->op == LOOP_FOR;
+    Apart a = {.stm = stm,
+               .body = stm->bodies[stm->body_count - 1],
+               .n = is_for ? turn_vector(v, stm->args[0]) : 0};
+    if (!is_for) {
+        a.has_same = has_same_part(v, stm->bodies[0], stm->bodies[0]->results[0]);
+        find_shared(v, &a);
+    }
+    find_types(v, &a);
+    LoopRef *args = apart_args(v, &a, mask);
+    LoopBody *bodies[2];
+    bodies[0] = apart_guard(v, &a);
+    bodies[1] = apart_body(v, &a);
+    LoopStm *made = loop_emit(&v->b, LOOP_WHILE, args, a.count, a.types, a.count);
+    loop_set_bodies(&v->b, made, bodies, 2);
+    for (uint32_t i = 0, at = a.extra + stm->out_count; i < stm->out_count; i++) {
+        LoopRef out = made->outs[a.extra + i];
+        if (is_kept(v, &a, i)) {
+            ScalarType elem = turn_elem_of(v, stm->outs[i]);
+            out = made->outs[at++];
+            if (turn_elem_of(v, out) != elem)
+                out = turn_apply(v, OP_CONV, elem, &out, 1);
+        }
+        turn_set_rep(v, stm->outs[i], out);
+    }
+}
+
+void turn_loop(Vector *v, const LoopStm *stm, LoopRef mask) {
+    bool is_for = stm->op == LOOP_FOR;
+    double weight = v->weight;
+    v->weight *= TURNS;
+    turn_charge(v, 1, 1);
+    if (v->varies[is_for ? stm->args[0] : stm->bodies[0]->results[0]])
+        do_apart(v, stm, mask);
+    else if (is_for) do_for(v, stm, mask);
+    else do_while(v, stm, mask);
+    v->weight = weight;
+}

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Memory in a vector turn: loads and stores of places that follow each other, or that
+// each lane has for itself; elements of small tables; and checks, which give the vector
+// turn up before anything is stored.
+#include "loop/vector_turn.h"
+
+typedef struct Access {
+    LoopRef *args; // offset, then pairs of stride and index
+    uint32_t count;
+    LoopRef stride; // from lane to lane, besides
+    bool has_lanes; // else the place is one plus lane * stride
+} Access;
+
+static void add_pair(Vector *v, Access *p, LoopRef stride, LoopRef index) {
+    p->args[p->count++] = stride;
+    p->args[p->count++] = index;
+    p->has_lanes =
+        p->has_lanes || turn_is_vector(v, stride) || turn_is_vector(v, index);
+}
+
+static void grow(Vector *v, Access *p, LoopRef x, LoopRef y) {
+    p->stride = loop_add(&v->b, p->stride, loop_mul(&v->b, x, y));
+}
+
+static void add_term(Vector *v, Access *p, LoopRef stride, LoopRef index) {
+    Rep s = turn_rep_of(v, stride), i = turn_rep_of(v, index);
+    if (s.kind == REP_SAME && i.kind == REP_LINEAR) grow(v, p, s.ref, i.stride);
+    else if (s.kind == REP_LINEAR && i.kind == REP_SAME) grow(v, p, s.stride, i.ref);
+    else if (s.kind != REP_SAME || i.kind != REP_SAME)
+        s.ref = turn_operand(v, stride), i.ref = turn_operand(v, index);
+    add_pair(v, p, s.ref, i.ref);
+}
+
+// `before`: args that come before those of the place.
+static Access place_of(Vector *v, const LoopStm *stm, uint32_t first, uint32_t before) {
+    Rep offset = turn_rep_of(v, stm->args[first]);
+    Access p = {.args = arena_array(v->arena, LoopRef, stm->arg_count + before + 3),
+                .count = before,
+                .stride = loop_int(&v->b, 0)};
+    if (offset.kind == REP_LINEAR) p.stride = offset.stride;
+    p.has_lanes = offset.kind > REP_LINEAR;
+    if (p.has_lanes) offset.ref = turn_operand(v, stm->args[first]);
+    p.args[p.count++] = offset.ref;
+    for (uint32_t i = first + 1; i + 1 < stm->arg_count; i += 2)
+        add_term(v, &p, stm->args[i], stm->args[i + 1]);
+    bool follows = !p.has_lanes && loop_is_int(&v->b, p.stride, 1);
+    if (!follows && !(p.has_lanes && loop_is_int(&v->b, p.stride, 0)))
+        add_pair(v, &p, p.stride, turn_number_lanes(v, SCALAR_I64));
+    return p;
+}
+
+static void charge_access(Vector *v, const Access *p, LoopRef mask) {
+    if (p->has_lanes) turn_charge(v, 1, 2.5 * v->width);
+    else turn_charge(v, 1, mask == 0 ? 1 : 3);
+}
+
+// The place of a load in a lane, if it is known.
+static bool find_place(Vector *v, const LoopStm *stm, uint32_t lane, uint64_t *out) {
+    LoopRef offset = turn_lane_of(v, stm->args[1], lane);
+    if (offset == 0) return false;
+    *out = v->kernel->values.data[offset].bits;
+    for (uint32_t i = 2; i < stm->arg_count; i += 2) {
+        LoopRef stride = turn_lane_of(v, stm->args[i], lane);
+        LoopRef index = turn_lane_of(v, stm->args[i + 1], lane);
+        if (stride == 0 || index == 0) return false;
+        *out +=
+            v->kernel->values.data[stride].bits * v->kernel->values.data[index].bits;
+    }
+    return true;
+}
+
+// A load from known places among as many elements as there are lanes: of those lanes
+// take theirs, without memory in between.
+static bool take_places(Vector *v, const LoopStm *stm) {
+    uint64_t places[LOOP_MOST_LANES], from = 0;
+    uint64_t size = stm->args[0] < v->sized ? v->sizes[stm->args[0]] : 0;
+    bool follows = true;
+    for (uint32_t i = 0; i < v->lanes; i++) {
+        if (!v->at_once || !find_place(v, stm, i, &places[i])) return false;
+        if (i == 0) from = places[0] - places[0] % v->lanes;
+        if (places[i] < from || places[i] - from >= v->lanes) return false;
+        follows = follows && places[i] == places[0] + i;
+    }
+    if (follows || from > size || size - from < v->lanes) return false;
+    LoopType type = turn_lanes_of(v, turn_elem_of(v, stm->outs[0]));
+    LoopRef all = loop_emit1(
+        &v->b, LOOP_LOAD,
+        (LoopRef[]){turn_rep_of(v, stm->args[0]).ref, loop_int(&v->b, (int64_t)from)},
+        2, type);
+    LoopRef *args = arena_array(v->arena, LoopRef, 2 + v->lanes);
+    args[0] = args[1] = all;
+    for (uint32_t i = 0; i < v->lanes; i++)
+        args[2 + i] = loop_int(&v->b, (int64_t)(places[i] - from));
+    turn_charge(v, 1, 2);
+    turn_set_rep(v, stm->outs[0],
+                 loop_emit1(&v->b, LOOP_TAKE, args, 2 + v->lanes, type));
+    return true;
+}
+
+void turn_load(Vector *v, const LoopStm *stm, LoopRef mask) {
+    ScalarType elem = turn_elem_of(v, stm->outs[0]);
+    bool is_same = !v->varies[stm->outs[0]];
+    if (is_same) {
+        LoopRef *args = arena_array(v->arena, LoopRef, stm->arg_count);
+        for (uint32_t i = 0; i < stm->arg_count; i++)
+            args[i] = turn_operand(v, stm->args[i]);
+        turn_set_rep(
+            v, stm->outs[0],
+            loop_emit1(&v->b, LOOP_LOAD, args, stm->arg_count, loop_scalar_type(elem)));
+        return;
+    }
+    if (mask == 0 && take_places(v, stm)) return;
+    uint32_t before = mask == 0 ? 1 : 2;
+    Access p = place_of(v, stm, 1, before);
+    p.args[0] = mask;
+    p.args[before - 1] = turn_rep_of(v, stm->args[0]).ref;
+    charge_access(v, &p, mask);
+    turn_set_rep(v, stm->outs[0],
+                 loop_emit1(&v->b, mask == 0 ? LOOP_LOAD : LOOP_LOADIF, p.args, p.count,
+                            turn_lanes_of(v, elem)));
+}
+
+void turn_store(Vector *v, const LoopStm *stm, LoopRef mask) {
+    uint32_t before = mask == 0 ? 2 : 3;
+    Access p = place_of(v, stm, 2, before);
+    p.args[0] = mask;
+    p.args[before - 2] = turn_rep_of(v, stm->args[0]).ref;
+    p.args[before - 1] = turn_vector(v, stm->args[1]);
+    charge_access(v, &p, mask);
+    loop_emit(&v->b, mask == 0 ? LOOP_STORE : LOOP_STOREIF, p.args, p.count, NULL, 0);
+}
+
+// Any lane that would fail is reason enough to give up.
+void turn_check(Vector *v, const LoopStm *stm, LoopRef mask) {
+    LoopRef c = turn_operand(v, stm->args[0]);
+    if (turn_is_vector(v, c) && mask != 0)
+        c = turn_apply2(v, OP_OR, SCALAR_BOOL, c, turn_negate(v, mask));
+    turn_charge(v, 1, turn_is_vector(v, c) ? 2 : 1);
+    loop_emit(&v->b, LOOP_SURE, &c, 1, NULL, 0);
+}

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the files share that make a vector turn: values that are the same for all lanes,
+// grow evenly, are known for each lane, or have lanes. A mask of 0 is all lanes.
+#ifndef WEFT_LOOP_VECTOR_TURN_H
+#define WEFT_LOOP_VECTOR_TURN_H
+
+#include "loop/vector.h"
+
+// ---- vector_turn.c
+// --------------------------------------------------------------------
+
+// Adds to the costs, of a turn and of a vector that holds so many lanes as fit.
+void turn_charge(Vector *v, double scalar, double vector);
+
+ScalarType turn_elem_of(const Vector *v, LoopRef ref);
+LoopType turn_lanes_of(const Vector *v, ScalarType elem);
+bool turn_is_vector(const Vector *v, LoopRef ref);
+// The types in the vector turn of values of the loop; room for two more.
+LoopType *turn_types_of(Vector *v, const LoopRef *refs, uint32_t count);
+
+// Operators on new values, in lanes if an operand has lanes.
+LoopRef turn_apply(Vector *v, CoreOp op, ScalarType to, const LoopRef *args,
+                   uint32_t count);
+LoopRef turn_apply2(Vector *v, CoreOp op, ScalarType to, LoopRef x, LoopRef y);
+LoopRef turn_splat(Vector *v, LoopRef x);
+LoopRef turn_select(Vector *v, LoopRef mask, LoopRef x, LoopRef y);
+LoopRef turn_number_lanes(Vector *v, ScalarType elem);
+LoopRef turn_any(Vector *v, LoopRef mask);
+LoopRef turn_both(Vector *v, LoopRef mask, LoopRef c);
+LoopRef turn_negate(Vector *v, LoopRef c);
+
+// What became of a value of the loop.
+Rep turn_rep_of(const Vector *v, LoopRef old);
+void turn_set_rep(Vector *v, LoopRef old, LoopRef ref);
+// As an operand: without lanes if it is the same in all; and with lanes at any rate.
+LoopRef turn_operand(Vector *v, LoopRef old);
+LoopRef turn_vector(Vector *v, LoopRef old);
+// The constant that it is in that lane, or 0.
+LoopRef turn_lane_of(Vector *v, LoopRef old, uint32_t lane);
+
+void turn_translate(Vector *v, const LoopBody *body, LoopRef mask);
+// Closes what was translated; its results have lanes where those of the statement vary.
+LoopBody *turn_close_body(Vector *v, const LoopStm *stm, const LoopBody *body);
+
+// ---- vector_memory.c
+// ------------------------------------------------------------------
+
+void turn_load(Vector *v, const LoopStm *stm, LoopRef mask);
+void turn_store(Vector *v, const LoopStm *stm, LoopRef mask);
+void turn_check(Vector *v, const LoopStm *stm, LoopRef mask);
+
+// ---- vector_loop.c
+// --------------------------------------------------------------------
+
+void turn_loop(Vector *v, const LoopStm *stm, LoopRef mask);
+
+#endif
