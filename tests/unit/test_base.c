@@ -81,6 +81,9 @@ static void test_spares_below_ceiling(void) {
     void *base = mem_try_alloc(&mem, LARGE);
     take_and_free(&mem, 3, LARGE);
     CHECK(mem.spare <= 3 * LARGE);
+    void *small = mem_try_alloc(&mem, 1000);
+    CHECK(small != NULL && mem.spare <= 2 * LARGE);
+    mem_free(&mem, small, 1000);
     void *most = mem_try_alloc(&mem, 2 * LARGE);
     CHECK(most != NULL && mem.spare <= LARGE);
     CHECK(mem_try_alloc(&mem, LARGE + 1) == NULL);
