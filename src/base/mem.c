@@ -13,7 +13,10 @@
 enum { ALIGNMENT = 64, POISON = 0xA5 };
 
 // Sanitizers are to see the end of each block.
-#ifdef __SANITIZE_ADDRESS__
+#ifndef __has_feature
+#define __has_feature(feature) 0
+#endif
+#if defined __SANITIZE_ADDRESS__ || __has_feature(address_sanitizer)
 enum { KEEPS = false };
 #else
 enum { KEEPS = true };

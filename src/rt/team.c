@@ -176,18 +176,19 @@ static int32_t run_parallel(KernelEnv *root, int64_t n, int64_t grain,
                             KernelChunk *chunk, const void *frame) {
     enum { MANY = 16 }; // turns, of which one alone does not delay the others much
     RtCall *call = root->host;
-    unsigned count = rt_pool_threads(call->team->pool);
-    if (n <= grain || count == 1) return run_alone(root, 0, n, grain, chunk, frame);
     uint64_t began = call->ran != NULL ? clock_ns() : 0;
     int64_t done = 0;
-    bool is_worth = true;
-    if (grain >= MANY) {
+    bool is_worth = n > grain && rt_pool_threads(call->team->pool) > 1;
+    if (is_worth && grain >= MANY) {
         int32_t status = try_alone(root, n, chunk, frame, &done, &is_worth);
         if (status != KERNEL_OK) return status;
-        if (call->ran != NULL) call->ran(call->data, 0, began, began, done);
+        if (call->ran != NULL && is_worth)
+            call->ran(call->data, 0, began, began, done);
     }
-    if (!is_worth) return run_alone(root, done, n, grain, chunk, frame);
-    return run_together(root, done, n, grain, chunk, frame, began);
+    if (is_worth) return run_together(root, done, n, grain, chunk, frame, began);
+    int32_t status = run_alone(root, done, n, grain, chunk, frame);
+    if (call->ran != NULL) call->ran(call->data, 0, began, began, n);
+    return status;
 }
 
 int32_t rt_call(RtCall *call, Kernel *kernel, const uint64_t *in, uint64_t *out) {
