@@ -16,6 +16,7 @@
 #include "cli/cli.h"
 
 static WeftContext *volatile open_context;
+static volatile sig_atomic_t is_closing; // it ends what it began: files, compilers
 static volatile sig_atomic_t is_interrupted;
 static volatile sig_atomic_t is_told;
 
@@ -32,19 +33,18 @@ static const char interrupted[] = "weft: interrupted\n";
 static void on_interrupt(int number) {
     static double first; // some senders signal a process and then its group
     double now = cli_clock();
-    if (open_context == NULL) {
-        ssize_t put = 0;
-        if (!is_told) put = write(STDERR_FILENO, interrupted, sizeof interrupted - 1);
-        (void)put;
-        _exit(EXIT_ERROR);
-    }
-    if (!is_interrupted) {
-        first = now;
-        is_interrupted = 1;
-        weft_cancel(open_context);
-    } else if (now > first + 0.5) {
+    if (is_interrupted) {
+        if (now <= first + 0.5) return;
         signal(number, SIG_DFL);
         raise(number);
+    } else if (open_context != NULL || is_closing) {
+        first = now;
+        is_interrupted = 1;
+        if (open_context != NULL) weft_cancel(open_context);
+    } else {
+        ssize_t put = write(STDERR_FILENO, interrupted, sizeof interrupted - 1);
+        (void)put;
+        _exit(EXIT_ERROR);
     }
 }
 
@@ -141,7 +141,9 @@ WeftContext *cli_context(WeftOptions options) {
 }
 
 void cli_close(WeftContext *context) {
+    is_closing = 1;
     open_context = NULL;
     cli_clear_progress();
     weft_context_free(context);
+    is_closing = 0;
 }

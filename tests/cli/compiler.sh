@@ -101,6 +101,13 @@ for pid in $(cat pids); do
     done
     is_gone "$pid" && good || bad "process $pid is left"
 done
+# Some send a signal to a process and then to its group: it may come while all is ended.
+"$weft" run square.weft turns 1000000000 >stdout 2>stderr &
+sleep 0.5
+for _ in $(seq 3000); do kill -TERM $! 2>/dev/null; done
+wait $!
+command='signals again and again'
+clean
 for seconds in 0 -1 x 1x 99999999999999999999; do
     WEFT_CC_SECONDS=$seconds
     export WEFT_CC_SECONDS
