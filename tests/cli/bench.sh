@@ -118,7 +118,7 @@ cp times.json kept.json
 expect 1 "$weft" bench --json nowhere/times.json sum.weft
 err 'weft bench: cannot write `nowhere/times.json`: No such file or directory'
 out ''
-expect 1 timeout --preserve-status -s TERM 0.5 "$weft" bench -r 1000000 -n nth \
+expect 1 timeout --foreground --preserve-status -s TERM 0.5 "$weft" bench -r 1000000 -n nth \
     --against 'sleep 9' --json times.json sum.weft
 err 'weft: interrupted'
 if cmp -s times.json kept.json; then good; else bad 'an interrupted run wrote its times'; fi

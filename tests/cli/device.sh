@@ -95,7 +95,7 @@ entry main (n: i64): i64 =
   i64.sum (map (\i -> loop x = i for k < 100000 do x * 31 ^ k) (iota n))
 END
     expect 0 "$weft" run -d opencl:0 long.weft 1
-    expect 1 timeout --preserve-status -s INT 3 "$weft" run -d opencl:0 long.weft 10000000
+    expect 1 timeout --foreground --preserve-status -s INT 3 "$weft" run -d opencl:0 long.weft 10000000
     out ''
     err 'weft: interrupted'
 fi

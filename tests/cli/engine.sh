@@ -110,7 +110,7 @@ cat >endless.weft <<'END'
 entry main (n: i64): []i64 = map (\i -> loop x = i while x < n do x - 1) (iota n)
 END
 expect 0 "$weft" run -e native endless.weft 0
-expect 1 timeout --preserve-status -s INT 1 "$weft" run -e native -T 2 endless.weft 10
+expect 1 timeout --foreground --preserve-status -s INT 1 "$weft" run -e native -T 2 endless.weft 10
 err 'weft: interrupted'
 unset XDG_CACHE_HOME
 expect 0 "$weft" devices

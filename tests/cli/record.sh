@@ -55,7 +55,7 @@ entry main (n: i64): []i64 = map (\i -> loop x = i while x < n do x - 1) (iota n
 PROGRAM
 for engine in interp native; do
     expect 0 "$weft" run -e $engine endless.weft 0 # which leaves nothing to build
-    expect 1 timeout --preserve-status -s INT 1 \
+    expect 1 timeout --foreground --preserve-status -s INT 1 \
         "$weft" run -e $engine --profile endless.weft 3
     adds_up
     err_has 'weft: interrupted'

@@ -14,7 +14,7 @@ entry main (x: i64): i64 = loop x while x < 1 do x - 1
 entry long (n: i64): []i64 = iota n
 END
 for signal in INT TERM HUP; do
-    expect 1 timeout --preserve-status -s $signal 0.5 "$weft" run endless.weft 0 -o out.npy
+    expect 1 timeout --foreground --preserve-status -s $signal 0.5 "$weft" run endless.weft 0 -o out.npy
     out ''
     err 'weft: interrupted'
     if [ -e out.npy ]; then bad 'an output of an interrupted run'; else good; fi
