@@ -4,8 +4,9 @@ JOBS ?= $(shell nproc)
 PREFIX ?= /usr/local
 BUILD ?= build
 export DESTDIR
-.PHONY: all help demo test test-full test-isa fuzz math bench bench-peers format check-deps clean \
-        product install uninstall setup setup-test gcc clang gcc-asan clang-asan gcc-tsan fuzzers
+.PHONY: all help demo test test-full test-isa fuzz math bench bench-peers bench-devices format \
+        check-deps clean product install uninstall setup setup-test gcc clang gcc-asan \
+        clang-asan gcc-tsan fuzzers
 
 all: setup ## build the command at build/weft
 	@tools/build gcc $(JOBS) weft
@@ -21,7 +22,7 @@ setup-test:
 gcc clang gcc-asan clang-asan: setup-test
 	@tools/build $@ $(JOBS)
 gcc-tsan: setup-test
-	@tools/build $@ $(JOBS) test_threads
+	@tools/build $@ $(JOBS) test_threads test_ahead
 fuzzers: setup-test
 	@tools/build fuzz $(JOBS)
 
@@ -65,6 +66,9 @@ bench: all setup-test ## Weft beside the best C; BENCH=dot,fft for some, QUICK=1
 bench-peers: all ## Weft beside Numba, JAX, PyTorch (installed below build/); BENCH=, QUICK=1
 	@tools/setup peers
 	@bench/peers/run build $(if $(BENCH),--only "$(BENCH)") $(if $(QUICK),--quick)
+
+bench-devices: all ## the programs of the papers on cores, cores in two halves, cores and OpenCL
+	@bench/papers/run build/weft
 
 format: ## lay out the sources with clang-format
 	@clang-format -i $$(git ls-files 'src/*.[ch]' 'include/*.h' 'tests/*.[ch]')

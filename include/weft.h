@@ -546,6 +546,26 @@ WeftStatus weft_profile(WeftContext *context,
  * the writer stops: WEFT_STATUS_IO. */
 WeftStatus weft_trace(WeftContext *context, WeftWriter writer, void *data);
 
+typedef enum WeftExplanation {
+    WEFT_EXPLAIN_TEXT, /* tables, and the program as it is run */
+    WEFT_EXPLAIN_DOT,  /* the graph of tasks, for Graphviz */
+    WEFT_EXPLAIN_SVG   /* the same as a picture */
+} WeftExplanation;
+
+/* Tells what a call of an entry will do, without making it: which operators are split
+ * and why, the tasks that come of it, which device runs which of them when, what travels,
+ * and the memory that it takes. Times are in seconds, by the model that the devices are
+ * shared out by. args are as for weft_call; with NULL, and an arg_count of 0, no size is
+ * known. If events are recorded and the entry has been called since, what that took
+ * stands beside.
+ *
+ * The text is ended by a zero, and lives until the next call that runs something.
+ * WEFT_STATUS_MEMORY: by the sizes that are known, the call does not fit below the
+ * context's memory_ceiling; the message has the bytes by line. WEFT_STATUS_USAGE: the
+ * program is interpreted as a whole (WEFT_ENGINE_INTERP). */
+WeftStatus weft_explain(WeftProgram *program, size_t entry, WeftValue *const *args,
+                        size_t arg_count, WeftExplanation form, const char **text_out);
+
 /* ---- compiled code -------------------------------------------------------------- */
 
 /* Native code is kept on disk, in $XDG_CACHE_HOME/weft or ~/.cache/weft, for all

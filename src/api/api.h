@@ -16,6 +16,7 @@
 #include "check/check.h"
 #include "core/core.h"
 #include "data/data.h"
+#include "fission/strategy.h"
 #include "interp/interp.h"
 #include "rt/array.h"
 #include "rt/events.h"
@@ -23,6 +24,7 @@
 
 typedef struct ApiEngine ApiEngine;   // engine.h
 typedef struct ApiPlace ApiPlace;     // places.h
+typedef struct ApiAhead ApiAhead;     // ahead.h
 
 // A parameter or result of an entry: how its leaves lie in core and what they mean.
 typedef struct ApiPort {
@@ -61,7 +63,8 @@ struct WeftProgram {
     CoreProgram *core;
     ApiEntry *entries;
     uint32_t entry_count;
-    ApiEngine *engine; // NULL: it is interpreted
+    FissionLog decisions; // what was split for the devices; empty if there is one
+    ApiEngine *engine;    // NULL: it is interpreted
 };
 
 struct WeftValue {
@@ -111,6 +114,7 @@ struct WeftContext {
     char devices[256];    // those of the options; "": none are named
     ApiPlace *places;     // places.h; NULL before the first program that may need one
     uint32_t place_count;
+    ApiAhead *ahead;      // NULL: there is one place, or none was needed yet
     // What is recorded (record.c).
     RtEvents *events;     // NULL: nothing
     const char *activity; // what the call that goes on does; NULL: nothing of note
@@ -205,6 +209,7 @@ typedef enum ApiStage {
     API_STAGE_AST,
     API_STAGE_TYPED,
     API_STAGE_CORE,
+    API_STAGE_TASK,   // what may run beside what
     API_STAGE_LOOP,   // the kernels
     API_STAGE_LIFTED, // the nests in them that become tiles
     API_STAGE_C,
@@ -213,7 +218,7 @@ typedef enum ApiStage {
     API_STAGE_RUN
 } ApiStage;
 
-// Or an OptPass; of the later stages a LoopPass.
+// Or an OptPass; of tasks a TaskForm; of the later stages a LoopPass.
 enum { API_AFTER_ALL = -1, API_AFTER_LOWER = -2 };
 
 typedef struct ApiCompile {
@@ -288,6 +293,9 @@ typedef struct ApiCall {
     size_t result_count;
 } ApiCall;
 
+// Whether these are arguments of the entry; says so if not.
+WeftStatus api_check_args(WeftContext *context, const ApiEntry *entry,
+                          WeftValue *const *args, size_t arg_count);
 // Calls an entry; a body for api_guard.
 WeftStatus api_call(WeftContext *context, void *call);
 

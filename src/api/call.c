@@ -2,20 +2,17 @@
 //
 // Calling an entry. The arguments' arrays are lent to the engine, which consumes the
 // references it is given; since the caller keeps its own, none is updated in place.
-#include "api/engine.h"
+#include "api/ahead.h"
 #include "interp/interp.h"
 #include "rt/store.h"
 
-static WeftStatus check_args(WeftContext *context, const ApiCall *call,
-                             const ApiEntry *entry) {
-    if (call->arg_count != entry->param_count ||
-        call->result_count != entry->result_count)
-        return api_fail(context, WEFT_STATUS_USAGE,
-                        "`%s` takes %u arguments and has %u results, not %zu and %zu",
-                        entry->name, entry->param_count, entry->result_count,
-                        call->arg_count, call->result_count);
+WeftStatus api_check_args(WeftContext *context, const ApiEntry *entry,
+                          WeftValue *const *args, size_t arg_count) {
+    if (arg_count != entry->param_count)
+        return api_fail(context, WEFT_STATUS_USAGE, "`%s` takes %u arguments, not %zu",
+                        entry->name, entry->param_count, arg_count);
     for (uint32_t i = 0; i < entry->param_count; i++) {
-        const WeftValue *arg = call->args[i];
+        const WeftValue *arg = args[i];
         const ApiPort *port = &entry->params[i];
         if (arg == NULL || arg->context != context)
             return api_fail(context, WEFT_STATUS_USAGE,
@@ -30,6 +27,17 @@ static WeftStatus check_args(WeftContext *context, const ApiCall *call,
                             entry->name, weft_value_type(arg), port->type);
     }
     return WEFT_STATUS_OK;
+}
+
+static WeftStatus check_call(WeftContext *context, const ApiCall *call,
+                             const ApiEntry *entry) {
+    if (call->arg_count != entry->param_count ||
+        call->result_count != entry->result_count)
+        return api_fail(context, WEFT_STATUS_USAGE,
+                        "`%s` takes %u arguments and has %u results, not %zu and %zu",
+                        entry->name, entry->param_count, entry->result_count,
+                        call->arg_count, call->result_count);
+    return api_check_args(context, entry, call->args, call->arg_count);
 }
 
 static bool collect(void *data, const char *bytes, size_t len) {
@@ -110,7 +118,7 @@ WeftStatus api_call(WeftContext *context, void *data) {
     if (call->entry >= program->entry_count)
         return api_fail(context, WEFT_STATUS_USAGE, "there is no such entry");
     ApiEntry *entry = &program->entries[call->entry];
-    WeftStatus checked = check_args(context, call, entry);
+    WeftStatus checked = check_call(context, call, entry);
     if (checked != WEFT_STATUS_OK) return checked;
     if (atomic_load(&context->cancel)) return WEFT_STATUS_CANCELLED;
     api_record_entry(program, entry->name);
@@ -134,6 +142,7 @@ WeftStatus api_call(WeftContext *context, void *data) {
     }
     if (program->engine != NULL) {
         WeftStatus ready = api_engine_enter(program->engine, entry->fun);
+        if (ready == WEFT_STATUS_OK) ready = api_ahead_open(context, &options.beside);
         if (ready != WEFT_STATUS_OK) return ready;
         options.run_kernel = api_engine_run;
         options.kernel_data = program->engine;
@@ -143,7 +152,9 @@ WeftStatus api_call(WeftContext *context, void *data) {
     rt_settle(&context->heap);
     lend(context, call, entry, args);
     InterpError error = {0};
+    rt_turn_take(context->heap.turn);
     Status status = interp_run(program->core, entry->fun, &options, args, flat, &error);
+    rt_turn_give(context->heap.turn);
     if (status == STATUS_OK) status = fetch_results(context, body, flat, &error);
     context->loan_count = 0; // results may share the arrays that were lent
     mem_age(&context->mem);

@@ -8,6 +8,7 @@
 #include "lower/lower.h"
 #include "opt/opt.h"
 #include "syntax/syntax.h"
+#include "task/task.h"
 
 typedef struct DumpCall {
     const char *path;
@@ -37,6 +38,12 @@ static WeftStatus refuse(WeftContext *context, void *data) {
 static bool find_pass(ApiStage stage, const char *name, int *after_out) {
     OptPass pass;
     LoopPass loop_pass;
+    if (stage == API_STAGE_TASK) {
+        TaskForm form;
+        if (!task_form_find(str_of(name), &form)) return false;
+        *after_out = (int)form;
+        return true;
+    }
     *after_out = API_AFTER_LOWER;
     if (strcmp(name, "lower") == 0) return true;
     bool is_loop = stage >= API_STAGE_LOOP;
@@ -48,7 +55,7 @@ static bool find_pass(ApiStage stage, const char *name, int *after_out) {
 
 WeftStatus api_dump(WeftContext *context, const char *path, const char *stage,
                     const char *after, const char **text_out) {
-    static const char *const names[] = {"ast",    "typed", "core",   "loop",
+    static const char *const names[] = {"ast",    "typed", "core",   "task", "loop",
                                         "lifted", "c",     "opencl", "cuda"};
     DumpCall call = {.path = path, .stage = API_STAGE_RUN, .after = API_AFTER_ALL};
     for (int i = 0; i < API_STAGE_RUN; i++)

@@ -3,22 +3,37 @@
 // Engines made and started (engine.h).
 #include "api/engine.h"
 
+#include <stdlib.h>
+#include <string.h>
+
+#include "fission/strategy.h"
 #include "loop/lift.h"
 #include "loop/passes.h"
 #include "opt/passes.h"
 
 // ---- making kernels -----------------------------------------------------------------
 
+// A kernel is one for all places: what a device lacks, none uses.
+static LoopShape shape_for(const WeftContext *context, LoopTargets targets) {
+    if (targets != LOOP_FOR_ALL) return LOOP_PARALLEL;
+    for (uint32_t i = 0; i < context->place_count; i++) {
+        const ApiPlace *place = &context->places[i];
+        if (api_is_launched(place) && !place->device->has_atomics_64)
+            return LOOP_FOR_GPUS;
+    }
+    return LOOP_FOR_GPUS_64;
+}
+
 // The function as a kernel: parallel if it can be, else in one thread.
 static LoopKernel *lower(WeftProgram *program, const CoreFun *fun, LoopTargets targets,
                          const char **why_out) {
-    LoopShape shape = targets == LOOP_FOR_ALL ? LOOP_FOR_GPUS : LOOP_PARALLEL;
+    LoopShape shape = shape_for(program->context, targets);
     LoopKernel *loop = NULL;
     if (fun->kernel == CORE_PARALLEL_KERNEL)
         loop = loop_lower(program->core, fun, shape, &program->arena, why_out);
-    if (loop == NULL)
-        loop = loop_lower(program->core, fun, LOOP_SEQUENTIAL, &program->arena, why_out);
-    return loop;
+    if (loop != NULL) return loop;
+    shape = shape == LOOP_PARALLEL ? LOOP_SEQUENTIAL : LOOP_SEQUENTIAL_FOR_GPUS;
+    return loop_lower(program->core, fun, shape, &program->arena, why_out);
 }
 
 static WeftStatus refuse(ApiEngine *engine, const CoreFun *fun, const char *why) {
@@ -148,6 +163,21 @@ static WeftStatus check_places(WeftContext *context) {
     return WEFT_STATUS_OK;
 }
 
+// With several places, what is worth it is split among them.
+static void divide(WeftProgram *program) {
+    const WeftContext *context = program->context;
+    if (context->place_count < 2) return;
+    uint32_t *weights = arena_array(&program->arena, uint32_t, context->place_count);
+    for (uint32_t i = 0; i < context->place_count; i++)
+        weights[i] = api_place_weight(context, &context->places[i]);
+    // A tenth of a millisecond on one core; other values are for tests.
+    const char *least = getenv("WEFT_SPLIT");
+    if (least != NULL && strcmp(least, "none") == 0) return;
+    fission_for_devices(program->core, weights, context->place_count,
+                        least != NULL ? atof(least) : 200000, &program->decisions);
+    api_lap(program->context, "fission", program->core);
+}
+
 WeftStatus api_engine_new(WeftProgram *program) {
     WeftContext *context = program->context;
     WeftEngine wanted = context->options.engine;
@@ -159,6 +189,7 @@ WeftStatus api_engine_new(WeftProgram *program) {
     if (status == WEFT_STATUS_OK) status = check_places(context);
     if (status != WEFT_STATUS_OK) return status;
     if (context->devices[0] != '\0') api_lap(context, "open devices", NULL);
+    divide(program);
     opt_outline(program->core);
     api_lap(program->context, "outline", program->core);
     bool must = wanted == WEFT_ENGINE_NATIVE || context->devices[0] != '\0';

@@ -85,6 +85,8 @@ WeftStatus api_engine_start(ApiEngine *engine);
 WeftStatus api_engine_enter(ApiEngine *engine, const CoreFun *entry);
 // A program's kernels as loops, after that pass (loop/passes.h), or as code, for people.
 void api_engine_print(WeftProgram *program, ApiStage stage, int after, StrBuf *out);
+// Prints the tasks of the entries in the form after which to stop (task.c).
+void api_task_print(WeftProgram *program, int after, StrBuf *out);
 
 // ---- builds.c -----------------------------------------------------------------------
 
@@ -121,8 +123,26 @@ void api_launches_free(ApiEngine *engine);
 // ---- offer.c, kernel.c --------------------------------------------------------------
 
 // InterpOptions.run_kernel; data is the engine.
-bool api_engine_run(void *data, const InterpOffer *offer, InterpError *error_out);
-// Runs a kernel that is there, at the place that would be ready first.
+bool api_engine_run(void *data, InterpOffer *offer, InterpError *error_out);
+// One call of a kernel that is there.
+typedef struct KernelRun {
+    const WeftProgram *program;
+    EngineKernel *kernel;
+    ExecKernel *books; // the kernel's, or its with books of their own
+    InterpOffer offer;
+    const bool *may_take;
+    const atomic_bool *cancel;
+    // As ExecCall's; data is the run. May be NULL.
+    void (*progress)(void *data, int64_t done, int64_t total);
+    uint32_t row; // of the first worker, where turns are recorded
+} KernelRun;
+
+// Runs it at that place, and notes how long it took there.
+void api_kernel_run_at(KernelRun *run, ApiPlace *place, ExecEnd *end_out);
+// How it ended, for people; texts are in the scratch arena.
+void api_kernel_tell(const KernelRun *run, const ApiPlace *place, const ExecEnd *end,
+                     InterpError *error_out);
+// Runs it at the only place.
 void api_kernel_run(ApiEngine *engine, EngineKernel *kernel, const InterpOffer *offer,
                     InterpError *error_out);
 

@@ -4,7 +4,7 @@
 // otherwise how much work it is and what waiting for its build would cost.
 #include <math.h>
 
-#include "api/engine.h"
+#include "api/ahead.h"
 #include "base/clock.h"
 
 // ---- how much it is -----------------------------------------------------------------
@@ -205,16 +205,71 @@ static EngineKernel *wait_for_kernel(ApiEngine *engine, const InterpOffer *offer
 
 // ---- the offer ----------------------------------------------------------------------
 
-// A kernel that hides parallel work is for small arrays only.
-static bool is_for_host(const InterpOffer *offer) {
-    enum { SMALL = 1 << 14 };
-    return offer->kernel->otherwise != 0 && elements_of(offer) > SMALL;
+// What a guard of the body hands on, or the value itself.
+static CoreRef unguarded(const CoreBody *body, CoreRef ref) {
+    for (uint32_t i = body->stms.len; i-- > 0;) {
+        const CoreStm *stm = body->stms.data[i];
+        if (stm->op == OP_GUARD && stm->outs[0] == ref) ref = stm->args[0];
+    }
+    return ref;
 }
 
-bool api_engine_run(void *data, const InterpOffer *offer, InterpError *error_out) {
+// The most elements that operators inside make at once, as far as this call tells.
+static double made_inside(const InterpOffer *offer, const CoreProgram *core,
+                          const CoreBody *body) {
+    double most = 0;
+    for (uint32_t i = 0; i < body->stms.len; i++) {
+        const CoreStm *stm = body->stms.data[i];
+        int32_t sizes = stm->op == OP_IOTA       ? 1
+                        : stm->op == OP_GENERATE ? stm->attrs[0]
+                                                 : 0;
+        double made = sizes > 0;
+        for (int32_t d = 0; d < sizes; d++)
+            made *= size_of(offer, core, unguarded(body, stm->args[d]));
+        for (uint32_t k = 0; k < stm->body_count; k++)
+            made = fmax(made, made_inside(offer, core, stm->bodies[k]));
+        most = fmax(most, made);
+    }
+    return most;
+}
+
+// A kernel that hides parallel work is for small arrays only.
+static bool is_for_host(const InterpOffer *offer, const CoreProgram *core) {
+    enum { SMALL = 1 << 14 };
+    return offer->kernel->otherwise != 0 &&
+           (elements_of(offer) > SMALL ||
+            made_inside(offer, core, offer->kernel->body) > SMALL);
+}
+
+// The kernel if it is there and its arguments do not matter; else waits for them.
+static EngineKernel *find_or_await(ApiEngine *engine, InterpOffer *offer,
+                                   InterpError *error) {
+    uint64_t number;
+    if (engine->state == ENGINE_STARTED && offer->kernel->otherwise == 0 &&
+        map_get(&engine->by_fun, (uint64_t)(uintptr_t)offer->kernel, &number)) {
+        EngineKernel *kernel = &engine->kernels[number - 1];
+        if (kernel->group == NULL || kernel->group->state == GROUP_READY) return kernel;
+    }
+    if (!api_ahead_await(engine, offer)) error->status = STATUS_RUNTIME;
+    return NULL;
+}
+
+static void run(ApiEngine *engine, EngineKernel *kernel, const InterpOffer *offer,
+                InterpError *error) {
+    if (engine->program->context->ahead != NULL)
+        api_ahead_run(engine, kernel, offer, error);
+    else api_kernel_run(engine, kernel, offer, error);
+}
+
+bool api_engine_run(void *data, InterpOffer *offer, InterpError *error_out) {
     enum { MOST_TRIES = 64 }; // short kernels are not to be prepared each time
     ApiEngine *engine = data;
-    if (is_for_host(offer)) return false;
+    if (engine->program->context->ahead != NULL) {
+        EngineKernel *ready = find_or_await(engine, offer, error_out);
+        if (ready != NULL) run(engine, ready, offer, error_out);
+        if (ready != NULL || error_out->status != STATUS_OK) return true;
+    }
+    if (is_for_host(offer, engine->program->core)) return false;
     EngineKernel *kernel = find_kernel(engine, offer, error_out);
     if (kernel == NULL && error_out->status == STATUS_OK &&
         engine->tries < MOST_TRIES &&
@@ -224,6 +279,6 @@ bool api_engine_run(void *data, const InterpOffer *offer, InterpError *error_out
         kernel = wait_for_kernel(engine, offer, error_out);
     }
     if (kernel == NULL) return error_out->status != STATUS_OK;
-    api_kernel_run(engine, kernel, offer, error_out);
+    run(engine, kernel, offer, error_out);
     return true;
 }

@@ -2,7 +2,7 @@
 //
 // The devices of a context: "cpu", "cpu*3", "opencl:0", several with commas between, or
 // "all" (places.h).
-#include "api/places.h"
+#include "api/ahead.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,8 +20,30 @@ typedef struct PlaceList {
     uint32_t len, cap;
 } PlaceList;
 
+// What is behind "@" in "cpu:1@0.33", which leaves the address: a share of the full
+// speed. Others have none.
+static WeftStatus take_speed(WeftContext *context, Str *address, double *speed_out) {
+    const char *at = memchr(address->ptr, '@', address->len);
+    *speed_out = 1;
+    if (at == NULL) return WEFT_STATUS_OK;
+    char number[16] = "", *end;
+    size_t len = address->len - (size_t)(at + 1 - address->ptr);
+    if (len < sizeof number) memcpy(number, at + 1, len);
+    *speed_out = strtod(number, &end);
+    if (end == number || *end != '\0' || !(*speed_out >= 0.01 && *speed_out <= 1) ||
+        memcmp(address->ptr, "cpu:", address->len < 4 ? address->len : 4) != 0)
+        return api_fail(context, WEFT_STATUS_USAGE,
+                        "`%.*s`: cores can be slowed down to a share of their speed "
+                        "from 0.01 to 1, as in cpu:1@0.33",
+                        STR_ARG(*address));
+    address->len = (size_t)(at - address->ptr);
+    return WEFT_STATUS_OK;
+}
+
 static WeftStatus add(WeftContext *context, PlaceList *list, Str address) {
-    ApiPlace place = {0};
+    ApiPlace place = {.threads = context->options.threads};
+    WeftStatus status = take_speed(context, &address, &place.speed);
+    if (status != WEFT_STATUS_OK) return status;
     if (address.len >= sizeof place.address)
         return api_fail(context, WEFT_STATUS_USAGE, "there is no device `%.*s`",
                         STR_ARG(address));
@@ -108,11 +130,15 @@ static void record_transfer(Device *device, bool is_write, size_t bytes,
     WeftContext *context = device->data;
     const char *name = is_write ? "to the device" : "from the device";
     if (context->events == NULL) return;
+    RtEvent event = {.kind = RT_EVENT_TRANSFER,
+                     .name = name,
+                     .bytes = bytes,
+                     .begin = began,
+                     .end = clock_ns()};
     RtSpan span = rt_span_open(context->events);
     span.begin = began; // nothing else was recorded since
-    rt_span_close(
-        context->events, span,
-        &(RtEvent){.kind = RT_EVENT_TRANSFER, .name = name, .bytes = bytes});
+    if (api_is_beside(context)) rt_event_beside(context->events, &event);
+    else rt_span_close(context->events, span, &event);
     if (!rt_events_are_kept(context->events)) return;
     for (uint32_t i = 0; i < context->place_count; i++)
         if (context->places[i].device == device)
@@ -121,10 +147,7 @@ static void record_transfer(Device *device, bool is_write, size_t bytes,
 }
 
 static WeftStatus open_device(WeftContext *context, ApiPlace *place) {
-    if (strcmp(place->address, "cpu") == 0) {
-        place->threads = context->options.threads;
-        return WEFT_STATUS_OK;
-    }
+    if (strcmp(place->address, "cpu") == 0) return WEFT_STATUS_OK;
     Str why;
     Status status = dev_open(&context->mem, &context->scratch, place->address,
                              &place->device, &why);
@@ -158,6 +181,7 @@ WeftStatus api_places_open(WeftContext *context) {
 }
 
 void api_places_close(WeftContext *context) {
+    api_ahead_close(context);
     if (context->places != NULL)
         close_places(context, context->places, context->place_count);
     context->places = NULL;
@@ -174,6 +198,19 @@ bool api_has_cores(const WeftContext *context) {
     for (uint32_t i = 0; i < context->place_count; i++)
         if (!api_is_launched(&context->places[i])) return true;
     return false;
+}
+
+uint32_t api_place_weight(const WeftContext *context, const ApiPlace *place) {
+    enum { FULL = 1000 };
+    unsigned most = 1, threads = place->threads;
+    for (uint32_t i = 0; i < context->place_count; i++) {
+        const ApiPlace *other = &context->places[i];
+        if (other->threads > most) most = other->threads;
+    }
+    // 0 threads are all cores.
+    double share = threads == 0 || api_is_launched(place) ? 1 : (double)threads / most;
+    double weight = FULL * share * place->speed;
+    return weight < 1 ? 1 : (uint32_t)weight;
 }
 
 RtTeam *api_team(WeftContext *context, ApiPlace *place) {

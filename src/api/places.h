@@ -12,8 +12,13 @@ struct ApiPlace {
     Device *device;   // NULL: the host's memory and cores
     RtTeam *team;     // of cores; NULL before the first kernel
     unsigned threads; // of its team; 0: one for each core
-    double load;      // seconds of work that it was given, about
+    double load;      // seconds of work that it has yet to do, about
+    double given;     // that it was given, ever
+    double speed;     // 0 to 1: less than 1, and it sleeps in proportion to its work
+    const struct ApiTask *task; // that it runs
+    atomic_bool cancel;   // that one
     bool is_lost;     // it failed and gets no more
+    bool is_halted;   // it failed, and starts nothing before the host has decided
     uint32_t row;     // in the recording that `events` is
     const RtEvents *events;
 };
@@ -27,6 +32,8 @@ void api_places_close(WeftContext *context);
 bool api_has_cores(const WeftContext *context);
 bool api_is_launched(const ApiPlace *place);
 
+// How much of a whole is for that place, if others share it: 1 to 1000.
+uint32_t api_place_weight(const WeftContext *context, const ApiPlace *place);
 // The team of a place made of cores; NULL when memory is short.
 RtTeam *api_team(WeftContext *context, ApiPlace *place);
 // The row of its kernels, in a recording that keeps events.

@@ -266,6 +266,8 @@ WeftStatus api_compile(WeftContext *context, const ApiCompile *call) {
     if (call->stage >= API_STAGE_CORE && !is_over && !optimise(program, call))
         return give_up(context, program);
     if (call->stage == API_STAGE_CORE) core_print(program->core, call->dump);
+    if (call->stage == API_STAGE_TASK)
+        api_task_print(program, call->after, call->dump);
     if (call->stage >= API_STAGE_LOOP && call->stage != API_STAGE_RUN)
         api_engine_print(program, call->stage, call->after, call->dump);
     arena_free(&program->trees);

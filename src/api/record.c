@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "api/api.h"
+#include "api/ahead.h"
 
 const char api_compiles[] = "compile", api_reads[] = "read", api_prints[] = "print";
 
@@ -92,11 +92,14 @@ void api_record_kernel(WeftContext *context, RtSpan span, const InterpOffer *off
     const CoreBody *body = offer->kernel->body;
     uint64_t bytes = bytes_of(offer->args, body->param_count);
     if (has_results) bytes += bytes_of(offer->results, body->result_count);
-    rt_span_close(context->events, span,
-                  &(RtEvent){.kind = RT_EVENT_KERNEL,
-                             .name = core_op_info[core_kernel_op(offer->kernel)].name,
-                             .bytes = bytes,
-                             .place = offer->loc});
+    RtEvent event = {.kind = RT_EVENT_KERNEL,
+                     .name = core_op_info[core_kernel_op(offer->kernel)].name,
+                     .bytes = bytes,
+                     .begin = span.begin,
+                     .end = clock_ns(),
+                     .place = offer->loc};
+    if (api_is_beside(context)) rt_event_beside(context->events, &event);
+    else rt_span_close(context->events, span, &event);
 }
 
 uint32_t api_worker_rows(WeftContext *context, const char *device, unsigned count) {

@@ -14,7 +14,7 @@ typedef enum TestSource {
     TEST_FILE,   // @ path, relative to the program
     TEST_RANDOM, // random input { [10]f32 }
     TEST_SCRIPT, // script input { expression }
-    TEST_AUTO    // auto output: any result will do
+    TEST_AUTO    // auto output: what the reference interpreter makes
 } TestSource;
 
 typedef struct TestData {

@@ -53,6 +53,27 @@ int cli_option(const char *verb, int argc, char **argv, const char *letters,
 // Takes such an option, but no other, into the context's options; EXIT_USAGE if it
 // makes no sense.
 int cli_engine_option(const char *verb, int option, WeftOptions *options);
+// The words of a command line that are no options: a program, which of its entries, and
+// arguments (words.c).
+typedef struct CliWords {
+    const char *verb, *file;
+    char **rest;  // what follows the file
+    int count;
+    int may_name; // how many of them stand before a "--"
+} CliWords;
+enum { CLI_HIDDEN = '\1' }; // begins a word that is no option but begins with "-"
+// A copy of the words, all in one block to be freed, in which negative values are hidden
+// from getopt, so that options may follow them.
+char **cli_hide_negatives(int argc, char **argv);
+// What is left of such words after the options, which end at `end`: at a "--" or argc.
+int cli_take_words(const char *verb, int argc, char **argv, int end, CliWords *words);
+// Picks the entry, and takes its name off the words if it was given. If there is none it
+// is said, and the status is that to exit with.
+int cli_pick_entry(const WeftProgram *program, CliWords *words, size_t *entry_out);
+// Reads the arguments of the entry from the words, or if there are none from standard
+// input. What goes wrong is left to cli_report, save EXIT_USAGE, which has been told.
+int cli_read_arguments(WeftProgram *program, size_t entry, const CliWords *words,
+                       WeftValue **values);
 // Asks for the devices in a process apart: a driver that ends it is left out of this one,
 // with a warning.
 void cli_try_drivers(const char *verb);

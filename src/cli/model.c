@@ -206,7 +206,7 @@ static void print_place(CoreProgram *core, CoreFun *fun, const FissionPlace *pla
 static void print_applied(CoreProgram *core, CoreFun *fun, const FissionPlace *place,
                           uint32_t at) {
     StrBuf text = strbuf(core->arena);
-    FissionCut cut = {2, at == UINT32_MAX ? -1 : (int64_t)at};
+    FissionCut cut = {.parts = 2, .at = at == UINT32_MAX ? -1 : (int64_t)at};
     fun->body = fission_apply(core, fun->body, place, cut);
     core_print(core, &text);
     printf("%.*s", STR_ARG(strbuf_done(&text)));

@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "cli/cli.h"
 
@@ -42,42 +41,14 @@ const char help_run[] =
 
 // The words of the command line, sorted out.
 typedef struct Words {
-    const char *file;
-    char **rest; // what follows the file
-    int count;
-    int may_name;         // how many of them stand before a "--"
-    char **block;         // what `rest` lies in
+    CliWords words;
+    char **block;         // what they lie in
     const char **outputs; // of -o
     size_t output_count;
     bool is_binary, is_timed;
     CliRecord record;
     WeftOptions options;
 } Words;
-
-// -1 and -f32.inf are values, not options.
-static bool is_negative_value(const char *word) {
-    if (word[0] != '-' || word[1] == '\0') return false;
-    return strchr("0123456789.", word[1]) != NULL || strncmp(word, "-f16.", 5) == 0 ||
-           strncmp(word, "-f32.", 5) == 0 || strncmp(word, "-f64.", 5) == 0;
-}
-
-enum { HIDDEN = '\1' }; // begins a word that is no option although it begins with "-"
-
-// A copy of the words, all in one block, in which negative values are hidden from
-// getopt, so that options may follow them.
-static char **hide_negatives(int argc, char **argv) {
-    size_t size = ((size_t)argc + 1) * sizeof *argv, at = size;
-    for (int i = 0; i < argc; i++) size += strlen(argv[i]) + 2;
-    char **copy = cli_alloc(size), *text = (char *)copy;
-    for (int i = 0; i < argc; i++) {
-        copy[i] = text + at;
-        if (is_negative_value(argv[i])) text[at++] = HIDDEN;
-        strcpy(text + at, argv[i]);
-        at += strlen(argv[i]) + 1;
-    }
-    copy[argc] = NULL;
-    return copy;
-}
 
 static int parse_words(int argc, char **argv, Words *out) {
     static const struct option names[] = {{"binary", no_argument, NULL, 'b'},
@@ -90,12 +61,11 @@ static int parse_words(int argc, char **argv, Words *out) {
                                           {0}};
     int end = 1; // options end at "--"
     while (end < argc && strcmp(argv[end], "--") != 0) end++;
-    bool is_marked = end < argc;
-    out->block = hide_negatives(argc, argv);
+    out->block = cli_hide_negatives(argc, argv);
     argv = out->block;
     for (int option;
          (option = cli_option("run", end, argv, ":bo:m:t" CLI_ENGINE_LETTERS "h", names)) != -1;) {
-        if (optarg != NULL) optarg += optarg[0] == HIDDEN;
+        if (optarg != NULL) optarg += optarg[0] == CLI_HIDDEN;
         if (option == 'b') out->is_binary = true;
         if (option == 't') out->is_timed = true;
         cli_record_option(option, &out->record);
@@ -110,133 +80,7 @@ static int parse_words(int argc, char **argv, Words *out) {
         if (option == 'm' && !cli_parse_size(optarg, &out->options.memory_ceiling))
             return cli_usage("run", "`%s` is not a size such as 500M or 2GiB", optarg);
     }
-    int before = end - optind, after = argc - end - is_marked;
-    if (before + after == 0) return cli_usage("run", "name a program to run");
-    // The words before and after the "--", which goes; then the negatives are shown.
-    memmove(argv + end, argv + end + is_marked, (size_t)after * sizeof *argv);
-    for (int i = optind; i < end + after; i++) argv[i] += argv[i][0] == HIDDEN;
-    out->file = argv[optind];
-    out->rest = argv + optind + 1;
-    out->count = before + after - 1;
-    out->may_name = before - 1;
-    return EXIT_FINE;
-}
-
-static void list_entries(const WeftProgram *program) {
-    fputs("hint: its entries are", stderr);
-    for (size_t i = 0; i < weft_entry_count(program); i++)
-        fprintf(stderr, "%s `%s`", i > 0 ? "," : "", weft_entry_name(program, i));
-    fputc('\n', stderr);
-}
-
-// Whether a word cannot be a value: a name, save those that begin values.
-static bool is_name(const char *word) {
-    static const char *const values[] = {"true", "false", "empty"};
-    size_t letters = strspn(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-                                  "0123456789_'");
-    if (word[letters] != '\0' || letters == 0 || (word[0] >= '0' && word[0] <= '9'))
-        return false;
-    for (int i = 0; i < 3; i++)
-        if (strcmp(word, values[i]) == 0) return false;
-    return true;
-}
-
-// Picks the entry, and takes its name off the words if it was given.
-static int pick_entry(const WeftProgram *program, Words *words, size_t *entry_out) {
-    if (weft_entry_count(program) == 0) {
-        fprintf(stderr,
-                "weft run: `%s` has no entry\n"
-                "hint: write `entry main ...` or `def main ...`\n",
-                words->file);
-        return EXIT_ERROR;
-    }
-    *entry_out = weft_entry_find(program, "main");
-    if (*entry_out == WEFT_NONE && weft_entry_count(program) == 1) *entry_out = 0;
-    if (words->may_name > 0) {
-        size_t named = weft_entry_find(program, words->rest[0]);
-        if (named == WEFT_NONE && is_name(words->rest[0])) {
-            fprintf(stderr, "weft run: `%s` has no entry `%s`\n", words->file,
-                    words->rest[0]);
-            list_entries(program);
-            return EXIT_USAGE;
-        }
-        if (named != WEFT_NONE) {
-            *entry_out = named;
-            words->rest++;
-            words->count--;
-        }
-    }
-    if (*entry_out != WEFT_NONE) return EXIT_FINE;
-    fprintf(stderr, "weft run: `%s` has no `main`; say which entry to run\n",
-            words->file);
-    list_entries(program);
-    return EXIT_USAGE;
-}
-
-static char *join_words(const Words *words, size_t *len_out) {
-    size_t len = 0;
-    for (int i = 0; i < words->count; i++) len += strlen(words->rest[i]) + 1;
-    char *text = cli_alloc(len + 1), *at = text;
-    for (int i = 0; i < words->count; i++) {
-        size_t word = strlen(words->rest[i]);
-        memcpy(at, words->rest[i], word);
-        at += word;
-        *at++ = '\n'; // one line each, so that places count words
-    }
-    *len_out = len;
-    return text;
-}
-
-static bool has_files(const Words *words) {
-    for (int i = 0; i < words->count; i++)
-        if (weft_path_is_file(words->rest[i])) return true;
-    return false;
-}
-
-// Each word is one value or the file of one.
-static int read_words(WeftProgram *program, size_t entry, const Words *words,
-                      WeftValue **values, size_t count) {
-    if ((size_t)words->count != count) {
-        fprintf(stderr,
-                "weft run: `%s` takes %zu value%s, found %d word%s\n"
-                "hint: beside files, each value is one word\n",
-                weft_entry_name(program, entry), count, count == 1 ? "" : "s",
-                words->count, words->count == 1 ? "" : "s");
-        return EXIT_USAGE;
-    }
-    for (size_t i = 0; i < count; i++) {
-        const char *word = words->rest[i];
-        WeftStatus status =
-            weft_path_is_file(word)
-                ? weft_argument_from_file(program, entry, i, word, &values[i])
-                : weft_value_read(program, entry, i, "command line", word, strlen(word),
-                                  &values[i]);
-        if (status != WEFT_STATUS_OK) return EXIT_ERROR;
-    }
-    return EXIT_FINE;
-}
-
-static int read_values(WeftProgram *program, size_t entry, const Words *words,
-                       WeftValue **values, size_t count) {
-    if (has_files(words)) return read_words(program, entry, words, values, count);
-    size_t len = 0;
-    char *text = NULL;
-    const char *name = "command line";
-    if (words->count > 0 || count == 0) {
-        text = join_words(words, &len);
-    } else {
-        name = "standard input";
-        text = cli_read_all(STDIN_FILENO, &len);
-        if (text == NULL) {
-            fprintf(stderr, "weft run: cannot read the standard input: %s\n",
-                    strerror(errno));
-            return EXIT_ERROR;
-        }
-    }
-    WeftStatus status =
-        weft_values_read(program, entry, name, text, len, values, count);
-    free(text);
-    return status == WEFT_STATUS_OK ? EXIT_FINE : EXIT_ERROR;
+    return cli_take_words("run", argc, argv, end, &out->words);
 }
 
 static int check_outputs(const Words *words, const char *entry, size_t result_count) {
@@ -302,7 +146,7 @@ static int call_entry(WeftContext *context, WeftProgram *program, size_t entry,
     size_t result_count = weft_entry_result_count(program, entry);
     WeftValue **values = cli_alloc((arg_count + result_count) * sizeof *values);
     WeftValue **results = values + arg_count;
-    int status = read_values(program, entry, words, values, arg_count);
+    int status = cli_read_arguments(program, entry, &words->words, values);
     times->read = cli_clock();
     if (status == EXIT_FINE) {
         WeftStatus called =
@@ -322,13 +166,13 @@ static int call_entry(WeftContext *context, WeftProgram *program, size_t entry,
 static int run(WeftContext *context, Words *words) {
     Times times = {.start = cli_clock()};
     WeftProgram *program;
-    if (weft_program_from_file(context, words->file, &program) != WEFT_STATUS_OK) {
+    if (weft_program_from_file(context, words->words.file, &program) != WEFT_STATUS_OK) {
         cli_report(context);
         return EXIT_ERROR;
     }
     times.compiled = cli_clock();
     size_t entry;
-    int status = pick_entry(program, words, &entry);
+    int status = cli_pick_entry(program, &words->words, &entry);
     if (status != EXIT_FINE) return status;
     status = check_outputs(words, weft_entry_name(program, entry),
                            weft_entry_result_count(program, entry));

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // One program's tests: compile once, then for every test make the arguments, call, and
-// compare with what is expected.
+// compare with what is expected. Where a test does not say what, that is what the
+// reference interpreter makes of it, bit for bit.
 #define _POSIX_C_SOURCE 200809L
 #include "cli/testrun.h"
 
@@ -19,6 +20,9 @@ typedef struct Run {
     WeftContext *context;
     WeftTests *tests;
     WeftProgram *program;
+    WeftContext *oracle; // of the reference interpreter; NULL: not yet wanted
+    WeftTests *oracle_tests;
+    WeftProgram *oracle_program;
     WeftTest test; // the one at hand
     size_t index;
     char *message; // of the failure under construction
@@ -139,6 +143,60 @@ static void compare(Run *run, WeftValue *const *results, size_t count) {
     free(expected);
 }
 
+// ---- the oracle ---------------------------------------------------------------------
+
+static WeftStatus open_oracle(Run *run) {
+    if (run->oracle_program != NULL) return WEFT_STATUS_OK;
+    WeftOptions options = {.struct_size = sizeof options, .engine = WEFT_ENGINE_INTERP};
+    if (run->oracle == NULL &&
+        weft_context_new(&options, &run->oracle) != WEFT_STATUS_OK)
+        cli_no_memory();
+    WeftStatus status =
+        weft_tests_from_file(run->oracle, run->path, &run->oracle_tests);
+    if (status != WEFT_STATUS_OK) return status;
+    return weft_program_from_file(run->oracle, run->path, &run->oracle_program);
+}
+
+// What it makes of the test at hand; NULL: an error, which its context has.
+static WeftValue **ask_oracle(Run *run, size_t entry, size_t arg_count, size_t count) {
+    WeftValue **args = cli_alloc(arg_count * sizeof *args);
+    WeftValue **expected = cli_alloc(count * sizeof *expected);
+    WeftStatus status = open_oracle(run);
+    if (status == WEFT_STATUS_OK)
+        status = weft_test_arguments(run->oracle_tests, run->index, run->oracle_program,
+                                     args, arg_count);
+    bool has_args = status == WEFT_STATUS_OK;
+    if (has_args)
+        status =
+            weft_call(run->oracle_program, entry, args, arg_count, expected, count);
+    for (size_t i = 0; has_args && i < arg_count; i++) weft_value_free(args[i]);
+    free(args);
+    if (status == WEFT_STATUS_OK) return expected;
+    free(expected);
+    return NULL;
+}
+
+// Texts say all that there is to a value, whatever context it is of.
+static void compare_with_oracle(Run *run, WeftValue *const *results, size_t entry,
+                                size_t arg_count, size_t count) {
+    WeftValue **expected = ask_oracle(run, entry, arg_count, count);
+    if (expected == NULL) {
+        start_failure(run);
+        say_text(run, "expected:", weft_render(run->oracle, 0));
+        say_text(run, "found:", "no error");
+        return;
+    }
+    for (size_t i = 0; i < count; i++) {
+        const char *found = "", *wanted = "";
+        bool has_texts = weft_value_text(results[i], &found) == WEFT_STATUS_OK &&
+                         weft_value_text(expected[i], &wanted) == WEFT_STATUS_OK;
+        if (run->used == 0 && (!has_texts || strcmp(found, wanted) != 0))
+            show_difference(run, i, count, results[i], expected[i]);
+        weft_value_free(expected[i]);
+    }
+    free(expected);
+}
+
 // ---- tests --------------------------------------------------------------------------
 
 static void run_call(Run *run) {
@@ -164,6 +222,8 @@ static void run_call(Run *run) {
         say_text(run, "found:", weft_render(run->context, 0));
     } else if (run->test.has_output) {
         compare(run, results, result_count);
+    } else if (run->report->options.engine != WEFT_ENGINE_INTERP) {
+        compare_with_oracle(run, results, entry, arg_count, result_count);
     }
     for (size_t i = 0; has_args && i < arg_count; i++) weft_value_free(args[i]);
     for (size_t i = 0; status == WEFT_STATUS_OK && i < result_count; i++)
@@ -217,5 +277,6 @@ void testrun_file(const char *path, const TestReport *report) {
         finish(&run);
     }
     cli_close(run.context);
+    weft_context_free(run.oracle);
     free(run.message);
 }

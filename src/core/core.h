@@ -149,6 +149,7 @@ typedef struct CoreProgram {
     struct { CoreFun **data; uint32_t len, cap; } funs;     // callees before callers
     Map constants;  // (type, bits) -> CoreRef
     bool is_stage0;  // stage 0 has run: stamps and contractions are fixed
+    bool is_divided; // operators are in parts for devices: none is to see the whole
 } CoreProgram;
 
 CoreProgram *core_program(Cx *cx, Arena *arena);

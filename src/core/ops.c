@@ -149,3 +149,36 @@ CoreFeeds core_feeds(const CoreStm *stm) {
     }
     return (CoreFeeds){0};
 }
+
+// ---- plain calls --------------------------------------------------------------------
+
+static bool are_scalars(const CoreProgram *p, const CoreRef *refs, uint32_t count) {
+    for (uint32_t i = 0; i < count; i++)
+        if (core_type(p, refs[i]).rank > 0) return false;
+    return true;
+}
+
+static bool is_plain_body(const CoreProgram *p, const CoreBody *body);
+
+static bool is_plain_stm(const CoreProgram *p, const CoreStm *stm) {
+    if (stm->op == OP_CALL) return core_is_plain_call(p, stm);
+    if (stm->op == OP_IF)
+        return are_scalars(p, stm->outs, stm->out_count) &&
+               is_plain_body(p, stm->bodies[0]) && is_plain_body(p, stm->bodies[1]);
+    return core_is_scalar_op(stm->op) &&
+           ((core_op_info[stm->op].flags & OP_FAILS) == 0 ||
+            scalar_is_float((ScalarType)core_type(p, stm->args[0]).elem));
+}
+
+static bool is_plain_body(const CoreProgram *p, const CoreBody *body) {
+    for (uint32_t i = 0; i < body->stms.len; i++)
+        if (!is_plain_stm(p, body->stms.data[i])) return false;
+    return true;
+}
+
+bool core_is_plain_call(const CoreProgram *p, const CoreStm *stm) {
+    if (stm->op != OP_CALL) return false;
+    const CoreBody *body = p->funs.data[stm->attrs[0]]->body;
+    return are_scalars(p, body->params, body->param_count) &&
+           are_scalars(p, body->results, body->result_count) && is_plain_body(p, body);
+}

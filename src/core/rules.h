@@ -28,6 +28,10 @@ typedef struct CoreFeeds {
 // Of MAP, REDUCE, SCAN, HIST, SCATTER and FILTER; count is 0 for all others.
 CoreFeeds core_feeds(const CoreStm *stm);
 
+// Whether the statement is a call of a function that takes and gives scalars, computes
+// nothing but scalars, by no loops, and cannot fail.
+bool core_is_plain_call(const CoreProgram *p, const CoreStm *stm);
+
 static inline bool core_is_scalar_op(CoreOp op) {
     return core_op_operands(op) != 0;
 }

@@ -45,6 +45,7 @@ typedef struct Driver {
     CuResult (*release)(int device);
     CuResult (*push)(void *context);
     CuResult (*pop)(void **context_out);
+    CuResult (*synchronize)(void);
     CuResult (*alloc)(CuAddress *address_out, size_t bytes);
     CuResult (*free)(CuAddress address);
     CuResult (*write)(CuAddress to, const void *from, size_t bytes);
@@ -73,6 +74,7 @@ static const LibraryCall driver_calls[] = {
     {"cuDevicePrimaryCtxRelease_v2", offsetof(Driver, release)},
     {"cuCtxPushCurrent_v2", offsetof(Driver, push)},
     {"cuCtxPopCurrent_v2", offsetof(Driver, pop)},
+    {"cuCtxSynchronize", offsetof(Driver, synchronize)},
     {"cuMemAlloc_v2", offsetof(Driver, alloc)},
     {"cuMemFree_v2", offsetof(Driver, free)},
     {"cuMemcpyHtoD_v2", offsetof(Driver, write)},
@@ -529,6 +531,14 @@ static Status start(GpuDevice *gpu, const GpuFunction *function, uint64_t contro
                                    group, 1, 1, 0, NULL, arguments, NULL));
 }
 
+static void await_all(GpuDevice *gpu) {
+    CudaDevice *device = (CudaDevice *)gpu;
+    void *context;
+    if (device->cu.push(device->context) != 0) return;
+    device->cu.synchronize();
+    device->cu.pop(&context);
+}
+
 // ---- opening and closing ------------------------------------------------------------
 
 static void close_device(Device *base) {
@@ -553,7 +563,7 @@ static const DeviceOps device_ops = {
     .launch = gpu_launch,
 };
 static const GpuOps gpu_ops = {
-    .load = load, .unload = unload, .find = find, .start = start};
+    .load = load, .unload = unload, .find = find, .start = start, .wait = await_all};
 
 static Status open_cuda(Mem *mem, int number, Device **device_out,
                         char why_out[DEVICE_WHY]) {
@@ -586,6 +596,7 @@ static Status open_cuda(Mem *mem, int number, Device **device_out,
                            .target = facts.target,
                            .is_exact = facts.is_exact};
     dev_begin(&device->gpu.base, mem, DEVICE_CUDA, number, &device_ops);
+    device->gpu.base.has_atomics_64 = true;
     gpu_set_items(&device->gpu, (unsigned)facts.cores, false);
     snprintf(device->identity, sizeof device->identity, "%s\n%s", facts.name,
              facts.driver);

@@ -4,7 +4,7 @@
 // this machine are devices too: one whose memory is the host's, or several with memory of
 // their own (cpu*K), whose code is called by the thread that asks (native.h).
 //
-// Threads: a device is used by one thread at a time. After a call that did not end well,
+// Threads: a device is used by one thread at a time (but see DeviceLaunch.idle). After a call that did not end well,
 // device->why says what happened, for people.
 #ifndef WEFT_DEV_DEV_H
 #define WEFT_DEV_DEV_H
@@ -53,9 +53,13 @@ typedef struct DeviceLaunch {
     uint32_t out_count;
     bool has_private;         // wants private memory
     bool may_repeat;          // running a turn twice does no harm
+    bool fails_alike;         // one that failed fails the same way when run again
     const atomic_bool *cancel; // looked at now and then; may be NULL
     // Told after each part of a long launch: turns done. May be NULL.
     void (*progress)(void *data, int64_t done);
+    // Told before and after the host waits for the device; in between others may use
+    // the device, but for launches and for memory. May be NULL.
+    void (*idle)(void *data, bool begins);
     void *data;
 } DeviceLaunch;
 
@@ -94,6 +98,7 @@ struct Device {
     Mem *mem;             // for what it needs of the host's memory
     DeviceKind kind;
     char address[DEVICE_ADDRESS];
+    bool has_atomics_64;  // of 64 bits, besides those of 32
     size_t limit;         // bytes; 0: what the hardware has
     size_t held;          // bytes that it holds for itself, besides counts.used
     DeviceCounts counts;

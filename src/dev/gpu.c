@@ -235,6 +235,14 @@ static Status choose_more_arena(Run *run, int64_t turns) {
     return fit_some_arena(run, turns, bytes * MORE_ARENA, bytes * 2);
 }
 
+static void wait(const Run *run) {
+    const DeviceLaunch *launch = run->launch;
+    if (launch->idle == NULL) return; // reading what it leaves waits as well
+    launch->idle(launch->data, true);
+    run->gpu->ops->wait(run->gpu);
+    launch->idle(launch->data, false);
+}
+
 // Runs turns once, and reads what the launch leaves.
 static Status start(Run *run, int64_t begin, int64_t end) {
     GpuDevice *gpu = run->gpu;
@@ -258,10 +266,10 @@ static Status start(Run *run, int64_t begin, int64_t end) {
     if (status == STATUS_OK)
         status = gpu->ops->start(gpu, run->function, address + run->frame_bytes,
                                  run->items, run->group);
-    if (status == STATUS_OK)
-        status = device->ops->read(device, gpu->staging + in_bytes, address + in_bytes,
-                                   out_bytes + HEADER_BYTES);
-    return status;
+    if (status != STATUS_OK) return status;
+    wait(run);
+    return device->ops->read(device, gpu->staging + in_bytes, address + in_bytes,
+                             out_bytes + HEADER_BYTES);
 }
 
 // Fetches the record of the least turn that failed, of a team's items the first; false
@@ -294,7 +302,7 @@ static LaunchEnd report_fault(Run *run, int64_t begin, GpuFault *fault_out) {
     Status status = STATUS_OK;
     int64_t turn = begin + run->control->least;
     bool is_found = find_fault(run, fault_out, &status);
-    if (!is_found && status == STATUS_OK && run->launch->may_repeat) {
+    if (!is_found && status == STATUS_OK && run->launch->fails_alike) {
         choose_items(run, 1, 1);
         status = start(run, turn, turn + 1);
         is_found = status == STATUS_OK && find_fault(run, fault_out, &status);

@@ -35,6 +35,9 @@ typedef struct GpuOps {
     // Starts so many work items in groups of so many. What comes next waits for them.
     Status (*start)(GpuDevice *gpu, const GpuFunction *function, uint64_t control,
                     uint64_t items, uint32_t group);
+    // Waits for all that was started; how it went shows in what comes next. Nothing of
+    // the device is written to.
+    void (*wait)(GpuDevice *gpu);
 } GpuOps;
 
 struct GpuDevice {

@@ -179,6 +179,7 @@ typedef struct Facts {
     cl_device_type type;
     cl_uint cores;
     cl_ulong memory, most_memory; // most_memory: of one buffer
+    bool has_atomics_64;
 } Facts;
 
 // Trimmed, on one line.
@@ -223,6 +224,17 @@ static const char *missing_feature(const Calls *cl, cl_device_id id,
     return NULL;
 }
 
+// One extension has add and compare-and-swap, the other min, max and bits.
+static bool has_atomics_64(const Calls *cl, cl_device_id id) {
+    char names[8192] = "";
+    if (cl->clGetDeviceInfo(id, CL_DEVICE_EXTENSIONS, sizeof names, names, NULL) !=
+        CL_SUCCESS)
+        return false;
+    names[sizeof names - 1] = '\0';
+    return strstr(names, "cl_khr_int64_base_atomics") != NULL &&
+           strstr(names, "cl_khr_int64_extended_atomics") != NULL;
+}
+
 static void examine(const Calls *cl, const Found *found, Facts *facts_out) {
     Facts *f = facts_out;
     char platform[256] = "", driver[256] = "";
@@ -247,6 +259,7 @@ static void examine(const Calls *cl, const Found *found, Facts *facts_out) {
     const char *why = fails ? "its driver does not tell what it is"
                             : missing_feature(cl, found->id, f->version);
     snprintf(f->why_not, sizeof f->why_not, "%s", why != NULL ? why : "");
+    f->has_atomics_64 = has_atomics_64(cl, found->id);
 }
 
 static void list_opencl(Arena *arena, DeviceInfos *infos) {
@@ -483,6 +496,11 @@ static Status start(GpuDevice *gpu, const GpuFunction *function, uint64_t contro
                                : fail(device, "clEnqueueNDRangeKernel", error);
 }
 
+static void await_all(GpuDevice *gpu) {
+    OpenclDevice *device = (OpenclDevice *)gpu;
+    device->cl.clFinish(device->queue);
+}
+
 // ---- opening and closing ------------------------------------------------------------
 
 static void close_device(Device *base) {
@@ -508,7 +526,7 @@ static const DeviceOps device_ops = {
     .unload = gpu_unload,
     .launch = gpu_launch,
 };
-static const GpuOps gpu_ops = {load, unload, find, forget, start};
+static const GpuOps gpu_ops = {load, unload, find, forget, start, await_all};
 
 static Status start_device(OpenclDevice *device, const Found *found,
                            const Facts *facts) {
@@ -526,6 +544,7 @@ static Status start_device(OpenclDevice *device, const Found *found,
     device->group = is_cpu ? GROUP_CPU : GROUP_GPU;
     device->most = facts->most_memory / HEAP_ALIGNMENT * HEAP_ALIGNMENT;
     device->gpu.memory = device->most;
+    device->gpu.base.has_atomics_64 = facts->has_atomics_64;
     // Asked for a binary, PoCL compiles every kernel; it has a cache of its own.
     device->gpu.keeps_binaries = !is_cpu;
     gpu_set_items(&device->gpu, facts->cores, is_cpu);

@@ -23,6 +23,7 @@ struct Dialect {
     // f16.
     const char *head[MOST_HEADS], *head_f64[MOST_HEADS], *head_f16[MOST_HEADS];
     const char *head_lanes[MOST_HEADS]; // of one with vectors
+    const char *head_sift[MOST_HEADS];  // of one that sifts
 };
 
 // ---- scalar.c -----------------------------------------------------------------------
@@ -35,7 +36,8 @@ typedef struct Helpers {
     bool is_used[OP_COUNT][SCALAR_COUNT];
     bool to_int[SCALAR_COUNT][SCALAR_COUNT]; // from f32 or f64 to that type
     Map made;     // those for lanes
-    StrBuf lanes; // and their text
+    Map loaded;   // constants that lie in memory
+    StrBuf lanes; // the text of both
 } Helpers;
 
 // Appends the expression of a scalar operator on these operands.
@@ -55,6 +57,8 @@ void emit_bits(ScalarType type, Str value, StrBuf *out);
 void emit_lanes_type(ScalarType type, uint32_t lanes, StrBuf *out);
 // Appends the mask with lanes as wide as those of that type.
 void emit_mask_for(ScalarType type, uint32_t lanes, Str mask, StrBuf *out);
+// Appends a constant that lies in memory, of which compilers do not know the value.
+void emit_loaded(uint64_t bits, Helpers *helpers, StrBuf *out);
 // Appends the expression of a scalar operator on vectors.
 void emit_lanes(const Dialect *dialect, CoreOp op, ScalarType in, ScalarType to,
                 uint32_t lanes, const Str *operands, Helpers *helpers, StrBuf *out);

@@ -19,7 +19,7 @@ static void put_frame(Walker *w, const LoopRefs *c, uint32_t chunk) {
         walk_declare(w, c->data[i], "", &text);
         walk_line(w, "    %.*s;", STR_ARG(strbuf_done(&text)));
     }
-    if (c->len == 0) walk_line(w, "    char none;");
+    walk_line(w, "    bool is_far;");
     walk_line(w, "};");
 }
 
@@ -42,14 +42,20 @@ static void put_chunk(Walker *w, const LoopStm *stm, const LoopRefs *c,
     }
     bool frees = allocates(body);
     if (frees) walk_line(w, "char *mark = env->top;");
+    bool streams = stm->order == ORDER_PARALLEL && walk_streamed_bytes(w, stm) > 0;
+    if (streams) walk_line(w, "const bool is_far = frame->is_far;");
     const char *after = frees ? "env->top = mark;" : NULL;
     StrBuf failing = strbuf(w->arena);
-    strbuf_printf(&failing, "*failed = %.*s; ", STR_ARG(i));
+    strbuf_printf(&failing, "*failed = %.*s; %s", STR_ARG(i),
+                  streams ? "weft_fence(); " : "");
     w->failing = str_terminated(w->arena, strbuf_done(&failing));
     uint32_t depth = w->depth;
     if (stm->number > 0) {
         w->depth = 0;
+        w->streams = streams;
         walk_vector_loop(w, stm, STR("begin"), STR("end"), NULL, after);
+        w->streams = false;
+        if (streams) walk_line(w, "weft_fence();");
     } else {
         w->depth = 1;
         walk_line(w, "for (int64_t %.*s = begin; %.*s < end; %.*s++) {", STR_ARG(i),
@@ -66,21 +72,41 @@ static void put_chunk(Walker *w, const LoopStm *stm, const LoopRefs *c,
     walk_line(w, "}\n");
 }
 
-// About how many statements an iteration runs; loops count as some rounds.
-static int64_t cost_of(const LoopBody *body) {
-    int64_t cost = 1;
-    for (uint32_t i = 0; i < body->stms.len && cost < 100000; i++) {
+enum { SOME_ROUNDS = 16, MOST_COST = 100000 }; // MOST_COST: and rounds
+
+// How many rounds a loop of the body makes: as many as are known, or are known to be
+// the most, as of the blocks that a long array is cut into; else some.
+static int64_t rounds_of(const Walker *w, const LoopBody *body, LoopRef count) {
+    const LoopValue *n = &w->kernel->values.data[count];
+    if (n->is_const) return n->bits < MOST_COST ? (int64_t)n->bits : MOST_COST;
+    for (uint32_t i = 0; i < body->stms.len; i++) {
         const LoopStm *stm = body->stms.data[i];
-        bool repeats = stm->op == LOOP_FOR || stm->op == LOOP_WHILE;
+        if (stm->op != LOOP_SCALAR || stm->outs[0] != count) continue;
+        if (stm->scalar == OP_SUB) return rounds_of(w, body, stm->args[0]);
+        for (uint32_t k = 0; k < stm->arg_count && stm->scalar == OP_MIN; k++)
+            if (w->kernel->values.data[stm->args[k]].is_const)
+                return rounds_of(w, body, stm->args[k]);
+    }
+    return SOME_ROUNDS;
+}
+
+// About how many statements an iteration runs.
+static int64_t cost_of(const Walker *w, const LoopBody *body) {
+    int64_t cost = 1;
+    for (uint32_t i = 0; i < body->stms.len && cost < MOST_COST; i++) {
+        const LoopStm *stm = body->stms.data[i];
+        int64_t rounds = stm->op == LOOP_FOR     ? rounds_of(w, body, stm->args[0])
+                         : stm->op == LOOP_WHILE ? SOME_ROUNDS
+                                                 : 1;
         cost++;
         for (uint32_t k = 0; k < stm->body_count; k++)
-            cost += cost_of(stm->bodies[k]) * (repeats ? 16 : 1);
+            cost += cost_of(w, stm->bodies[k]) * rounds;
     }
-    return cost;
+    return cost < MOST_COST ? cost : MOST_COST;
 }
 
 void walk_parallel(Walker *w, const LoopStm *stm) {
-    enum { GRAIN_COST = 16384 };
+    enum { GRAIN_COST = 16384, FAR_BYTES = 8 << 20 }; // what the caches do not hold
     uint32_t chunk = w->chunks++, indent = w->indent;
     LoopRefs captured;
     LoopStm *loop = (LoopStm *)(uintptr_t)stm;
@@ -100,18 +126,22 @@ void walk_parallel(Walker *w, const LoopStm *stm) {
 
     StrBuf frame = strbuf(w->arena);
     for (uint32_t i = 0; i < captured.len; i++)
-        strbuf_printf(&frame, i == 0 ? "%.*s" : ", %.*s",
-                      STR_ARG(walk_value(w, captured.data[i])));
-    if (captured.len == 0) strbuf_char(&frame, '0');
-    int64_t grain = GRAIN_COST / cost_of(stm->bodies[stm->body_count - 1]);
+        strbuf_printf(&frame, "%.*s, ", STR_ARG(walk_value(w, captured.data[i])));
+    uint32_t bytes = walk_streamed_bytes(w, stm);
+    if (bytes == 0) strbuf_cstr(&frame, "false");
+    else
+        strbuf_printf(&frame, "%.*s >= %d", STR_ARG(walk_value(w, stm->args[0])),
+                      FAR_BYTES / (int)bytes);
+    int64_t grain = GRAIN_COST / cost_of(w, stm->bodies[stm->body_count - 1]);
+    int64_t least = stm->number > 0 ? stm->number : 1; // turns that fill the lanes
     walk_line(w, "const struct weft_%u_frame%u frame%u = {%.*s};", w->number, chunk,
               chunk, STR_ARG(strbuf_done(&frame)));
     walk_line(
         w,
         "{ const int32_t status = env->parallel(env, %.*s, %lld, weft_%u_chunk%u, "
         "&frame%u);",
-        STR_ARG(walk_value(w, stm->args[0])), (long long)(grain < 1 ? 1 : grain),
-        w->number, chunk, chunk);
+        STR_ARG(walk_value(w, stm->args[0])),
+        (long long)(grain < least ? least : grain), w->number, chunk, chunk);
     walk_line(w, "  if (status != KERNEL_OK) { %sreturn status; } }", w->failing);
 }
 
@@ -146,20 +176,23 @@ static void put_results(Walker *w, const LoopBody *body) {
     }
 }
 
+// Plain functions have no use for the environment, and nothing to return.
 static void put_function(Walker *w, uint32_t number) {
     const LoopBody *body = w->kernel->funs.data[number].body;
+    bool is_plain = w->kernel->funs.data[number].is_plain;
     StrBuf outs = strbuf(w->arena);
     for (uint32_t i = 0; i < body->result_count; i++)
         strbuf_printf(&outs, ", %s*out%u", walk_type(w, body->results[i]), i);
-    walk_line(w, "%sint32_t weft_%u_f%u(KernelEnv *env%.*s%.*s) {",
-              w->dialect->function, w->number, number,
+    walk_line(w, "%s%s weft_%u_f%u(KernelEnv *env%.*s%.*s) {", w->dialect->function,
+              is_plain ? "void" : "int32_t", w->number, number,
               STR_ARG(walk_params(w, body->params, body->param_count)),
               STR_ARG(strbuf_done(&outs)));
     w->indent++;
+    if (is_plain) walk_line(w, "(void)env;");
     if (allocates(body)) walk_line(w, "%schar *mark = env->top;", w->dialect->global);
     walk_body(w, body);
     put_results(w, body);
-    walk_line(w, "return KERNEL_OK;");
+    if (!is_plain) walk_line(w, "return KERNEL_OK;");
     w->indent--;
     walk_line(w, "}\n");
 }
@@ -232,6 +265,16 @@ static bool has_lanes(LoopKernel *const *kernels, uint32_t count) {
     return false;
 }
 
+static bool sifts(LoopKernel *const *kernels, uint32_t count) {
+    bool does = false;
+    for (uint32_t i = 0; i < count; i++) {
+        for (uint32_t k = 0; k < kernels[i]->funs.len; k++)
+            does = does || walk_has(kernels[i]->funs.data[k].body, LOOP_SIFT);
+        does = does || walk_has(kernels[i]->root, LOOP_SIFT);
+    }
+    return does;
+}
+
 static void put_texts(const char *const *texts, StrBuf *out) {
     for (int i = 0; i < MOST_HEADS && texts[i] != NULL; i++) strbuf_cstr(out, texts[i]);
 }
@@ -244,6 +287,7 @@ static void put_head(const Dialect *dialect, LoopKernel *const *kernels, uint32_
         put_texts(dialect->head_f64, out);
     if (has_f16) put_texts(dialect->head_f16, out);
     if (has_lanes(kernels, count)) put_texts(dialect->head_lanes, out);
+    if (sifts(kernels, count)) put_texts(dialect->head_sift, out);
     strbuf_char(out, '\n');
 }
 
@@ -253,6 +297,7 @@ void emit_launches(const Dialect *dialect, LoopKernel *const *kernels,
     Arena *arena = out->arena;
     Helpers helpers = {0};
     map_init(&helpers.made, arena);
+    map_init(&helpers.loaded, arena);
     helpers.lanes = strbuf(arena);
     Tables tables = {.bytes = tables_out};
     map_init(&tables.places, arena);

@@ -2,6 +2,12 @@
 #define WEFT_FUN static inline
 #define WEFT_GLOBAL
 
+// Machines that put together and spread bits in one instruction that is fast.
+#if defined(__AVX2__) && defined(__BMI2__) && !defined(__znver1__) &&                  \
+    !defined(__znver2__)
+#define WEFT_BITS
+#endif
+
 static inline void weft_grow(KernelEnv *env, char *top) {
     env->top = top;
     if (top > env->high) env->high = top;

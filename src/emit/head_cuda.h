@@ -40,13 +40,21 @@ WEFT_FUN void weft_wait(void) {
     __syncthreads();
 }
 
-// On 32 bits, wherever they lie.
-#define weft_atomic_add atomicAdd
-#define weft_atomic_min atomicMin
-#define weft_atomic_max atomicMax
-#define weft_atomic_and atomicAnd
-#define weft_atomic_or  atomicOr
-#define weft_atomic_xor atomicXor
+// Wherever they lie. Of those on 64 bits some are there for unsigned numbers only.
+#define weft_atomic_add           atomicAdd
+#define weft_atomic_min           atomicMin
+#define weft_atomic_max           atomicMax
+#define weft_atomic_and           atomicAnd
+#define weft_atomic_or            atomicOr
+#define weft_atomic_xor           atomicXor
+#define weft_atomic_swap          atomicCAS
+#define weft_atomic_min_64        atomicMin
+#define weft_atomic_max_64        atomicMax
+#define weft_atomic_swap_64       atomicCAS
+#define weft_atomic_add_64(at, x) atomicAdd((uint64_t *)(at), (uint64_t)(x))
+#define weft_atomic_and_64(at, x) atomicAnd((uint64_t *)(at), (uint64_t)(x))
+#define weft_atomic_or_64(at, x)  atomicOr((uint64_t *)(at), (uint64_t)(x))
+#define weft_atomic_xor_64(at, x) atomicXor((uint64_t *)(at), (uint64_t)(x))
 
 WEFT_FUN int32_t weft_popc(uint64_t x) {
     return __popcll(x);

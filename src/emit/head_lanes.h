@@ -28,6 +28,10 @@
         return x;                                                                      \
     }
 
+// A number that nobody changes. Of a constant compilers would know that.
+#define WEFT_LOADED(name, bits)                                                        \
+    __attribute__((weak, visibility("hidden"))) uint64_t name = bits;
+
 // Lanes of both vectors in a row, by their numbers.
 #if defined(__clang__) || __GNUC__ >= 12
 #define WEFT_TAKE(x, y, ...) __builtin_shufflevector(x, y, __VA_ARGS__)
@@ -80,6 +84,40 @@ WEFT_LANES(uint8_t, u8x32, i8x32, 32, WEFT_OF_32C)
 WEFT_LANES(int16_t, i16x16, i16x16, 16, WEFT_OF_32C)
 WEFT_LANES(uint16_t, u16x16, i16x16, 16, WEFT_OF_32C)
 
+// Stores what is too large for the caches past them, which saves fetching what is
+// overwritten; a fence ends it.
+#if defined(__AVX2__) && defined(__clang__)
+#define WEFT_PAST(to, x) __builtin_nontemporal_store((i64x4)(x), (i64x4 *)(to))
+#elif defined(__AVX2__)
+#define WEFT_PAST(to, x)                                                               \
+    __builtin_ia32_movntdq256((long long __attribute__((vector_size(32))) *)(to),      \
+                              (long long __attribute__((vector_size(32))))(x))
+#endif
+#if defined(__AVX2__)
+#define weft_fence() __builtin_ia32_sfence()
+#define WEFT_STREAM(V)                                                                 \
+    static inline void weft_stream_##V(void *to, V x, bool is_far) {                   \
+        if (is_far && (uint64_t)to % 32 == 0) WEFT_PAST(to, x);                        \
+        else weft_store_##V(to, x);                                                    \
+    }
+#else
+#define weft_fence()
+#define WEFT_STREAM(V)                                                                 \
+    static inline void weft_stream_##V(void *to, V x, bool is_far) {                   \
+        weft_store_##V(to, x);                                                         \
+    }
+#endif
+WEFT_STREAM(f64x4)
+WEFT_STREAM(i64x4)
+WEFT_STREAM(u64x4)
+WEFT_STREAM(f32x8)
+WEFT_STREAM(i32x8)
+WEFT_STREAM(u32x8)
+WEFT_STREAM(i16x16)
+WEFT_STREAM(u16x16)
+WEFT_STREAM(i8x32)
+WEFT_STREAM(u8x32)
+
 #if defined(__AVX2__)
 #define weft_mask_i64x4(m) __builtin_ia32_movmskpd256((weft_4d)(m))
 #define weft_mask_i32x8(m) __builtin_ia32_movmskps256((weft_8f)(m))
@@ -103,6 +141,37 @@ static inline int32_t weft_mask_i32x8(i32x8 m) {
            (m[5] & 32) | (m[6] & 64) | (m[7] & 128);
 }
 #endif
+
+// A mask as bools in memory, a byte for each lane.
+#if defined(WEFT_BITS)
+static inline void weft_flags_i64x4(void *to, i64x4 m) {
+    const uint64_t bits = (uint64_t)weft_mask_i64x4(m);
+    const uint32_t bytes = (uint32_t)__builtin_ia32_pdep_di(bits, 0x01010101);
+    __builtin_memcpy(to, &bytes, sizeof bytes);
+}
+
+static inline void weft_flags_i32x8(void *to, i32x8 m) {
+    const uint64_t bits = (uint64_t)weft_mask_i32x8(m);
+    const uint64_t bytes = __builtin_ia32_pdep_di(bits, 0x0101010101010101);
+    __builtin_memcpy(to, &bytes, sizeof bytes);
+}
+#else
+static inline void weft_flags_i64x4(void *to, i64x4 m) {
+    weft_store_i8x4(to, __builtin_convertvector(m, i8x4) & 1);
+}
+
+static inline void weft_flags_i32x8(void *to, i32x8 m) {
+    weft_store_i8x8(to, __builtin_convertvector(m, i8x8) & 1);
+}
+#endif
+
+static inline void weft_flags_i16x16(void *to, i16x16 m) {
+    weft_store_i8x16(to, __builtin_convertvector(m, i8x16) & 1);
+}
+
+static inline void weft_flags_i8x32(void *to, i8x32 m) {
+    weft_store_i8x32(to, m & 1);
+}
 
 WEFT_MATH(sqrt, f64x4, 4, __builtin_sqrt, __builtin_ia32_sqrtpd256(x))
 WEFT_MATH(sqrt, f32x8, 8, __builtin_sqrtf, __builtin_ia32_sqrtps256(x))
@@ -146,26 +215,27 @@ WEFT_FMA(f32x4, 4, __builtin_fmaf)
 WEFT_FLOAT(u64x4, 0x4530000000000000, 0x1.00000001p84)
 WEFT_FLOAT(i64x4, 0x4530000080000000, 0x1.00000801p84)
 
-// x + step * (first + l) for each lane l as floats. Where nothing is rounded on the way
-// it is computed in lanes.
+// x + step * (first + l) for each lane l as floats, first being less than 32. Where
+// nothing is rounded on the way it is computed in lanes.
 #define WEFT_STEPS(V, T, n, BITS, ...)                                                 \
-    static inline V weft_steps_##V(int64_t x, int64_t step, int64_t first) {           \
+    static inline V weft_steps_##V(int64_t x, int64_t step, int32_t first) {           \
         const uint64_t half = (uint64_t)1 << BITS;                                     \
-        x = (int64_t)((uint64_t)x + (uint64_t)step * (uint64_t)first);                 \
-        if ((uint64_t)x + half <= 2 * half && (uint64_t)step + half / n <= 2 * half / n) \
+        if ((uint64_t)x + half <= 2 * half &&                                          \
+            (uint64_t)step + half / 64 <= half / 32)                                   \
             return __VA_ARGS__;                                                        \
         V r;                                                                           \
         for (int i = 0; i < n; i++)                                                    \
-            r[i] = (T)(int64_t)((uint64_t)x + (uint64_t)step * (uint64_t)i);           \
+            r[i] = (T)(int64_t)((uint64_t)x + (uint64_t)step * (uint64_t)(first + i)); \
         return r;                                                                      \
     }
 WEFT_STEPS(f64x4, double, 4, 51,
-           weft_splat_f64x4((double)x) + (f64x4){0, 1, 2, 3} * (double)step)
+           weft_splat_f64x4((double)x) + ((f64x4){0, 1, 2, 3} + first) * (double)step)
 WEFT_STEPS(f32x8, float, 8, 29,
-           __builtin_convertvector(weft_splat_i32x8((int32_t)x) +
-                                       (i32x8){0, 1, 2, 3, 4, 5, 6, 7} * (int32_t)step,
-                                   f32x8))
+           __builtin_convertvector(
+               weft_splat_i32x8((int32_t)x) +
+                   ((i32x8){0, 1, 2, 3, 4, 5, 6, 7} + first) * (int32_t)step,
+               f32x8))
 WEFT_STEPS(f32x4, float, 4, 29,
            __builtin_convertvector(weft_splat_i32x4((int32_t)x) +
-                                       (i32x4){0, 1, 2, 3} * (int32_t)step,
+                                       ((i32x4){0, 1, 2, 3} + first) * (int32_t)step,
                                    f32x4))

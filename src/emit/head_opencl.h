@@ -40,13 +40,29 @@ static inline void weft_wait(void) {
     barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
 }
 
-// On 32 bits, wherever they lie.
-#define weft_atomic_add atomic_add
-#define weft_atomic_min atomic_min
-#define weft_atomic_max atomic_max
-#define weft_atomic_and atomic_and
-#define weft_atomic_or  atomic_or
-#define weft_atomic_xor atomic_xor
+// Wherever they lie.
+#define weft_atomic_add  atomic_add
+#define weft_atomic_min  atomic_min
+#define weft_atomic_max  atomic_max
+#define weft_atomic_and  atomic_and
+#define weft_atomic_or   atomic_or
+#define weft_atomic_xor  atomic_xor
+#define weft_atomic_swap atomic_cmpxchg
+
+// Used where the device has them.
+#ifdef cl_khr_int64_base_atomics
+#pragma OPENCL EXTENSION cl_khr_int64_base_atomics : enable
+#endif
+#ifdef cl_khr_int64_extended_atomics
+#pragma OPENCL EXTENSION cl_khr_int64_extended_atomics : enable
+#endif
+#define weft_atomic_add_64  atom_add
+#define weft_atomic_min_64  atom_min
+#define weft_atomic_max_64  atom_max
+#define weft_atomic_and_64  atom_and
+#define weft_atomic_or_64   atom_or
+#define weft_atomic_xor_64  atom_xor
+#define weft_atomic_swap_64 atom_cmpxchg
 
 static inline int32_t weft_popc(uint64_t x) {
     return (int32_t)popcount(x);

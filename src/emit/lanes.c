@@ -3,6 +3,7 @@
 // Scalar operators in lanes, as expressions of the compilers' vectors: fills in the
 // templates of lanes.def. The others are done lane by lane in helper functions.
 #include <assert.h>
+#include <inttypes.h>
 
 #include "core/rules.h"
 #include "emit/dialect.h"
@@ -54,6 +55,16 @@ void emit_mask_for(ScalarType type, uint32_t lanes, Str mask, StrBuf *out) {
     bool is_alike = type == SCALAR_BOOL || width_of(type) == mask_width(lanes);
     strbuf_printf(out, is_alike ? "%.*s" : "__builtin_convertvector(%.*s, i%ux%u)",
                   STR_ARG(mask), width_of(type), lanes);
+}
+
+void emit_loaded(uint64_t bits, Helpers *helpers, StrBuf *out) {
+    uint64_t unused;
+    if (!map_get(&helpers->loaded, bits, &unused)) {
+        map_set(&helpers->loaded, bits, 1);
+        strbuf_printf(&helpers->lanes,
+                      "WEFT_LOADED(weft_k_%" PRIx64 ", 0x%" PRIx64 ")\n", bits, bits);
+    }
+    strbuf_printf(out, "weft_k_%" PRIx64, bits);
 }
 
 // ---- templates ----------------------------------------------------------------------

@@ -38,10 +38,27 @@ static Str type_of(Walker *w, LoopRef ref) {
     return type_name(w, elem_of(w, ref));
 }
 
+// Whether it is an integer that compilers would put together in a register and copy
+// from there in every turn, for want of registers to keep it in.
+static bool is_long(const Walker *w, LoopRef ref) {
+    const LoopValue *value = &w->kernel->values.data[ref];
+    unsigned unused = 64 - 8u * scalar_info[value->type.elem].bytes;
+    int64_t number = (int64_t)(value->bits << unused) >> unused;
+    return value->is_const && scalar_is_int(elem_of(w, ref)) &&
+           (number > INT16_MAX || number < INT16_MIN);
+}
+
 // A part as a vector, of a value that may have no lanes.
 static Str vector_of(Walker *w, LoopRef ref, uint32_t part) {
     if (has_lanes(w, ref)) return walk_part(w, ref, part);
     StrBuf text = strbuf(w->arena);
+    if (is_long(w, ref)) {
+        strbuf_printf(&text, "weft_splat_%.*s((%s)", STR_ARG(type_of(w, ref)),
+                      emit_types[elem_of(w, ref)]);
+        emit_loaded(w->kernel->values.data[ref].bits, w->helpers, &text);
+        strbuf_char(&text, ')');
+        return strbuf_done(&text);
+    }
     strbuf_printf(&text,
                   elem_of(w, ref) == SCALAR_BOOL ? "weft_splat_%.*s(-%.*s)"
                                                  : "weft_splat_%.*s(%.*s)",
@@ -161,20 +178,15 @@ static Str load_part(Walker *w, const Access *a, uint32_t part) {
     return strbuf_done(&text);
 }
 
-static void put_load(Walker *w, const LoopStm *stm) {
+static Str load(Walker *w, const LoopStm *stm, uint32_t part) {
     Access a = access_of(w, stm);
-    for (uint32_t p = 0; p < walk_parts(w, stm->outs[0]); p++) {
-        if (a.has_places || a.mask == 0) {
-            define(w, stm->outs[0], p,
-                   a.has_places ? gather(w, &a, p, a.mask != 0) : load_part(w, &a, p));
-            continue;
-        }
-        StrBuf text = strbuf(w->arena);
-        strbuf_printf(&text, "%.*s ? %.*s : %.*s",
-                      STR_ARG(all_of(w, walk_part(w, a.mask, p))),
-                      STR_ARG(load_part(w, &a, p)), STR_ARG(gather(w, &a, p, true)));
-        define(w, stm->outs[0], p, strbuf_done(&text));
-    }
+    if (a.has_places) return gather(w, &a, part, a.mask != 0);
+    if (a.mask == 0) return load_part(w, &a, part);
+    StrBuf text = strbuf(w->arena);
+    strbuf_printf(&text, "%.*s ? %.*s : %.*s",
+                  STR_ARG(all_of(w, walk_part(w, a.mask, part))),
+                  STR_ARG(load_part(w, &a, part)), STR_ARG(gather(w, &a, part, true)));
+    return strbuf_done(&text);
 }
 
 static void store_lanes(Walker *w, const Access *a, LoopRef x, uint32_t part) {
@@ -191,12 +203,43 @@ static void store_lanes(Walker *w, const Access *a, LoopRef x, uint32_t part) {
     }
 }
 
+static bool is_result(const LoopBody *body, LoopRef buffer) {
+    for (uint32_t i = 0; i < body->stms.len; i++) {
+        const LoopStm *stm = body->stms.data[i];
+        if (stm->op == LOOP_RESULT && stm->outs[0] == buffer) return true;
+        for (uint32_t k = 0; k < stm->body_count; k++)
+            if (is_result(stm->bodies[k], buffer)) return true;
+    }
+    return false;
+}
+
+// Whether a store of the loop's turns, not of loops in them, is a vector of a result.
+static bool may_stream(const Walker *w, const Access *a) {
+    return a->stm->op == LOOP_STORE && !a->has_places && a->elem != SCALAR_BOOL &&
+           is_result(w->kernel->root, a->buffer);
+}
+
+uint32_t walk_streamed_bytes(const Walker *w, const LoopStm *loop) {
+    uint32_t bytes = 0;
+    if (loop->number == 0) return 0;
+    for (uint32_t i = 0; i < loop->bodies[0]->stms.len; i++) {
+        const LoopStm *stm = loop->bodies[0]->stms.data[i];
+        if (stm->op != LOOP_STORE) continue;
+        Access a = access_of(w, stm);
+        if (may_stream(w, &a)) bytes += scalar_info[a.elem].bytes;
+    }
+    return bytes;
+}
+
 static void store_part(Walker *w, const Access *a, LoopRef x, uint32_t part) {
     Str at = place_of(w, a, part, 0), from = vector_of(w, x, part);
     if (a->elem == SCALAR_BOOL)
-        walk_line(w,
-                  "weft_store_i8x%u(&%.*s, __builtin_convertvector(%.*s, i8x%u) & 1);",
-                  w->part_lanes, STR_ARG(at), STR_ARG(from), w->part_lanes);
+        walk_line(w, "weft_flags_%.*s(&%.*s, %.*s);", STR_ARG(type_name(w, a->elem)),
+                  STR_ARG(at), STR_ARG(from));
+    else if (w->streams && w->depth == 1 && may_stream(w, a) &&
+             w->part_lanes * scalar_info[a->elem].bytes == 32)
+        walk_line(w, "weft_stream_%.*s(&%.*s, %.*s, is_far);",
+                  STR_ARG(type_name(w, a->elem)), STR_ARG(at), STR_ARG(from));
     else
         walk_line(w, "weft_store_%.*s(&%.*s, %.*s);", STR_ARG(type_name(w, a->elem)),
                   STR_ARG(at), STR_ARG(from));
@@ -218,17 +261,14 @@ static void put_store(Walker *w, const LoopStm *stm) {
 
 // ---- operators ----------------------------------------------------------------------
 
-static void put_scalar(Walker *w, const LoopStm *stm) {
-    for (uint32_t p = 0; p < walk_parts(w, stm->outs[0]); p++) {
-        Str operands[3];
-        StrBuf text = strbuf(w->arena);
-        for (uint32_t i = 0; i < stm->arg_count && i < 3; i++)
-            operands[i] = vector_of(w, stm->args[i], p);
-        emit_lanes(w->dialect, stm->scalar, elem_of(w, stm->args[0]),
-                   elem_of(w, stm->outs[0]), w->part_lanes, operands, w->helpers,
-                   &text);
-        define(w, stm->outs[0], p, strbuf_done(&text));
-    }
+static Str scalar(Walker *w, const LoopStm *stm, uint32_t part) {
+    Str operands[3];
+    StrBuf text = strbuf(w->arena);
+    for (uint32_t i = 0; i < stm->arg_count && i < 3; i++)
+        operands[i] = vector_of(w, stm->args[i], part);
+    emit_lanes(w->dialect, stm->scalar, elem_of(w, stm->args[0]),
+               elem_of(w, stm->outs[0]), w->part_lanes, operands, w->helpers, &text);
+    return strbuf_done(&text);
 }
 
 static Str number_lanes(Walker *w, const LoopStm *stm, uint32_t part) {
@@ -320,6 +360,34 @@ static Str take(Walker *w, const LoopStm *stm, uint32_t part) {
     return strbuf_done(&text);
 }
 
+// One lane after the other.
+static void put_apply(Walker *w, const LoopStm *stm, uint32_t part) {
+    StrBuf list = strbuf(w->arena);
+    for (uint32_t i = 1; i < stm->arg_count; i++) {
+        LoopRef x = stm->args[i];
+        bool is_mask = has_lanes(w, x) && elem_of(w, x) == SCALAR_BOOL;
+        strbuf_printf(&list, ", %.*s%s%s", STR_ARG(walk_part(w, x, part)),
+                      has_lanes(w, x) ? "[i]" : "", is_mask ? " != 0" : "");
+    }
+    for (uint32_t k = 0; k < stm->out_count; k++) {
+        strbuf_printf(&list, ", &y%u", k);
+        walk_line(w, "%.*s %.*s = {0};", STR_ARG(type_of(w, stm->outs[k])),
+                  STR_ARG(walk_part(w, stm->outs[k], part)));
+    }
+    walk_line(w, "for (int i = 0; i < %u; i++) {", w->part_lanes);
+    w->indent++;
+    walk_line(w, "if (!%.*s[i]) continue;", STR_ARG(walk_part(w, stm->args[0], part)));
+    for (uint32_t k = 0; k < stm->out_count; k++)
+        walk_line(w, "%s y%u;", emit_types[elem_of(w, stm->outs[k])], k);
+    walk_line(w, "weft_%u_f%u(env%.*s);", w->number, stm->number,
+              STR_ARG(strbuf_done(&list)));
+    for (uint32_t k = 0; k < stm->out_count; k++)
+        walk_line(w, "%.*s[i] = %sy%u;", STR_ARG(walk_part(w, stm->outs[k], part)),
+                  elem_of(w, stm->outs[k]) == SCALAR_BOOL ? "-" : "", k);
+    w->indent--;
+    walk_line(w, "}");
+}
+
 static void put_sure(Walker *w, const LoopStm *stm) {
     LoopRef c = stm->args[0];
     Str ok = has_lanes(w, c) ? all_of(w, join_parts(w, c, '&')) : walk_value(w, c);
@@ -333,35 +401,96 @@ static void put_any(Walker *w, const LoopStm *stm) {
               STR_ARG(join_parts(w, stm->args[0], '|')));
 }
 
-bool walk_in_lanes(Walker *w, const LoopStm *stm) {
-    if (w->lanes == 0) return false;
-    LoopRef out = stm->out_count > 0 ? stm->outs[0] : 0;
-    bool is_vector = out != 0 && has_lanes(w, out);
+// Masks of two bytes give two bits for a lane.
+static void put_tally(Walker *w, const LoopStm *stm) {
+    StrBuf text = strbuf(w->arena);
+    for (uint32_t p = 0; p < walk_parts(w, stm->args[0]); p++)
+        strbuf_printf(&text, "%sweft_popc((uint32_t)weft_mask_%.*s(%.*s))",
+                      p > 0 ? " + " : "", STR_ARG(type_name(w, SCALAR_BOOL)),
+                      STR_ARG(walk_part(w, stm->args[0], p)));
+    walk_line(w, "const int64_t %.*s = (%.*s)%s;", STR_ARG(walk_value(w, stm->outs[0])),
+              STR_ARG(strbuf_done(&text)), w->part_lanes == 16 ? " / 2" : "");
+}
+
+// A part of what a statement gives that goes by parts.
+static Str part_of(Walker *w, const LoopStm *stm, uint32_t part) {
+    switch (stm->op) {
+    case LOOP_SCALAR: return scalar(w, stm, part);
+    case LOOP_LOAD:
+    case LOOP_LOADIF: return load(w, stm, part);
+    case LOOP_SPLAT: return vector_of(w, stm->args[0], part);
+    case LOOP_LANES: return number_lanes(w, stm, part);
+    case LOOP_SELECT: return select(w, stm, part);
+    case LOOP_PACK: return pack(w, stm, part);
+    default: return (Str){0};
+    }
+}
+
+static bool goes_by_parts(const Walker *w, const LoopStm *stm) {
     switch (stm->op) {
     case LOOP_SCALAR:
-        if (is_vector) put_scalar(w, stm);
-        return is_vector;
-    case LOOP_LOAD:
-        if (is_vector) put_load(w, stm);
-        return is_vector;
-    case LOOP_LOADIF: put_load(w, stm); return true;
-    case LOOP_STORE:
-    case LOOP_STOREIF: put_store(w, stm); return true;
-    case LOOP_ANY: put_any(w, stm); return true;
-    case LOOP_SURE: put_sure(w, stm); return true;
-    case LOOP_PACK:
-    case LOOP_TAKE:
-        for (uint32_t p = 0; p < walk_parts(w, out); p++)
-            define(w, out, p, stm->op == LOOP_PACK ? pack(w, stm, p) : take(w, stm, p));
-        return true;
+    case LOOP_LOADIF:
     case LOOP_SPLAT:
     case LOOP_LANES:
     case LOOP_SELECT:
-        for (uint32_t p = 0; p < walk_parts(w, out); p++)
-            define(w, out, p,
-                   stm->op == LOOP_SPLAT   ? vector_of(w, stm->args[0], p)
-                   : stm->op == LOOP_LANES ? number_lanes(w, stm, p)
-                                           : select(w, stm, p));
+    case LOOP_PACK: return true;
+    case LOOP_LOAD: return has_lanes(w, stm->outs[0]);
+    default: return false;
+    }
+}
+
+static bool uses_operator(const LoopBody *body, uint32_t from, const LoopStm *stm) {
+    for (uint32_t i = from; body->stms.data[i] != stm; i++)
+        for (uint32_t k = 0; k < stm->arg_count; k++)
+            if (body->stms.data[i]->op == LOOP_SCALAR &&
+                stm->args[k] == body->stms.data[i]->outs[0])
+                return true;
+    return false;
+}
+
+// Whether most operators wait for another one. Those that do not, such as the sums of
+// a product of matrices, rather use up what they share at once.
+static bool is_chain(const LoopBody *body, uint32_t from, uint32_t end) {
+    uint32_t operators = 0, waiting = 0;
+    for (uint32_t i = from; i < end; i++) {
+        operators += body->stms.data[i]->op == LOOP_SCALAR;
+        waiting += uses_operator(body, from, body->stms.data[i]);
+    }
+    return 2 * waiting > operators;
+}
+
+uint32_t walk_parts_in_turn(Walker *w, const LoopBody *body, uint32_t from) {
+    uint32_t end = from;
+    if (w->lanes == 0) return from;
+    while (end < body->stms.len && goes_by_parts(w, body->stms.data[end])) end++;
+    if (end > from && !is_chain(body, from, end)) end = from + 1;
+    for (uint32_t part = 0; part < w->lanes / w->part_lanes; part++)
+        for (uint32_t i = from; i < end; i++) {
+            const LoopStm *stm = body->stms.data[i];
+            bool is_vector = has_lanes(w, stm->outs[0]);
+            if (!is_vector && part == 0) walk_statement(w, stm);
+            if (!is_vector) continue;
+            walk_place(w, stm->loc);
+            define(w, stm->outs[0], part, part_of(w, stm, part));
+        }
+    return end;
+}
+
+bool walk_in_lanes(Walker *w, const LoopStm *stm) {
+    if (w->lanes == 0) return false;
+    switch (stm->op) {
+    case LOOP_APPLY:
+        if (!has_lanes(w, stm->outs[0])) return false;
+        for (uint32_t p = 0; p < walk_parts(w, stm->outs[0]); p++) put_apply(w, stm, p);
+        return true;
+    case LOOP_STORE:
+    case LOOP_STOREIF: put_store(w, stm); return true;
+    case LOOP_ANY: put_any(w, stm); return true;
+    case LOOP_TALLY: put_tally(w, stm); return true;
+    case LOOP_SURE: put_sure(w, stm); return true;
+    case LOOP_TAKE:
+        for (uint32_t p = 0; p < walk_parts(w, stm->outs[0]); p++)
+            define(w, stm->outs[0], p, take(w, stm, p));
         return true;
     default: return false;
     }
@@ -408,25 +537,6 @@ static void put_vector_turn(Walker *w, const LoopStm *stm) {
 // ---- turns that are left over
 // ---------------------------------------------------------
 
-static void note_own(const LoopBody *body, bool *is_own) {
-    for (uint32_t i = 0; i < body->stms.len; i++) {
-        const LoopStm *stm = body->stms.data[i];
-        if (stm->op == LOOP_ALLOC || stm->op == LOOP_RESULT || stm->op == LOOP_DATA)
-            is_own[stm->outs[0]] = true;
-        for (uint32_t k = 0; k < stm->body_count; k++) note_own(stm->bodies[k], is_own);
-    }
-}
-
-const bool *walk_own_buffers(const LoopKernel *kernel, Arena *arena) {
-    bool *is_own = arena_array(arena, bool, kernel->values.len);
-    for (uint32_t i = 0; i < kernel->root->param_count; i++) {
-        LoopRef param = kernel->root->params[i];
-        is_own[param] = kernel->values.data[param].type.kind == LOOP_IS_BUFFER;
-    }
-    note_own(kernel->root, is_own);
-    return is_own;
-}
-
 typedef struct Traffic {
     const Walker *w;
     bool *is_stored; // by LoopRef
@@ -462,12 +572,12 @@ static bool loads_stored(const Traffic *t, const LoopBody *body) {
 }
 
 // Whether a turn that runs twice stores the same twice: it loads nothing that the loop
-// stores. Then the turns that are left over at the end are part of one more vector
-// turn, the others of which have been before.
+// stores, and joins nothing to a place. Then the turns that are left over at the end
+// are part of one more vector turn, the others of which have been before.
 static bool may_repeat(const Walker *w, const LoopBody *vector) {
     Traffic t = {w, arena_array(w->arena, bool, w->kernel->values.len)};
-    return !walk_has(vector, LOOP_SURE) && note_stores(&t, vector) &&
-           !loads_stored(&t, vector);
+    return !walk_has(vector, LOOP_SURE) && !walk_has(vector, LOOP_ATOMIC) &&
+           note_stores(&t, vector) && !loads_stored(&t, vector);
 }
 
 void walk_vector_loop(Walker *w, const LoopStm *stm, Str begin, Str end,

@@ -166,24 +166,71 @@ static Str place_of(Walker *w, const LoopStm *stm, uint32_t first) {
     return strbuf_done(&text);
 }
 
-// On cores a place is exchanged until nobody came in between.
+// "was op x"
+static Str join_of(Walker *w, const LoopStm *stm, const char *was) {
+    ScalarType elem = elem_of(w, stm->args[1]);
+    StrBuf text = strbuf(w->arena);
+    Str operands[] = {str_of(was), walk_value(w, stm->args[1])};
+    emit_scalar(w->dialect, stm->scalar, elem, elem, operands, w->helpers, &text);
+    return strbuf_done(&text);
+}
+
+// What devices have no operation for: the bits of a place are exchanged until nobody
+// came in between, or what is there would not change.
+static void put_exchange(Walker *w, const LoopStm *stm, Str place, const char *wide) {
+    ScalarType elem = elem_of(w, stm->args[1]);
+    const char *word = scalar_info[elem].bytes == 8 ? "uint64_t" : "uint32_t";
+    bool is_shared = w->plan->is_shared[stm->args[0]];
+    const char *space = is_shared ? w->dialect->local : w->dialect->global;
+    StrBuf was = strbuf(w->arena), next = strbuf(w->arena);
+    emit_of_bits(elem, STR("was"), &was);
+    emit_bits(elem, STR("joined"), &next);
+    walk_line(w, "{ %s%s *const at = (%s%s *)&%.*s;", space, word, space, word,
+              STR_ARG(place));
+    walk_line(w, "  for (%s was = *at, is = was;; was = is) {", word);
+    walk_line(w, "      const %s old = %.*s, joined = %.*s;", emit_types[elem],
+              STR_ARG(strbuf_done(&was)), STR_ARG(join_of(w, stm, "old")));
+    walk_line(w, "      const %s next = %.*s;", word, STR_ARG(strbuf_done(&next)));
+    walk_line(w, "      if (next == was) break;");
+    walk_line(w, "      is = weft_atomic_swap%s(at, was, next);", wide);
+    walk_line(w, "      if (is == was) break; } }");
+}
+
+// What only one work item sees is joined as it is.
+static void put_sift(Walker *w, const LoopStm *stm) {
+    Str args[8];
+    for (uint32_t i = 0; i < 8; i++) args[i] = walk_value(w, stm->args[i]);
+    start_definition(w, stm->outs[0]);
+    strbuf_printf(
+        w->out, "weft_sift_%u(%.*s, %.*s, %.*s, %.*s + %.*s, %.*s + %.*s, %.*s);\n",
+        8u * scalar_info[elem_of(w, stm->args[0])].bytes, STR_ARG(args[0]),
+        STR_ARG(args[1]), STR_ARG(args[2]), STR_ARG(args[3]), STR_ARG(args[4]),
+        STR_ARG(args[5]), STR_ARG(args[6]), STR_ARG(args[7]));
+}
+
 static void put_atomic(Walker *w, const LoopStm *stm) {
     ScalarType elem = elem_of(w, stm->args[1]);
-    Str place = place_of(w, stm, 2), x = walk_value(w, stm->args[1]);
-    if (w->plan != NULL) {
-        walk_line(w, "weft_atomic_%s(&%.*s, %.*s);", core_op_info[stm->scalar].name,
-                  STR_ARG(place), STR_ARG(x));
-        return;
+    const char *type = emit_types[elem],
+               *wide = scalar_info[elem].bytes == 8 ? "_64" : "";
+    Str place = place_of(w, stm, 2);
+    bool is_alone = w->is_local[stm->args[0]] &&
+                    (w->plan == NULL || !w->plan->is_shared[stm->args[0]]);
+    if (is_alone) {
+        walk_line(w, "{ const %s old = %.*s;", type, STR_ARG(place));
+        walk_line(w, "  %.*s = %.*s; }", STR_ARG(place),
+                  STR_ARG(join_of(w, stm, "old")));
+    } else if (w->plan == NULL) {
+        walk_line(w, "{ %s *const at = &%.*s, was, next;", type, STR_ARG(place));
+        walk_line(w, "  __atomic_load(at, &was, __ATOMIC_RELAXED);");
+        walk_line(w, "  do next = %.*s;", STR_ARG(join_of(w, stm, "was")));
+        walk_line(w, "  while (!__atomic_compare_exchange(at, &was, &next, true, "
+                     "__ATOMIC_RELAXED, __ATOMIC_RELAXED)); }");
+    } else if (scalar_is_int(elem) && stm->scalar != OP_MUL) {
+        walk_line(w, "weft_atomic_%s%s(&%.*s, %.*s);", core_op_info[stm->scalar].name,
+                  wide, STR_ARG(place), STR_ARG(walk_value(w, stm->args[1])));
+    } else {
+        put_exchange(w, stm, place, wide);
     }
-    StrBuf next = strbuf(w->arena);
-    emit_scalar(w->dialect, stm->scalar, elem, elem, (Str[]){STR("was"), x}, w->helpers,
-                &next);
-    walk_line(w, "{ %s *const at = &%.*s, was = __atomic_load_n(at, __ATOMIC_RELAXED);",
-              emit_types[elem], STR_ARG(place));
-    walk_line(w, "  while (!__atomic_compare_exchange_n(at, &was, %.*s, true,",
-              STR_ARG(strbuf_done(&next)));
-    walk_line(w, "                                      __ATOMIC_RELAXED, "
-                 "__ATOMIC_RELAXED)) {} }");
 }
 
 void walk_declare_array(Walker *w, const LoopStm *alloc, const char *before) {
@@ -313,8 +360,13 @@ static void put_call(Walker *w, const LoopStm *stm) {
         strbuf_printf(&list, ", %.*s", STR_ARG(walk_value(w, stm->args[i])));
     for (uint32_t i = 0; i < stm->out_count; i++)
         strbuf_printf(&list, ", &%.*s", STR_ARG(walk_value(w, stm->outs[i])));
+    Str given = strbuf_done(&list);
+    if (stm->op == LOOP_APPLY) {
+        walk_line(w, "weft_%u_f%u(env%.*s);", w->number, stm->number, STR_ARG(given));
+        return;
+    }
     walk_line(w, "{ const int32_t status = weft_%u_f%u(env%.*s);", w->number,
-              stm->number, STR_ARG(strbuf_done(&list)));
+              stm->number, STR_ARG(given));
     walk_line(w,
               "  if (status != KERNEL_OK) { weft_called(env, %u); %sreturn status; } }",
               number_of(w, stm), w->failing);
@@ -512,7 +564,7 @@ static void put_while(Walker *w, const LoopStm *stm) {
 
 // ---- all ----------------------------------------------------------------------------
 
-static void put_place(Walker *w, CoreLoc loc) {
+void walk_place(Walker *w, CoreLoc loc) {
     if (!w->for_people || loc == 0 || loc == w->loc) return;
     w->loc = loc;
     const CoreProgram *core = w->kernel->core;
@@ -520,8 +572,8 @@ static void put_place(Walker *w, CoreLoc loc) {
     walk_line(w, "// %.*s", STR_ARG(place));
 }
 
-static void put_statement(Walker *w, const LoopStm *stm) {
-    put_place(w, stm->loc);
+void walk_statement(Walker *w, const LoopStm *stm) {
+    walk_place(w, stm->loc);
     if (walk_in_lanes(w, stm)) return;
     if (w->team != NULL) {
         if (loop_waits(w->plan, stm)) walk_line(w, "weft_wait();");
@@ -540,6 +592,7 @@ static void put_statement(Walker *w, const LoopStm *stm) {
         walk_line(w, "%s%.*s = %.*s;", w->team != NULL ? "if (weft_lane() == 0) " : "",
                   STR_ARG(place_of(w, stm, 2)), STR_ARG(walk_value(w, stm->args[1])));
         return;
+    case LOOP_SIFT: put_sift(w, stm); return;
     case LOOP_ATOMIC: put_atomic(w, stm); return;
     case LOOP_DATA: put_data(w, stm); return;
     case LOOP_ALLOC: put_alloc(w, stm); return;
@@ -550,7 +603,8 @@ static void put_statement(Walker *w, const LoopStm *stm) {
     case LOOP_KEEP: put_keep(w, stm); return;
     case LOOP_RESULT: put_result(w, stm); return;
     case LOOP_CHECK: put_check(w, stm); return;
-    case LOOP_CALL: put_call(w, stm); return;
+    case LOOP_CALL:
+    case LOOP_APPLY: put_call(w, stm); return;
     case LOOP_IF: put_if(w, stm); return;
     case LOOP_FOR: put_for(w, stm); return;
     case LOOP_WHILE: put_while(w, stm); return;
@@ -560,6 +614,7 @@ static void put_statement(Walker *w, const LoopStm *stm) {
     case LOOP_PACK:
     case LOOP_TAKE:
     case LOOP_ANY:
+    case LOOP_TALLY:
     case LOOP_SURE:
     case LOOP_LOADIF:
     case LOOP_STOREIF:
@@ -568,5 +623,9 @@ static void put_statement(Walker *w, const LoopStm *stm) {
 }
 
 void walk_body(Walker *w, const LoopBody *body) {
-    for (uint32_t i = 0; i < body->stms.len; i++) put_statement(w, body->stms.data[i]);
+    for (uint32_t i = 0; i < body->stms.len;) {
+        uint32_t end = walk_parts_in_turn(w, body, i);
+        if (end == i) walk_statement(w, body->stms.data[end++]);
+        i = end;
+    }
 }

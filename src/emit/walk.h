@@ -38,6 +38,7 @@ typedef struct Walker {
     uint32_t part_lanes;  // of a part of its values
     uint32_t vector;      // its number
     bool gives_up;        // it may
+    bool streams;         // what the loop stores may go past the caches
     const LoopLaunch *team; // whose turn this is, outside of loops that are spread
 } Walker;
 
@@ -59,8 +60,7 @@ Str walk_to_slot(Walker *w, LoopRef ref);
 void walk_keep(Walker *w, uint32_t number, const char *mark, const LoopRef *buffers,
                uint32_t count);
 void walk_body(Walker *w, const LoopBody *body);
-// Which buffers are memory of their own: arguments, results, what is allocated. What
-// loops carry and branches give may be one of them, and is not.
+// Which buffers share memory with no other that is used where they are (own.c).
 const bool *walk_own_buffers(const LoopKernel *kernel, Arena *arena);
 // Whether a statement of that operator is in the body, however deep.
 bool walk_has(const LoopBody *body, LoopOp op);
@@ -71,8 +71,18 @@ Str walk_params(Walker *w, const LoopRef *refs, uint32_t count);
 // Writes a launch; and a loop that is spread over the team at work (launch.c).
 void walk_launch(Walker *w, const LoopLaunch *launch);
 void walk_spread(Walker *w, const LoopStm *stm);
-// Writes a statement of a vector turn if it is one for lanes (vector.c).
+// For people: where in the source what follows is from.
+void walk_place(Walker *w, CoreLoc loc);
+void walk_statement(Walker *w, const LoopStm *stm);
+// Writes a statement of a vector turn if it is one for all lanes at once (vector.c).
 bool walk_in_lanes(Walker *w, const LoopStm *stm);
+// Writes what follows from there on and goes lane by lane, where one waits for the
+// other all of it for a part before the next part: so a compiler has few values at a
+// time to find registers for. Returns where it ends.
+uint32_t walk_parts_in_turn(Walker *w, const LoopBody *body, uint32_t from);
+// Whether the loop's turns store vectors of a result side by side: how many bytes a
+// turn; else 0.
+uint32_t walk_streamed_bytes(const Walker *w, const LoopStm *loop);
 // Writes a loop with lanes over turns from begin to below end. `poll`, `after`: lines
 // before each vector turn and after a turn alone, or NULL.
 void walk_vector_loop(Walker *w, const LoopStm *stm, Str begin, Str end,

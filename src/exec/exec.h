@@ -4,7 +4,9 @@
 // results taken. On cores machine code is called; on GPUs the root code is walked here
 // and the rest launched (loop/launch.h).
 //
-// Threads: calls are made by the thread of the heap.
+// Threads: calls are made by who has the heap's turn, which machine code does without,
+// and who waits for a GPU.
+// Calls at once have books of their own.
 #ifndef WEFT_EXEC_EXEC_H
 #define WEFT_EXEC_EXEC_H
 
@@ -30,6 +32,7 @@ typedef struct ExecKernel {
     uint64_t *values;                    // of a walk, by LoopRef
     uint64_t *moved;                     // of a walk: values on their way
     uint64_t *frame;                     // of a launch
+    uint32_t frame_slots;
 } ExecKernel;
 
 // Makes the books, in the arena; the caller sets run and plan.
@@ -37,6 +40,9 @@ void exec_kernel_init(ExecKernel *kernel, const LoopKernel *loop, uint32_t numbe
                       Arena *arena);
 // The books of walks, once the plan is there.
 void exec_kernel_plan(ExecKernel *kernel, const LoopPlan *plan, Arena *arena);
+// The same kernel with books of its own, in memory of that size, aligned to 8.
+size_t exec_books_size(const ExecKernel *kernel);
+ExecKernel exec_with_books(const ExecKernel *kernel, void *memory);
 
 // ---- a call -------------------------------------------------------------------------
 
@@ -74,6 +80,7 @@ typedef struct ExecEnd {
     const LoopStm *calls[KERNEL_FAULT_CALLS]; // that had not returned, innermost first
     uint32_t call_count;
     uint64_t wanted; // of MEMORY: bytes; 0: not known
+    bool has_run;    // code that may have overwritten what it was allowed to
 } ExecEnd;
 
 // Runs it where call->device says.

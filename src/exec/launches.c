@@ -134,13 +134,14 @@ static bool take_fault(Walk *w, const GpuFault *fault) {
 
 // ---- launches -----------------------------------------------------------------------
 
-// Whether no buffer is both read and written: then turns may run again.
-static bool may_repeat(const LoopLaunch *launch, const uint64_t *ins) {
+// Whether nothing that the launch does in one of these ways lies where it does
+// something in one of those.
+static bool keeps_apart(const LoopLaunch *launch, const uint64_t *ins, uint8_t ways,
+                        uint8_t others) {
     for (uint32_t i = 0; i < launch->in_count; i++) {
-        if ((launch->uses[i] & LAUNCH_LOADS) == 0) continue;
+        if ((launch->uses[i] & ways) == 0) continue;
         for (uint32_t k = 0; k < launch->in_count; k++)
-            if ((launch->uses[k] & LAUNCH_STORES) != 0 && ins[i] == ins[k])
-                return false;
+            if ((launch->uses[k] & others) != 0 && ins[i] == ins[k]) return false;
     }
     return true;
 }
@@ -148,6 +149,13 @@ static bool may_repeat(const LoopLaunch *launch, const uint64_t *ins) {
 static void tell_progress(void *data, int64_t done) {
     const Walk *w = data;
     w->call->progress(w->call->data, done, w->turns);
+}
+
+// While the device is at work, others may have the heap's turn.
+static void tell_idle(void *data, bool begins) {
+    const Walk *w = data;
+    if (begins) rt_turn_give(w->call->heap->turn);
+    else rt_turn_take(w->call->heap->turn);
 }
 
 static int64_t turns_of(const Walk *w, const LoopLaunch *launch) {
@@ -168,6 +176,7 @@ static bool run_launch(Walk *w, const LoopLaunch *launch) {
         ins[i] = value_of(w, launch->ins[i]);
     w->turns = turns_of(w, launch);
     if (w->turns <= 0) return true;
+    uint8_t reads = LAUNCH_LOADS, writes = LAUNCH_STORES | LAUNCH_JOINS;
     DeviceLaunch run = {.code = w->call->code,
                         .function = function,
                         .turns = w->turns,
@@ -177,9 +186,12 @@ static bool run_launch(Walk *w, const LoopLaunch *launch) {
                         .outs = outs,
                         .out_count = launch->out_count,
                         .has_private = launch->has_private,
-                        .may_repeat = may_repeat(launch, ins),
+                        .may_repeat =
+                            keeps_apart(launch, ins, reads | LAUNCH_JOINS, writes),
+                        .fails_alike = keeps_apart(launch, ins, reads, writes),
                         .cancel = w->call->cancel,
                         .progress = w->call->progress != NULL ? tell_progress : NULL,
+                        .idle = w->call->heap->turn != NULL ? tell_idle : NULL,
                         .data = w};
     GpuFault fault;
     switch (dev_launch(w->device, &run, &fault)) {
@@ -246,7 +258,7 @@ static bool do_while(Walk *w, const LoopStm *stm) {
     return true;
 }
 
-// A function that makes memory for its caller; what else it made is freed.
+// What the function made is freed, but its results.
 static bool do_call(Walk *w, const LoopStm *stm) {
     const LoopBody *body = w->loop->funs.data[stm->number].body;
     uint32_t mark = w->block_count;
@@ -279,12 +291,14 @@ static bool walk_statement(Walk *w, const LoopStm *stm) {
     case LOOP_KEEP: do_keep(w, stm); return true;
     case LOOP_RESULT: return do_result(w, stm);
     case LOOP_CHECK: return do_check(w, stm);
-    case LOOP_CALL: return do_call(w, stm);
+    case LOOP_CALL:
+    case LOOP_APPLY: return do_call(w, stm);
     case LOOP_IF: return do_if(w, stm);
     case LOOP_FOR: return do_for(w, stm);
     case LOOP_WHILE: return do_while(w, stm);
     case LOOP_LOAD:
     case LOOP_STORE:
+    case LOOP_SIFT:
     case LOOP_ATOMIC:
     case LOOP_SPLAT:
     case LOOP_LANES:
@@ -292,6 +306,7 @@ static bool walk_statement(Walk *w, const LoopStm *stm) {
     case LOOP_PACK:
     case LOOP_TAKE:
     case LOOP_ANY:
+    case LOOP_TALLY:
     case LOOP_SURE:
     case LOOP_LOADIF:
     case LOOP_STOREIF:

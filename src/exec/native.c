@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Calls of machine code: root code in the thread of the call, parallel loops on the
-// workers of the device.
+// workers of the device. Meanwhile others may have the heap's turn.
 #include "base/clock.h"
 #include "exec/ports.h"
 
@@ -19,7 +19,9 @@ static void *make_result(void *data, uint32_t number, uint32_t rank,
                          const int64_t *shape) {
     NativeRun *run = data;
     uint64_t address;
+    rt_turn_take(run->call->heap->turn);
     run->refused = ports_result(run->call, number, shape, &address);
+    rt_turn_give(run->call->heap->turn);
     if (run->refused == EXEC_OK) return (void *)(uintptr_t)address;
     uint8_t elem = run->call->kernel->loop->results[number].type.elem;
     rt_byte_count((ScalarType)elem, rank, shape, &run->wanted);
@@ -55,7 +57,13 @@ static ExecStatus run_code(NativeRun *run, ExecEnd *end) {
                    .progress = call->progress != NULL ? tell_progress : NULL,
                    .ran = call->ran != NULL ? tell_turns : NULL,
                    .data = run};
-    switch ((KernelStatus)rt_call(&code, kernel->run, kernel->in, kernel->out)) {
+    // What the ceiling leaves is for private memory, too.
+    if (call->heap->mem->limit != 0) mem_trim(call->heap->mem);
+    end->has_run = true;
+    rt_turn_give(call->heap->turn);
+    int32_t status = rt_call(&code, kernel->run, kernel->in, kernel->out);
+    rt_turn_take(call->heap->turn);
+    switch ((KernelStatus)status) {
     case KERNEL_OK: return EXEC_OK;
     case KERNEL_FAULT:
         exec_fault(end, kernel->checks, code.env.fault.check, code.env.fault.values,

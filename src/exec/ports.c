@@ -15,28 +15,58 @@ static uint32_t slots_of(const LoopPort *ports, uint32_t count) {
     return slots;
 }
 
+// Lets the next of the books have so many slots of the memory, if there is some.
+static void *next_book(uint64_t *memory, size_t *used, size_t slots) {
+    void *book = memory == NULL ? NULL : memory + *used;
+    *used += slots;
+    return book;
+}
+
+// Lays the books out; returns how many slots they take. Pointers fit into slots.
+static size_t lay_out(ExecKernel *kernel, uint64_t *memory) {
+    const LoopKernel *loop = kernel->loop;
+    uint32_t params = loop->param_count, results = loop->result_count;
+    size_t walked = kernel->plan != NULL ? loop->values.len : 0, used = 0;
+    kernel->in = next_book(memory, &used, slots_of(loop->params, params));
+    kernel->out = next_book(memory, &used, slots_of(loop->results, results));
+    kernel->args = next_book(memory, &used, params);
+    kernel->args_at = next_book(memory, &used, params);
+    kernel->made = next_book(memory, &used, results);
+    kernel->made_at = next_book(memory, &used, results);
+    kernel->values = next_book(memory, &used, walked);
+    kernel->moved = next_book(memory, &used, walked);
+    kernel->frame = next_book(memory, &used, kernel->frame_slots);
+    return used;
+}
+
+static void make_books(ExecKernel *kernel, Arena *arena) {
+    lay_out(kernel, arena_array(arena, uint64_t, lay_out(kernel, NULL)));
+}
+
 void exec_kernel_init(ExecKernel *kernel, const LoopKernel *loop, uint32_t number,
                       Arena *arena) {
-    uint32_t params = loop->param_count, results = loop->result_count;
     *kernel = (ExecKernel){.loop = loop, .number = number};
-    kernel->in = arena_array(arena, uint64_t, slots_of(loop->params, params));
-    kernel->out = arena_array(arena, uint64_t, slots_of(loop->results, results));
-    kernel->args = arena_array(arena, RtArray *, params);
-    kernel->args_at = arena_array(arena, uint64_t, params);
-    kernel->made = arena_array(arena, RtArray *, results);
-    kernel->made_at = arena_array(arena, uint64_t, results);
+    make_books(kernel, arena);
 }
 
 void exec_kernel_plan(ExecKernel *kernel, const LoopPlan *plan, Arena *arena) {
-    uint32_t most = 0;
     for (uint32_t i = 0; i < plan->count; i++) {
         uint32_t width = plan->launches[i].in_count + plan->launches[i].out_count;
-        if (width > most) most = width;
+        if (width > kernel->frame_slots) kernel->frame_slots = width;
     }
     kernel->plan = plan;
-    kernel->values = arena_array(arena, uint64_t, kernel->loop->values.len);
-    kernel->moved = arena_array(arena, uint64_t, kernel->loop->values.len);
-    kernel->frame = arena_array(arena, uint64_t, most);
+    make_books(kernel, arena);
+}
+
+size_t exec_books_size(const ExecKernel *kernel) {
+    ExecKernel copy = *kernel;
+    return lay_out(&copy, NULL) * sizeof(uint64_t);
+}
+
+ExecKernel exec_with_books(const ExecKernel *kernel, void *memory) {
+    ExecKernel copy = *kernel;
+    lay_out(&copy, memory);
+    return copy;
 }
 
 // ---- arguments ----------------------------------------------------------------------
@@ -105,8 +135,15 @@ static Status bring(const ExecCall *call, uint32_t param) {
     return status;
 }
 
-static void pin(RtArray *array, bool is_pinned) {
-    (array->base != NULL ? array->base : array)->is_pinned = is_pinned;
+// A view has copies of its own, and elements that are another's.
+static void pin(RtArray *array) {
+    array->pins++;
+    if (array->base != NULL) array->base->pins++;
+}
+
+static void unpin(RtArray *array) {
+    array->pins--;
+    if (array->base != NULL) array->base->pins--;
 }
 
 ExecStatus ports_open(const ExecCall *call) {
@@ -116,7 +153,7 @@ ExecStatus ports_open(const ExecCall *call) {
     uint64_t *slot = kernel->in;
     // All are pinned first, so that making room for one does not move another.
     for (uint32_t i = 0; i < kernel->loop->param_count; i++)
-        if (call->args[i].rank > 0) pin(call->args[i].array, true);
+        if (call->args[i].rank > 0) pin(call->args[i].array);
     for (uint32_t i = 0; i < kernel->loop->param_count; i++) {
         const RtValue *arg = &call->args[i];
         if (arg->rank == 0) {
@@ -124,8 +161,8 @@ ExecStatus ports_open(const ExecCall *call) {
             continue;
         }
         Status status = bring(call, i);
+        if (kernel->args[i] != NULL) pin(kernel->args[i]);
         if (status != STATUS_OK) return exec_status(status);
-        pin(kernel->args[i], true);
         *slot++ = kernel->args_at[i];
         for (uint32_t d = 0; d < arg->rank; d++)
             *slot++ = (uint64_t)arg->array->shape[d];
@@ -150,7 +187,7 @@ ExecStatus ports_result(const ExecCall *call, uint32_t number, const int64_t *sh
         else status = STATUS_MEMORY;
     }
     if (array == NULL) return exec_status(status);
-    pin(array, true);
+    pin(array);
     rt_release(call->heap, kernel->made[number]);
     kernel->made[number] = array;
     kernel->made_at[number] = *address_out;
@@ -170,7 +207,7 @@ static RtArray *take_array(ExecKernel *kernel, uint32_t result, uint64_t address
     assert(from != NULL);
     RtArray *array = *from;
     *from = NULL;
-    pin(array, false);
+    unpin(array);
     return array;
 }
 
@@ -194,7 +231,7 @@ void ports_take(const ExecCall *call) {
 static void let_go(RtHeap *heap, RtArray **arrays, uint32_t count) {
     for (uint32_t i = 0; i < count; i++) {
         if (arrays[i] == NULL) continue;
-        pin(arrays[i], false);
+        unpin(arrays[i]);
         rt_release(heap, arrays[i]);
         arrays[i] = NULL;
     }
@@ -203,7 +240,7 @@ static void let_go(RtHeap *heap, RtArray **arrays, uint32_t count) {
 void ports_close(const ExecCall *call) {
     ExecKernel *kernel = call->kernel;
     for (uint32_t i = 0; i < kernel->loop->param_count; i++)
-        if (call->args[i].rank > 0) pin(call->args[i].array, false);
+        if (call->args[i].rank > 0) unpin(call->args[i].array);
     let_go(call->heap, kernel->args, kernel->loop->param_count);
     let_go(call->heap, kernel->made, kernel->loop->result_count);
 }

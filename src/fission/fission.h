@@ -57,10 +57,11 @@ typedef struct FissionPlaces {
 } FissionPlaces;
 
 // How to cut: at a point (what is beyond the end counts as the end), or into parts of
-// which none is more than one longer than another.
+// which none is more than one longer than another, or by weights.
 typedef struct FissionCut {
     uint32_t parts; // 2 to FISSION_MOST_PARTS
     int64_t at;     // with 2 parts: the length of the first; -1: equal parts
+    const uint32_t *weights; // by part; NULL: they are equal
 } FissionCut;
 
 // Appends all places of the body at which one of the rules applies. The program is past

@@ -176,16 +176,16 @@ static void apply_everywhere(Model *m, uint32_t number, const FissionPlace *plac
                              Numbers *list) {
     enum { FEW = 6 };
     if (place->rule->size == NULL) {
-        apply(m, number, place, (FissionCut){2, -1}, list);
+        apply(m, number, place, (FissionCut){.parts = 2, .at = -1}, list);
         return;
     }
     int64_t n = find_size(m, &m->states.data[number], place);
     int64_t points[] = {0, 1, n / 2, n - 1, n, CORE_BLOCK, n / CORE_BLOCK * CORE_BLOCK};
     int64_t count = n <= FEW ? n + 1 : n <= CORE_BLOCK ? 5 : 7;
     for (int64_t i = 0; i < count && !is_over(m); i++)
-        apply(m, number, place, (FissionCut){2, n <= FEW ? i : points[i]}, list);
+        apply(m, number, place, (FissionCut){.parts = 2, .at = n <= FEW ? i : points[i]}, list);
     for (uint32_t parts = 2; parts <= 3 && !is_over(m); parts++)
-        apply(m, number, place, (FissionCut){parts, -1}, list);
+        apply(m, number, place, (FissionCut){.parts = parts, .at = -1}, list);
 }
 
 // ---- the whole ----------------------------------------------------------------------
@@ -286,7 +286,7 @@ static bool apply_any(Model *m, uint32_t number, Numbers *list) {
                    &m->scratch, &places);
     if (places.len == 0) return false;
     const FissionPlace *place = &places.data[below(m, places.len)];
-    FissionCut cut = {2, -1};
+    FissionCut cut = {.parts = 2, .at = -1};
     if (place->rule->size != NULL && below(m, 2) == 0) {
         int64_t n = find_size(m, state, place);
         cut.at = below(m, n < 0 ? 2 : (uint64_t)n + 2);

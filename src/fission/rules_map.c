@@ -18,11 +18,7 @@ bool guard_zip(const FissionSplit *s) {
 }
 
 void part_map(FissionSplit *s, uint32_t p, CoreRef *results) {
-    CoreFeeds feeds = core_feeds(s->stm);
-    CoreRef *args = fission_args(s);
-    for (uint32_t i = feeds.first; i < feeds.first + feeds.count; i++)
-        args[i] = fission_pieces(s, i, 0)[p];
-    CoreStm *stm = fission_again(s, args);
+    CoreStm *stm = fission_again(s, fission_part_args(s, p));
     for (uint32_t k = 0; k < stm->out_count; k++) results[k] = stm->outs[k];
 }
 

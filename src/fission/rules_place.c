@@ -9,12 +9,9 @@
 // Part p goes on from the arrays that part p - 1 has made. So values come in the same
 // order as in the whole, and need not be joined.
 void whole_chain(FissionSplit *s) {
-    CoreFeeds feeds = core_feeds(s->stm);
     CoreStm *stm = NULL;
     for (uint32_t p = 0; p < s->parts; p++) {
-        CoreRef *args = fission_args(s);
-        for (uint32_t i = feeds.first; i < feeds.first + feeds.count; i++)
-            args[i] = fission_pieces(s, i, 0)[p];
+        CoreRef *args = fission_part_args(s, p);
         for (uint32_t k = 0; k < s->stm->out_count && p > 0; k++)
             args[k] = stm->outs[k];
         stm = fission_again(s, args);
@@ -183,12 +180,9 @@ static CoreStm *join_bins(FissionSplit *s, const CoreRef *left, const CoreRef *r
 
 // The first part goes into the bins given, each other into neutral ones.
 void whole_hist_apart(FissionSplit *s) {
-    CoreFeeds feeds = core_feeds(s->stm);
     CoreStm *sum = NULL;
     for (uint32_t p = 0; p < s->parts; p++) {
-        CoreRef *args = fission_args(s);
-        for (uint32_t i = feeds.first; i < feeds.first + feeds.count; i++)
-            args[i] = fission_pieces(s, i, 0)[p];
+        CoreRef *args = fission_part_args(s, p);
         for (uint32_t k = 0; k < s->stm->out_count && p > 0; k++)
             args[k] = emit_neutral(s, k);
         CoreStm *stm = fission_again(s, args);

@@ -164,6 +164,29 @@ static CoreRef equal_bound(FissionSplit *s, ScalarType type, uint32_t p) {
     return fission_op2(s, OP_ADD, before, fission_op2(s, OP_SUB, longer, parts));
 }
 
+// The first element of part p of those that share as the weights say, which are so few
+// and small that nothing overflows. Rounded down at each bound, like equal parts of
+// two.
+static CoreRef weighted_bound(FissionSplit *s, const uint32_t *weights, uint32_t p) {
+    int64_t before = 0, all = 0;
+    for (uint32_t i = 0; i < s->parts; i++) {
+        if (i < p) before += weights[i];
+        all += weights[i];
+    }
+    CoreRef whole = fission_int(s, SCALAR_I64, all);
+    CoreRef share = fission_int(s, SCALAR_I64, before);
+    CoreRef each = fission_op2(s, OP_QUOT, s->size, whole);
+    CoreRef rest = fission_op2(s, OP_REM, s->size, whole);
+    CoreRef more = fission_op2(s, OP_QUOT, fission_op2(s, OP_MUL, rest, share), whole);
+    return fission_op2(s, OP_ADD, fission_op2(s, OP_MUL, each, share), more);
+}
+
+static CoreRef bound_of(FissionSplit *s, FissionCut cut, ScalarType type, uint32_t p) {
+    if (cut.at >= 0) return fission_int(s, type, cut.at);
+    if (cut.weights == NULL || type != SCALAR_I64) return equal_bound(s, type, p);
+    return weighted_bound(s, cut.weights, p);
+}
+
 // A size that is negative is that of the first part, which fails as the whole would.
 void fission_cut(FissionSplit *s, FissionCut cut) {
     ScalarType type = (ScalarType)core_type(s->program, s->size).elem;
@@ -171,8 +194,7 @@ void fission_cut(FissionSplit *s, FissionCut cut) {
     s->parts = cut.parts;
     s->start[0] = zero;
     for (uint32_t p = 1; p < cut.parts; p++) {
-        CoreRef bound =
-            cut.at >= 0 ? fission_int(s, type, cut.at) : equal_bound(s, type, p);
+        CoreRef bound = bound_of(s, cut, type, p);
         s->start[p] = fission_op2(s, OP_MIN, s->size, bound);
         s->length[p - 1] =
             p == 1 ? s->start[1] : fission_op2(s, OP_SUB, s->start[p], s->start[p - 1]);
@@ -191,6 +213,14 @@ const CoreRef *fission_pieces(FissionSplit *s, uint32_t arg, uint32_t axis) {
     CoreStm *stm = core_emit(s->b, OP_SPLIT, args, 1 + s->parts, types, s->parts);
     core_set_attrs(s->b, stm, &(int32_t){(int32_t)axis}, 1);
     return s->pieces[arg] = stm->outs;
+}
+
+CoreRef *fission_part_args(FissionSplit *s, uint32_t p) {
+    CoreFeeds feeds = core_feeds(s->stm);
+    CoreRef *args = fission_args(s);
+    for (uint32_t i = feeds.first; i < feeds.first + feeds.count; i++)
+        args[i] = fission_pieces(s, i, 0)[p];
+    return args;
 }
 
 void fission_concat(FissionSplit *s, uint32_t axis, const CoreRef *results) {
@@ -226,6 +256,27 @@ bool fission_rows_are_said(const FissionSplit *s, uint32_t first_size) {
     return true;
 }
 
+const FissionKnown *fission_known(const FissionSplit *s, CoreRef array) {
+    uint64_t known;
+    if (s->known == NULL || !map_get(s->known, array, &known)) return NULL;
+    return (const FissionKnown *)(uintptr_t)known;
+}
+
+static const CoreStm *def_of(const FissionSplit *s, CoreRef ref) {
+    uint64_t def;
+    if (s->defs == NULL) return fission_def(s->body, ref);
+    return map_get(s->defs, ref, &def) ? (const CoreStm *)(uintptr_t)def : NULL;
+}
+
+// Of what was made in parts, or takes no memory, the length is known without the whole.
+static CoreRef length_of(FissionSplit *s, CoreRef array) {
+    const FissionKnown *known = fission_known(s, array);
+    if (known != NULL) return known->size;
+    const CoreStm *def = def_of(s, array);
+    bool is_said = def != NULL && (def->op == OP_IOTA || def->op == OP_REPLICATE);
+    return is_said ? def->args[0] : fission_dim(s, array, 0);
+}
+
 CoreRef fission_feed_length(FissionSplit *s) {
     CoreFeeds feeds = core_feeds(s->stm);
     const CoreRef *arrays = s->stm->args + feeds.first;
@@ -236,10 +287,11 @@ CoreRef fission_feed_length(FissionSplit *s) {
     CoreMessage message = is_scatter  ? MESSAGE_INDICES
                           : is_filter ? MESSAGE_FLAGS
                                       : MESSAGE_LENGTHS;
-    CoreRef n = fission_dim(s, arrays[with], 0);
+    CoreRef n = length_of(s, arrays[with]);
     for (uint32_t i = 0; i < feeds.count; i++) {
         if (i == with || arrays[i] == arrays[with]) continue;
-        CoreRef m = fission_dim(s, arrays[i], 0);
+        CoreRef m = length_of(s, arrays[i]);
+        if (m == n) continue;
         CoreRef holds = fission_op2(s, OP_EQ, n, m);
         fission_check(s, holds, message, is_scatter ? m : n, is_scatter ? n : m);
     }

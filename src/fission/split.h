@@ -9,6 +9,12 @@
 #include "core/rules.h"
 #include "fission/fission.h"
 
+// An array that was made in parts, cut as its length says.
+typedef struct FissionKnown {
+    CoreRef size;
+    CoreRef *parts;
+} FissionKnown;
+
 struct FissionSplit {
     CoreProgram *program;
     const FissionRule *rule;
@@ -21,6 +27,8 @@ struct FissionSplit {
     uint32_t parts;
     CoreRef start[FISSION_MOST_PARTS], length[FISSION_MOST_PARTS];
     CoreRef **pieces; // by arg: its parts, once it is split
+    const Map *known; // array -> FissionKnown *; NULL: none is
+    const Map *defs;  // value -> the CoreStm that binds it; NULL: the body tells
 };
 
 // ---- scalars, folded where both operands are constants -----------------------------
@@ -64,6 +72,8 @@ void fission_shift(FissionSplit *s, CoreBody *body, uint32_t param, CoreRef by);
 void fission_cut(FissionSplit *s, FissionCut cut);
 // The parts of an arg of the statement along that axis; it is split once.
 const CoreRef *fission_pieces(FissionSplit *s, uint32_t arg, uint32_t axis);
+// A copy of the statement's args, with part p of each array that feeds it.
+CoreRef *fission_part_args(FissionSplit *s, uint32_t p);
 // results[p * out_count + k], joined along the axis, become result k of the whole.
 void fission_concat(FissionSplit *s, uint32_t axis, const CoreRef *results);
 
@@ -75,6 +85,8 @@ const CoreStm *fission_def(const CoreBody *body, CoreRef ref);
 bool fission_has_effect(const FissionSplit *s, const CoreBody *body);
 // Whether all sizes of rows that the statement makes are said: none is the constant -1.
 bool fission_rows_are_said(const FissionSplit *s, uint32_t first_size);
+// NULL: it was not made in parts.
+const FissionKnown *fission_known(const FissionSplit *s, CoreRef array);
 // The arrays that the statement takes element by element: their common length, after
 // checks that they have it, in the words of the statement.
 CoreRef fission_feed_length(FissionSplit *s);

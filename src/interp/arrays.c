@@ -31,7 +31,10 @@ RtArray *interp_new(Run *run, const Step *step, uint32_t slot, ScalarType elem,
     size_t bytes;
     if (!rt_byte_count(elem, rank, shape, &bytes))
         refuse_size(run, step, elem, rank, shape);
+    const InterpBeside *beside = run->options->beside;
     RtArray *a = rt_new(run->heap, elem, rank, shape);
+    while (a == NULL && beside != NULL && beside->relieve(run->options->kernel_data))
+        a = rt_new(run->heap, elem, rank, shape);
     if (a == NULL) interp_fail_memory(run, step, bytes);
     run->slots.data[slot].array = a;
     return a;
@@ -184,24 +187,36 @@ static uint32_t measure_parts(Run *run, const Step *step, uint32_t axis,
     return filled <= 1 ? only : UINT32_MAX;
 }
 
+// Puts a part into the whole at that address. What a device has comes straight from
+// there, if it makes up one piece of the whole.
+static void put_part(Run *run, const Step *step, RtArray *part, const RtArray *whole,
+                     char *to) {
+    if (part->is_away && step->stm->attrs[0] == 0) {
+        interp_check_brought(run, step, rt_read(part, to), part->memory_size);
+        return;
+    }
+    if (part->is_away) interp_fetch(run, step, part);
+    rt_copy_elements(to, whole->strides, part->data, part->strides, part->rank,
+                     part->shape, scalar_info[part->elem].bytes);
+}
+
 void interp_concat(Run *run, const Step *step) {
     uint32_t axis = (uint32_t)step->stm->attrs[0];
     int64_t shape[CORE_MAX_RANK];
+    for (uint32_t i = 0; i < step->stm->arg_count; i++)
+        interp_await(run, interp_array(run, step->args[i]));
     uint32_t only = measure_parts(run, step, axis, shape);
     if (only != UINT32_MAX) {
         interp_pass(run, step, only, step->out);
         return;
     }
     const RtArray *first = interp_array(run, step->args[0]);
-    size_t bytes = scalar_info[first->elem].bytes;
     RtArray *a = interp_new(run, step, step->out, first->elem, first->rank, shape);
     int64_t done = 0;
     for (uint32_t i = 0; i < step->stm->arg_count; i++) {
-        const RtArray *part = interp_array(run, step->args[i]);
+        RtArray *part = interp_array(run, step->args[i]);
         if (rt_count(part) == 0) continue;
-        rt_copy_elements(a->data + (size_t)(done * a->strides[axis]) * bytes,
-                         a->strides, part->data, part->strides, part->rank, part->shape,
-                         bytes);
+        put_part(run, step, part, a, interp_at(a, done * a->strides[axis]));
         done += part->shape[axis];
     }
 }

@@ -81,6 +81,10 @@ _Noreturn void interp_fail_cancelled(Run *run, const Step *step) {
     leave(run, STATUS_CANCELLED);
 }
 
+_Noreturn void interp_fail_beside(Run *run) {
+    leave(run, STATUS_RUNTIME);
+}
+
 _Noreturn void interp_fail_as(Run *run, const InterpError *error) {
     run->error.loc = error->loc;
     run->error.message = error->message;
@@ -165,6 +169,16 @@ static void get_results(Run *run, const CoreFun *fun, RtValue *results) {
     }
 }
 
+// Waits for what runs beside; then nothing is promised any more.
+static void finish_beside(Run *run) {
+    const InterpOptions *options = run->options;
+    if (options->beside == NULL) return;
+    run->status =
+        options->beside->finish(options->kernel_data, run->status, &run->error);
+    for (uint32_t i = 0; run->promised != NULL && i < run->slots.len; i++)
+        rt_release(run->heap, run->promised[i]);
+}
+
 // What a run takes from the one before.
 typedef struct Prepared {
     Code *entry;
@@ -205,12 +219,18 @@ static void prepare(Run *run, const CoreFun *fun, InterpCode *code) {
     run->slots.len = run->is_array.len = p->slot_count;
 }
 
+static void prepare_beside(Run *run) {
+    if (run->options->beside == NULL) return;
+    run->promised = arena_array(run->arena, RtArray *, run->slots.len);
+}
+
 // Apart, so that no variable of a caller lives across the jump.
 static void execute(Run *run, const CoreFun *fun, RtValue *args) {
     run->status = STATUS_MEMORY;  // what a jump from the arena means
     run->error.message = STR("out of memory");
     if (setjmp(run->exit) != 0) return;
     prepare(run, fun, run->options->code);
+    prepare_beside(run);
     put_args(run, args);
     interp_code(run, run->entry);
     run->status = STATUS_OK;
@@ -229,6 +249,7 @@ Status interp_run(const CoreProgram *program, const CoreFun *fun,
     fegetenv(&environment);
     fesetenv(FE_DFL_ENV);
     execute(&run, fun, args);
+    finish_beside(&run);
     fesetenv(&environment);
     mem->recover = recover;
 

@@ -27,11 +27,28 @@ typedef struct InterpError {
 typedef struct InterpOffer {
     const CoreFun *kernel;
     CoreLoc loc;            // of the call
-    const RtValue *args;    // lent
+    RtValue *args;          // lent; a promised scalar may become what it was promised to be
     const bool *may_take;   // by arg: nobody needs the array afterwards; an engine may
                             // retain it and return it as a result, overwritten
     RtValue *results;       // to be filled in on STATUS_OK
+    const CoreLoc *calls;   // with InterpBeside: as in an InterpError
+    uint32_t call_count;
 } InterpOffer;
+
+// An engine that may run kernels beside the run. Then it may promise results: arrays,
+// and scalars as the `array` of a value of rank 0 (rt_promise). Arguments may be such,
+// too. Functions get kernel_data.
+typedef struct InterpBeside {
+    // Waits until the array is there; NULL: until all is. False: the run is to end.
+    bool (*await)(void *data, const RtArray *a);
+    // Waits for something that may free memory; false: there is nothing to wait for.
+    bool (*relieve)(void *data);
+    // Called in each turn of a loop; false: the run is to end.
+    bool (*poll)(void *data);
+    // Waits for all, at the end of a run that came to this status. Returns the status of
+    // all together, with the error that is the first in the order of the program.
+    Status (*finish)(void *data, Status status, InterpError *error);
+} InterpBeside;
 
 // What a function is prepared to for its runs, kept from one to the next. Zeros before
 // the first; freed by arena_free once there are no more.
@@ -52,8 +69,9 @@ typedef struct InterpOptions {
     void *progress_data;
     // Offered every call of a kernel: returns false to have it interpreted, else runs it
     // and says in *error_out how it ended. May be NULL.
-    bool (*run_kernel)(void *data, const InterpOffer *offer, InterpError *error_out);
+    bool (*run_kernel)(void *data, InterpOffer *offer, InterpError *error_out);
     void *kernel_data;
+    const InterpBeside *beside;  // NULL: kernels end before run_kernel returns
     RtEvents *events;  // where statements that take time are recorded; may be NULL
     InterpCode *code;  // of this function and program; NULL: nothing is kept
 } InterpOptions;

@@ -11,6 +11,8 @@
 typedef struct Preparer {
     Run *run;
     uint32_t *slot_of;  // by CoreRef; 0: none yet
+    // Scalars that kernels make, by CoreRef: who looks at them may have to wait.
+    bool *is_made_beside;
 } Preparer;
 
 static void (*const step_functions[OP_COUNT])(Run *run, const Step *step) = {
@@ -188,6 +190,7 @@ static StepForm form_of(const CoreProgram *program, const CoreStm *stm) {
 static bool looks(const Step *step) {
     switch ((int)step->stm->op) {
     case OP_CALL: case OP_IF: case OP_FOR: case OP_WHILE: case OP_GUARD: case OP_DIM:
+    case OP_CONCAT: // which brings parts to where they belong itself
         return false;
     }
     return step->form == FORM_OTHER;
@@ -200,6 +203,36 @@ static Code *prepare_fun(Preparer *p, uint32_t index) {
     Code **code = &p->run->funs[index];
     if (*code == NULL) *code = prepare_body(p, funs[index]->body);
     return *code;
+}
+
+// The slots of those of the values that kernels make.
+static uint32_t find_awaited(Preparer *p, const CoreRef *refs, uint32_t count,
+                             uint32_t **slots_out) {
+    uint32_t found = 0;
+    for (uint32_t i = 0; i < count; i++) found += p->is_made_beside[refs[i]];
+    if (found == 0) return 0;
+    *slots_out = arena_array(p->run->code_arena, uint32_t, found);
+    found = 0;
+    for (uint32_t i = 0; i < count; i++)
+        if (p->is_made_beside[refs[i]]) (*slots_out)[found++] = p->slot_of[refs[i]];
+    return found;
+}
+
+// Kernels may go on to pass what others have not made yet.
+static void prepare_waits(Preparer *p, Step *step) {
+    const CoreStm *stm = step->stm;
+    bool awaits = false;
+    if (step->offer != NULL) {
+        for (uint32_t i = 0; i < stm->out_count; i++)
+            p->is_made_beside[stm->outs[i]] =
+                core_type(p->run->program, stm->outs[i]).rank == 0;
+        return;
+    }
+    for (uint32_t i = 0; i < stm->arg_count; i++)
+        awaits = awaits || p->is_made_beside[stm->args[i]];
+    if (!awaits) return;
+    step->then = step->form;
+    step->form = FORM_AWAITS;
 }
 
 static void prepare_step(Preparer *p, const CoreStm *stm, Step *step) {
@@ -227,6 +260,7 @@ static void prepare_step(Preparer *p, const CoreStm *stm, Step *step) {
     if (stm->arg_count > 0) step->in = (uint8_t)interp_elem(run, stm->args[0]);
     if (stm->out_count > 0) step->to = (uint8_t)interp_elem(run, stm->outs[0]);
     prepare_operator(p, step);
+    prepare_waits(p, step);
 }
 
 static Code *prepare_body(Preparer *p, const CoreBody *body) {
@@ -240,6 +274,8 @@ static Code *prepare_body(Preparer *p, const CoreBody *body) {
     code->result_count = body->result_count;
     code->results = use_all(p, body->results, body->result_count);
     code->moves = arena_array(p->run->code_arena, bool, body->result_count);
+    code->await_count =
+        find_awaited(p, body->results, body->result_count, &code->awaits);
     return code;
 }
 
@@ -247,6 +283,7 @@ void interp_prepare(Run *run, const CoreFun *fun) {
     const CoreProgram *program = run->program;
     Preparer p = {.run = run};
     p.slot_of = arena_array(run->arena, uint32_t, program->values.len);
+    p.is_made_beside = arena_array(run->arena, bool, program->values.len);
     run->funs = arena_array(run->arena, Code *, program->funs.len);
     new_slot(run, false);
     run->entry = prepare_body(&p, fun->body);

@@ -36,6 +36,8 @@ typedef struct Code {
     bool *moves;                  // per result: its slot gives its reference away
     uint32_t *unused;             // array params that nothing uses
     uint32_t unused_count;
+    uint32_t *awaits;  // results that are scalars which a kernel makes
+    uint32_t await_count;
     uint32_t spare;  // of a loop whose results permute its params: slots for them, or 0
 } Code;
 
@@ -57,15 +59,17 @@ typedef struct Sink {
     int64_t *shape;      // of the whole; a row size may still be -1
 } Sink;
 
+// How a step runs.
 typedef enum StepForm {
     FORM_SCALAR1, FORM_SCALAR2, FORM_SCALAR3,
     FORM_ELEMENT,  // INDEX down to a scalar
     FORM_OTHER,
+    FORM_AWAITS,  // some of its args are scalars that a kernel makes; then as step->then
 } StepForm;
 
 struct Step {
     const CoreStm *stm;
-    uint8_t form, in, to;  // StepForm; types of a scalar operator
+    uint8_t form, then, in, to;  // two StepForms; types of a scalar operator
     bool looks;            // FORM_OTHER: at elements of its args
     uint32_t out;          // the outs lie in a row of slots from here
     uint32_t *args;        // slots
@@ -109,6 +113,10 @@ struct Run {
     Arena *code_arena;  // of what is prepared
     struct { Slot *data; uint32_t len, cap; } slots;  // slot 0 is unused
     struct { bool *data; uint32_t len, cap; } is_array;
+    // By slot of a scalar: its promise, as long as nobody has looked at it. NULL: nothing
+    // runs beside.
+    RtArray **promised;
+    struct { CoreLoc *data; uint32_t len, cap; } calls;  // of the kernel that is offered
     Code **funs;  // by function index; NULL: not prepared
     Code *entry;
     Call *call;   // innermost call of a function kept out of line
@@ -140,6 +148,8 @@ const char *interp_number_text(Run *run, int64_t number);
 _Noreturn void interp_fail_memory(Run *run, const Step *step, size_t bytes);
 _Noreturn void interp_fail_deep(Run *run, const Step *step);  // the stack is low
 _Noreturn void interp_fail_cancelled(Run *run, const Step *step);
+// The run is to end; what runs beside says why.
+_Noreturn void interp_fail_beside(Run *run);
 // As an engine failed.
 _Noreturn void interp_fail_as(Run *run, const InterpError *error);
 // Calls interp_fail unless core_eval succeeded with these operands.
@@ -190,6 +200,14 @@ static inline ScalarType interp_elem(const Run *run, CoreRef ref) {
     return (ScalarType)core_type(run->program, ref).elem;
 }
 
+// Sees to it that an array is there, wherever; its shape is known then.
+void interp_await(Run *run, const RtArray *a);
+// The same for scalars in slots.
+void interp_await_scalars(Run *run, const uint32_t *slots, uint32_t count);
+// Sees to it that the elements of an array are on the host.
+void interp_fetch(Run *run, const Step *step, RtArray *a);
+// Fails unless so many bytes were brought from a device.
+void interp_check_brought(Run *run, const Step *step, Status status, size_t bytes);
 // Empties a slot of an array.
 void interp_drop(Run *run, uint32_t slot);
 // Fills `count` slots from others: lend shares references, give moves them.
@@ -245,6 +263,9 @@ static inline void interp_poll(Run *run, const Step *step) {
     const atomic_bool *cancel = run->options->cancel;
     if (cancel != NULL && atomic_load_explicit(cancel, memory_order_relaxed))
         interp_fail_cancelled(run, step);
+    const InterpBeside *beside = run->options->beside;
+    if (beside != NULL && !beside->poll(run->options->kernel_data))
+        interp_fail_beside(run);
     if (--run->polls == 0) interp_tell_progress(run);
 }
 // The same at the start of turn `at` of the innermost loop, from 0.

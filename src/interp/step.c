@@ -63,12 +63,32 @@ static void run_scalar(Run *run, const Step *step, const uint64_t *args) {
     if (fault != FAULT_NONE) interp_fault(run, step, fault, args);
 }
 
-// Elements that are on a device come to the host.
-static void fetch(Run *run, const Step *step, RtArray *a) {
-    Status status = rt_fetch(run->heap, a);
-    if (status == STATUS_MEMORY) interp_fail_memory(run, step, a->memory_size);
+void interp_await(Run *run, const RtArray *a) {
+    const InterpOptions *options = run->options;
+    if (a->maker == NULL) return;
+    if (!options->beside->await(options->kernel_data, a)) interp_fail_beside(run);
+}
+
+void interp_await_scalars(Run *run, const uint32_t *slots, uint32_t count) {
+    for (uint32_t i = 0; run->promised != NULL && i < count; i++) {
+        RtArray **promised = &run->promised[slots[i]];
+        if (*promised == NULL) continue;
+        interp_await(run, *promised);
+        run->slots.data[slots[i]].bits = (*promised)->bits;
+        rt_release(run->heap, *promised);
+        *promised = NULL;
+    }
+}
+
+void interp_check_brought(Run *run, const Step *step, Status status, size_t bytes) {
+    if (status == STATUS_MEMORY) interp_fail_memory(run, step, bytes);
     if (status != STATUS_OK)
         interp_fail(run, step, "an array cannot be read from the device that has it");
+}
+
+void interp_fetch(Run *run, const Step *step, RtArray *a) {
+    interp_await(run, a);
+    interp_check_brought(run, step, rt_fetch(run->heap, a), a->memory_size);
 }
 
 static void fetch_args(Run *run, const Step *step) {
@@ -76,14 +96,14 @@ static void fetch_args(Run *run, const Step *step) {
     for (uint32_t i = 0; i < step->stm->arg_count; i++) {
         if (!run->is_array.data[step->args[i]]) continue;
         RtArray *a = slots[step->args[i]].array;
-        if (a->is_away) fetch(run, step, a);
+        if (a->is_away) interp_fetch(run, step, a);
     }
 }
 
 static void load_element(Run *run, const Step *step) {
     const Slot *slots = run->slots.data;
     RtArray *a = slots[step->args[0]].array;
-    if (a->is_away) fetch(run, step, a);
+    if (a->is_away) interp_fetch(run, step, a);
     int64_t offset = 0;
     for (uint32_t d = 0; d < a->rank; d++) {
         int64_t index = (int64_t)slots[step->args[1 + d]].bits;
@@ -128,7 +148,13 @@ void interp_code(Run *run, const Code *code) {
     for (uint32_t i = 0; i < code->step_count; i++) {
         const Step *step = &code->steps[i];
         const uint32_t *args = step->args;
-        switch ((StepForm)step->form) {
+        StepForm form = (StepForm)step->form;
+        if (form == FORM_AWAITS) {
+            interp_await_scalars(run, args, step->stm->arg_count);
+            form = (StepForm)step->then;
+        }
+        switch (form) {
+        case FORM_AWAITS: break;
         case FORM_SCALAR1: run_scalar(run, step, &slots[args[0]].bits); break;
         case FORM_SCALAR2:
             run_scalar(run, step,
@@ -148,6 +174,7 @@ void interp_code(Run *run, const Code *code) {
         }
         for (uint32_t k = 0; k < step->dead_count; k++) interp_drop(run, step->dead[k]);
     }
+    interp_await_scalars(run, code->awaits, code->await_count);
 }
 
 // ---- control ------------------------------------------------------------------------
@@ -206,7 +233,29 @@ void interp_while(Run *run, const Step *step) {
     interp_give(run, step->out, body->param, width);
 }
 
-// Whether an engine has taken the call of a kernel; then the results are there.
+// Where the run is, for an engine that may fail when the run has gone on.
+static void note_place(Run *run, InterpOffer *offer) {
+    if (run->options->beside == NULL) return;
+    run->calls.len = 0;
+    for (const Call *call = run->call; call != NULL; call = call->outer)
+        vec_push(run->arena, &run->calls, call->step->stm->loc);
+    offer->calls = run->calls.data;
+    offer->call_count = run->calls.len;
+}
+
+static void take_result(Run *run, uint32_t slot, const RtValue *result) {
+    if (result->rank > 0) {
+        run->slots.data[slot].array = result->array;
+        return;
+    }
+    run->slots.data[slot].bits = result->bits;
+    if (run->promised == NULL) return;
+    rt_release(run->heap, run->promised[slot]); // which nobody has looked at
+    run->promised[slot] = result->array;
+}
+
+// Whether an engine has taken the call of a kernel; then the results are there, or
+// promised.
 static bool offer_kernel(Run *run, const Step *step) {
     const CoreStm *stm = step->stm;
     if (step->offer == NULL || run->options->run_kernel == NULL) return false;
@@ -217,24 +266,29 @@ static bool offer_kernel(Run *run, const Step *step) {
         args[i] = (RtValue){.elem = (ScalarType)type.elem, .rank = type.rank};
         if (type.rank > 0) args[i].array = slot.array;
         else args[i].bits = slot.bits;
+        if (type.rank == 0 && run->promised != NULL)
+            args[i].array = run->promised[step->args[i]];
     }
-    InterpOffer offer = {run->program->funs.data[stm->attrs[0]], stm->loc, args, step->moves, results};
+    InterpOffer offer = {.kernel = run->program->funs.data[stm->attrs[0]],
+                         .loc = stm->loc,
+                         .args = args,
+                         .may_take = step->moves,
+                         .results = results};
+    note_place(run, &offer);
     InterpError error = {0};
     if (!run->options->run_kernel(run->options->kernel_data, &offer, &error)) return false;
     if (error.status != STATUS_OK) interp_fail_as(run, &error);
     for (uint32_t i = 0; i < stm->arg_count; i++)
         if (step->moves[i] && args[i].rank > 0) interp_drop(run, step->args[i]);
-    for (uint32_t i = 0; i < stm->out_count; i++) {
-        Slot *slot = &run->slots.data[step->out + i];
-        if (core_type(run->program, stm->outs[i]).rank > 0) slot->array = results[i].array;
-        else slot->bits = results[i].bits;
-    }
+    for (uint32_t i = 0; i < stm->out_count; i++)
+        take_result(run, step->out + i, &results[i]);
     return true;
 }
 
 void interp_call(Run *run, const Step *step) {
     const Code *body = step->bodies[0];
     if (offer_kernel(run, step)) return;
+    interp_await_scalars(run, step->args, step->stm->arg_count);
     for (uint32_t i = 0; i < body->param_count; i++)
         interp_pass(run, step, i, body->param + i);
     if (step->offer != NULL) {  // a kernel: what it was made of is no call
@@ -260,6 +314,9 @@ void interp_trace(Run *run, const Step *step) {
         value.array = slot.array;
     else
         value.bits = slot.bits;
+    if (run->options->beside != NULL &&
+        !run->options->beside->await(run->options->kernel_data, NULL))
+        interp_fail_beside(run); // what failed before comes before
     if (run->options->trace != NULL)
         run->options->trace(run->options->trace_data, step->stm->loc, &value);
     interp_pass(run, step, 0, step->out);

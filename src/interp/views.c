@@ -36,6 +36,7 @@ static void check_range(Run *run, const Step *step, const RtArray *a, uint32_t d
 
 void interp_dim(Run *run, const Step *step) {
     const RtArray *a = interp_array(run, step->args[0]);
+    interp_await(run, a);
     run->slots.data[step->out].bits = (uint64_t)a->shape[step->stm->attrs[0]];
 }
 

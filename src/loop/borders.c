@@ -6,10 +6,11 @@
 // Independent turns i of n that compare i with a constant, or with n less a constant,
 // are split: first those near both ends, in one loop, then the others, for which the
 // ranges decide the comparisons: clamps, wraps and tests are gone there. Turns that may
-// stop are not, since the first of those that do counts.
+// stop are not, since the first of those that do counts. What is compared may have
+// values added that lie between two numbers, as those of a constant table do.
 //
-// A branch that depends on nothing of the loop is taken out of it: two loops, of which
-// one runs. What is made twice is bounded by the walk's budget.
+// A branch that depends on nothing of the loop is taken out of it (unswitch.c). What is
+// made twice is bounded by the walk's budget.
 #include "loop/copy.h"
 #include "loop/passes.h"
 
@@ -25,42 +26,72 @@ typedef struct Ends {
     bool may_stop;
 } Ends;
 
-// The answer changes at turn `at`, or after it.
-static void widen(int64_t *end, int64_t at, bool is_after) {
-    if (at < 0 || at >= WIDEST_END) return;
-    at += is_after;
-    if (at > *end) *end = at;
+// The answer changes at turn `at`, or after it; false: that is too far from the end.
+static bool widen(int64_t *end, int64_t at, bool is_after) {
+    if (at >= 0 && at + is_after > *end) *end = at + is_after;
+    return at < WIDEST_END;
 }
 
 // What is asked of a form: whether it is negative; whether it is 0; or which of two
 // values is the greater, so that it does not matter where it is 0.
 typedef enum Question { ORDER, EQUALITY, CHOICE } Question;
 
-// From which turns on, towards the middle, the answer is the same.
-static void find_end(Ends *ends, const RangeForm *form, Question question) {
-    int64_t factor = 0;
-    RangeForm rest = {.base = form->base};
+// Whether so many times the form is known not to be negative.
+static bool is_natural(Ranges *r, const RangeForm *form, int64_t times) {
+    RangeForm product = {0};
+    return range_add(&product, form, times) && range_prove(r, &product);
+}
+
+// From which turns on, towards the middle, the answer is the same; false: none are.
+// What is never negative, such as where a block begins, makes it the same no later.
+static bool find_end(Ranges *r, Ends *ends, const RangeForm *form, Question question) {
+    int64_t factor = 0, base = form->base;
+    RangeForm rest = {0};
     for (uint32_t i = 0; i < form->count; i++) {
         RangeTerm term = form->terms[i];
         if (term.atom == ends->index) factor = term.factor;
         else rest.terms[rest.count++] = term;
     }
-    if (factor != 1 && factor != -1) return;
-    if (rest.count == 0) {
+    if (factor != 1 && factor != -1) return false;
+    int64_t zero;
+    if (is_natural(r, &rest, factor)) {
         // i + base >= 0 from -base on; base - i >= 0 up to base
         bool is_after = question == EQUALITY || (question == ORDER && factor == -1);
-        int64_t zero;
-        if (!__builtin_mul_overflow(form->base, -factor, &zero))
-            widen(&ends->first, zero, is_after);
-        return;
+        return !__builtin_mul_overflow(base, -factor, &zero) &&
+               widen(&ends->first, zero, is_after);
     }
     // The same with i = n - k: i - n + zero >= 0 is k <= zero.
-    int64_t zero;
     bool is_after = question == EQUALITY || (question == ORDER && factor == 1);
-    if (!range_add(&rest, &ends->times, factor) || rest.count > 0 ||
-        __builtin_mul_overflow(rest.base, factor, &zero) || zero < 1)
-        return;
-    widen(&ends->last, zero - 1, is_after);
+    if (!range_add(&rest, &ends->times, factor) ||
+        __builtin_add_overflow(base, rest.base, &base))
+        return false;
+    rest.base = 0;
+    if (!is_natural(r, &rest, -factor) || __builtin_mul_overflow(base, factor, &zero))
+        return false;
+    return zero < 1 || widen(&ends->last, zero - 1, is_after);
+}
+
+// The same where values that lie between two numbers are added: the ends are those with
+// the least and with the greatest sum.
+static void find_ends(Ranges *r, Ends *ends, const RangeForm *form, Question question) {
+    RangeForm least = {.base = form->base}, most = least;
+    for (uint32_t i = 0; i < form->count; i++) {
+        RangeForm term = {.count = 1, .terms = {form->terms[i]}};
+        int64_t low, high, factor = term.terms[0].factor;
+        RangeForm end[2] = {term, term};
+        if (term.terms[0].atom != ends->index &&
+            range_bounds(r, term.terms[0].atom, &low, &high) &&
+            !__builtin_mul_overflow(low, factor, &low) &&
+            !__builtin_mul_overflow(high, factor, &high)) {
+            end[factor < 0] = (RangeForm){.base = low};
+            end[factor > 0] = (RangeForm){.base = high};
+        }
+        if (!range_add(&least, &end[0], 1) || !range_add(&most, &end[1], 1)) return;
+    }
+    Ends wider = *ends;
+    if (find_end(r, &wider, &least, question) &&
+        (most.base == least.base || find_end(r, &wider, &most, question)))
+        *ends = wider;
 }
 
 static void look_at_scalar(Ranges *r, Ends *ends, const LoopStm *stm) {
@@ -70,23 +101,23 @@ static void look_at_scalar(Ranges *r, Ends *ends, const LoopStm *stm) {
     switch ((int)stm->scalar) {
     case OP_EQ:
     case OP_NE:
-        if (range_difference(r, x, y, 0, &form)) find_end(ends, &form, EQUALITY);
+        if (range_difference(r, x, y, 0, &form)) find_ends(r, ends, &form, EQUALITY);
         return;
     case OP_LE:
-        if (range_difference(r, y, x, 0, &form)) find_end(ends, &form, ORDER);
+        if (range_difference(r, y, x, 0, &form)) find_ends(r, ends, &form, ORDER);
         return;
     case OP_LT:
-        if (range_difference(r, y, x, 1, &form)) find_end(ends, &form, ORDER);
+        if (range_difference(r, y, x, 1, &form)) find_ends(r, ends, &form, ORDER);
         return;
     case OP_MIN:
     case OP_MAX:
-        if (range_difference(r, y, x, 0, &form)) find_end(ends, &form, CHOICE);
+        if (range_difference(r, y, x, 0, &form)) find_ends(r, ends, &form, CHOICE);
         return;
     case OP_MOD:
     case OP_REM:
         form = range_form(r, x);
-        find_end(ends, &form, ORDER);
-        if (range_difference(r, y, x, 1, &form)) find_end(ends, &form, ORDER);
+        find_ends(r, ends, &form, ORDER);
+        if (range_difference(r, y, x, 1, &form)) find_ends(r, ends, &form, ORDER);
         return;
     }
 }
@@ -136,7 +167,9 @@ static void close_index(RangeWalk *w, LoopBody *body, LoopRef old) {
     body->stms.cap = head->stms.cap;
 }
 
-static void unswitch(RangeWalk *w, LoopStm *loop);
+static bool does_something(const LoopStm *branch) {
+    return branch->bodies[0]->stms.len + branch->bodies[1]->stms.len > 0;
+}
 
 // The turns from `first` on, `middle` of them, which the ranges know to be far from
 // both ends: if there are any, `first` turns and ends->last turns are outside of them.
@@ -161,7 +194,7 @@ static void keep_middle(RangeWalk *w, const LoopStm *loop, const Ends *ends,
     range_forget(&w->r, known);
     loop_reopen(&w->b, head);
     close_index(w, body, index);
-    unswitch(w, inner);
+    loop_unswitch(w, inner, does_something);
 }
 
 // Both ends in one loop: turn `first` of it is turn `first` + `middle` of the old one.
@@ -200,62 +233,13 @@ static bool can_split(RangeWalk *w, const LoopStm *loop, Ends *ends) {
     return ends->first + ends->last > 0 && !ends->may_stop && loop_can_pay(w, body);
 }
 
-// ---- branches -----------------------------------------------------------------------
-
-// A condition that the loop around the body does not change, of a branch that does
-// something; or 0.
-static LoopRef find_condition(RangeWalk *w, const LoopBody *body) {
-    for (uint32_t i = 0; i < body->stms.len; i++) {
-        const LoopStm *stm = body->stms.data[i];
-        if (stm->op != LOOP_IF) continue;
-        if (range_value(&w->r, stm->args[0])->depth <= w->depth &&
-            stm->bodies[0]->stms.len + stm->bodies[1]->stms.len > 0)
-            return stm->args[0];
-        for (int arm = 0; arm < 2; arm++) {
-            LoopRef c = find_condition(w, stm->bodies[arm]);
-            if (c != 0) return c;
-        }
-    }
-    return 0;
-}
-
-// Keeps the loop as it is if the condition is that.
-static LoopBody *make_arm(RangeWalk *w, const LoopStm *loop, LoopRef c, bool is_true) {
-    LoopCopier copier = loop_copier(&w->b);
-    uint32_t known = w->r.facts.len;
-    map_set(&copier.copies, c, loop_const(&w->b, SCALAR_BOOL, is_true));
-    loop_open(&w->b, NULL, 0);
-    range_assume(&w->r, c, is_true);
-    LoopStm *copy = loop_copy_stm(&copier, loop);
-    range_walk_loop(w, copy);
-    unswitch(w, copy);
-    range_forget(&w->r, known);
-    return loop_close(&w->b, NULL, 0);
-}
-
-// Keeps the loop, or two in the arms of a branch.
-static void unswitch(RangeWalk *w, LoopStm *loop) {
-    LoopRef c = 0;
-    if (loop->order != ORDER_SEQUENTIAL) c = find_condition(w, loop->bodies[0]);
-    if (c == 0 || !loop_can_pay(w, loop->bodies[0])) {
-        range_keep(w, loop);
-        return;
-    }
-    LoopBody *arms[2] = {make_arm(w, loop, c, true), make_arm(w, loop, c, false)};
-    LoopStm *branch = arena_new(w->b.arena, LoopStm);
-    *branch = (LoopStm){.op = LOOP_IF,
-                        .loc = loop->loc,
-                        .arg_count = 1,
-                        .args = arena_copy(w->b.arena, &c, sizeof c)};
-    loop_set_bodies(&w->b, branch, arms, 2);
-    range_keep(w, branch);
-}
+// ---- the whole ----------------------------------------------------------------------
 
 static void leave_loop(RangeWalk *w, LoopStm *loop) {
     Ends ends;
     bool is_inner = !loop_has_loops(loop->bodies[0]);
     if (is_inner && can_split(w, loop, &ends)) split(w, loop, &ends);
-    else unswitch(w, loop);
+    else loop_unswitch(w, loop, does_something);
 }
 
 void loop_borders(LoopKernel *kernel) {

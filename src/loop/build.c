@@ -42,6 +42,10 @@ LoopBuilder loop_builder(LoopKernel *kernel) {
     return b;
 }
 
+void loop_catch_up(LoopBuilder *b) {
+    while (b->same.len < b->kernel->values.len) vec_push(b->arena, &b->same, 0);
+}
+
 // ---- values -------------------------------------------------------------------------
 
 static LoopRef add_value(LoopBuilder *b, LoopValue value) {
@@ -151,6 +155,20 @@ void loop_set_bodies(LoopBuilder *b, LoopStm *stm, LoopBody *const *bodies,
     stm->body_count = (uint8_t)count;
 }
 
+LoopRef loop_open_turns(LoopBuilder *b) {
+    LoopRef index = loop_value(b, loop_scalar_type(SCALAR_I64), 0);
+    loop_open(b, &index, 1);
+    return index;
+}
+
+LoopStm *loop_close_turns(LoopBuilder *b, LoopRef times, LoopOrder order) {
+    LoopBody *body = loop_close(b, NULL, 0);
+    LoopStm *loop = loop_emit(b, LOOP_FOR, &times, 1, NULL, 0);
+    loop->order = (uint8_t)order;
+    loop_set_bodies(b, loop, &body, 1);
+    return loop;
+}
+
 LoopRef loop_emit1(LoopBuilder *b, LoopOp op, const LoopRef *args, uint32_t arg_count,
                    LoopType out) {
     return loop_emit(b, op, args, arg_count, &out, 1)->outs[0];
@@ -164,6 +182,10 @@ bool loop_has_parallel(const LoopBody *body) {
             if (loop_has_parallel(stm->bodies[k])) return true;
     }
     return false;
+}
+
+bool loop_has_lanes(const LoopStm *stm) {
+    return stm->op == LOOP_FOR && stm->number != 0;
 }
 
 // ---- scalars ------------------------------------------------------------------------

@@ -36,6 +36,9 @@ static inline LoopType loop_buffer_type(ScalarType elem) {
     return (LoopType){.kind = LOOP_IS_BUFFER, .elem = (uint8_t)elem};
 }
 
+// After another builder has made values of the same kernel.
+void loop_catch_up(LoopBuilder *b);
+
 // ---- values -------------------------------------------------------------------------
 
 LoopRef loop_value(LoopBuilder *b, LoopType type, Sym name);
@@ -67,12 +70,20 @@ LoopStm *loop_emit(LoopBuilder *b, LoopOp op, const LoopRef *args, uint32_t arg_
 void loop_append(LoopBuilder *b, LoopStm *stm);
 void loop_set_bodies(LoopBuilder *b, LoopStm *stm, LoopBody *const *bodies,
                      uint32_t count);
+// Opens the body of a loop that carries nothing, and returns its index; closes it as one
+// of so many turns.
+LoopRef loop_open_turns(LoopBuilder *b);
+LoopStm *loop_close_turns(LoopBuilder *b, LoopRef times, LoopOrder order);
 // A statement of one result.
 LoopRef loop_emit1(LoopBuilder *b, LoopOp op, const LoopRef *args, uint32_t arg_count,
                    LoopType out);
 
 // Whether there is a parallel loop in it.
 bool loop_has_parallel(const LoopBody *body);
+// Whether it is a loop whose turns are lanes.
+bool loop_has_lanes(const LoopStm *stm);
+// Whether it, or what is in it, takes memory that a mark frees.
+bool loop_allocates(const LoopStm *stm);
 
 // ---- scalars ------------------------------------------------------------------------
 

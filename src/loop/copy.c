@@ -58,6 +58,20 @@ LoopStm *loop_copy_stm(LoopCopier *c, const LoopStm *stm) {
     return copy;
 }
 
+static void bind(Map *bound, const LoopRef *refs, uint32_t count) {
+    for (uint32_t i = 0; i < count; i++) map_set(bound, refs[i], 1);
+}
+
+void loop_bind_body(Map *bound, const LoopBody *body) {
+    bind(bound, body->params, body->param_count);
+    for (uint32_t i = 0; i < body->stms.len; i++) {
+        const LoopStm *stm = body->stms.data[i];
+        bind(bound, stm->outs, stm->out_count);
+        for (uint32_t k = 0; k < stm->body_count; k++)
+            loop_bind_body(bound, stm->bodies[k]);
+    }
+}
+
 bool loop_has_loops(const LoopBody *body) {
     for (uint32_t i = 0; i < body->stms.len; i++) {
         const LoopStm *stm = body->stms.data[i];
@@ -68,16 +82,16 @@ bool loop_has_loops(const LoopBody *body) {
     return false;
 }
 
-static uint32_t size_of(const LoopBody *body) {
+uint32_t loop_body_size(const LoopBody *body) {
     uint32_t size = body->stms.len;
     for (uint32_t i = 0; i < body->stms.len; i++)
         for (uint32_t k = 0; k < body->stms.data[i]->body_count; k++)
-            size += size_of(body->stms.data[i]->bodies[k]);
+            size += loop_body_size(body->stms.data[i]->bodies[k]);
     return size;
 }
 
 bool loop_can_pay(RangeWalk *w, const LoopBody *body) {
-    uint32_t size = size_of(body);
+    uint32_t size = loop_body_size(body);
     if (size > w->budget) return false;
     w->budget -= size;
     return true;

@@ -20,9 +20,18 @@ LoopRef loop_copy_of(const LoopCopier *c, LoopRef ref);
 LoopStm *loop_copy_stm(LoopCopier *c, const LoopStm *stm);
 LoopBody *loop_copy_body(LoopCopier *c, const LoopBody *body);
 
+// Adds all that the body binds.
+void loop_bind_body(Map *bound, const LoopBody *body);
 // Whether there is a loop in it.
 bool loop_has_loops(const LoopBody *body);
+// How many statements are in it, those of bodies inside included.
+uint32_t loop_body_size(const LoopBody *body);
 // Whether the walk's budget allows for one more such body, which it then pays for.
 bool loop_can_pay(RangeWalk *w, const LoopBody *body);
+
+// Keeps the loop, or two in the arms of a branch that was in it, as often as it goes
+// (unswitch.c); of branches that are wanted.
+typedef bool LoopBranchTest(const LoopStm *branch);
+void loop_unswitch(RangeWalk *w, LoopStm *loop, LoopBranchTest *is_wanted);
 
 #endif

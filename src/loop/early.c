@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Loads in short branches of innermost loops are made before the branch, if their place
-// is known to be within the array whichever way it goes. What is left of the branch
-// touches no memory, so that it may become a choice between two values: lanes, and
-// compilers, want straight code. Other branches stay as they are.
+// is known to be in memory whichever way it goes: within an array of known sizes, or
+// between two places that have been loaded before the branch. What is left of the
+// branch touches no memory, so that it may become a choice between two values: lanes,
+// and compilers, want straight code. Other branches stay as they are.
 #include "loop/copy.h"
 #include "loop/passes.h"
 #include "loop/range.h"
@@ -53,6 +54,40 @@ static bool is_inside(Ranges *r, const LoopStm *load) {
     return true;
 }
 
+// Whether the places of two loads differ in one index at most: *at_out, or 0.
+static bool differ_in_one(const LoopBuilder *b, const LoopStm *x, const LoopStm *y,
+                          uint32_t *at_out) {
+    *at_out = 0;
+    if (x->op != LOOP_LOAD || x->arg_count != y->arg_count) return false;
+    for (uint32_t i = 0; i < x->arg_count; i++) {
+        if (loop_same(b, x->args[i], y->args[i])) continue;
+        bool is_index = i > 1 && i % 2 == 1;
+        if (!is_index || *at_out != 0) return false;
+        *at_out = i;
+    }
+    return true;
+}
+
+// Whether the place lies between two that were loaded in code that always runs before.
+static bool is_between(RangeWalk *w, const LoopStm *load) {
+    enum { MOST_LOOKED_AT = 64 };
+    uint32_t looked_at = 0, at, below = 0, above = 0; // by which index
+    for (uint32_t k = w->b.open.len; k-- > 0;) {
+        const LoopBody *body = w->b.open.data[k];
+        for (uint32_t i = body->stms.len; i-- > 0 && looked_at < MOST_LOOKED_AT;) {
+            const LoopStm *other = body->stms.data[i];
+            looked_at++;
+            if (!differ_in_one(&w->b, other, load, &at)) continue;
+            if (at == 0) return true;
+            if (range_is_least(&w->r, load->args[at], other->args[at], 0)) below = at;
+            else if (range_is_least(&w->r, other->args[at], load->args[at], 0))
+                above = at;
+            if (below != 0 && below == above) return true;
+        }
+    }
+    return false;
+}
+
 // ---- branches -----------------------------------------------------------------------
 
 typedef struct Early {
@@ -98,7 +133,8 @@ static void make_early(Early *e, LoopBody *body) {
         LoopStm *stm = body->stms.data[i];
         for (uint32_t k = 0; k < stm->body_count; k++) make_early(e, stm->bodies[k]);
         if (is_known_before(e, stm) &&
-            (is_cheap(e, stm) || (stm->op == LOOP_LOAD && is_inside(&e->w->r, stm)))) {
+            (is_cheap(e, stm) || (stm->op == LOOP_LOAD && (is_inside(&e->w->r, stm) ||
+                                                           is_between(e->w, stm))))) {
             range_walk_stm(e->w, stm);
             continue;
         }

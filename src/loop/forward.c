@@ -101,7 +101,8 @@ static bool is_last_place(const Forward *f, const LoopStm *load, const LoopStm *
 static bool stores_alone(const Forward *f, const LoopBody *body, const LoopStm *store) {
     for (uint32_t i = 0; i < body->stms.len; i++) {
         const LoopStm *stm = body->stms.data[i];
-        if (stm->op == LOOP_CALL || stm->op == LOOP_ATOMIC) return false;
+        if (stm->op == LOOP_CALL || stm->op == LOOP_SIFT || stm->op == LOOP_ATOMIC)
+            return false;
         if (stm->op == LOOP_STORE && stm != store &&
             (!f->is_own[stm->args[0]] || stm->args[0] == store->args[0]))
             return false;

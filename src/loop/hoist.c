@@ -24,6 +24,7 @@ static bool can_leave(RangeWalk *w, const LoopStm *stm) {
     if (is_choice(stm))
         return are_outside(w, stm->bodies[0]->results, stm->out_count) &&
                are_outside(w, stm->bodies[1]->results, stm->out_count);
+    if (stm->op == LOOP_LOAD) return range_is_in_table(&w->r, stm);
     if (stm->op != LOOP_SCALAR) return false;
     bool divides = (core_op_info[stm->scalar].flags & OP_FAILS) != 0;
     if (!divides || !range_is_int(&w->r, stm->args[0])) return true;

@@ -13,7 +13,7 @@
 #include "loop/copy.h"
 #include "loop/passes.h"
 
-enum { MOST_TURNS = 8, VECTOR = 32, MOST_STATEMENTS = 60 };
+enum { MOST_TURNS = 8, VECTOR = 32, MOST_STATEMENTS = 60, MOST_STEPS = 8 };
 
 typedef struct Jam {
     LoopBuilder *b;
@@ -57,8 +57,10 @@ static void look_at(Fold *f, const LoopBody *body) {
         case LOOP_LANES:
         case LOOP_SELECT:
         case LOOP_ANY:
+        case LOOP_TALLY:
         case LOOP_LOADIF:
         case LOOP_STOREIF: break;
+        case LOOP_SIFT:
         case LOOP_ATOMIC:
         case LOOP_ALLOC:
         case LOOP_MARK:
@@ -66,6 +68,7 @@ static void look_at(Fold *f, const LoopBody *body) {
         case LOOP_RESULT:
         case LOOP_CHECK:
         case LOOP_CALL:
+        case LOOP_APPLY:
         case LOOP_WHILE:
         case LOOP_SURE:
         case LOOP_PACK:
@@ -175,20 +178,66 @@ static void jam_loop(Jam *j, const LoopStm *loop) {
             map_set(&j->turns[t].copies, loop->outs[i], made->outs[t * width + i]);
 }
 
+// Statements from `first` to before `end`, turn by turn, so that what one turn has for
+// a moment is gone when the next one begins: values that they have in common come once,
+// with the first.
+static void jam_run(Jam *j, const LoopBody *body, uint32_t first, uint32_t end) {
+    bool *is_done = arena_array(j->b->arena, bool, end - first + 1);
+    for (uint32_t t = 0; t < j->count; t++)
+        for (uint32_t i = first; i < end; i++) {
+            const LoopStm *stm = body->stms.data[i];
+            if (is_done[i - first]) continue;
+            bool is_once = t == 0 && is_shared(j, stm);
+            LoopStm *copy = loop_copy_stm(&j->turns[t], stm);
+            put(j, copy);
+            if (is_once) set_all(j, stm->outs[0], copy->outs[0]);
+            is_done[i - first] = is_once;
+        }
+}
+
+// A few steps of a fold, one after the other as straight code: what several of them
+// load is loaded once.
+static void jam_steps(Jam *j, const LoopStm *fold, uint64_t steps) {
+    const LoopBody *body = fold->bodies[0];
+    uint32_t width = fold->out_count;
+    LoopRef *now = all_turns(j, fold->args, 1, width);
+    for (uint64_t step = 0; step < steps; step++) {
+        ScalarType type = (ScalarType)loop_type(j->b, body->params[0]).elem;
+        set_all(j, body->params[0], loop_const(j->b, type, step));
+        for (uint32_t t = 0; t < j->count; t++)
+            for (uint32_t i = 0; i < width; i++)
+                map_set(&j->turns[t].copies, body->params[1 + i],
+                        now[1 + t * width + i]);
+        jam_body(j, body);
+        LoopRef *next = all_turns(j, body->results, 0, width);
+        for (uint32_t i = 0; i < j->count * width; i++) now[1 + i] = next[i];
+    }
+    for (uint32_t t = 0; t < j->count; t++)
+        for (uint32_t i = 0; i < width; i++)
+            map_set(&j->turns[t].copies, fold->outs[i], now[1 + t * width + i]);
+}
+
+static bool is_short(const Jam *j, const LoopStm *loop, uint64_t *steps_out) {
+    return loop_is_known(j->b, loop->args[0], steps_out) && *steps_out <= MOST_STEPS &&
+           *steps_out * loop_body_size(loop->bodies[0]) <= MOST_STATEMENTS &&
+           loop->order == ORDER_SEQUENTIAL && loop->number == 0 &&
+           loop->out_count > 0 && !loop_has_loops(loop->bodies[0]);
+}
+
 static void jam_body(Jam *j, const LoopBody *body) {
+    uint32_t first = 0;
+    uint64_t steps;
     for (uint32_t i = 0; i < body->stms.len; i++) {
         const LoopStm *stm = body->stms.data[i];
-        if (stm->op == LOOP_FOR && is_common(j, stm->args[0])) {
-            jam_loop(j, stm);
-        } else if (is_shared(j, stm)) {
-            LoopStm *copy = loop_copy_stm(&j->turns[0], stm);
-            put(j, copy);
-            set_all(j, stm->outs[0], copy->outs[0]);
-        } else {
-            for (uint32_t t = 0; t < j->count; t++)
-                put(j, loop_copy_stm(&j->turns[t], stm));
-        }
+        if (stm->op != LOOP_FOR) continue;
+        jam_run(j, body, first, i);
+        first = i;
+        if (!is_common(j, stm->args[0])) continue;
+        if (is_short(j, stm, &steps)) jam_steps(j, stm, steps);
+        else jam_loop(j, stm);
+        first = i + 1;
     }
+    jam_run(j, body, first, body->stms.len);
 }
 
 // ---- loops --------------------------------------------------------------------------

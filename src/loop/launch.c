@@ -54,7 +54,7 @@ void loop_captures(const LoopKernel *kernel, const LoopBody *body, Arena *arena,
 // the uses of all of them are kept.
 typedef struct Effects {
     Map leaders; // LoopRef -> LoopRef; itself if it is not there
-    Map uses;    // leader -> LAUNCH_LOADS, LAUNCH_STORES
+    Map uses;    // leader -> LAUNCH_LOADS, ...
     bool allocates;
 } Effects;
 
@@ -133,7 +133,12 @@ static void add_stm(const Planner *p, Effects *e, const LoopStm *stm) {
     switch (stm->op) {
     case LOOP_LOAD: use(e, stm->args[0], LAUNCH_LOADS); return;
     case LOOP_STORE: use(e, stm->args[0], LAUNCH_STORES); return;
-    case LOOP_ATOMIC: use(e, stm->args[0], LAUNCH_LOADS | LAUNCH_STORES); return;
+    case LOOP_SIFT:
+        use(e, stm->args[0], LAUNCH_STORES);
+        use(e, stm->args[3], LAUNCH_LOADS);
+        use(e, stm->args[5], LAUNCH_LOADS);
+        return;
+    case LOOP_ATOMIC: use(e, stm->args[0], LAUNCH_JOINS); return;
     case LOOP_ALLOC:
         if (!p->plan->is_local[stm->outs[0]]) e->allocates = true;
         return;
@@ -155,6 +160,7 @@ static void add_stm(const Planner *p, Effects *e, const LoopStm *stm) {
         unify(p, e, stm->outs, stm->bodies[1]->results, count);
         return;
     case LOOP_SCALAR:
+    case LOOP_APPLY:
     case LOOP_DATA:
     case LOOP_MARK:
     case LOOP_RESULT:
@@ -165,6 +171,7 @@ static void add_stm(const Planner *p, Effects *e, const LoopStm *stm) {
     case LOOP_PACK:
     case LOOP_TAKE:
     case LOOP_ANY:
+    case LOOP_TALLY:
     case LOOP_SURE:
     case LOOP_LOADIF:
     case LOOP_STOREIF:
@@ -182,18 +189,16 @@ static bool is_parallel(const LoopStm *stm) {
 
 // ---- local buffers ------------------------------------------------------------------
 
-// What one launch or function has in all, at most; its variables need room, too.
-enum { MOST_LOCAL_BYTES = 8192 };
-
 // Of at most `most` elements. What a parallel turn has outside of its loops may be a
 // team's, and larger.
 static void find_small(const Planner *p, const LoopBody *body, uint64_t most,
                        uint32_t *room) {
     for (uint32_t i = 0; i < body->stms.len; i++) {
         const LoopStm *stm = body->stms.data[i];
-        uint32_t own = MOST_LOCAL_BYTES;
+        uint32_t own = LAUNCH_LOCAL_BYTES;
         for (uint32_t k = 0; k < stm->body_count; k++)
-            find_small(p, stm->bodies[k], is_parallel(stm) ? p->most : LAUNCH_MOST_LOCAL,
+            find_small(p, stm->bodies[k],
+                       is_parallel(stm) ? p->most : LAUNCH_MOST_LOCAL,
                        is_parallel(stm) ? &own : room);
         if (stm->op != LOOP_ALLOC) continue;
         const LoopValue *count = &p->kernel->values.data[stm->args[0]];
@@ -210,7 +215,8 @@ static void find_small(const Planner *p, const LoopBody *body, uint64_t most,
 static void drop_passed(const LoopBody *body, bool *is_local) {
     for (uint32_t i = 0; i < body->stms.len; i++) {
         const LoopStm *stm = body->stms.data[i];
-        bool is_access = stm->op == LOOP_LOAD || stm->op == LOOP_STORE;
+        bool is_access =
+            stm->op == LOOP_LOAD || stm->op == LOOP_STORE || stm->op == LOOP_ATOMIC;
         for (uint32_t k = is_access; k < stm->arg_count; k++)
             is_local[stm->args[k]] = false;
         for (uint32_t k = 0; k < stm->body_count; k++)
@@ -225,7 +231,7 @@ static void find_local(const Planner *p) {
     for (uint32_t i = 0; i <= kernel->funs.len; i++) {
         const LoopBody *body =
             i < kernel->funs.len ? kernel->funs.data[i].body : kernel->root;
-        uint32_t room = MOST_LOCAL_BYTES;
+        uint32_t room = LAUNCH_LOCAL_BYTES;
         find_small(p, body, LAUNCH_MOST_LOCAL, &room);
         drop_passed(body, p->plan->is_local);
     }
@@ -233,8 +239,7 @@ static void find_local(const Planner *p) {
 
 bool *loop_local_buffers(const LoopKernel *kernel, Arena *arena) {
     LoopPlan plan = {.is_local = arena_array(arena, bool, kernel->values.len)};
-    find_local(
-        &(Planner){.kernel = kernel, .plan = &plan, .most = LAUNCH_MOST_LOCAL});
+    find_local(&(Planner){.kernel = kernel, .plan = &plan, .most = LAUNCH_MOST_LOCAL});
     return plan.is_local;
 }
 
@@ -274,9 +279,11 @@ static bool is_for_host(const Planner *p, const LoopStm *stm) {
     case LOOP_SCALAR:
     case LOOP_LOAD:
     case LOOP_STORE:
+    case LOOP_SIFT:
     case LOOP_ATOMIC:
     case LOOP_CHECK:
     case LOOP_CALL:
+    case LOOP_APPLY:
     case LOOP_IF:
     case LOOP_FOR:
     case LOOP_WHILE:
@@ -286,6 +293,7 @@ static bool is_for_host(const Planner *p, const LoopStm *stm) {
     case LOOP_PACK:
     case LOOP_TAKE:
     case LOOP_ANY:
+    case LOOP_TALLY:
     case LOOP_SURE:
     case LOOP_LOADIF:
     case LOOP_STOREIF:
@@ -301,7 +309,7 @@ static bool is_for_host(const Planner *p, const LoopStm *stm) {
 // Whether it is worth a launch: it touches elements, or turns.
 static bool is_work(const LoopStm *stm) {
     if (stm->op != LOOP_IF)
-        return stm->op == LOOP_LOAD || stm->op == LOOP_STORE ||
+        return stm->op == LOOP_LOAD || stm->op == LOOP_STORE || stm->op == LOOP_SIFT ||
                stm->op == LOOP_ATOMIC || stm->op == LOOP_CALL || stm->op == LOOP_FOR ||
                stm->op == LOOP_WHILE;
     for (uint32_t i = 0; i < stm->body_count; i++)
@@ -322,8 +330,8 @@ static LoopRef inner_of(const Planner *p, const LoopBody *body, Effects *effects
     if (loop->op != LOOP_FOR || loop->order != ORDER_INDEPENDENT) return 0;
     for (uint32_t i = 0; i < before; i++) {
         const LoopStm *stm = body->stms.data[i];
-        bool is_load = stm->op == LOOP_LOAD &&
-                       (uses_of(effects, stm->args[0]) & LAUNCH_STORES) == 0;
+        bool is_load =
+            stm->op == LOOP_LOAD && uses_of(effects, stm->args[0]) == LAUNCH_LOADS;
         if (stm->op != LOOP_SCALAR && !is_load) return 0;
     }
     LoopRef times = loop->args[0];

@@ -17,11 +17,13 @@
 
 #include "loop/loop.h"
 
-enum { LAUNCH_LOADS = 1, LAUNCH_STORES = 2 }; // what a launch does to a buffer
-enum { LAUNCH_MOST_LOCAL = 64 };              // elements of a local buffer
-enum { LAUNCH_MOST_TILE = 1024 };             // or of a team's
-enum { LAUNCH_TEAM = 32 };                    // work items in a team
-enum { LAUNCH_MOST_SHARED = 64 };             // buffers that a team shares
+// What a launch does to a buffer; it joins by ATOMICs.
+enum { LAUNCH_LOADS = 1, LAUNCH_STORES = 2, LAUNCH_JOINS = 4 };
+enum { LAUNCH_MOST_LOCAL = 64 };     // elements of a local buffer
+enum { LAUNCH_MOST_TILE = 1024 };    // or of a team's
+enum { LAUNCH_LOCAL_BYTES = 10240 }; // all that a launch or function has
+enum { LAUNCH_TEAM = 32 };           // work items in a team
+enum { LAUNCH_MOST_SHARED = 64 };    // buffers that a team shares
 
 typedef struct LoopLaunch {
     uint32_t number; // weft_j_launch_<number>
@@ -33,7 +35,7 @@ typedef struct LoopLaunch {
     // ins or a constant, of type i64.
     LoopRef inner;
     LoopRef *ins;  // values from outside, by slot of the frame
-    uint8_t *uses; // by in: LAUNCH_LOADS, LAUNCH_STORES; 0 for scalars
+    uint8_t *uses; // by in: LAUNCH_LOADS, ...; 0 for scalars
     uint32_t in_count;
     LoopRef *outs; // scalars that later code needs, in the slots after the ins
     uint32_t out_count;

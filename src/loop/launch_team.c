@@ -107,7 +107,8 @@ static void note_stm(const Team *t, const LoopStm *stm, LoopRef index, uint8_t *
     if (stm->op == LOOP_STORE)
         note(t, stm->args[0], is_own(t, stm, 2, index) ? WRITE_OWN : WRITE_ANY, made);
     if (stm->op == LOOP_ATOMIC) note(t, stm->args[0], READ_ANY | WRITE_ANY, made);
-    for (uint32_t i = 0; i < stm->arg_count && stm->op == LOOP_CALL; i++)
+    bool passes = stm->op == LOOP_CALL || stm->op == LOOP_SIFT;
+    for (uint32_t i = 0; i < stm->arg_count && passes; i++)
         if (type_of(t, stm->args[i]).kind == LOOP_IS_BUFFER)
             note(t, stm->args[i], READ_ANY | WRITE_ANY, made);
     for (uint32_t i = 0; i < stm->body_count; i++)
@@ -268,10 +269,12 @@ static bool find_spread(Found *f, const LoopBody *body) {
     return has_spread;
 }
 
-// A turn of which items may have failed is run again alone for the first of them.
-static bool may_repeat(const LoopLaunch *launch) {
+// A turn of which items may have failed is run again alone for the first of them. What
+// it joins to places it does not look at.
+static bool fails_alike(const LoopLaunch *launch) {
     for (uint32_t i = 0; i < launch->in_count; i++)
-        if (launch->uses[i] == (LAUNCH_LOADS | LAUNCH_STORES)) return false;
+        if ((launch->uses[i] & LAUNCH_LOADS) != 0 && launch->uses[i] != LAUNCH_LOADS)
+            return false;
     return true;
 }
 
@@ -281,7 +284,7 @@ void loop_plan_team(const LoopKernel *kernel, Arena *arena, LoopPlan *plan,
     Found found = {.plan = plan, .kernel = kernel, .arena = arena, .can = true};
     bool has_spread = find_spread(&found, &body);
     if (!has_spread || !found.can || !found.is_worth ||
-        found.shared.len > LAUNCH_MOST_SHARED || (found.fails && !may_repeat(launch)))
+        found.shared.len > LAUNCH_MOST_SHARED || (found.fails && !fails_alike(launch)))
         return;
     launch->has_team = true;
     launch->shared = found.shared.data;

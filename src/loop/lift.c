@@ -428,7 +428,7 @@ static void lift_body(LoopBuilder *b, const LiftMachine *machine, LoopBody *body
             lift(&l);
             continue;
         }
-        for (uint32_t k = 0; k < stm->body_count; k++)
+        for (uint32_t k = 0; k < stm->body_count && !loop_has_lanes(stm); k++)
             lift_body(b, machine, stm->bodies[k]);
         loop_append(b, stm);
     }

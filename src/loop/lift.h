@@ -13,6 +13,7 @@ typedef struct LiftMachine {
     uint32_t near;   // bytes of the cache that a core has for itself, or half of them
     uint32_t packed; // bytes that are packed at a time
     uint32_t least;  // turns of a fold that are worth it
+    bool always;     // lanes whether they gain or not, for tests
 } LiftMachine;
 
 extern const LiftMachine lift_machine;
@@ -67,6 +68,8 @@ bool lift_find(LoopKernel *kernel, const LiftMachine *machine, LoopStm *loop,
                LiftNest *nest_out);
 // The pass, for a machine that may be another.
 void lift_run(LoopKernel *kernel, const LiftMachine *machine);
+// Batches (batch.c): turns with memory of their own, in lanes.
+void batch_run(LoopKernel *kernel, const LiftMachine *machine);
 // What the pass would do, for people: a paragraph for each nest (lift_show.c).
 void lift_show(LoopKernel *kernel, StrBuf *out);
 

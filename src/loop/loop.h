@@ -82,7 +82,7 @@ typedef struct LoopStm {
     CoreOp scalar; // SCALAR, ATOMIC: which
     uint8_t order; // FOR: LoopOrder
     uint8_t body_count;
-    uint32_t number; // RESULT, CALL; FOR: its lanes, or 0
+    uint32_t number; // RESULT, CALL, APPLY; FOR: its lanes, or 0
     CoreLoc loc;
     uint32_t out_count, arg_count;
     LoopRef *outs;
@@ -104,6 +104,7 @@ struct LoopBody {
 typedef struct LoopFun {
     Sym name;
     LoopBody *body;
+    bool is_plain; // scalars alone, by SCALAR, IF and APPLY; called by APPLY alone
 } LoopFun;
 
 // How a parameter or result of the core function lies in those of the kernel: a scalar
@@ -130,6 +131,7 @@ typedef struct LoopKernel {
     LoopPort *params, *results;
     uint32_t param_count, result_count;
     bool is_parallel; // has a parallel loop
+    bool is_for_gpus; // it may be launched
 } LoopKernel;
 
 // Every array result of a kernel is memory from RESULT or an owned parameter's buffer,
@@ -153,8 +155,15 @@ bool loop_is_atomic(CoreOp op, ScalarType elem);
 
 // Unless it is sequential, second-order operators in root code, its loops and branches
 // included, become parallel loops in their stamped shapes. What is for GPUs, too, leaves
-// as little as it can to one thread.
-typedef enum LoopShape { LOOP_SEQUENTIAL, LOOP_PARALLEL, LOOP_FOR_GPUS } LoopShape;
+// as little as it can to one thread, of 64 bits with ATOMICs of those as well as of 32;
+// it has no SIFT.
+typedef enum LoopShape {
+    LOOP_SEQUENTIAL,
+    LOOP_PARALLEL,
+    LOOP_FOR_GPUS,
+    LOOP_FOR_GPUS_64,
+    LOOP_SEQUENTIAL_FOR_GPUS
+} LoopShape;
 
 // Lowers function `fun` of a program past stage 0. NULL: *why_out (static) says what it
 // cannot do.

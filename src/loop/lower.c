@@ -525,9 +525,13 @@ LoopKernel *loop_lower(const CoreProgram *core, const CoreFun *fun, LoopShape sh
     assert(core->is_stage0);
     Lower l = {.core = core,
                .arena = arena,
-               .is_parallel = shape != LOOP_SEQUENTIAL,
-               .is_for_gpus = shape == LOOP_FOR_GPUS};
+               .is_parallel =
+                   shape != LOOP_SEQUENTIAL && shape != LOOP_SEQUENTIAL_FOR_GPUS,
+               .is_for_gpus = shape == LOOP_FOR_GPUS || shape == LOOP_FOR_GPUS_64,
+               .can_sift = shape == LOOP_SEQUENTIAL || shape == LOOP_PARALLEL,
+               .has_atomics_64 = shape == LOOP_FOR_GPUS_64};
     l.kernel = loop_kernel(arena, core, fun->name);
+    l.kernel->is_for_gpus = l.is_for_gpus;
     LoopBuilder builder = loop_builder(l.kernel);
     l.b = &builder;
     l.names = arena_array(arena, Name, core->values.len);

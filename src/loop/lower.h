@@ -95,8 +95,10 @@ typedef struct Lower {
     LoopBuilder *b;
     bool is_parallel; // in root code of a parallel kernel
     bool is_for_gpus;
-    Name *names;      // by CoreRef
-    Map uses;         // address of a CoreStm or CoreBody -> Uses
+    bool can_sift;       // SIFT runs wherever the kernel may
+    bool has_atomics_64; // these have ATOMICs of 64 bits
+    Name *names;         // by CoreRef
+    Map uses;            // address of a CoreStm or CoreBody -> Uses
     struct {
         Block *data;
         uint32_t len, cap;
@@ -224,8 +226,8 @@ LoopRef loop_alloc(Lower *l, ScalarType elem, LoopRef count);
 Array *loop_fresh(Lower *l, ScalarType elem, uint32_t rank, const LoopRef *shape,
                   Home *place);
 
-// Memory that the turns of the statement, a map or generate of scalars, may overwrite to
-// make result k, of which the earlier ones are outs; NULL: there is none.
+// Memory that the turns of the statement, a map or generate of scalars, may overwrite
+// to make result k, of which the earlier ones are outs; NULL: there is none.
 Array *loop_reuse(Lower *l, const CoreStm *stm, uint32_t k, uint32_t rank,
                   const LoopRef *shape, Array *const *outs);
 
@@ -276,6 +278,14 @@ void loop_close_nest(Lower *l, Nest *nest);
 static inline LoopOrder loop_free_order(const Lower *l) {
     return l->is_parallel ? ORDER_PARALLEL : ORDER_INDEPENDENT;
 }
+
+// What is done in turn i of a loop in which several stand side by side, as the k-th.
+typedef void LoopTake(const void *env, LoopRef i, uint32_t k);
+
+// Turns from..from+count-1 in order, several in a turn of a loop, what is left one by
+// one as if each were the first.
+void loop_several(Lower *l, LoopRef from, LoopRef count, uint32_t several,
+                  LoopTake *take, const void *env);
 
 // An IF without results and without an else: what is emitted between open and close.
 typedef struct When {
@@ -371,7 +381,7 @@ typedef struct Fold {
     bool is_compact; // there are folds inside: code must not multiply with their depth
     Array **feeds;
     const Val *ne;
-    const Val *start; // before the first element; NULL: that one is taken apart
+    const Val *start;       // before the first element; NULL: that one is taken apart
     const LoopRef **shapes; // by component: of its rows in slots
     LoopRef n;
 } Fold;
@@ -404,6 +414,8 @@ void loop_store_slot(const Fold *f, const Slots *s, LoopRef i, const Val *vals,
                      const bool *is_ours);
 void loop_copy_slot(const Fold *f, const Slots *to, LoopRef i, const Slots *from,
                     LoopRef j);
+// slot i = itself op right
+void loop_join_into(const Fold *f, const Slots *s, LoopRef i, const Val *right);
 // slot to = left op right
 void loop_join_slots(const Fold *f, const Slots *to, LoopRef i, const Slots *left,
                      LoopRef j, const Slots *right, LoopRef k);
@@ -441,10 +453,21 @@ LoopRef loop_block_size(Lower *l, LoopRef n, LoopRef b);
 Val *loop_group(const Fold *f);
 bool *loop_flags(const Fold *f);
 
+// ---- lower_count.c ------------------------------------------------------------------
+
+// Whether it adds up bools, in any order.
+bool loop_is_count(const Fold *f);
+// The sums of so many elements of a block.
+void loop_count_block(const Fold *f, LoopRef from, LoopRef size, Val *out);
+
 // ---- lower_scan_tiles.c -------------------------------------------------------------
 
 // Whether teams of work items scan it, by tiles; and such a scan, in a parallel kernel.
 bool loop_scans_tiles(const Fold *f);
 void loop_scan_tiles(const Fold *f, const Slots *outs);
+// A tile has rows, one for each item of a team, that lie so far apart that as many
+// items in a column touch as many banks of its memory. The place of its number k.
+enum { LOOP_TILE_ROW = 16, LOOP_TILE_ROWS = 32, LOOP_TILE_APART = LOOP_TILE_ROW + 1 };
+LoopRef loop_tile_place(Lower *l, LoopRef k);
 
 #endif

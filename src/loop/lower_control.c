@@ -2,6 +2,7 @@
 //
 // Control: branches, loops and calls. Branches hand out arrays as they are where both
 // are of a kind; loops carry them dense and in memory of their own.
+#include "core/rules.h"
 #include "loop/lower.h"
 
 #include <string.h>
@@ -390,7 +391,8 @@ static LoopBody *loop_function(Lower *l, const CoreBody *body, bool *owns) {
 }
 
 // The number of the function in the kernel, which is made when it is first called.
-static uint32_t function_of(Lower *l, uint32_t index) {
+static uint32_t function_of(Lower *l, const CoreStm *stm) {
+    uint32_t index = (uint32_t)stm->attrs[0];
     if (l->funs[index] != 0) return l->funs[index] - 1;
     const CoreFun *fun = l->core->funs.data[index];
     l->fun_owns[index] = arena_array(l->arena, bool, fun->body->param_count);
@@ -404,14 +406,15 @@ static uint32_t function_of(Lower *l, uint32_t index) {
     l->depth = outer;
     l->sizes.len = sizes;
     l->is_parallel = was_parallel;
-    vec_push(l->arena, &l->kernel->funs, (LoopFun){fun->name, body});
+    bool is_plain = core_is_plain_call(l->core, stm);
+    vec_push(l->arena, &l->kernel->funs, (LoopFun){fun->name, body, is_plain});
     l->funs[index] = l->kernel->funs.len;
     return l->kernel->funs.len - 1;
 }
 
 void loop_call(Lower *l, const CoreStm *stm) {
     uint32_t index = (uint32_t)stm->attrs[0];
-    uint32_t number = function_of(l, index), width = 0;
+    uint32_t number = function_of(l, stm), width = 0;
     Val *vals = arena_array(l->arena, Val, stm->arg_count);
     for (uint32_t i = 0; i < stm->arg_count; i++) {
         vals[i] = loop_val(l, stm->args[i]);
@@ -435,9 +438,11 @@ void loop_call(Lower *l, const CoreStm *stm) {
         for (uint32_t d = 0; d <= type.rank && type.rank > 0; d++)
             vec_push(l->arena, &types, loop_scalar_type(SCALAR_I64));
     }
-    LoopStm *call = loop_emit(l->b, LOOP_CALL, args, width, types.data, types.len);
+    bool is_plain = l->kernel->funs.data[number].is_plain;
+    LoopStm *call = loop_emit(l->b, is_plain ? LOOP_APPLY : LOOP_CALL, args, width,
+                              types.data, types.len);
     call->number = number;
-    l->allocs++;
+    if (!is_plain) l->allocs++;
     const LoopRef *outs = call->outs;
     for (uint32_t k = 0; k < stm->out_count; k++) {
         CoreType type = loop_core_type(l, stm->outs[k]);

@@ -213,12 +213,36 @@ void loop_store_slot(const Fold *f, const Slots *s, LoopRef i, const Val *vals,
         loop_set_element(l, s->parts[c], i, safe[c]);
 }
 
+void loop_join_into(const Fold *f, const Slots *s, LoopRef i, const Val *right) {
+    Lower *l = f->l;
+    Val *left = loop_group(f), *out = loop_group(f);
+    bool *is_ours = loop_flags(f);
+    loop_load_slot(f, s, i, left);
+    // What takes a row's place may be made right there. (Of several rows each might be
+    // made where another one lies.)
+    Array *row = f->width == 1 ? left[0].array : NULL;
+    if (row != NULL) row->block = loop_block(l);
+    loop_fold_join(f, left, right, out, is_ours);
+    if (row != NULL && loop_block_of(l, out[0].array) == loop_block_of(l, row)) {
+        const Array *made = out[0].array;
+        if (made->is_dense && loop_same(l->b, made->buf, row->buf) &&
+            loop_same(l->b, made->off, row->off))
+            return;
+        is_ours[0] = false;
+    }
+    loop_store_slot(f, s, i, out, is_ours);
+}
+
 void loop_join_slots(const Fold *f, const Slots *to, LoopRef i, const Slots *left,
                      LoopRef j, const Slots *right, LoopRef k) {
     Val *x = loop_group(f), *y = loop_group(f), *out = loop_group(f);
     bool *is_ours = loop_flags(f);
-    loop_load_slot(f, left, j, x);
     loop_load_slot(f, right, k, y);
+    if (to == left && loop_same(f->l->b, i, j)) {
+        loop_join_into(f, to, i, y);
+        return;
+    }
+    loop_load_slot(f, left, j, x);
     loop_fold_join(f, x, y, out, is_ours);
     loop_store_slot(f, to, i, out, is_ours);
 }

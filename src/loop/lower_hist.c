@@ -3,32 +3,18 @@
 // Histograms. An inexact one has parts, each with bins of its own; the tree over the
 // parts joins them bin by bin, and dest joins last. In a parallel kernel parts are
 // made, and bins joined, at once. An exact one folds its values into dest in index
-// order, or goes by parts as well where that pays.
-#include "loop/lower.h"
+// order, or goes by parts as well where that pays. On GPUs a team has few bins as its
+// own (launch.h).
+#include "loop/lower_hist.h"
 
 #include <string.h>
 
 enum {
     MOST_PARTS = 64,
-    COPIES = 4, // of the bins of a part, where these are few
-    FEW = 512   // bins
+    AT_ONCE = 4, // values of a turn
+    COPIES = 8,  // of the bins of a part, where these are few
+    FEW = 512    // bins
 };
-
-typedef struct Hist {
-    Fold fold;            // its slots are bins
-    uint32_t depth;       // index arrays
-    Feeds feeds;          // of indices, then values
-    const LoopRef *sizes; // of the index space
-    LoopRef bins;
-    // Of a part: how many bins it has, with copies, and how far these are apart, 0 if
-    // there are none.
-    LoopRef width, apart;
-    Slots dest;
-    CoreOp atomic; // how values join at once; OP_COUNT: they do not
-    struct {
-        LoopRef from, count;
-    } range; // of bins, that are being joined
-} Hist;
 
 // Bins as slots: the dimensions of the index space as one.
 static Array *as_bins(const Hist *h, const Array *a) {
@@ -44,46 +30,82 @@ static Array *as_bins(const Hist *h, const Array *a) {
     return bins;
 }
 
-// Takes value i into its bin, counted from `first`, if it has one.
-static void fold_value(const Hist *h, const Slots *bins, LoopRef first, LoopRef i) {
-    const Fold *f = &h->fold;
-    Lower *l = f->l;
+// Which bin value i goes into; returns whether there is such a bin.
+LoopRef hist_find_bin(const Hist *h, const Val *made, LoopRef i, LoopRef *bin_out) {
+    Lower *l = h->fold.l;
     LoopBuilder *b = l->b;
     LoopRef inside = loop_const(b, SCALAR_BOOL, 1), bin = loop_int(b, 0);
-    const Val *made = loop_produce(l, &h->feeds, i);
     for (uint32_t d = 0; d < h->depth; d++) {
         LoopRef index =
             made != NULL ? made[d].scalar : loop_load(l, h->feeds.arrays[d], &i);
-        inside = loop_and(b, inside,
-                          loop_and(b, loop_le(b, loop_int(b, 0), index),
-                                   loop_lt(b, index, h->sizes[d])));
+        // One comparison finds out what is below 0, too: as u64 it is above all sizes.
+        LoopRef sides[2] = {loop_scalar(b, OP_CONV, SCALAR_U64, &index, 1),
+                            loop_scalar(b, OP_CONV, SCALAR_U64, &h->sizes[d], 1)};
+        inside = loop_and(b, inside, loop_scalar(b, OP_LT, SCALAR_BOOL, sides, 2));
         bin = loop_add(b, loop_mul(b, bin, h->sizes[d]), index);
     }
-    bin = loop_add(b, first, bin);
-    Val *left = loop_group(f), *right = loop_group(f), *out = loop_group(f);
-    bool *is_ours = loop_flags(f);
+    *bin_out = bin;
+    return inside;
+}
+
+void hist_value(const Hist *h, const Val *made, LoopRef i, Val *out) {
+    for (uint32_t c = 0; c < h->fold.width; c++)
+        out[c] = made != NULL ? made[h->depth + c]
+                              : loop_feed(h->fold.l, h->feeds.arrays[h->depth + c], i);
+}
+
+void hist_join(const Hist *h, const Slots *bins, LoopRef bin, const Val *value) {
+    if (h->atomic != OP_COUNT)
+        loop_atomic(h->fold.l, h->atomic, bins->parts[0], &bin, value[0].scalar);
+    else loop_join_into(&h->fold, bins, bin, value);
+}
+
+// Takes value i into its bin, counted from `first`, if it has one.
+void hist_take(const Hist *h, const Slots *bins, LoopRef first, LoopRef i) {
+    Lower *l = h->fold.l;
+    LoopRef bin;
+    const Val *made = loop_produce(l, &h->feeds, i);
+    LoopRef inside = hist_find_bin(h, made, i, &bin);
+    bin = loop_add(l->b, first, bin);
+    Val *value = loop_group(&h->fold);
     When when = loop_open_if(l, inside);
-    for (uint32_t c = 0; c < f->width; c++)
-        right[c] = made != NULL ? made[h->depth + c]
-                                : loop_feed(l, h->feeds.arrays[h->depth + c], i);
-    if (h->atomic != OP_COUNT) {
-        loop_atomic(l, h->atomic, bins->parts[0], &bin, right[0].scalar);
-    } else {
-        loop_load_slot(f, bins, bin, left);
-        loop_fold_join(f, left, right, out, is_ours);
-        loop_store_slot(f, bins, bin, out, is_ours);
-    }
+    hist_value(h, made, i, value);
+    hist_join(h, bins, bin, value);
     loop_close_if(l, when);
 }
 
-static void fold_values(const Hist *h, const Slots *bins, LoopRef first, LoopRef from,
+bool hist_is_simple(const Hist *h) {
+    bool is = !h->fold.l->is_for_gpus &&
+              (h->feeds.producer == NULL || loop_is_cheap(h->feeds.producer));
+    for (uint32_t c = 0; c < h->fold.width; c++)
+        is = is && loop_core_type(h->fold.l, h->fold.op->results[c]).rank == 0;
+    return is;
+}
+
+typedef struct Take {
+    const Hist *h;
+    const Slots *bins;
+    LoopRef first;
+} Take;
+
+// Into copy k, if there are copies.
+static void take_value(const void *env, LoopRef i, uint32_t k) {
+    const Take *t = env;
+    LoopBuilder *b = t->h->fold.l->b;
+    LoopRef first = t->first, apart = t->h->apart;
+    if (apart != 0) first = loop_add(b, first, loop_mul(b, loop_int(b, k), apart));
+    hist_take(t->h, t->bins, first, i);
+}
+
+// Takes values into bins from `first` on, in order. With copies neighbours go into
+// different ones, so that one need not wait for the other where they are in the same
+// bin.
+static void take_values(const Hist *h, const Slots *bins, LoopRef first, LoopRef from,
                         LoopRef to) {
     Lower *l = h->fold.l;
-    LoopRef count = loop_sub(l->b, to, from);
-    Nest nest;
-    loop_open_nest(l, &nest, 1, &count, ORDER_SEQUENTIAL);
-    fold_value(h, bins, first, loop_add(l->b, from, nest.index[0]));
-    loop_close_nest(l, &nest);
+    Take take = {.h = h, .bins = bins, .first = first};
+    uint32_t several = h->apart != 0 ? COPIES : hist_is_simple(h) ? AT_ONCE : 1;
+    loop_several(l, from, loop_sub(l->b, to, from), several, take_value, &take);
 }
 
 // ---- parts --------------------------------------------------------------------------
@@ -98,30 +120,12 @@ static LoopRef count_parts(const Hist *h) {
     return loop_min(b, loop_max(b, parts, loop_int(b, 1)), loop_int(b, MOST_PARTS));
 }
 
-// floor(p * n / parts), which p * n might overflow on the way.
-static LoopRef part_start(const Hist *h, LoopRef p, LoopRef parts) {
+// p * n might overflow.
+LoopRef hist_part_start(const Hist *h, LoopRef p, LoopRef parts) {
     LoopBuilder *b = h->fold.l->b;
     LoopRef whole = loop_mul(b, loop_quot(b, h->fold.n, parts), p);
     LoopRef rest = loop_mul(b, loop_rem(b, h->fold.n, parts), p);
     return loop_add(b, whole, loop_quot(b, rest, parts));
-}
-
-// As fold_values, in any order: neighbours go into copies of their own, so that one
-// need not wait for the other where they are in the same bin.
-static void spread_values(const Hist *h, const Slots *bins, LoopRef first, LoopRef from,
-                          LoopRef to) {
-    Lower *l = h->fold.l;
-    LoopBuilder *b = l->b;
-    LoopRef copies = loop_int(b, COPIES);
-    LoopRef turns = loop_quot(b, loop_sub(b, to, from), copies);
-    Nest nest;
-    loop_open_nest(l, &nest, 1, &turns, ORDER_SEQUENTIAL);
-    LoopRef i = loop_add(b, from, loop_mul(b, nest.index[0], copies));
-    for (int64_t c = 0; c < COPIES; c++)
-        fold_value(h, bins, loop_add(b, first, loop_mul(b, loop_int(b, c), h->apart)),
-                   loop_add(b, i, loop_int(b, c)));
-    loop_close_nest(l, &nest);
-    fold_values(h, bins, first, loop_add(b, from, loop_mul(b, turns, copies)), to);
 }
 
 // Fills the bins of part p, which lie in a row in `all`.
@@ -134,9 +138,8 @@ static void make_part(const Hist *h, const Slots *all, LoopRef p, LoopRef parts)
     loop_store_slot(f, all, loop_add(l->b, first, nest.index[0]), f->ne, NULL);
     loop_close_nest(l, &nest);
     LoopRef next = loop_add(l->b, p, loop_int(l->b, 1));
-    LoopRef from = part_start(h, p, parts), to = part_start(h, next, parts);
-    if (h->apart != 0) spread_values(h, all, first, from, to);
-    else fold_values(h, all, first, from, to);
+    LoopRef from = hist_part_start(h, p, parts), to = hist_part_start(h, next, parts);
+    take_values(h, all, first, from, to);
 }
 
 // Bins of part `left` = themselves op those of part `right`, in the range.
@@ -261,8 +264,23 @@ static void make_parts_atomically(const Hist *h, const Slots *all, LoopRef parts
     loop_close_nest(l, &nest);
     loop_open_nest(l, &nest, 1, &f->n, ORDER_PARALLEL);
     LoopRef part = loop_rem(b, nest.index[0], parts);
-    fold_value(h, all, loop_mul(b, part, h->bins), nest.index[0]);
+    hist_take(h, all, loop_mul(b, part, h->bins), nest.index[0]);
     loop_close_nest(l, &nest);
+}
+
+// ---- parts at once ------------------------------------------------------------------
+
+typedef void MakePart(const Hist *h, const Slots *all, LoopRef p, LoopRef parts);
+
+static void make_parts(const Hist *h, const Slots *all, LoopRef parts,
+                       LoopRef is_wanted, MakePart *make) {
+    Lower *l = h->fold.l;
+    Nest nest;
+    When when = loop_open_if(l, is_wanted);
+    loop_open_nest(l, &nest, 1, &parts, ORDER_PARALLEL);
+    make(h, all, nest.index[0], parts);
+    loop_close_nest(l, &nest);
+    loop_close_if(l, when);
 }
 
 // Parts at once, then ranges of bins at once.
@@ -279,9 +297,12 @@ static void fold_parts_in_parallel(Hist *h, LoopRef parts) {
     if (h->atomic != OP_COUNT) {
         make_parts_atomically(h, &all, parts);
     } else {
-        loop_open_nest(l, &nest, 1, &parts, ORDER_PARALLEL);
-        make_part(h, &all, nest.index[0], parts);
-        loop_close_nest(l, &nest);
+        LoopRef suits = loop_const(b, SCALAR_BOOL, 0);
+        if (hist_has_teams(&h->fold)) {
+            suits = hist_suits_team(h);
+            make_parts(h, &all, parts, suits, hist_part_by_team);
+        }
+        make_parts(h, &all, parts, loop_not(b, suits), make_part);
     }
     loop_open_nest(l, &nest, 1, &ranges, ORDER_PARALLEL);
     h->range.from = loop_mul(b, nest.index[0], size);
@@ -295,7 +316,10 @@ static void fold_parts_in_parallel(Hist *h, LoopRef parts) {
 // The operator, if devices can join values at once.
 static CoreOp find_atomic(const Fold *f) {
     CoreType type = loop_core_type(f->l, f->op->results[0]);
-    if (!f->l->is_for_gpus || f->width > 1 || type.rank > 0) return OP_COUNT;
+    bool is_wide = scalar_info[type.elem].bytes == 8;
+    if (!f->l->is_for_gpus || f->width > 1 || type.rank > 0 ||
+        (is_wide && !f->l->has_atomics_64))
+        return OP_COUNT;
     for (uint32_t i = 0; i < f->op->stms.len; i++) {
         const CoreStm *stm = f->op->stms.data[i];
         if (stm->outs[0] == f->op->results[0] &&
@@ -310,11 +334,11 @@ static void fold_into_dest(const Hist *h) {
     LoopRef zero = loop_int(l->b, 0);
     Nest nest;
     if (h->atomic == OP_COUNT) {
-        fold_values(h, &h->dest, zero, zero, h->fold.n);
+        take_values(h, &h->dest, zero, zero, h->fold.n);
         return;
     }
     loop_open_nest(l, &nest, 1, &h->fold.n, ORDER_PARALLEL);
-    fold_value(h, &h->dest, zero, nest.index[0]);
+    hist_take(h, &h->dest, zero, nest.index[0]);
     loop_close_nest(l, &nest);
 }
 
@@ -332,12 +356,28 @@ static void fold_exact(const Hist *h, bool is_parallel) {
     exact.fold.ne = ne;
     exact.atomic = find_atomic(&h->fold);
     LoopRef parts = count_parts(h), is_one = loop_eq(b, parts, loop_int(b, 1));
-    When when = loop_open_if(l, is_one);
+    LoopRef is_many = loop_not(b, is_one);
+    When when;
+    if (hist_is_simple(h)) {
+        LoopRef suits = hist_suits_ranges(h), others = loop_not(b, suits);
+        when = loop_open_if(l, suits);
+        hist_by_ranges(h);
+        loop_close_if(l, when);
+        is_one = loop_and(b, is_one, others);
+        is_many = loop_and(b, is_many, others);
+    }
+    when = loop_open_if(l, is_one);
     fold_into_dest(&exact);
     loop_close_if(l, when);
-    when = loop_open_if(l, loop_not(b, is_one));
-    bool is_cheap = h->feeds.producer == NULL || loop_is_cheap(h->feeds.producer);
-    if (is_cheap && exact.atomic == OP_COUNT) {
+    if (exact.atomic != OP_COUNT) {
+        LoopRef suits = hist_suits_team(h);
+        when = loop_open_if(l, loop_and(b, is_many, suits));
+        hist_blocks_by_teams(&exact);
+        loop_close_if(l, when);
+        is_many = loop_and(b, is_many, loop_not(b, suits));
+    }
+    when = loop_open_if(l, is_many);
+    if (hist_is_simple(h)) {
         LoopRef few = loop_int(b, FEW), copies = loop_int(b, COPIES);
         LoopRef is_few = loop_le(b, h->bins, few);
         exact.apart = loop_select(b, is_few, h->bins, loop_int(b, 0));

@@ -75,6 +75,24 @@ void loop_close_nest(Lower *l, Nest *nest) {
     loop_leave(l);
 }
 
+void loop_several(Lower *l, LoopRef from, LoopRef count, uint32_t several,
+                  LoopTake *take, const void *env) {
+    LoopBuilder *b = l->b;
+    LoopRef step = loop_int(b, several), turns = loop_quot(b, count, step);
+    LoopRef rest = loop_rem(b, count, step);
+    Nest nest;
+    loop_open_nest(l, &nest, 1, &turns, ORDER_SEQUENTIAL);
+    LoopRef first = loop_add(b, from, loop_mul(b, nest.index[0], step));
+    for (uint32_t k = 0; k < several; k++)
+        take(env, loop_add(b, first, loop_int(b, k)), k);
+    loop_close_nest(l, &nest);
+    if (several == 1) return;
+    from = loop_add(b, from, loop_mul(b, turns, step));
+    loop_open_nest(l, &nest, 1, &rest, ORDER_SEQUENTIAL);
+    take(env, loop_add(b, from, nest.index[0]), 0);
+    loop_close_nest(l, &nest);
+}
+
 // ---- conditions ---------------------------------------------------------------------
 
 When loop_open_if(Lower *l, LoopRef c) {
@@ -153,7 +171,8 @@ void loop_open_carry(Lower *l, Carry *c, const Val *init, const bool *is_ours,
     c->is_taken = arena_array(l->arena, bool, count);
     c->args = arena_array(l->arena, LoopRef, c->width);
     loop_flatten(l, init, count, c->args);
-    c->mark = loop_value(l->b, (LoopType){.kind = LOOP_IS_MARK}, 0); // set before the loop
+    c->mark =
+        loop_value(l->b, (LoopType){.kind = LOOP_IS_MARK}, 0); // set before the loop
     LoopRef *params = arena_array(l->arena, LoopRef, first + c->width);
     if (first != 0) c->index = params[0] = loop_value(l->b, loop_type(l->b, times), 0);
     c->params = params + first;

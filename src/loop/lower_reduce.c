@@ -232,7 +232,9 @@ static void fold_block(const Fold *f, LoopRef block, Val *out) {
     case STAMP_NESTED_RUNS:
     case STAMP_OUTER_RUNS: fold_runs(f, from, size, out); return;
     case STAMP_FREE:
-        if (likes_lanes(f)) fold_lanes(f, from, size, out);
+        if (!f->l->is_for_gpus && loop_is_count(f))
+            loop_count_block(f, from, size, out);
+        else if (likes_lanes(f)) fold_lanes(f, from, size, out);
         else loop_fold_serially(f, from, size, out);
         return;
     case STAMP_NESTED_ROWS:

@@ -8,10 +8,8 @@
 // at once.
 #include "loop/lower.h"
 
-enum { ROW = 16, ROWS = 32, TILE = ROW * ROWS };
-enum {
-    APART = ROW + 1
-}; // the rows in a tile: as many items in a column, as many banks
+enum { ROW = LOOP_TILE_ROW, ROWS = LOOP_TILE_ROWS, TILE = ROW * ROWS };
+enum { APART = LOOP_TILE_APART };
 
 typedef struct Tiles {
     const Fold *f;
@@ -23,11 +21,8 @@ typedef struct Tiles {
     LoopRef has_carry;    // into the block
 } Tiles;
 
-static LoopRef place_in_tile(Lower *l, LoopRef k) {
-    LoopBuilder *b = l->b;
-    LoopRef width = loop_int(b, ROW);
-    LoopRef row = loop_mul(b, loop_quot(b, k, width), loop_int(b, APART));
-    return loop_add(b, row, loop_rem(b, k, width));
+LoopRef loop_tile_place(Lower *l, LoopRef k) {
+    return loop_add(l->b, k, loop_quot(l->b, k, loop_int(l->b, ROW)));
 }
 
 // Behind the last element it is there again: no row of a tile is ever short.
@@ -41,7 +36,7 @@ static void fetch_tile(const Tiles *t, LoopRef first, LoopRef count) {
     loop_open_nest(l, &nest, 1, &tile, ORDER_INDEPENDENT);
     LoopRef k = nest.index[0];
     loop_fold_first(t->f, loop_add(b, first, loop_min(b, k, last)), vals, is_ours);
-    loop_store_slot(t->f, &t->tile, place_in_tile(l, k), vals, NULL);
+    loop_store_slot(t->f, &t->tile, loop_tile_place(l, k), vals, NULL);
     loop_close_nest(l, &nest);
 }
 
@@ -114,7 +109,7 @@ static void carry_along(const Tiles *t, LoopRef first, LoopRef count) {
     LoopRef row = carry.index, at = loop_mul(b, row, width);
     loop_store_slot(f, &t->ends, row, carry.state, NULL);
     LoopRef k = loop_min(b, loop_add(b, at, most), loop_sub(b, count, one));
-    loop_load_slot(f, &t->tile, place_in_tile(l, k), end);
+    loop_load_slot(f, &t->tile, loop_tile_place(l, k), end);
     join_if(f, is_later(t, first, row), carry.state, end, next);
     loop_close_carry(l, &carry, next, loop_flags(f), last);
     loop_store_slot(f, &t->so_far, nest.index[0], last, NULL);
@@ -130,7 +125,7 @@ static void put_tile(const Tiles *t, LoopRef first, LoopRef from, LoopRef count)
     loop_open_nest(l, &nest, 1, &count, ORDER_INDEPENDENT);
     LoopRef k = nest.index[0], row = loop_quot(b, k, loop_int(b, ROW));
     loop_load_slot(f, &t->ends, row, end);
-    loop_load_slot(f, &t->tile, place_in_tile(l, k), val);
+    loop_load_slot(f, &t->tile, loop_tile_place(l, k), val);
     join_if(f, is_later(t, first, row), end, val, out);
     loop_store_slot(f, t->outs, loop_add(b, from, k), out, NULL);
     loop_close_nest(l, &nest);

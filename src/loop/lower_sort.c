@@ -14,10 +14,12 @@ enum {
     PART = 1 << 15, // elements of a part at least, so that counts are few beside them
     GPU_PART = 1 << 14, // likewise on GPUs, which want more parts
     MOST_PARTS = 256,
-    MANY = 1 << 12, // elements, from which on digits are wide
-    DIGIT = 8,      // bits
-    WIDE_DIGIT = 11,
-    RANGE = 128 // digits whose counts are summed in one turn
+    DIGIT =
+        8, // bits: there is a line of the first cache for each place that is written
+    GPU_DIGIT = 11,
+    RANGE = 128, // digits whose counts are summed in one turn
+    AT_ONCE = 4, // elements of a turn
+    TABLES = 2   // of counts in a part: equal neighbours go into different ones
 };
 
 // What goes through the passes: keys and, if they are wanted, their places.
@@ -28,7 +30,9 @@ typedef struct Sort {
     ScalarType word; // of keys
     unsigned width;  // of these, in bits
     uint32_t columns;
+    uint32_t tables;
     LoopRef n, parts, each, digits; // each: elements of a part but the last
+    LoopRef row;                    // counts of a part
     LoopRef mask;                   // word
     LoopOrder order;                // of parts
     const Array *counts;            // by part and digit; then where the next one goes
@@ -219,20 +223,58 @@ static LoopRef is_odd(const Sort *s, LoopRef bits) {
 
 // ---- a pass -------------------------------------------------------------------------
 
-static void count_digits(const Sort *s, const Array *from, LoopRef shift, LoopRef p) {
+// The state of the passes: bits to go, whether this is the first pass, and per column
+// where elements are, where they go, and where they go after that.
+enum { BITS, IS_FIRST, BUFFERS };
+enum { FROM, TO, NEXT, BUFFER_COUNT };
+
+static const Array *buffer(const Val *state, uint32_t column, uint32_t which) {
+    return state[BUFFERS + BUFFER_COUNT * column + which].array;
+}
+
+// What a part does: the state of the passes, and what is known of this one.
+typedef struct Part {
+    const Sort *sort;
+    const Val *state;
+    LoopRef shift, row; // of the digit; where its counts begin
+} Part;
+
+// All elements of part p in order, some in a turn: processors foresee for each load in
+// the code which store it waits for, and one load for all would wait for the last one.
+static void take_elements(const Part *part, LoopRef p, LoopTake *take) {
+    const Sort *s = part->sort;
+    loop_several(s->l, part_start(s, p), part_size(s, p), AT_ONCE, take, part);
+}
+
+static void count_element(const void *env, LoopRef i, uint32_t k) {
+    const Part *part = env;
+    const Sort *s = part->sort;
+    LoopBuilder *b = s->l->b;
+    LoopRef key = load_key(s, buffer(part->state, KEYS, FROM), i);
+    LoopRef table = loop_mul(b, loop_int(b, k % s->tables), s->digits);
+    LoopRef at =
+        loop_add(b, part->row, loop_add(b, table, digit_of(s, key, part->shift)));
+    add_to(s, s->counts, at, loop_int(b, 1));
+}
+
+static void count_digits(const Sort *s, const Val *state, LoopRef shift, LoopRef p) {
     Lower *l = s->l;
     LoopBuilder *b = l->b;
-    LoopRef row = loop_mul(b, p, s->digits), start = part_start(s, p);
-    LoopRef size = part_size(s, p);
+    Part part = {
+        .sort = s, .state = state, .shift = shift, .row = loop_mul(b, p, s->row)};
     Nest nest;
-    loop_open_nest(l, &nest, 1, &s->digits, ORDER_INDEPENDENT);
-    LoopRef at = loop_add(b, row, nest.index[0]);
+    loop_open_nest(l, &nest, 1, &s->row, ORDER_INDEPENDENT);
+    LoopRef at = loop_add(b, part.row, nest.index[0]);
     loop_store(l, s->counts, &at, loop_int(b, 0));
     loop_close_nest(l, &nest);
-    loop_open_nest(l, &nest, 1, &size, ORDER_SEQUENTIAL);
-    LoopRef key = load_key(s, from, loop_add(b, start, nest.index[0]));
-    add_to(s, s->counts, loop_add(b, row, digit_of(s, key, shift)), loop_int(b, 1));
-    loop_close_nest(l, &nest);
+    take_elements(&part, p, count_element);
+    for (uint32_t k = 1; k < s->tables; k++) {
+        loop_open_nest(l, &nest, 1, &s->digits, ORDER_INDEPENDENT);
+        at = loop_add(b, part.row, nest.index[0]);
+        LoopRef other = loop_add(b, at, loop_mul(b, loop_int(b, k), s->digits));
+        add_to(s, s->counts, at, loop_load(l, s->counts, &other));
+        loop_close_nest(l, &nest);
+    }
 }
 
 // For a range of digits: counts become sums of those of the parts before.
@@ -248,7 +290,7 @@ static void sum_counts(const Sort *s, LoopRef range) {
     loop_open_nest(l, &parts, 1, &s->parts, ORDER_SEQUENTIAL);
     loop_open_nest(l, &digits, 1, &size, ORDER_INDEPENDENT);
     digit = loop_add(b, first, digits.index[0]);
-    LoopRef at = loop_add(b, loop_mul(b, parts.index[0], s->digits), digit);
+    LoopRef at = loop_add(b, loop_mul(b, parts.index[0], s->row), digit);
     LoopRef count = loop_load(l, s->counts, &at);
     LoopRef before = loop_load(l, s->totals, &digit);
     loop_store(l, s->counts, &at, before);
@@ -281,38 +323,35 @@ static LoopRef load_place(const Sort *s, const Array *places, LoopRef is_first,
     return emit_if(b, is_first, bodies, &type, 1)[0];
 }
 
-// The state of the passes: bits to go, whether this is the first pass, and per column
-// where elements are, where they go, and where they go after that.
-enum { BITS, IS_FIRST, BUFFERS };
-enum { FROM, TO, NEXT, BUFFER_COUNT };
-
-static const Array *buffer(const Val *state, uint32_t column, uint32_t which) {
-    return state[BUFFERS + BUFFER_COUNT * column + which].array;
+static void move_element(const void *env, LoopRef i, uint32_t k) {
+    const Part *part = env;
+    const Sort *s = part->sort;
+    Lower *l = s->l;
+    LoopBuilder *b = l->b;
+    const Val *state = part->state;
+    const Array *from = buffer(state, KEYS, FROM);
+    LoopRef x = loop_load(l, from, &i);
+    LoopRef digit = digit_of(s, key_of(s, (ScalarType)from->elem, x), part->shift);
+    LoopRef next = loop_add(b, part->row, digit), at = loop_load(l, s->counts, &next);
+    (void)k;
+    loop_store(l, s->counts, &next, loop_add(b, at, loop_int(b, 1)));
+    loop_store(l, buffer(state, KEYS, TO), &at, x);
+    if (s->columns == 1) return;
+    LoopRef place =
+        load_place(s, buffer(state, PLACES, FROM), state[IS_FIRST].scalar, i);
+    loop_store(l, buffer(state, PLACES, TO), &at, place);
 }
 
 static void move_elements(const Sort *s, const Val *state, LoopRef shift, LoopRef p) {
     Lower *l = s->l;
-    LoopBuilder *b = l->b;
-    LoopRef row = loop_mul(b, p, s->digits), start = part_start(s, p);
-    LoopRef size = part_size(s, p);
-    const Array *from = buffer(state, KEYS, FROM);
+    Part part = {
+        .sort = s, .state = state, .shift = shift, .row = loop_mul(l->b, p, s->row)};
     Nest nest;
     loop_open_nest(l, &nest, 1, &s->digits, ORDER_INDEPENDENT);
     LoopRef before = loop_load(l, s->totals, nest.index);
-    add_to(s, s->counts, loop_add(b, row, nest.index[0]), before);
+    add_to(s, s->counts, loop_add(l->b, part.row, nest.index[0]), before);
     loop_close_nest(l, &nest);
-    loop_open_nest(l, &nest, 1, &size, ORDER_SEQUENTIAL);
-    LoopRef i = loop_add(b, start, nest.index[0]), x = loop_load(l, from, &i);
-    LoopRef digit = digit_of(s, key_of(s, (ScalarType)from->elem, x), shift);
-    LoopRef next = loop_add(b, row, digit), at = loop_load(l, s->counts, &next);
-    loop_store(l, s->counts, &next, loop_add(b, at, loop_int(b, 1)));
-    loop_store(l, buffer(state, KEYS, TO), &at, x);
-    if (s->columns > 1) {
-        LoopRef place =
-            load_place(s, buffer(state, PLACES, FROM), state[IS_FIRST].scalar, i);
-        loop_store(l, buffer(state, PLACES, TO), &at, place);
-    }
-    loop_close_nest(l, &nest);
+    take_elements(&part, p, move_element);
 }
 
 static void pass(const Sort *s, const Val *state) {
@@ -321,7 +360,7 @@ static void pass(const Sort *s, const Val *state) {
     LoopRef ranges = loop_quot(l->b, s->digits, loop_int(l->b, RANGE));
     Nest nest;
     loop_open_nest(l, &nest, 1, &s->parts, s->order);
-    count_digits(s, buffer(state, KEYS, FROM), shift, nest.index[0]);
+    count_digits(s, state, shift, nest.index[0]);
     loop_close_nest(l, &nest);
     loop_open_nest(l, &nest, 1, &ranges, s->order);
     sum_counts(s, nest.index[0]);
@@ -427,12 +466,12 @@ static void cut_in_parts(Sort *s) {
 static void open_sort(Sort *s) {
     LoopBuilder *b = s->l->b;
     cut_in_parts(s);
-    LoopRef many = loop_le(b, loop_int(b, MANY), s->n);
-    unsigned wide = s->width < WIDE_DIGIT ? s->width : WIDE_DIGIT;
-    s->digits = loop_select(b, many, loop_int(b, 1 << wide), loop_int(b, 1 << DIGIT));
-    s->mask = loop_select(b, many, word_const(s, (1u << wide) - 1),
-                          word_const(s, (1u << DIGIT) - 1));
-    s->counts = numbers(s, loop_mul(b, s->parts, s->digits));
+    unsigned digit = s->l->is_for_gpus && s->width > GPU_DIGIT ? GPU_DIGIT : DIGIT;
+    s->tables = s->l->is_for_gpus ? 1 : TABLES;
+    s->digits = loop_int(b, 1 << digit);
+    s->mask = word_const(s, (1u << digit) - 1);
+    s->row = loop_int(b, s->tables << digit);
+    s->counts = numbers(s, loop_mul(b, s->parts, s->row));
     s->totals = numbers(s, s->digits);
 }
 
@@ -446,7 +485,9 @@ void loop_sort(Lower *l, const CoreStm *stm) {
     s.width = 8u * scalar_info[elem].bytes;
     s.columns = stm->out_count;
     Array *to[MOST_COLUMNS];
-    if (loop_is_ours(l, stm, 0) && from->is_dense) {
+    // In place it takes one buffer less, for which a caller's array is not worth
+    // copying.
+    if (loop_is_ours(l, stm, 0) && from->is_dense && !loop_block_of(l, from)->is_lent) {
         loop_take(l, from);
         to[KEYS] = from;
     } else {

@@ -15,9 +15,12 @@
 // and each turn writes into the one that the turn before did not. What the loop starts
 // with is only read, whoever it belongs to. This needs that nothing else of a turn
 // lives on in the state's memory, so all buffers that a turn hands on must be such.
+//
+// Where a turn may write over the array that it was handed (memory_own.c), one buffer
+// stays where it is, and begins as a copy of what the loop starts with.
 #include <string.h>
 
-#include "loop/build.h"
+#include "loop/memory.h"
 #include "loop/passes.h"
 
 // A loop and what is around it.
@@ -49,16 +52,70 @@ static bool binds(const LoopBody *body, LoopRef ref) {
     return false;
 }
 
-static bool may_fail(const LoopStm *stm) {
+bool memory_may_fail(const LoopStm *stm) {
     if (stm->op == LOOP_CHECK || stm->op == LOOP_CALL) return true;
     for (uint32_t k = 0; k < stm->body_count; k++)
         for (uint32_t i = 0; i < stm->bodies[k]->stms.len; i++)
-            if (may_fail(stm->bodies[k]->stms.data[i])) return true;
+            if (memory_may_fail(stm->bodies[k]->stms.data[i])) return true;
     return false;
 }
 
+// ---- the first turn -----------------------------------------------------------------
+
+// The turn's statement that binds the value; NULL: none that is not in a body of its
+// own.
+static const LoopStm *find_def(const Swapper *s, LoopRef ref) {
+    for (uint32_t i = 0; i < s->turn->stms.len; i++) {
+        const LoopStm *stm = s->turn->stms.data[i];
+        for (uint32_t k = 0; k < stm->out_count; k++)
+            if (stm->outs[k] == ref) return stm;
+    }
+    return NULL;
+}
+
+// What a param of the turn is at first; 0: the value is none.
+static LoopRef first_param(const Swapper *s, LoopRef ref) {
+    bool is_for = s->loop->op == LOOP_FOR;
+    for (uint32_t i = 0; i < s->turn->param_count; i++) {
+        if (s->turn->params[i] != ref) continue;
+        if (!is_for || i > 0) return s->loop->args[i];
+        return loop_const(s->b, (ScalarType)loop_type(s->b, ref).elem, 0);
+    }
+    return 0;
+}
+
+// Conditions are graphs: so many levels of one are looked at.
+enum { MOST_LEVELS = 4 };
+
+// Whether it can be computed before the loop, as what it is in the first turn.
+static bool has_first(const Swapper *s, LoopRef ref, unsigned levels) {
+    ref = loop_find(s->b, ref);
+    if (!binds(s->turn, ref) || first_param(s, ref) != 0) return true;
+    const LoopStm *def = find_def(s, ref);
+    bool ok = def != NULL && def->op == LOOP_SCALAR && levels > 0 &&
+              (core_op_info[def->scalar].flags & OP_FAILS) == 0;
+    for (uint32_t i = 0; ok && i < def->arg_count; i++)
+        ok = has_first(s, def->args[i], levels - 1);
+    return ok;
+}
+
+static LoopRef first_value(const Swapper *s, LoopRef ref) {
+    ref = loop_find(s->b, ref);
+    if (!binds(s->turn, ref)) return ref;
+    LoopRef first = first_param(s, ref), args[3];
+    if (first != 0) return first;
+    const LoopStm *def = find_def(s, ref);
+    for (uint32_t i = 0; i < def->arg_count; i++)
+        args[i] = first_value(s, def->args[i]);
+    ScalarType to = (ScalarType)loop_type(s->b, ref).elem;
+    return loop_scalar(s->b, def->scalar, to, args, def->arg_count);
+}
+
+// ---- what can swap ------------------------------------------------------------------
+
 // The number of the turn's statement that allocates the buffer, if its size is the same
-// in all turns and a turn gets there; else the number of statements.
+// in all turns and it can be told whether a turn gets there; else the number of
+// statements.
 static uint32_t find_alloc(const Swapper *s, LoopRef buffer) {
     const LoopBody *turn = s->turn;
     for (uint32_t i = 0; i < turn->stms.len; i++) {
@@ -66,7 +123,8 @@ static uint32_t find_alloc(const Swapper *s, LoopRef buffer) {
         if (stm->op == LOOP_ALLOC && stm->outs[0] == buffer)
             return binds(turn, stm->args[0]) ? turn->stms.len : i;
         // It may be this that sees to it that the size is one.
-        if (may_fail(stm)) break;
+        bool is_told = stm->op == LOOP_CHECK && has_first(s, stm->args[0], MOST_LEVELS);
+        if (memory_may_fail(stm) && !is_told) break;
     }
     return turn->stms.len;
 }
@@ -99,7 +157,7 @@ static bool can_swap(Swapper *s) {
         return false;
     const LoopBody *guard = s->loop->op == LOOP_WHILE ? s->loop->bodies[0] : NULL;
     for (uint32_t i = 0; guard != NULL && i < guard->stms.len; i++)
-        if (may_fail(guard->stms.data[i])) return false;
+        if (memory_may_fail(guard->stms.data[i])) return false;
     uint32_t count = 0;
     for (uint32_t k = 0; k < s->turn->result_count; k++) {
         if (!is_buffer(s, s->turn->results[k])) continue;
@@ -126,24 +184,79 @@ static void add_params(LoopBuilder *b, LoopBody *body, LoopRef x, LoopRef y) {
     body->param_count += 2;
 }
 
-// Elements to allocate: none if the loop does not turn.
-static LoopRef count_for(const Swapper *s, LoopRef count) {
-    if (s->loop->op != LOOP_FOR) return count;
+// Elements to allocate for what statement `at` of the turn does: none if the loop does
+// not turn, or its first turn stops before.
+static LoopRef count_for(const Swapper *s, uint32_t at) {
     LoopBuilder *b = s->b;
-    ScalarType type = (ScalarType)loop_type(b, s->loop->args[0]).elem;
-    LoopRef turns = loop_lt(b, loop_const(b, type, 0), s->loop->args[0]);
-    return loop_select(b, turns, count, loop_int(b, 0));
+    LoopRef goes = loop_const(b, SCALAR_BOOL, 1);
+    if (s->loop->op == LOOP_FOR) {
+        ScalarType type = (ScalarType)loop_type(b, s->loop->args[0]).elem;
+        goes = loop_lt(b, loop_const(b, type, 0), s->loop->args[0]);
+    }
+    for (uint32_t i = 0; i < at; i++) {
+        const LoopStm *stm = s->turn->stms.data[i];
+        if (stm->op == LOOP_CHECK)
+            goes = loop_and(b, goes, first_value(s, stm->args[0]));
+    }
+    return loop_select(b, goes, s->turn->stms.data[at]->args[0], loop_int(b, 0));
 }
 
-// State k goes round with two buffers, whose statements go where the builder is.
+// Whether the array that is state k has the same size in all turns, the first one
+// included: a size that does not stay follows it in the state.
+static bool has_size(const Swapper *s, uint32_t k) {
+    const LoopBody *turn = s->turn;
+    if (k + 1 == turn->result_count) return true;
+    LoopType next = loop_type(s->b, turn->results[k + 1]);
+    return next.kind != LOOP_IS_SCALAR || next.elem != SCALAR_I64;
+}
+
+static void copy(Swapper *s, LoopRef to, LoopRef from, LoopRef count) {
+    LoopBuilder *b = s->b;
+    LoopRef zero = loop_int(b, 0), one = loop_int(b, 1);
+    LoopRef index = loop_value(b, loop_scalar_type(SCALAR_I64), 0);
+    LoopType elem = loop_scalar_type((ScalarType)loop_type(b, to).elem);
+    loop_open(b, &index, 1);
+    LoopRef x = loop_emit1(b, LOOP_LOAD, (LoopRef[]){from, zero, one, index}, 4, elem);
+    loop_emit(b, LOOP_STORE, (LoopRef[]){to, x, zero, one, index}, 5, NULL, 0);
+    LoopBody *body = loop_close(b, NULL, 0);
+    LoopStm *stm = loop_emit(b, LOOP_FOR, &count, 1, NULL, 0);
+    stm->order = loop_has_parallel(s->turn) ? ORDER_PARALLEL : ORDER_INDEPENDENT;
+    loop_set_bodies(b, stm, &body, 1);
+}
+
+// State k stays where it is: in a buffer that begins as what the loop starts with, and
+// which it is after the loop if that turns at all.
+static void stay(Swapper *s, uint32_t k, LoopRef fresh, LoopRef count) {
+    LoopBuilder *b = s->b;
+    LoopStm *loop = s->loop;
+    uint32_t first = loop->op == LOOP_FOR;
+    LoopRef start = loop->args[first + k];
+    copy(s, fresh, start, count);
+    loop_identify(b, s->turn->params[first + k], fresh);
+    loop_identify(b, kept(s, s->turn->results[k]), fresh);
+    loop_identify(b, s->turn->results[k], fresh);
+    if (loop->op != LOOP_FOR) return;
+    ScalarType type = (ScalarType)loop_type(b, loop->args[0]).elem;
+    LoopRef turns = loop_lt(b, loop_const(b, type, 0), loop->args[0]);
+    loop_identify(b, loop->outs[k], loop_select(b, turns, fresh, start));
+}
+
+// State k goes round with two buffers, or stays in one; the statements for that go where
+// the builder is.
 static void swap(Swapper *s, uint32_t k) {
     LoopBuilder *b = s->b;
     LoopBody *turn = s->turn;
     LoopRef buffer = kept(s, turn->results[k]), fresh[2], params[2];
-    const LoopStm *alloc = turn->stms.data[find_alloc(s, buffer)];
     LoopType type = loop_type(b, buffer);
-    LoopRef count = count_for(s, alloc->args[0]);
-    for (int i = 0; i < 2; i++) fresh[i] = loop_emit1(b, LOOP_ALLOC, &count, 1, type);
+    LoopRef count = count_for(s, find_alloc(s, buffer));
+    fresh[0] = loop_emit1(b, LOOP_ALLOC, &count, 1, type);
+    LoopRef old = turn->params[(s->loop->op == LOOP_FOR) + k];
+    if (!b->kernel->is_for_gpus && has_size(s, k) &&
+        memory_is_own(b, s->loop, old, buffer)) {
+        stay(s, k, fresh[0], count);
+        return;
+    }
+    fresh[1] = loop_emit1(b, LOOP_ALLOC, &count, 1, type);
     for (int i = 0; i < 2; i++) params[i] = loop_value(b, type, 0);
     add_params(b, turn, params[0], params[1]);
     if (s->loop->op == LOOP_WHILE)
@@ -161,16 +274,6 @@ static void swap(Swapper *s, uint32_t k) {
     loop->out_count += 2;
 }
 
-static bool allocates(const LoopBody *body) {
-    for (uint32_t i = 0; i < body->stms.len; i++) {
-        const LoopStm *stm = body->stms.data[i];
-        if (stm->op == LOOP_ALLOC || stm->op == LOOP_CALL) return true;
-        for (uint32_t k = 0; k < stm->body_count; k++)
-            if (allocates(stm->bodies[k])) return true;
-    }
-    return false;
-}
-
 // Drops the allocations of what is kept; what else the turn allocates is still freed.
 static void drop_allocs(Swapper *s) {
     uint32_t left = 0;
@@ -184,7 +287,7 @@ static void drop_allocs(Swapper *s) {
     s->turn->stms.len = left;
     s->keep->arg_count = 1;
     s->keep->out_count = 0;
-    if (!allocates(s->turn)) s->turn->stms.len--;
+    if (!loop_allocates(s->loop)) s->turn->stms.len--;
 }
 
 // Puts the statements of `body`, then the mark, right before the loop.

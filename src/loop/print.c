@@ -142,7 +142,7 @@ static void print_stm(Printer *p, const LoopStm *stm) {
         strbuf_printf(p->out, ".%s", core_op_info[stm->scalar].name);
     if (stm->op == LOOP_FOR && stm->order < ORDER_COUNT)
         strbuf_cstr(p->out, loop_order_names[stm->order]);
-    if (stm->op == LOOP_RESULT || stm->op == LOOP_CALL ||
+    if (stm->op == LOOP_RESULT || stm->op == LOOP_CALL || stm->op == LOOP_APPLY ||
         (stm->op == LOOP_FOR && stm->number > 0))
         strbuf_printf(p->out, "[%u]", stm->number);
     if (stm->arg_count > 0) {
@@ -187,7 +187,7 @@ void loop_print(const LoopKernel *kernel, StrBuf *out) {
     map_init(&p.counts, out->arena);
     for (uint32_t i = 0; i < kernel->funs.len; i++) {
         label_body(&p, kernel->funs.data[i].body);
-        strbuf_cstr(out, "function");
+        strbuf_cstr(out, kernel->funs.data[i].is_plain ? "plain function" : "function");
         print_name(&p, kernel->funs.data[i].name);
         strbuf_char(out, ' ');
         print_body(&p, kernel->funs.data[i].body);

@@ -152,10 +152,6 @@ void range_forget(Ranges *r, uint32_t count) {
     }
 }
 
-// ---- proofs -------------------------------------------------------------------------
-
-static bool prove(Ranges *r, const RangeForm *form);
-
 // The factor of the atom in a fact on it, and where the one before is.
 static int64_t factor_in(const RangeFact *fact, LoopRef atom, uint32_t *before_out) {
     for (uint32_t i = 0;; i++) {
@@ -163,6 +159,25 @@ static int64_t factor_in(const RangeFact *fact, LoopRef atom, uint32_t *before_o
         if (fact->form.terms[i].atom == atom) return fact->form.terms[i].factor;
     }
 }
+
+bool range_bounds(Ranges *r, LoopRef atom, int64_t *least_out, int64_t *most_out) {
+    bool has_least = false, has_most = false;
+    uint32_t at = range_value(r, atom)->facts;
+    for (unsigned tried = 0; at != 0 && tried < MOST_FACTS; tried++) {
+        const RangeFact *fact = &r->facts.data[at - 1];
+        int64_t factor = factor_in(fact, atom, &at), base = fact->form.base;
+        if (fact->form.count != 1 || base == INT64_MIN) continue;
+        if (factor == 1 && (!has_least || -base > *least_out)) *least_out = -base;
+        if (factor == -1 && (!has_most || base < *most_out)) *most_out = base;
+        has_least = has_least || factor == 1;
+        has_most = has_most || factor == -1;
+    }
+    return has_least && has_most;
+}
+
+// ---- proofs -------------------------------------------------------------------------
+
+static bool prove(Ranges *r, const RangeForm *form);
 
 // Whether the fact is on something else that is being replaced.
 static bool goes_back(Ranges *r, const RangeFact *fact, LoopRef atom) {

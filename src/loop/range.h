@@ -67,6 +67,9 @@ bool range_add(RangeForm *form, const RangeForm *other, int64_t factor);
 bool range_difference(Ranges *r, LoopRef x, LoopRef y, int64_t less,
                       RangeForm *form_out);
 
+// The numbers between which facts on it alone say that the value is; false: none say.
+bool range_bounds(Ranges *r, LoopRef atom, int64_t *least_out, int64_t *most_out);
+
 // Whether the form is proved not to be negative.
 bool range_prove(Ranges *r, const RangeForm *form);
 // Whether a number of that form is one of the type.
@@ -92,11 +95,22 @@ void range_index(Ranges *r, LoopRef index, LoopRef times);
 // A statement has been reached. Returns the value that its one result is known to be,
 // an earlier one or a constant; or 0.
 LoopRef range_define(Ranges *r, const LoopStm *stm);
+// The same for a load; it may be one from a constant table.
+LoopRef range_define_load(Ranges *r, const LoopStm *load);
+// Whether it is a load from within a constant table.
+bool range_is_in_table(Ranges *r, const LoopStm *load);
 
 // ---- walking (ranges.c) -------------------------------------------------------------
 
+// A scalar operator, or a choice between two values, that stands in a body.
+typedef struct RangeComputed {
+    const LoopStm *stm;
+    const LoopBody *body;
+} RangeComputed;
+
 // Rebuilds a kernel in order of execution, and decides what the ranges decide: checks,
-// comparisons, branches, minima and remainders.
+// comparisons, branches, minima and remainders. What has been computed is not computed
+// again.
 typedef struct RangeWalk {
     Ranges r;
     LoopBuilder b;  // statements emitted here go before the one at hand
@@ -106,10 +120,21 @@ typedef struct RangeWalk {
     void (*leave_loop)(struct RangeWalk *w, LoopStm *loop);
     // Called with an IF before its arms are walked over; or NULL.
     void (*enter_branch)(struct RangeWalk *w, LoopStm *branch);
+    // Called with each LOAD and STORE when it is reached; or NULL.
+    void (*see_access)(struct RangeWalk *w, const LoopStm *access);
     const LoopStm *loop; // the innermost around the statement at hand; or NULL
     uint32_t budget;     // statements that may yet be made twice
+    void *data;          // of the hooks
+    bool shares_loads;   // what has been loaded is not loaded again; nothing stores to it
+    Map computed;        // hash -> the last such one, in `places`
+    struct {
+        RangeComputed *data;
+        uint32_t len, cap;
+    } places;
 } RangeWalk;
 
+// With the hooks, the budget and the data that are given.
+void range_walk(RangeWalk *w, LoopKernel *kernel);
 void range_walk_kernel(LoopKernel *kernel, void (*leave_loop)(RangeWalk *, LoopStm *));
 void range_walk_branches(LoopKernel *kernel,
                          void (*enter_branch)(RangeWalk *, LoopStm *));

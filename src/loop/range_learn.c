@@ -117,11 +117,11 @@ static LoopRef decide_equality(Ranges *r, LoopRef x, LoopRef y, bool equal) {
 // The result is exactly that, if it fits. Returns the earlier value that it is, if any.
 static LoopRef define_exactly(Ranges *r, LoopRef out, const RangeForm *form) {
     ScalarType type = type_of(r, out);
-    if (!range_fits(r, form, type)) return 0;
-    if (form->count == 0) return loop_const(r->b, type, (uint64_t)form->base);
     if (form->count == 1 && form->base == 0 && form->terms[0].factor == 1 &&
         type_of(r, form->terms[0].atom) == type)
         return form->terms[0].atom;
+    if (!range_fits(r, form, type)) return 0;
+    if (form->count == 0) return loop_const(r->b, type, (uint64_t)form->base);
     RangeForm *kept = arena_copy(r->b->arena, form, sizeof *form);
     range_value(r, out)->form = kept;
     return 0;

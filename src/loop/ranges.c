@@ -127,12 +127,103 @@ static LoopRef wrap(RangeWalk *w, const LoopStm *stm) {
     return out;
 }
 
+// ---- what has been computed ---------------------------------------------------------
+
+// What it is computed from: the args of a scalar operator; the condition of a choice
+// and the values that it chooses from.
+static LoopRef operand(const LoopStm *stm, uint32_t i) {
+    return i < stm->arg_count ? stm->args[i]
+                              : stm->bodies[i - stm->arg_count]->results[0];
+}
+
+static bool is_same(RangeWalk *w, const LoopStm *x, const LoopStm *y) {
+    const LoopBuilder *b = &w->b;
+    LoopType first = loop_type(b, x->outs[0]), second = loop_type(b, y->outs[0]);
+    if (x->op != y->op || x->scalar != y->scalar || x->arg_count != y->arg_count ||
+        first.elem != second.elem || first.lanes != second.lanes)
+        return false;
+    for (uint32_t i = 0; i < x->arg_count + x->body_count; i++)
+        if (operand(x, i) != operand(y, i)) return false;
+    return true;
+}
+
+static uint64_t hash_of(const LoopBuilder *b, const LoopStm *stm) {
+    uint64_t hash = (uint64_t)stm->scalar << 8 | loop_type(b, stm->outs[0]).elem;
+    for (uint32_t i = 0; i < stm->arg_count + stm->body_count; i++)
+        hash = (hash ^ hash >> 31 ^ operand(stm, i)) * 0x9e3779b97f4a7c15u;
+    return hash | 1;
+}
+
+static bool is_open(const LoopBuilder *b, const LoopBody *body) {
+    for (uint32_t i = b->open.len; i-- > 0;)
+        if (b->open.data[i] == body) return true;
+    return false;
+}
+
+// The result of a statement like this one that has been reached on the way here; or 0,
+// and this is now the one.
+static LoopRef find_like(RangeWalk *w, const LoopStm *stm, uint64_t hash,
+                         bool (*is_like)(RangeWalk *, const LoopStm *,
+                                         const LoopStm *)) {
+    LoopBody *here = w->b.open.data[w->b.open.len - 1];
+    uint64_t at;
+    if (map_get(&w->computed, hash, &at)) {
+        const RangeComputed *found = &w->places.data[at];
+        if (found->stm != stm && is_open(&w->b, found->body) &&
+            is_like(w, found->stm, stm))
+            return loop_find(&w->b, found->stm->outs[0]);
+    }
+    map_set(&w->computed, hash, w->places.len);
+    vec_push(w->b.arena, &w->places, ((RangeComputed){stm, here}));
+    return 0;
+}
+
+static LoopRef find_computed(RangeWalk *w, const LoopStm *stm) {
+    return find_like(w, stm, hash_of(&w->b, stm), is_same);
+}
+
+// Whether their results are known to be the same sum, however it was computed.
+static bool is_same_sum(RangeWalk *w, const LoopStm *x, const LoopStm *y) {
+    const RangeForm *a = range_value(&w->r, x->outs[0])->form;
+    const RangeForm *b = range_value(&w->r, y->outs[0])->form;
+    if (a == NULL || b == NULL || a->base != b->base || a->count != b->count ||
+        loop_type(&w->b, x->outs[0]).elem != loop_type(&w->b, y->outs[0]).elem)
+        return false;
+    for (uint32_t i = 0; i < a->count; i++)
+        if (a->terms[i].atom != b->terms[i].atom ||
+            a->terms[i].factor != b->terms[i].factor)
+            return false;
+    return true;
+}
+
+static LoopRef find_sum(RangeWalk *w, const LoopStm *stm) {
+    const RangeForm *form = range_value(&w->r, stm->outs[0])->form;
+    if (form == NULL) return 0;
+    uint64_t hash = (uint64_t)form->base;
+    for (uint32_t i = 0; i < form->count; i++) {
+        hash = (hash ^ hash >> 31 ^ form->terms[i].atom) * 0x9e3779b97f4a7c15u;
+        hash = (hash ^ (uint64_t)form->terms[i].factor) * 0x9e3779b97f4a7c15u;
+    }
+    return find_like(w, stm, hash | 1, is_same_sum);
+}
+
 static void walk_scalar(RangeWalk *w, LoopStm *stm) {
     LoopRef known = fold_bool(&w->b, stm);
     if (known == 0) known = fold_constants(&w->b, stm);
     if (known == 0) known = range_define(&w->r, stm);
+    if (known == 0) known = find_sum(w, stm);
+    if (known == 0) known = find_computed(w, stm);
     if (known == 0 && (stm->scalar == OP_MOD || stm->scalar == OP_REM))
         known = wrap(w, stm);
+    if (known != 0) loop_identify(&w->b, stm->outs[0], known);
+    else range_keep(w, stm);
+}
+
+static void walk_load(RangeWalk *w, LoopStm *stm) {
+    if (w->see_access != NULL) w->see_access(w, stm);
+    range_define(&w->r, stm);
+    LoopRef known = range_define_load(&w->r, stm);
+    if (known == 0 && w->shares_loads) known = find_computed(w, stm);
     if (known != 0) loop_identify(&w->b, stm->outs[0], known);
     else range_keep(w, stm);
 }
@@ -195,13 +286,34 @@ static void walk_if(RangeWalk *w, LoopStm *stm) {
     if (w->enter_branch != NULL) w->enter_branch(w, stm);
     for (int arm = 0; arm < 2; arm++) walk_arm(w, stm, arm);
     identify_results(w, stm);
+    bool is_choice = stm->out_count == 1 && stm->bodies[0]->stms.len == 0 &&
+                     stm->bodies[1]->stms.len == 0;
+    LoopRef known = is_choice ? find_computed(w, stm) : 0;
+    if (known != 0) {
+        loop_identify(&w->b, stm->outs[0], known);
+        return;
+    }
     range_define(&w->r, stm);
     range_keep(w, stm);
+}
+
+// State that begins as what each turn hands on, which is of no turn.
+static void identify_state(RangeWalk *w, const LoopStm *loop) {
+    uint32_t first = loop->op == LOOP_FOR;
+    const LoopBody *body = loop->bodies[loop->body_count - 1];
+    for (uint32_t k = 0; k < loop->out_count; k++) {
+        LoopRef start = loop->args[first + k];
+        if (!loop_same(&w->b, body->results[k], start)) continue;
+        for (uint32_t i = 0; i < loop->body_count; i++)
+            loop_identify(&w->b, loop->bodies[i]->params[first + k], start);
+        loop_identify(&w->b, loop->outs[k], start);
+    }
 }
 
 void range_walk_loop(RangeWalk *w, LoopStm *loop) {
     uint32_t known = w->r.facts.len;
     const LoopStm *outer = w->loop;
+    identify_state(w, loop);
     range_index(&w->r, loop->bodies[0]->params[0], loop->args[0]);
     w->loop = loop;
     w->depth++;
@@ -217,6 +329,7 @@ static void walk_while(RangeWalk *w, LoopStm *stm) {
     LoopBody *guard = stm->bodies[0], *body = stm->bodies[1];
     const LoopStm *outer = w->loop;
     uint32_t known = w->r.facts.len;
+    identify_state(w, stm);
     w->loop = stm;
     w->depth++;
     walk_body(w, guard);
@@ -240,6 +353,7 @@ void range_walk_stm(RangeWalk *w, LoopStm *stm) {
     switch (stm->op) {
     case LOOP_SCALAR: walk_scalar(w, stm); return;
     case LOOP_CHECK: walk_check(w, stm); return;
+    case LOOP_LOAD: walk_load(w, stm); return;
     case LOOP_IF: walk_if(w, stm); return;
     case LOOP_WHILE: walk_while(w, stm); return;
     case LOOP_FOR:
@@ -252,19 +366,23 @@ void range_walk_stm(RangeWalk *w, LoopStm *stm) {
         range_keep(w, stm);
         range_sizes(&w->r, stm->outs[0], stm->args, stm->arg_count, false);
         return;
-    case LOOP_LOAD:
     case LOOP_STORE:
+        if (w->see_access != NULL) w->see_access(w, stm);
+        break;
+    case LOOP_SIFT:
     case LOOP_ATOMIC:
     case LOOP_DATA:
     case LOOP_MARK:
     case LOOP_KEEP:
     case LOOP_CALL:
+    case LOOP_APPLY:
     case LOOP_SPLAT:
     case LOOP_LANES:
     case LOOP_SELECT:
     case LOOP_PACK:
     case LOOP_TAKE:
     case LOOP_ANY:
+    case LOOP_TALLY:
     case LOOP_SURE:
     case LOOP_LOADIF:
     case LOOP_STOREIF:
@@ -288,9 +406,10 @@ static void learn_params(RangeWalk *w) {
     }
 }
 
-static void walk_kernel(RangeWalk *w) {
-    LoopKernel *kernel = w->b.kernel;
+void range_walk(RangeWalk *w, LoopKernel *kernel) {
+    w->b = loop_builder(kernel);
     w->r.b = &w->b;
+    map_init(&w->computed, kernel->arena);
     for (uint32_t i = 0; i < kernel->funs.len; i++)
         walk_body(w, kernel->funs.data[i].body);
     learn_params(w);
@@ -300,15 +419,14 @@ static void walk_kernel(RangeWalk *w) {
 
 void range_walk_kernel(LoopKernel *kernel, void (*leave_loop)(RangeWalk *, LoopStm *)) {
     enum { BUDGET = 500 };
-    RangeWalk w = {
-        .b = loop_builder(kernel), .leave_loop = leave_loop, .budget = BUDGET};
-    walk_kernel(&w);
+    RangeWalk w = {.leave_loop = leave_loop, .budget = BUDGET};
+    range_walk(&w, kernel);
 }
 
 void range_walk_branches(LoopKernel *kernel,
                          void (*enter_branch)(RangeWalk *, LoopStm *)) {
-    RangeWalk w = {.b = loop_builder(kernel), .enter_branch = enter_branch};
-    walk_kernel(&w);
+    RangeWalk w = {.enter_branch = enter_branch};
+    range_walk(&w, kernel);
 }
 
 void loop_ranges(LoopKernel *kernel) {

@@ -4,10 +4,10 @@
 // a text that people wrote runs loop_verify next. The first mistake is reported and
 // ends the reading.
 //
-//   text:      ("function" "name" body)... "kernel" "name" ports -> ports body
-//   ports:     ( [["owned"] type, ...] )
-//   body:      { [|x: type, ...|] statement... -> x, ... }
-//   statement: x: type, ... = op[.order] [[number]] [(arg, ...)] ["text" | [number,
+//   text:      (["plain"] "function" "name" body)... "kernel" "name" ports -> ports
+//   body ports:     ( [["owned"] type, ...] ) body:      { [|x: type, ...|]
+//   statement... -> x, ... } statement: x: type, ... = op[.order] [[number]] [(arg,
+//   ...)] ["text" | [number,
 //              ...]] body... [@place]
 //   type:      f64, f64[8] (in lanes), [f64] (a buffer), mark
 //
@@ -291,7 +291,7 @@ static LoopStm *read_stm(Reader *r) {
     if (outs.len > 0) elem = (ScalarType)loop_type(&r->b, outs.data[0]).elem;
     expect(r, '=', "=");
     read_op(r, stm);
-    if (stm->op == LOOP_RESULT || stm->op == LOOP_CALL) {
+    if (stm->op == LOOP_RESULT || stm->op == LOOP_CALL || stm->op == LOOP_APPLY) {
         expect(r, '[', "[");
         stm->number = expect_number(r, 0);
         expect(r, ']', "]");
@@ -373,12 +373,14 @@ LoopKernel *loop_read(Cx *cx, Arena *arena, const CoreProgram *core,
                 .scanner = {.source = source, .arena = arena}};
     map_init(&r.values, arena);
     advance(&r);
-    while (accept_word(&r, "function")) {
-        LoopFun fun = {.name = sym_intern(&cx->syms, expect_string(&r))};
+    while (!r.failed && !accept_word(&r, "kernel")) {
+        LoopFun fun = {.is_plain = accept_word(&r, "plain")};
+        if (!accept_word(&r, "function"))
+            fail_expected(&r, fun.is_plain ? "function" : "kernel");
+        fun.name = sym_intern(&cx->syms, expect_string(&r));
         fun.body = read_body(&r);
         vec_push(arena, &kernel->funs, fun);
     }
-    if (!accept_word(&r, "kernel")) fail_expected(&r, "kernel");
     kernel->name = sym_intern(&cx->syms, expect_string(&r));
     kernel->params = read_ports(&r, &kernel->param_count);
     expect_arrow(&r);

@@ -20,6 +20,7 @@ static LoopRef redirect(Tidy *t, LoopRef ref) {
 static bool is_needed(const Tidy *t, const LoopStm *stm) {
     switch (stm->op) {
     case LOOP_STORE:
+    case LOOP_SIFT:
     case LOOP_ATOMIC:
     case LOOP_CHECK:
     case LOOP_KEEP:
@@ -33,6 +34,7 @@ static bool is_needed(const Tidy *t, const LoopStm *stm) {
     case LOOP_DATA:
     case LOOP_ALLOC:
     case LOOP_MARK:
+    case LOOP_APPLY:
     case LOOP_IF:
     case LOOP_FOR:
     case LOOP_SPLAT:
@@ -41,6 +43,7 @@ static bool is_needed(const Tidy *t, const LoopStm *stm) {
     case LOOP_PACK:
     case LOOP_TAKE:
     case LOOP_ANY:
+    case LOOP_TALLY:
     case LOOP_LOADIF:
     case LOOP_COUNT: break;
     }
@@ -84,11 +87,11 @@ static void drop_outs(const Tidy *t, LoopStm *stm) {
     }
 }
 
-static bool allocates(const LoopStm *stm) {
+bool loop_allocates(const LoopStm *stm) {
     if (stm->op == LOOP_ALLOC || stm->op == LOOP_CALL) return true;
     for (uint32_t k = 0; k < stm->body_count; k++)
         for (uint32_t i = 0; i < stm->bodies[k]->stms.len; i++)
-            if (allocates(stm->bodies[k]->stms.data[i])) return true;
+            if (loop_allocates(stm->bodies[k]->stms.data[i])) return true;
     return false;
 }
 
@@ -99,7 +102,7 @@ static bool frees_nothing(const LoopBody *body, uint32_t at) {
     while (at-- > 0) {
         const LoopStm *stm = body->stms.data[at];
         if (stm->op == LOOP_MARK && stm->outs[0] == keep->args[0]) return true;
-        if (allocates(stm)) return false;
+        if (loop_allocates(stm)) return false;
     }
     return false;
 }

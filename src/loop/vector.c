@@ -62,11 +62,19 @@ static bool vary_body(Vector *v, const LoopBody *body) {
 static bool has_store(const LoopBody *body) {
     for (uint32_t i = 0; i < body->stms.len; i++) {
         const LoopStm *stm = body->stms.data[i];
-        if (stm->op == LOOP_STORE) return true;
+        if (stm->op == LOOP_STORE || stm->op == LOOP_ATOMIC) return true;
         for (uint32_t k = 0; k < stm->body_count; k++)
             if (has_store(stm->bodies[k])) return true;
     }
     return false;
+}
+
+// Whether all lanes add one number to one place.
+static bool is_tally(const Vector *v, const LoopStm *stm) {
+    for (uint32_t i = 1; i < stm->arg_count; i++)
+        if (v->varies[stm->args[i]]) return false;
+    return stm->scalar == OP_ADD &&
+           v->kernel->values.data[stm->args[1]].type.elem == SCALAR_I64;
 }
 
 // Memory, and values that have no lanes.
@@ -84,9 +92,11 @@ static bool suits_stm(const Vector *v, const LoopStm *stm) {
     case LOOP_DATA:
     case LOOP_MARK:
     case LOOP_CHECK:
+    case LOOP_APPLY:
     case LOOP_IF:
     case LOOP_WHILE: return true;
     case LOOP_FOR: return stm->order != ORDER_PARALLEL && stm->number == 0;
+    case LOOP_ATOMIC: return is_tally(v, stm);
     default: return false;
     }
 }
@@ -103,7 +113,7 @@ static bool suits(const Vector *v, const LoopBody *body, bool *has_stored) {
             if (!suits(v, stm->bodies[k], &stored)) return false;
             *has_stored = *has_stored || stored;
         }
-        if (stm->op == LOOP_STORE) *has_stored = true;
+        if (stm->op == LOOP_STORE || stm->op == LOOP_ATOMIC) *has_stored = true;
     }
     return true;
 }
@@ -139,14 +149,6 @@ static uint32_t widest_lane(const Vector *v, const LoopBody *body) {
     return widest;
 }
 
-static uint32_t size_of(const LoopBody *body) {
-    uint32_t size = body->stms.len;
-    for (uint32_t i = 0; i < body->stms.len; i++)
-        for (uint32_t k = 0; k < body->stms.data[i]->body_count; k++)
-            size += size_of(body->stms.data[i]->bodies[k]);
-    return size;
-}
-
 // Of the largest `while` in it; 0: there is none.
 static uint32_t size_of_while(const LoopBody *body) {
     uint32_t most = 0;
@@ -155,7 +157,7 @@ static uint32_t size_of_while(const LoopBody *body) {
         uint32_t size = 0;
         for (uint32_t k = 0; k < stm->body_count; k++) {
             uint32_t inside = size_of_while(stm->bodies[k]);
-            if (stm->op == LOOP_WHILE) size += size_of(stm->bodies[k]);
+            if (stm->op == LOOP_WHILE) size += loop_body_size(stm->bodies[k]);
             if (inside > size) size = inside;
         }
         if (size > most) most = size;
@@ -193,14 +195,14 @@ static bool is_fold(const Vector *v, const LoopBody *body) {
 }
 
 // A few turns are one vector turn if they are short, or fold sums that have registers.
-enum { MOST_AT_ONCE = 32, MOST_IN_TURN = 16, MOST_SUMS = 12 };
+enum { MOST_AT_ONCE = 32, MOST_IN_TURN = 80, MOST_SUMS = 12 };
 
 static bool is_at_once(const LoopBody *body, const LoopValue *n, uint32_t width) {
     uint64_t sums = 0;
     if (!n->is_const || n->bits % width != 0 || n->bits > MOST_AT_ONCE) return false;
     for (uint32_t i = 0; i < body->stms.len; i++)
         if (body->stms.data[i]->op == LOOP_FOR) sums += body->stms.data[i]->out_count;
-    return size_of(body) <= MOST_IN_TURN ||
+    return loop_body_size(body) <= MOST_IN_TURN ||
            (sums > 1 && sums * (n->bits / width) <= MOST_SUMS);
 }
 
@@ -211,13 +213,14 @@ static bool is_few(const LoopKernel *kernel, LoopRef n, uint64_t few) {
 
 enum { VECTOR_BYTES = 32, USUAL = 8 }; // lanes, of four bytes
 
-// Whether something of that size is stored; else there is no use in as many lanes of it
-// as a vector has.
+// Whether something of that size is stored, or lanes are counted; else there is no use
+// in as many lanes of it as a vector has.
 static bool stores_width(const LoopKernel *kernel, const LoopBody *body,
                          uint32_t bytes) {
     for (uint32_t i = 0; i < body->stms.len; i++) {
         const LoopStm *stm = body->stms.data[i];
         LoopType type = {0};
+        if (stm->op == LOOP_ATOMIC) return true;
         if (stm->op == LOOP_STORE) type = kernel->values.data[stm->args[0]].type;
         if (stm->op == LOOP_STORE && type.elem != SCALAR_BOOL &&
             scalar_info[type.elem].bytes == bytes)
@@ -353,8 +356,8 @@ static bool vectorise_body(const Vector *pass, LoopBody *body) {
     bool has_lanes = false;
     for (uint32_t i = 0; i < body->stms.len; i++) {
         LoopStm *stm = body->stms.data[i];
-        bool inside = false;
-        for (uint32_t k = 0; k < stm->body_count; k++)
+        bool inside = loop_has_lanes(stm);
+        for (uint32_t k = 0; k < stm->body_count && !loop_has_lanes(stm); k++)
             inside = vectorise_body(pass, stm->bodies[k]) || inside;
         if (!inside && stm->op == LOOP_FOR && stm->order != ORDER_SEQUENTIAL &&
             !is_few(pass->kernel, stm->args[0], 8)) {
@@ -364,6 +367,11 @@ static bool vectorise_body(const Vector *pass, LoopBody *body) {
         has_lanes = has_lanes || inside;
     }
     return has_lanes;
+}
+
+bool vector_loop(LoopKernel *kernel, LoopStm *loop, bool always) {
+    Vector pass = {.kernel = kernel, .arena = kernel->arena, .always = always};
+    return make_lanes(&pass, loop, 1) != 0;
 }
 
 bool vector_is_here(void) {

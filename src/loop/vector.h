@@ -44,6 +44,9 @@ void vector_run(LoopKernel *kernel, bool always);
 
 // Whether this machine has vectors for the pass.
 bool vector_is_here(void);
+// Gives the loop, whose turns are as many as some vectors have lanes, these lanes; or
+// returns false.
+bool vector_loop(LoopKernel *kernel, LoopStm *loop, bool always);
 // Finds out which values vary. False: the loop is not for lanes.
 bool vector_analyse(Vector *v, const LoopStm *loop);
 // The body of vector turns.

@@ -50,6 +50,7 @@ static void do_for(Vector *v, const LoopStm *stm, LoopRef mask) {
     LoopBody *body = turn_close_body(v, stm, old);
     LoopStm *made =
         loop_emit(&v->b, LOOP_FOR, args, 1 + stm->out_count, types, stm->out_count);
+    made->order = stm->order;
     loop_set_bodies(&v->b, made, &body, 1);
     end_loop(v, stm, made, 0);
 }

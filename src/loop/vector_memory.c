@@ -131,6 +131,19 @@ void turn_store(Vector *v, const LoopStm *stm, LoopRef mask) {
     loop_emit(&v->b, mask == 0 ? LOOP_STORE : LOOP_STOREIF, p.args, p.count, NULL, 0);
 }
 
+// What each lane adds to a place, times the lanes.
+void turn_tally(Vector *v, const LoopStm *stm, LoopRef mask) {
+    LoopRef *args = arena_array(v->arena, LoopRef, stm->arg_count);
+    for (uint32_t i = 0; i < stm->arg_count; i++)
+        args[i] = turn_rep_of(v, stm->args[i]).ref;
+    LoopRef lanes = loop_int(&v->b, v->lanes);
+    if (mask != 0)
+        lanes = loop_emit1(&v->b, LOOP_TALLY, &mask, 1, loop_scalar_type(SCALAR_I64));
+    args[1] = loop_mul(&v->b, args[1], lanes);
+    turn_charge(v, 2, 3);
+    loop_emit(&v->b, LOOP_ATOMIC, args, stm->arg_count, NULL, 0)->scalar = stm->scalar;
+}
+
 // Any lane that would fail is reason enough to give up.
 void turn_check(Vector *v, const LoopStm *stm, LoopRef mask) {
     LoopRef c = turn_operand(v, stm->args[0]);

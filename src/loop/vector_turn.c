@@ -237,6 +237,22 @@ static void do_scalar(Vector *v, const LoopStm *stm, LoopRef mask) {
     turn_set_rep(v, stm->outs[0], out);
 }
 
+// A plain function: it is meant for what happens rarely, so each lane calls it alone.
+static void do_apply(Vector *v, const LoopStm *stm, LoopRef mask) {
+    bool varies = v->varies[stm->outs[0]];
+    LoopRef *args = arena_array(v->arena, LoopRef, stm->arg_count + 1);
+    if (varies) args[0] = turn_both(v, mask, loop_const(&v->b, SCALAR_BOOL, 1));
+    for (uint32_t i = 0; i < stm->arg_count; i++)
+        args[i + varies] = turn_operand(v, stm->args[i]);
+    turn_charge(v, 10, 10 * v->width);
+    LoopStm *made =
+        loop_emit(&v->b, LOOP_APPLY, args, stm->arg_count + varies,
+                  turn_types_of(v, stm->outs, stm->out_count), stm->out_count);
+    made->number = stm->number;
+    for (uint32_t i = 0; i < stm->out_count; i++)
+        turn_set_rep(v, stm->outs[i], made->outs[i]);
+}
+
 // ---- branches -----------------------------------------------------------------------
 
 // The body's results, which have lanes where those of the statement vary.
@@ -275,48 +291,61 @@ static void do_branch(Vector *v, const LoopStm *stm, LoopRef mask) {
 }
 
 // Whether it may run for lanes that are all off, and is not worth a jump.
-static bool is_harmless(const LoopBody *body) {
+static bool is_harmless(const LoopBody *body, bool has_mask) {
     enum { SHORT = 10 };
     for (uint32_t i = 0; i < body->stms.len; i++) {
         const LoopStm *stm = body->stms.data[i];
-        bool is_choice = stm->op == LOOP_IF && is_harmless(stm->bodies[0]) &&
-                         is_harmless(stm->bodies[1]);
+        bool is_choice = stm->op == LOOP_IF && is_harmless(stm->bodies[0], has_mask) &&
+                         is_harmless(stm->bodies[1], has_mask);
         bool fails = (core_op_info[stm->scalar].flags & OP_FAILS) != 0;
+        if (stm->op == LOOP_ATOMIC && has_mask) continue; // of no lanes it adds nothing
         if (!is_choice && (stm->op != LOOP_SCALAR || fails)) return false;
     }
     return body->stms.len <= SHORT;
 }
 
-// A branch for the lanes of a mask. results_out: with lanes or without.
-static void do_arm(Vector *v, const LoopStm *stm, const LoopBody *body, LoopRef mask,
-                   LoopRef *results_out) {
-    if (is_harmless(body)) {
-        turn_translate(v, body, mask);
-        for (uint32_t i = 0; i < stm->out_count; i++)
-            results_out[i] = turn_operand(v, body->results[i]);
-        return;
-    }
+// What is harmless, for all lanes. results_out: with lanes or without.
+static void do_short_arm(Vector *v, const LoopStm *stm, const LoopBody *body,
+                         LoopRef mask, LoopRef *results_out) {
+    turn_translate(v, body, mask);
+    for (uint32_t i = 0; i < stm->out_count; i++)
+        results_out[i] = turn_operand(v, body->results[i]);
+}
+
+// If any lane of the mask wants it. others: what the other lanes have, so that nothing
+// is chosen where none wants it; NULL: not known yet. Gives what both have.
+static LoopRef *do_long_arm(Vector *v, const LoopStm *stm, const LoopBody *body,
+                            LoopRef mask, const LoopRef *others) {
+    LoopRef *fresh = arena_array(v->arena, LoopRef, stm->out_count + 1);
+    LoopRef *kept = arena_array(v->arena, LoopRef, stm->out_count + 1);
     LoopRef c = turn_any(v, mask);
     LoopBody *bodies[2];
     loop_open(&v->b, NULL, 0);
     turn_translate(v, body, mask);
-    bodies[0] = turn_close_body(v, stm, body);
+    for (uint32_t i = 0; i < stm->out_count; i++) {
+        fresh[i] = turn_vector(v, body->results[i]);
+        if (others != NULL && v->used[stm->outs[i]])
+            fresh[i] = turn_select(v, mask, fresh[i], others[i]);
+    }
+    bodies[0] = loop_close(&v->b, fresh, stm->out_count);
     loop_open(&v->b, NULL, 0);
-    for (uint32_t i = 0; i < stm->out_count; i++)
-        results_out[i] =
-            turn_splat(v, loop_const(&v->b, turn_elem_of(v, stm->outs[i]), 0));
-    bodies[1] = loop_close(&v->b, results_out, stm->out_count);
+    for (uint32_t i = 0; i < stm->out_count; i++) {
+        ScalarType elem = turn_elem_of(v, stm->outs[i]);
+        kept[i] =
+            turn_splat(v, others != NULL ? others[i] : loop_const(&v->b, elem, 0));
+    }
+    bodies[1] = loop_close(&v->b, kept, stm->out_count);
     LoopStm *made =
         loop_emit(&v->b, LOOP_IF, &c, 1, turn_types_of(v, stm->outs, stm->out_count),
                   stm->out_count);
     loop_set_bodies(&v->b, made, bodies, 2);
-    for (uint32_t i = 0; i < stm->out_count; i++) results_out[i] = made->outs[i];
+    return made->outs;
 }
 
 // Both arms of a short branch whose way is known of each lane.
 static bool take_arms(Vector *v, const LoopStm *stm, LoopRef mask) {
     if (turn_rep_of(v, stm->args[0]).kind != REP_TABLE ||
-        !is_harmless(stm->bodies[0]) || !is_harmless(stm->bodies[1]))
+        !is_harmless(stm->bodies[0], false) || !is_harmless(stm->bodies[1], false))
         return false;
     for (int k = 0; k < 2; k++) turn_translate(v, stm->bodies[k], mask);
     for (uint32_t i = 0; i < stm->out_count; i++) {
@@ -344,14 +373,23 @@ static void do_if(Vector *v, const LoopStm *stm, LoopRef mask) {
     }
     if (take_arms(v, stm, mask)) return;
     LoopRef c = turn_vector(v, stm->args[0]);
-    LoopRef *yes = arena_array(v->arena, LoopRef, stm->out_count + 1);
-    LoopRef *no = arena_array(v->arena, LoopRef, stm->out_count + 1);
+    LoopRef masks[2] = {turn_both(v, mask, c), turn_both(v, mask, turn_negate(v, c))};
+    LoopRef *results[2] = {NULL, NULL}, *all = NULL;
     turn_charge(v, 2, 0);
-    do_arm(v, stm, stm->bodies[0], turn_both(v, mask, c), yes);
-    do_arm(v, stm, stm->bodies[1], turn_both(v, mask, turn_negate(v, c)), no);
+    for (int k = 0; k < 2; k++) {
+        if (!is_harmless(stm->bodies[k], true)) continue;
+        results[k] = arena_array(v->arena, LoopRef, stm->out_count + 1);
+        do_short_arm(v, stm, stm->bodies[k], masks[k], results[k]);
+    }
+    for (int k = 0; k < 2; k++)
+        if (results[k] == NULL)
+            all = results[k] =
+                do_long_arm(v, stm, stm->bodies[k], masks[k], results[1 - k]);
     for (uint32_t i = 0; i < stm->out_count; i++)
         if (v->used[stm->outs[i]])
-            turn_set_rep(v, stm->outs[i], turn_select(v, c, yes[i], no[i]));
+            turn_set_rep(v, stm->outs[i],
+                         all != NULL ? all[i]
+                                     : turn_select(v, c, results[0][i], results[1][i]));
 }
 
 // ---- all ----------------------------------------------------------------------------
@@ -362,7 +400,9 @@ static void do_stm(Vector *v, const LoopStm *stm, LoopRef mask) {
     case LOOP_SCALAR: do_scalar(v, stm, mask); return;
     case LOOP_LOAD: turn_load(v, stm, mask); return;
     case LOOP_STORE: turn_store(v, stm, mask); return;
+    case LOOP_ATOMIC: turn_tally(v, stm, mask); return;
     case LOOP_CHECK: turn_check(v, stm, mask); return;
+    case LOOP_APPLY: do_apply(v, stm, mask); return;
     case LOOP_IF: do_if(v, stm, mask); return;
     case LOOP_FOR:
     case LOOP_WHILE: turn_loop(v, stm, mask); return;

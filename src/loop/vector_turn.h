@@ -48,6 +48,7 @@ LoopBody *turn_close_body(Vector *v, const LoopStm *stm, const LoopBody *body);
 
 void turn_load(Vector *v, const LoopStm *stm, LoopRef mask);
 void turn_store(Vector *v, const LoopStm *stm, LoopRef mask);
+void turn_tally(Vector *v, const LoopStm *stm, LoopRef mask);
 void turn_check(Vector *v, const LoopStm *stm, LoopRef mask);
 
 // ---- vector_loop.c

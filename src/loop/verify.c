@@ -136,9 +136,11 @@ static void verify_scalar(Verifier *v, const LoopStm *stm) {
 }
 
 bool loop_is_atomic(CoreOp op, ScalarType elem) {
-    bool is_word = elem == SCALAR_I32 || elem == SCALAR_U32;
-    return is_word && (op == OP_ADD || op == OP_MIN || op == OP_MAX || op == OP_AND ||
-                       op == OP_OR || op == OP_XOR);
+    uint8_t bytes = scalar_info[elem].bytes;
+    if (bytes != 4 && bytes != 8) return false;
+    if (op == OP_MIN || op == OP_MAX) return true;
+    return scalar_is_int(elem) && (op == OP_ADD || op == OP_MUL || op == OP_AND ||
+                                   op == OP_OR || op == OP_XOR);
 }
 
 static void verify_access(Verifier *v, const LoopStm *stm) {
@@ -156,12 +158,29 @@ static void verify_access(Verifier *v, const LoopStm *stm) {
     LoopType type = type_of(v, element);
     want(v, type.kind == LOOP_IS_SCALAR && type.elem == elem.elem,
          "the element has the wrong type");
-    want(v, type.lanes > 0 || !(loads ? is_masked || has_lanes(v, stm) : v->lanes > 0),
-         "the element has no lanes");
+    if (stm->op == LOOP_ATOMIC) want(v, !has_lanes(v, stm), "all lanes do it at once");
+    else
+        want(v,
+             type.lanes > 0 || !(loads ? is_masked || has_lanes(v, stm) : v->lanes > 0),
+             "the element has no lanes");
     want(v,
          stm->op != LOOP_ATOMIC || loop_is_atomic(stm->scalar, (ScalarType)elem.elem),
          "no device does that at once");
     lanes_are(v, stm, first, SCALAR_I64);
+}
+
+static void verify_sift(Verifier *v, const LoopStm *stm) {
+    if (!counts(v, stm, 8, 1, 0) || !buffer_is(v, stm->args[0]) ||
+        !buffer_is(v, stm->args[3]) || !buffer_is(v, stm->args[5]))
+        return;
+    v->has_stored = true;
+    want(v, same(type_of(v, stm->args[0]), type_of(v, stm->args[3])),
+         "its buffers have elements of two types");
+    want(v, type_of(v, stm->args[5]).elem == SCALAR_BOOL, "its flags are none");
+    for (uint32_t i = 0; i < 8; i++)
+        if (i != 0 && i != 3 && i != 5) arg_is(v, stm, i, scalar(SCALAR_I64));
+    want(v, same(type_of(v, stm->outs[0]), scalar(SCALAR_I64)),
+         "its result is no place");
 }
 
 static void verify_take(Verifier *v, const LoopStm *stm, ScalarType elem) {
@@ -177,8 +196,8 @@ static void verify_take(Verifier *v, const LoopStm *stm, ScalarType elem) {
 
 static void verify_lanes(Verifier *v, const LoopStm *stm) {
     static const uint8_t operands[LOOP_COUNT] = {
-        [LOOP_SPLAT] = 1, [LOOP_SELECT] = 3, [LOOP_ANY] = 1, [LOOP_SURE] = 1,
-        [LOOP_TAKE] = 2};
+        [LOOP_SPLAT] = 1, [LOOP_SELECT] = 3, [LOOP_ANY] = 1,
+        [LOOP_TALLY] = 1, [LOOP_SURE] = 1,   [LOOP_TAKE] = 2};
     bool has_steps = stm->op == LOOP_LANES && stm->arg_count > 0;
     bool is_each = stm->op == LOOP_PACK || stm->op == LOOP_TAKE;
     uint32_t count = operands[stm->op] + (has_steps ? 2 : is_each ? v->lanes : 0);
@@ -192,7 +211,7 @@ static void verify_lanes(Verifier *v, const LoopStm *stm) {
     }
     LoopType out = type_of(v, stm->outs[0]);
     ScalarType elem = (ScalarType)out.elem;
-    if (stm->op == LOOP_ANY || stm->op == LOOP_SELECT)
+    if (stm->op == LOOP_ANY || stm->op == LOOP_TALLY || stm->op == LOOP_SELECT)
         arg_is(v, stm, 0, in_lanes(v, SCALAR_BOOL));
     if (stm->op == LOOP_SELECT) lanes_are(v, stm, 1, elem);
     if (stm->op == LOOP_SPLAT || stm->op == LOOP_PACK) args_are(v, stm, 0, elem);
@@ -201,8 +220,10 @@ static void verify_lanes(Verifier *v, const LoopStm *stm) {
     if (stm->op == LOOP_LANES)
         want(v, has_steps ? scalar_is_float(elem) : scalar_is_int(elem),
              has_steps ? "its result is no float" : "its result is no integer");
-    want(v, same(out, stm->op == LOOP_ANY ? scalar(SCALAR_BOOL) : in_lanes(v, elem)),
-         "its result has the wrong type");
+    LoopType wanted = stm->op == LOOP_ANY     ? scalar(SCALAR_BOOL)
+                      : stm->op == LOOP_TALLY ? scalar(SCALAR_I64)
+                                              : in_lanes(v, elem);
+    want(v, same(out, wanted), "its result has the wrong type");
 }
 
 static void verify_check(Verifier *v, const LoopStm *stm) {
@@ -259,14 +280,66 @@ static void verify_result(Verifier *v, const LoopStm *stm) {
          "its result has the wrong type");
 }
 
-static void verify_call(Verifier *v, const LoopStm *stm) {
+// The function's body, or NULL.
+static const LoopBody *callee_of(Verifier *v, const LoopStm *stm) {
     if (!want(v, stm->number < v->fun, "function %u does not come before",
               stm->number) ||
         !want(v, stm->body_count == 0, "it has bodies"))
-        return;
-    const LoopBody *body = v->kernel->funs.data[stm->number].body;
+        return NULL;
+    const LoopFun *fun = &v->kernel->funs.data[stm->number];
+    if (!want(v, fun->is_plain == (stm->op == LOOP_APPLY), "function %u is %s",
+              stm->number, fun->is_plain ? "plain" : "not plain"))
+        return NULL;
+    return fun->body;
+}
+
+static void verify_call(Verifier *v, const LoopStm *stm) {
+    const LoopBody *body = callee_of(v, stm);
+    if (body == NULL) return;
     alike(v, "args", stm->args, stm->arg_count, body->params, body->param_count);
     alike(v, "results", stm->outs, stm->out_count, body->results, body->result_count);
+}
+
+// In lanes operands may have them or not, all results do.
+static void verify_apply(Verifier *v, const LoopStm *stm) {
+    const LoopBody *body = callee_of(v, stm);
+    if (body == NULL) return;
+    uint32_t lanes = stm->out_count > 0 ? type_of(v, stm->outs[0]).lanes : 0;
+    uint32_t first = lanes > 0;
+    if (!want(v, stm->arg_count == first + body->param_count, "it has %u args",
+              stm->arg_count) ||
+        !want(v, stm->out_count == body->result_count, "it has %u results",
+              stm->out_count))
+        return;
+    LoopType mask = scalar(SCALAR_BOOL);
+    mask.lanes = (uint8_t)lanes;
+    if (first > 0) arg_is(v, stm, 0, mask);
+    for (uint32_t i = 0; i < body->param_count; i++) {
+        LoopType type = type_of(v, stm->args[first + i]);
+        want(v, type.lanes == 0 || type.lanes == lanes, "arg %u has %u lanes",
+             first + i, type.lanes);
+        type.lanes = 0;
+        want(v, same(type, type_of(v, body->params[i])), "arg %u has the wrong type",
+             first + i);
+    }
+    for (uint32_t i = 0; i < body->result_count; i++) {
+        LoopType type = type_of(v, body->results[i]);
+        type.lanes = (uint8_t)lanes;
+        want(v, same(type_of(v, stm->outs[i]), type), "result %u has the wrong type",
+             i);
+    }
+}
+
+static void verify_plain(Verifier *v, const LoopBody *body) {
+    for (uint32_t i = 0; i < body->param_count; i++)
+        want(v, type_of(v, body->params[i]).kind == LOOP_IS_SCALAR,
+             "param %u of a plain function is no scalar", i);
+    for (uint32_t i = 0; i < body->stms.len; i++) {
+        const LoopStm *stm = v->stm = body->stms.data[i];
+        want(v, stm->op == LOOP_SCALAR || stm->op == LOOP_IF || stm->op == LOOP_APPLY,
+             "it is in a plain function");
+        for (uint32_t k = 0; k < stm->body_count; k++) verify_plain(v, stm->bodies[k]);
+    }
 }
 
 static void verify_if(Verifier *v, const LoopStm *stm) {
@@ -326,7 +399,7 @@ static void verify_while(Verifier *v, const LoopStm *stm) {
 static bool suits_lanes(const LoopStm *stm) {
     return stm->op != LOOP_ALLOC && stm->op != LOOP_MARK && stm->op != LOOP_KEEP &&
            stm->op != LOOP_RESULT && stm->op != LOOP_CHECK && stm->op != LOOP_CALL &&
-           stm->op != LOOP_ATOMIC && !(stm->op == LOOP_FOR && stm->number > 0);
+           stm->op != LOOP_SIFT && !(stm->op == LOOP_FOR && stm->number > 0);
 }
 
 static void verify_op(Verifier *v, const LoopStm *stm) {
@@ -340,6 +413,7 @@ static void verify_op(Verifier *v, const LoopStm *stm) {
     case LOOP_LOAD:
     case LOOP_STORE:
     case LOOP_ATOMIC: verify_access(v, stm); return;
+    case LOOP_SIFT: verify_sift(v, stm); return;
     case LOOP_DATA:
         if (counts(v, stm, 0, 1, 0) && buffer_is(v, stm->outs[0]))
             want(v,
@@ -356,6 +430,7 @@ static void verify_op(Verifier *v, const LoopStm *stm) {
     case LOOP_RESULT: verify_result(v, stm); return;
     case LOOP_CHECK: verify_check(v, stm); return;
     case LOOP_CALL: verify_call(v, stm); return;
+    case LOOP_APPLY: verify_apply(v, stm); return;
     case LOOP_IF: verify_if(v, stm); return;
     case LOOP_FOR: verify_for(v, stm); return;
     case LOOP_WHILE: verify_while(v, stm); return;
@@ -367,6 +442,7 @@ static void verify_op(Verifier *v, const LoopStm *stm) {
     case LOOP_PACK:
     case LOOP_TAKE:
     case LOOP_ANY:
+    case LOOP_TALLY:
     case LOOP_SURE: verify_lanes(v, stm); return;
     case LOOP_COUNT: want(v, false, "there is no such operator"); return;
     }
@@ -481,7 +557,9 @@ bool loop_verify(const LoopKernel *kernel, StrBuf *out) {
     if (!check_tables(&v)) return false;
     for (v.fun = 0; v.fun < kernel->funs.len; v.fun++) {
         v.thread = ++v.thread_count;
-        check_body(&v, kernel->funs.data[v.fun].body);
+        const LoopFun *fun = &kernel->funs.data[v.fun];
+        if (check_body(&v, fun->body) && fun->is_plain) verify_plain(&v, fun->body);
+        v.stm = NULL;
     }
     v.thread = 0;
     const LoopBody *root = kernel->root;

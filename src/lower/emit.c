@@ -5,6 +5,7 @@
 // known of core values (sizes above all) are kept here too.
 #include <string.h>
 
+#include "core/rules.h"
 #include "lower/internal.h"
 
 // Statements and applications in one program; more means that inlining blew up.
@@ -157,6 +158,7 @@ bool lower_stm_may_fail(const CoreProgram *program, const CoreStm *stm) {
     case KIND_ORDER2: return order2_may_fail(program, stm);
     case KIND_CONTROL:
         if (stm->op == OP_IF || stm->op == OP_FOR) return bodies_may_fail(program, stm);
+        if (stm->op == OP_CALL) return !core_is_plain_call(program, stm);
         return stm->op != OP_GUARD; // a while may not end; a trace is seen
     case KIND_ARRAY: break;
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The rules of simplify on single statements (algebra.c) and the joining of equal ones
-// (cse.c).
+// (cse.c, arms.c).
 #ifndef WEFT_OPT_ALGEBRA_H
 #define WEFT_OPT_ALGEBRA_H
 
@@ -44,5 +44,10 @@ void cse_open(Cse *cse);
 void cse_close(Cse *cse);
 // An equal statement that is in scope; else NULL, and the statement is noted.
 const CoreStm *cse_find(Cse *cse, const CoreStm *stm);
+// Whether both compute the same; of statements without bodies.
+bool cse_are_equal(const CoreProgram *p, const CoreStm *a, const CoreStm *b);
+
+// Puts what both arms of a branch begin with before it (arms.c); false: there is nothing.
+bool opt_join_arms(Rewrite *rw, CoreStm *stm);
 
 #endif

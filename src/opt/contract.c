@@ -14,8 +14,10 @@
 // 2. Reductions. A float reduction (stamp lanes) by + of a map in the same body, when
 //    nothing else uses the map's results, takes over the map's arrays and function. It
 //    does so if in some component the sum is + and the function's result is a product
-//    used only there; a generate of one dimension counts as a map over its indices. A
-//    reduction that has a second body already is treated likewise. The bodies then are
+//    used only there; a generate counts as a map over its indices, one of several
+//    dimensions if it is short, as the window of a convolution is, and its elements are
+//    taken in a row. A reduction that has a second body already is treated likewise.
+//    The bodies then are
 //        {op}   joins partial results, as before
 //        {pre}  the map's function: the value of an element
 //        {acc}  (a, row) -> op(a, pre(row)), where a + y*z is fma(y, z, a)
@@ -25,8 +27,8 @@
 //
 // Uses are counted once, at the start: after dead code has gone and before common
 // subexpressions are joined. Termination: one walk; each contraction removes a sum.
+#include "opt/fuse.h"
 #include "opt/passes.h"
-#include "opt/rewrite.h"
 
 enum { MOST_PARTS = 8 }; // further negations stay
 
@@ -244,9 +246,62 @@ static void emit_reduction(Rewrite *rw, const CoreStm *stm, const CoreRef *array
     core_append(&rw->builder, made);
 }
 
-static bool visit_reduce(Rewrite *rw, CoreStm *stm) {
+// The space whose elements, in a row, the reduction folds, and nothing else does; NULL:
+// there is none.
+static const CoreStm *find_space(const Rewrite *rw, const CoreStm *stm) {
+    const CoreStm *view = rewrite_def_here(rw, stm->args[0]);
+    if (stm->attrs[0] != 1 || view == NULL || !is_used_once(rw, stm->args[0]))
+        return NULL;
+    return fuse_find_space(rw, view);
+}
+
+static CoreRef emit_digit(CoreBuilder *b, CoreOp op, CoreRef x, CoreRef base) {
+    return core_emit(b, op, (CoreRef[]){x, base}, 2, &(CoreType){SCALAR_I64, 0}, 1)
+        ->outs[0];
+}
+
+// The function from the number of an element to the element. It takes the space's own
+// statements, since it takes its place; its params are bound to digits.
+static CoreBody *make_space_pre(Rewrite *rw, const CoreStm *space) {
     CoreProgram *p = rw->program;
-    CoreBuilder *b = &rw->builder;
+    CoreBuilder b = core_builder(p);
+    const CoreBody *body = space->bodies[0];
+    CoreRef rest = core_value(p, (CoreType){SCALAR_I64, 0}, 0);
+    b.loc = space->loc;
+    core_open(&b, &rest, 1);
+    for (uint32_t d = (uint32_t)space->attrs[0]; d-- > 1;) {
+        CoreBody *open = b.open.data[0];
+        emit_digit(&b, OP_REM, rest, space->args[d]);
+        open->stms.data[open->stms.len - 1]->outs[0] = body->params[d];
+        rest = emit_digit(&b, OP_QUOT, rest, space->args[d]);
+        if (d == 1) open->stms.data[open->stms.len - 1]->outs[0] = body->params[0];
+    }
+    for (uint32_t i = 0; i < body->stms.len; i++) core_append(&b, body->stms.data[i]);
+    return core_close(&b, body->results, body->result_count);
+}
+
+// Elements 0 to n - 1 as what a reduction goes over.
+static CoreRef emit_indices(Rewrite *rw, const CoreStm *made, CoreRef n) {
+    CoreProgram *p = rw->program;
+    CoreRef args[3] = {n, core_i64(p, 0), core_i64(p, 1)};
+    CoreType type = {SCALAR_I64, 1};
+    rw->builder.loc = made->loc;
+    rw->builder.flags = made->flags;
+    return core_emit(&rw->builder, OP_IOTA, args, 3, &type, 1)->outs[0];
+}
+
+static bool visit_space(Rewrite *rw, CoreStm *stm, const CoreStm *space) {
+    if (!has_product(rw, stm->bodies[0], space->bodies[0])) return false;
+    const CoreStm *step = rewrite_def_here(rw, stm->args[0]);
+    CoreRef indices = emit_indices(rw, space, step->args[1]);
+    for (; step != space; step = rewrite_def_here(rw, step->args[0]))
+        rewrite_drop(rw, step);
+    rewrite_drop(rw, space);
+    emit_reduction(rw, stm, &indices, 1, make_space_pre(rw, space));
+    return true;
+}
+
+static bool visit_reduce(Rewrite *rw, CoreStm *stm) {
     if (stm->stamp != STAMP_OUTER_LANES && stm->stamp != STAMP_NESTED_LANES)
         return false;
     if (stm->body_count == 2) {
@@ -254,7 +309,10 @@ static bool visit_reduce(Rewrite *rw, CoreStm *stm) {
         emit_reduction(rw, stm, stm->args, (uint32_t)stm->attrs[0], stm->bodies[1]);
         return true;
     }
-    CoreStm *map = stm->body_count == 1 ? find_producer(rw, stm) : NULL;
+    if (stm->body_count > 1) return false;
+    CoreStm *map = find_producer(rw, stm);
+    const CoreStm *space = map == NULL ? find_space(rw, stm) : NULL;
+    if (space != NULL) return visit_space(rw, stm, space);
     if (map == NULL) return false;
     CoreBody *pre = make_pre(rw, stm, map);
     if (!has_product(rw, stm->bodies[0], pre)) return false;
@@ -263,11 +321,7 @@ static bool visit_reduce(Rewrite *rw, CoreStm *stm) {
     uint32_t array_count = (uint32_t)map->attrs[0];
     CoreRef indices;
     if (map->op == OP_GENERATE) {
-        CoreRef args[3] = {map->args[0], core_i64(p, 0), core_i64(p, 1)};
-        CoreType type = {SCALAR_I64, 1};
-        b->loc = map->loc;
-        b->flags = map->flags;
-        indices = core_emit(b, OP_IOTA, args, 3, &type, 1)->outs[0];
+        indices = emit_indices(rw, map, map->args[0]);
         arrays = &indices;
     }
     emit_reduction(rw, stm, arrays, array_count, pre);

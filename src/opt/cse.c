@@ -77,7 +77,7 @@ static uint64_t hash_stm(const CoreProgram *p, const CoreStm *stm) {
     return hash == 0 ? 1 : hash;
 }
 
-static bool are_equal(const CoreProgram *p, const CoreStm *a, const CoreStm *b) {
+bool cse_are_equal(const CoreProgram *p, const CoreStm *a, const CoreStm *b) {
     CoreType s = core_type(p, a->outs[0]), t = core_type(p, b->outs[0]);
     if (a->op != b->op || a->flags != b->flags || s.elem != t.elem ||
         s.rank != t.rank || a->arg_count != b->arg_count ||
@@ -102,7 +102,7 @@ const CoreStm *cse_find(Cse *cse, const CoreStm *stm) {
     map_get(&cse->heads, hash, &head);
     for (uint32_t at = (uint32_t)head; at != 0; at = cse->entries.data[at - 1].older) {
         const CseEntry *entry = &cse->entries.data[at - 1];
-        if (cse->is_open.data[entry->body] && are_equal(cse->program, entry->stm, stm))
+        if (cse->is_open.data[entry->body] && cse_are_equal(cse->program, entry->stm, stm))
             return entry->stm;
     }
     uint32_t body = cse->bodies.data[cse->bodies.len - 1];

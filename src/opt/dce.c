@@ -263,7 +263,8 @@ static bool wants_only_memory(const Marker *m, const CoreStm *stm) {
     bool is_one = stm->op == OP_IOTA ||
                   (stm->op == OP_REPLICATE && core_type(p, stm->args[1]).rank == 0) ||
                   (stm->op == OP_GENERATE && makes_scalars(p, stm));
-    return is_one && is_checked_size(m, stm->args[0]);
+    return is_one &&
+           ((stm->flags & STM_UNSAFE) != 0 || is_checked_size(m, stm->args[0]));
 }
 
 // With keep_effects: keeps what may fail, here and in the bodies.

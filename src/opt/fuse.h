@@ -76,6 +76,9 @@ bool fuse_view(Rewrite *rw, CoreStm *stm);
 
 // ---- spaces (fuse_space.c) ----------------------------------------------------------
 
+// The generate of a short space of several dimensions whose elements the view has in a
+// row, by steps of which none can fail; NULL: there is none.
+const CoreStm *fuse_find_space(const Rewrite *rw, const CoreStm *view);
 // Makes one dimension of a short space of several that is viewed so.
 bool fuse_space(Rewrite *rw, CoreStm *stm);
 

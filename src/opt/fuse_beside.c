@@ -2,8 +2,9 @@
 //
 // Statements side by side: two maps, or two reductions that associate alike, of which
 // neither needs the other and which share an array, become one with the results of
-// both. The later one moves up to the earlier one. Only straight code over scalars, so
-// that all parts of it keep their speed.
+// both. To share one is to take its elements, or to look at some of them beside so many
+// elements of others. The later one moves up to the earlier one, with the indices that
+// it takes. Only straight code over scalars, so that all parts of it keep their speed.
 #include "opt/fuse.h"
 
 enum {
@@ -40,13 +41,59 @@ static bool keeps_errors(const Rewrite *rw, const CoreStm *stm, uint32_t at) {
     return true;
 }
 
+// Whether the bodies of `a` look at an array whose elements `b` takes.
+static bool looks_at(const Rewrite *rw, const CoreStm *a, const CoreStm *b) {
+    CoreProgram *p = rw->program;
+    CoreFeeds feeds = core_feeds(b);
+    for (uint32_t i = 0; i < a->body_count; i++) {
+        CoreRefs uses = {0};
+        core_free(p, a->bodies[i], p->arena, &uses);
+        for (uint32_t k = 0; k < uses.len; k++)
+            for (uint32_t n = 0; n < feeds.count; n++)
+                if (uses.data[k] == b->args[n]) return true;
+    }
+    return false;
+}
+
 static bool share_arrays(const Rewrite *rw, const CoreStm *a, const CoreStm *b) {
     CoreFeeds x = core_feeds(a), y = core_feeds(b);
     bool share = false;
     for (uint32_t i = 0; i < x.count; i++)
         for (uint32_t k = 0; k < y.count; k++)
             share = share || a->args[i] == b->args[k];
+    if (!share && (looks_at(rw, a, b) || looks_at(rw, b, a)))
+        share = fuse_same_length(rw, a->args[0], b->args[0]);
     return share && fuse_has_equal_lengths(rw, a) && fuse_has_equal_lengths(rw, b);
+}
+
+// Where in the open body, from number `at` on, the statement stands that nothing before
+// it keeps from being at `at`; the length of the body: nowhere.
+static uint32_t find_movable(const Rewrite *rw, const CoreStm *stm, uint32_t at) {
+    const CoreBody *here = rw->builder.open.data[rw->builder.open.len - 1];
+    bool is_effect = opt_is_effect(rw->program, stm);
+    if (!can_move_to(rw, stm, at)) return here->stms.len;
+    for (uint32_t i = at; i < here->stms.len; i++) {
+        if (here->stms.data[i] == stm) return i;
+        if (is_effect && opt_is_effect(rw->program, here->stms.data[i])) break;
+    }
+    return here->stms.len;
+}
+
+// Moves indices that the statement takes up to number `at` of the open body; returns
+// the number that what was there has now.
+static uint32_t bring_indices(const Rewrite *rw, const CoreStm *stm, uint32_t at) {
+    CoreBody *here = rw->builder.open.data[rw->builder.open.len - 1];
+    CoreStm **stms = here->stms.data;
+    CoreFeeds feeds = core_feeds(stm);
+    for (uint32_t i = 0; i < feeds.count; i++) {
+        CoreStm *def = rewrite_def_here(rw, stm->args[i]);
+        if (def == NULL || def->op != OP_IOTA) continue;
+        uint32_t from = find_movable(rw, def, at);
+        if (from == here->stms.len) continue;
+        for (; from > at; from--) stms[from] = stms[from - 1];
+        stms[at++] = def;
+    }
+    return at;
 }
 
 static bool is_simple(const CoreProgram *p, const CoreStm *stm, uint32_t *weight) {
@@ -211,9 +258,10 @@ bool fuse_beside(Rewrite *rw, const CoreStm *stm) {
         if (other->op != stm->op || other->stamp != stm->stamp ||
             other->out_count + stm->out_count > MOST_RESULTS ||
             !share_arrays(rw, other, stm) || !is_simple(rw->program, other, &weight) ||
-            !is_simple(rw->program, stm, &weight) || !can_move_to(rw, stm, at) ||
-            !keeps_errors(rw, stm, at))
+            !is_simple(rw->program, stm, &weight))
             continue;
+        at = bring_indices(rw, stm, at);
+        if (!can_move_to(rw, stm, at) || !keeps_errors(rw, stm, at)) continue;
         here->stms.data[at] = join(rw, other, stm);
         rewrite_note(rw, here->stms.data[at]);
         return true;

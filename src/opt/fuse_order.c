@@ -157,6 +157,10 @@ uint32_t fuse_weight(const CoreProgram *p, const CoreBody *body) {
             break;
         case OP_POW:
         case OP_SQRT: weight += SLOW; break;
+        case OP_CALL: // a plain one is for what happens rarely
+            if (!core_is_plain_call(p, stm)) return UINT32_MAX;
+            weight += SLOW;
+            break;
         case OP_IF:
             for (uint32_t k = 0; k < 2; k++) {
                 uint32_t branch = fuse_weight(p, stm->bodies[k]);

@@ -19,13 +19,15 @@ typedef struct Search {
 
 enum { MOST_LOOPS = 32 };
 
-static bool is_dim_of(const Rewrite *rw, CoreRef size, CoreRef array, int32_t axis) {
+// Which dimension of the array the size is; -1: none.
+static int32_t axis_of(const Rewrite *rw, CoreRef size, CoreRef array) {
     const CoreStm *def = rewrite_def(rw, size);
-    return def != NULL && def->op == OP_DIM && def->args[0] == array &&
-           def->attrs[0] == axis;
+    return def != NULL && def->op == OP_DIM && def->args[0] == array ? def->attrs[0]
+                                                                     : -1;
 }
 
-// What the guard's checks compare that dimension of what it guards with; or 0.
+// What the guard's checks compare that dimension of what it guards with; or 0. Of two
+// dimensions of one array the first one is what both have come from.
 static CoreRef checked_size(const Rewrite *rw, const CoreStm *guard, int32_t axis) {
     for (uint32_t i = 1; i < guard->arg_count; i++) {
         const CoreStm *check = rewrite_def(rw, guard->args[i]);
@@ -34,7 +36,8 @@ static CoreRef checked_size(const Rewrite *rw, const CoreStm *guard, int32_t axi
         const CoreStm *eq = rewrite_def(rw, check->args[0]);
         if (eq == NULL || eq->op != OP_EQ) continue;
         for (int side = 0; side < 2; side++)
-            if (is_dim_of(rw, eq->args[side], guard->args[0], axis))
+            if (axis_of(rw, eq->args[side], guard->args[0]) == axis &&
+                axis_of(rw, eq->args[1 - side], guard->args[0]) < axis)
                 return eq->args[1 - side];
     }
     return 0;

@@ -9,25 +9,39 @@
 // blocks, each element would be divided for.
 #include "opt/fuse.h"
 
-// The number of elements that the sizes say; 0 if it is not known, not short, or none.
-static int64_t count_of(const CoreProgram *p, const CoreRef *sizes, uint32_t count) {
+enum { MOST_STEPS = 8 }; // from a size back to what it is computed from
+
+// The size, of which a check may be left to do; 0 if it is not known, not short, or
+// none.
+static int64_t size_of(const Rewrite *rw, CoreRef ref, int steps) {
+    const CoreProgram *p = rw->program;
+    const CoreStm *def = rewrite_def(rw, ref);
+    if (opt_is_positive(p, ref) && p->values.data[ref].bits <= CORE_BLOCK)
+        return (int64_t)p->values.data[ref].bits;
+    if (def == NULL || steps == 0 || (def->op != OP_GUARD && def->op != OP_MUL))
+        return 0;
+    int64_t size = size_of(rw, def->args[0], steps - 1);
+    if (def->op == OP_MUL && size > 0) size *= size_of(rw, def->args[1], steps - 1);
+    return size <= CORE_BLOCK ? size : 0;
+}
+
+// The number of elements that the sizes say; 0 likewise.
+static int64_t count_of(const Rewrite *rw, const CoreRef *sizes, uint32_t count) {
     int64_t product = 1;
-    for (uint32_t i = 0; i < count; i++) {
-        if (!opt_is_positive(p, sizes[i])) return 0;
-        int64_t size = (int64_t)p->values.data[sizes[i]].bits;
-        if (size > CORE_BLOCK) return 0;
-        product *= size;
+    for (uint32_t i = 0; i < count && product > 0; i++) {
+        product *= size_of(rw, sizes[i], MOST_STEPS);
         if (product > CORE_BLOCK) return 0;
     }
     return product;
 }
 
-// The generate that this is a view of, in which no step can fail; else NULL.
-static const CoreStm *find_space(const Rewrite *rw, const CoreStm *view,
-                                 int64_t count) {
+const CoreStm *fuse_find_space(const Rewrite *rw, const CoreStm *view) {
     const CoreProgram *p = rw->program;
+    if (view->op != OP_RESHAPE || view->arg_count != 2) return NULL;
+    int64_t count = count_of(rw, view->args + 1, 1);
+    if (count == 0) return NULL;
     while (view != NULL && view->op == OP_RESHAPE) {
-        if (count_of(p, view->args + 1, view->arg_count - 1) != count ||
+        if (count_of(rw, view->args + 1, view->arg_count - 1) != count ||
             view->args[0] >= rw->use_count || rw->uses[view->args[0]] != 1)
             return NULL;
         view = rewrite_def_here(rw, view->args[0]);
@@ -35,7 +49,7 @@ static const CoreStm *find_space(const Rewrite *rw, const CoreStm *view,
     if (view == NULL || view->op != OP_GENERATE || view->out_count != 1) return NULL;
     uint32_t rank = (uint32_t)view->attrs[0];
     bool is_space = rank > 1 && core_type(p, view->outs[0]).rank == rank;
-    return is_space && count_of(p, view->args, rank) == count ? view : NULL;
+    return is_space && count_of(rw, view->args, rank) == count ? view : NULL;
 }
 
 // Element k of the space in row-major order.
@@ -69,9 +83,7 @@ static void put_at(Rewrite *rw, const CoreStm *old, CoreStm *made) {
 
 bool fuse_space(Rewrite *rw, CoreStm *view) {
     CoreProgram *p = rw->program;
-    if (view->op != OP_RESHAPE || view->arg_count != 2) return false;
-    int64_t count = count_of(p, view->args + 1, 1);
-    const CoreStm *space = count == 0 ? NULL : find_space(rw, view, count);
+    const CoreStm *space = fuse_find_space(rw, view);
     if (space == NULL || !fuse_is_fed(rw, view->outs[0])) return false;
     CoreStm *made = rewrite_copy(rw, space);
     CoreBody *body = make_body(rw, space);

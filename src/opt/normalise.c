@@ -8,9 +8,10 @@
 //   guard constant                   the constant   (after stage 0: its checks stay)
 //   check true                       true
 //   exact scalar op on constants     its value      (first operand no float)
-//   permute, reverse                 composed; identities go
-//   concat a                         a
-//   dim a                            the size that made a, but for guarded a: asking
+//   a <= x and x <= b                x - a <= b - a, for unsigned x and constants a <=
+//   b permute, reverse                 composed; identities go concat a a array of
+//   constants, of literals  a literal, reshaped (up to so many bytes) dim a the size
+//   that made a, but for guarded a: asking
 //                                    for a size is no use of an array
 //   if c {-> true} {-> false}        c              (and not c)
 //   if c {.. -> x} {.. -> x}         x, when x is bound outside both (after stage 0,
@@ -23,8 +24,9 @@
 //     params
 //
 // Termination: every rule removes a statement, a token or uses of a statement's
-// results, and none adds one, save `not` for used results of an if, which then are
-// unused, and a dim of an earlier value. The walk is repeated until it finds nothing.
+// results, and none adds one, save a difference in place of a conjunction, `not` for
+// used results of an if, which then are unused, a dim of an earlier value, and literals
+// for arrays. The walk is repeated until it finds nothing.
 #include "core/rules.h"
 #include "opt/algebra.h"
 #include "opt/passes.h"
@@ -67,9 +69,43 @@ static bool visit_check(Rewrite *rw, CoreStm *stm) {
 
 // ---- scalars ------------------------------------------------------------------------
 
+// Whether it is `a <= x` (side 1) or `x <= b` (side 0) of an unsigned x, and the bound.
+static bool find_bound(const Rewrite *rw, CoreRef c, uint32_t side, CoreRef *x_out,
+                       uint64_t *bound_out) {
+    const CoreProgram *p = rw->program;
+    const CoreStm *def = rewrite_def(rw, c);
+    if (def == NULL || def->op != OP_LE) return false;
+    ScalarType elem = (ScalarType)core_type(p, def->args[0]).elem;
+    *x_out = def->args[side];
+    *bound_out = p->values.data[def->args[1 - side]].bits;
+    return scalar_is_int(elem) && !scalar_is_signed(elem) &&
+           core_is_const(p, def->args[1 - side]);
+}
+
+// A range, by one comparison: what is below a is above all differences.
+static bool visit_range(Rewrite *rw, const CoreStm *stm) {
+    CoreProgram *p = rw->program;
+    for (uint32_t k = 0; k < 2 && stm->op == OP_AND; k++) {
+        CoreRef x, y;
+        uint64_t low, high;
+        if (!find_bound(rw, stm->args[k], 1, &x, &low) ||
+            !find_bound(rw, stm->args[1 - k], 0, &y, &high) || x != y || low > high)
+            continue;
+        CoreType type = core_type(p, x), truth = core_type(p, stm->outs[0]);
+        ScalarType elem = (ScalarType)type.elem;
+        CoreRef above[] = {x, core_const(p, elem, low)};
+        CoreRef sides[] = {core_emit(&rw->builder, OP_SUB, above, 2, &type, 1)->outs[0],
+                           core_const(p, elem, high - low)};
+        return replace(rw, stm,
+                       core_emit(&rw->builder, OP_LE, sides, 2, &truth, 1)->outs[0]);
+    }
+    return false;
+}
+
 static bool visit_scalar(Rewrite *rw, CoreStm *stm) {
     const CoreProgram *p = rw->program;
     uint64_t args[3], result;
+    if (visit_range(rw, stm)) return true;
     ScalarType in = (ScalarType)core_type(p, stm->args[0]).elem;
     ScalarType to = (ScalarType)core_type(p, stm->outs[0]).elem;
     if (scalar_is_float(in) || stm->arg_count > 3) return false;
@@ -106,6 +142,68 @@ static bool visit_reverse(Rewrite *rw, CoreStm *stm) {
     if (inner == NULL || inner->op != OP_REVERSE || inner->attrs[0] != stm->attrs[0])
         return false;
     return replace(rw, stm, inner->args[0]);
+}
+
+// ---- tables -------------------------------------------------------------------------
+
+enum { MOST_TABLE_BYTES = 1 << 16 }; // rows that share rows could be many more
+
+// Appends the elements of a value that is known: a scalar, or a literal, reshaped or
+// not.
+static bool add_known(const Rewrite *rw, CoreRef ref, StrBuf *bytes) {
+    const CoreProgram *p = rw->program;
+    const CoreStm *def = rewrite_def(rw, ref);
+    if (core_is_const(p, ref)) {
+        for (unsigned i = 0; i < scalar_info[core_type(p, ref).elem].bytes; i++)
+            strbuf_char(bytes, (char)(p->values.data[ref].bits >> (8 * i)));
+        return true;
+    }
+    if (def != NULL && def->op == OP_RESHAPE) def = rewrite_def(rw, def->args[0]);
+    if (def == NULL || def->op != OP_LITERAL) return false;
+    strbuf_str(bytes, def->text);
+    return bytes->len <= MOST_TABLE_BYTES;
+}
+
+// The sizes of a row that is a literal, reshaped or not, are constants and follow in
+// `shape`; false: they are not.
+static bool add_shape(Rewrite *rw, CoreRef row, CoreRef *shape) {
+    CoreProgram *p = rw->program;
+    const CoreStm *def = rewrite_def(rw, row);
+    uint32_t rank = core_type(p, row).rank;
+    if (rank == 0) return true;
+    if (def->op == OP_LITERAL) {
+        size_t size = scalar_info[core_type(p, row).elem].bytes;
+        shape[0] = core_i64(p, (int64_t)(def->text.len / size));
+        return true;
+    }
+    for (uint32_t d = 0; d < rank; d++) {
+        shape[d] = def->args[1 + d];
+        if (!core_is_const(p, shape[d])) return false;
+    }
+    return true;
+}
+
+static bool visit_array(Rewrite *rw, CoreStm *stm) {
+    CoreProgram *p = rw->program;
+    CoreType type = core_type(p, stm->outs[0]);
+    CoreRef first[CORE_MAX_RANK] = {0}, shape[CORE_MAX_RANK] = {0};
+    StrBuf bytes = strbuf(p->arena);
+    for (uint32_t i = 0; i < stm->arg_count; i++) {
+        if (!add_known(rw, stm->args[i], &bytes) ||
+            !add_shape(rw, stm->args[i], i == 0 ? first : shape))
+            return false;
+        for (uint32_t d = 0; i > 0 && d + 1 < type.rank; d++)
+            if (shape[d] != first[d]) return false;
+    }
+    CoreType flat = {type.elem, 1};
+    CoreStm *literal = core_emit(&rw->builder, OP_LITERAL, NULL, 0, &flat, 1);
+    literal->text = strbuf_done(&bytes);
+    if (type.rank == 1) return replace(rw, stm, literal->outs[0]);
+    CoreRef args[CORE_MAX_RANK + 1] = {literal->outs[0], core_i64(p, stm->arg_count)};
+    for (uint32_t d = 0; d + 1 < type.rank; d++) args[2 + d] = first[d];
+    CoreStm *table =
+        core_emit(&rw->builder, OP_RESHAPE, args, 1u + type.rank, &type, 1);
+    return replace(rw, stm, table->outs[0]);
 }
 
 // ---- control ------------------------------------------------------------------------
@@ -181,6 +279,7 @@ bool opt_normalise_stm(Rewrite *rw, CoreStm *stm) {
     case OP_DIM: return visit_dim(rw, stm);
     case OP_PERMUTE: return visit_permute(rw, stm);
     case OP_REVERSE: return visit_reverse(rw, stm);
+    case OP_ARRAY: return visit_array(rw, stm);
     case OP_CONCAT: return stm->arg_count == 1 && replace(rw, stm, stm->args[0]);
     case OP_IF: return visit_if(rw, stm);
     case OP_FOR:

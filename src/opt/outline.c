@@ -6,14 +6,17 @@
 // every program runs and means the same.
 //
 // - A second-order statement, a filter or a scatter at host level becomes a parallel
-//   kernel, together with those arguments that need no memory of their own.
+//   kernel, together with those arguments that need no memory of their own. Every
+//   kernel has the small tables that it uses.
 // - A kernel finds the sizes of its arrays itself, so that it knows them to be these,
 //   and what is computed from them and its params. Where the host has checked that two
 //   such sizes are equal, it checks that again, to know it; and so where an array is
 //   known to have such a size, as one has that a loop carries if each turn keeps it.
 // - A loop, or a branch that holds one, becomes a sequential kernel, for it may be
 //   small. If there is parallel work inside, the function that stands for it otherwise
-//   is outlined in its turn.
+//   is outlined in its turn, or calls one parallel kernel: of a loop whose arrays keep
+//   their sizes. Where operators are in parts for devices, branches stay on the host,
+//   which choose between the parts and the whole.
 // - A function kept out of line is outlined for the host, and stays as it is for the
 //   kernels that call it.
 // - Traces stay on the host.
@@ -94,15 +97,30 @@ static bool is_sequential(const CoreStm *stm) {
     return found && !is_parallel(stm);
 }
 
-static bool is_view(const CoreProgram *p, const CoreStm *stm) {
+// Whether it is a table that is small enough to be part of each kernel that uses it.
+static bool is_table(const CoreStm *stm) {
+    enum { MOST_BYTES = 1 << 12 };
+    return stm != NULL && stm->op == OP_LITERAL && stm->text.len <= MOST_BYTES;
+}
+
+// Whether an array takes no memory, whoever looks at parts of it.
+static bool is_virtual(const Outliner *o, CoreRef array) {
+    const CoreStm *def = rewrite_def(&o->defs, array);
+    return def != NULL && (def->op == OP_IOTA || def->op == OP_REPLICATE);
+}
+
+static bool is_view(const Outliner *o, const CoreStm *stm) {
+    const CoreProgram *p = o->program;
     switch ((int)stm->op) {
+    case OP_LITERAL: return is_table(stm);
+    case OP_RESHAPE: return is_table(rewrite_def(&o->defs, stm->args[0]));
     case OP_INDEX: return core_type(p, stm->outs[0]).rank > 0;
     case OP_REPLICATE: return core_type(p, stm->args[1]).rank == 0;
     case OP_IOTA:
     case OP_SLICE:
     case OP_PERMUTE:
-    case OP_REVERSE:
-    case OP_SPLIT: return true;
+    case OP_REVERSE: return true;
+    case OP_SPLIT: return !p->is_divided || is_virtual(o, stm->args[0]);
     }
     return false;
 }
@@ -138,15 +156,19 @@ static uint32_t add_function(Outliner *o, CoreFun *fun) {
     return o->program->funs.len - 1;
 }
 
-// The views that the values in `refs` are, each after the ones that it looks at.
-static void append_views(Outliner *o, const CoreRef *refs, uint32_t count, Map *done) {
+// The views that the values in `refs` are, each after the ones that it looks at; or
+// only those of tables.
+static void append_views(Outliner *o, const CoreRef *refs, uint32_t count, bool tables,
+                         Map *done) {
     uint64_t known;
     for (uint32_t i = 0; i < count; i++) {
         if (!map_get(&o->views, refs[i], &known)) continue;
         CoreStm *view = (CoreStm *)(uintptr_t)known;
-        if (map_get(done, view->outs[0], &known)) continue;
+        if (map_get(done, view->outs[0], &known) ||
+            (tables && view->op != OP_LITERAL && view->op != OP_RESHAPE))
+            continue;
         map_set(done, view->outs[0], 1);
-        append_views(o, view->args, view->arg_count, done);
+        append_views(o, view->args, view->arg_count, tables, done);
         core_append(&o->builder, view);
     }
 }
@@ -363,6 +385,55 @@ static void note_state(Outliner *o, const CoreStm *loop, uint32_t k) {
     }
 }
 
+static void note_parallel(void *data, const CoreStm *stm) {
+    if (is_parallel(stm)) *(bool *)data = true;
+}
+
+// A branch by which the host may choose between parts for devices and the whole.
+static void note_choice(void *data, const CoreStm *stm) {
+    for (uint32_t i = 0; i < stm->body_count && stm->op == OP_IF; i++)
+        core_walk(stm->bodies[i], note_parallel, data);
+}
+
+static bool keeps_sizes_inside(Outliner *o, const CoreBody *body);
+
+// Whether each array that the loop carries, and each that loops in its turns carry, has
+// the size of what it starts with, and no turn calls what may have kernels of its own.
+static bool keeps_sizes(Outliner *o, const CoreStm *stm) {
+    const FuseState *outer = o->states;
+    bool ok = stm->op != OP_CALL;
+    if (stm->op == OP_FOR || stm->op == OP_WHILE) {
+        for (uint32_t k = 0; ok && k < stm->out_count; k++) {
+            int32_t rank = core_type(o->program, stm->outs[k]).rank;
+            for (int32_t axis = 0; ok && axis < rank; axis++)
+                ok = fuse_keeps_size(&o->defs, o->states, stm, k, axis);
+            note_state(o, stm, k);
+        }
+    }
+    for (uint32_t i = 0; ok && i < stm->body_count && !is_parallel(stm); i++)
+        ok = keeps_sizes_inside(o, stm->bodies[i]);
+    o->states = outer;
+    return ok;
+}
+
+static bool keeps_sizes_inside(Outliner *o, const CoreBody *body) {
+    for (uint32_t i = 0; i < body->stms.len; i++)
+        if (!keeps_sizes(o, body->stms.data[i])) return false;
+    return true;
+}
+
+// Whether it is a loop with parallel work inside that is one parallel kernel, whose
+// turns cost no calls and go round with two buffers (loop/memory.c).
+static bool is_whole(Outliner *o, const CoreStm *stm) {
+    bool works = false, chooses = false;
+    if (stm->op != OP_FOR && stm->op != OP_WHILE) return false;
+    for (uint32_t i = 0; i < stm->body_count; i++) {
+        core_walk(stm->bodies[i], note_parallel, &works);
+        if (o->program->is_divided) core_walk(stm->bodies[i], note_choice, &chooses);
+    }
+    return works && !chooses && keeps_sizes(o, stm);
+}
+
 // Outlines the bodies of what stays on the host.
 static void outline_bodies(Outliner *o, CoreStm *stm) {
     const FuseState *outer = o->states;
@@ -375,7 +446,8 @@ static void outline_bodies(Outliner *o, CoreStm *stm) {
 
 // ---- kernels ------------------------------------------------------------------------
 
-// The statement, after the views that it uses if it is to run in parallel.
+// The statement, after the tables that it uses, and the other views if it is to run in
+// parallel.
 static const CoreBody *with_views(Outliner *o, const CoreStm *stm, CoreKernel kernel) {
     CoreProgram *p = o->program;
     CoreStm *only = (CoreStm *)stm;
@@ -385,15 +457,31 @@ static const CoreBody *with_views(Outliner *o, const CoreStm *stm, CoreKernel ke
     map_init(&done, p->arena);
     core_free(p, &alone, p->arena, &used);
     core_open(&o->builder, NULL, 0);
-    if (kernel == CORE_PARALLEL_KERNEL) append_views(o, used.data, used.len, &done);
+    append_views(o, used.data, used.len, kernel != CORE_PARALLEL_KERNEL, &done);
     core_append(&o->builder, only);
     return core_close(&o->builder, NULL, 0);
+}
+
+static void outline_stm(Outliner *o, const CoreStm *stm, CoreKernel kernel);
+
+// Outlines the last statement of a function of the host, a loop or a branch.
+static void outline_last(Outliner *o, CoreBody *body, bool is_whole) {
+    CoreStm *last = body->stms.data[body->stms.len - 1];
+    if (!is_whole) {
+        outline_bodies(o, last);
+        return;
+    }
+    core_open(&o->builder, NULL, 0);
+    outline_stm(o, last, CORE_PARALLEL_KERNEL);
+    body->stms.data[body->stms.len - 1] =
+        core_close(&o->builder, NULL, 0)->stms.data[0];
 }
 
 // Makes a kernel of the statement and emits a call of it in its place.
 static void outline_stm(Outliner *o, const CoreStm *stm, CoreKernel kernel) {
     CoreProgram *p = o->program;
     const CoreBody *work = with_views(o, stm, kernel);
+    bool whole = kernel == CORE_SEQUENTIAL_KERNEL && is_whole(o, stm);
     core_open(&o->builder, NULL, 0);
     append_scalars(o, work);
     for (uint32_t i = 0; i < work->stms.len; i++)
@@ -412,7 +500,7 @@ static void outline_stm(Outliner *o, const CoreStm *stm, CoreKernel kernel) {
         core_walk(host->body, note_def, &o->defs);
         for (uint32_t i = 0; i < host->body->stms.len; i++)
             note_scalar(o, host->body->stms.data[i]);
-        outline_bodies(o, host->body->stms.data[host->body->stms.len - 1]);
+        outline_last(o, host->body, whole);
         o->checks.len = checked;
         if (o->is_parallel) fun->otherwise = 1 + add_function(o, host);
         o->is_parallel = outer || o->is_parallel;
@@ -439,7 +527,7 @@ static void outline_host_stm(Outliner *o, CoreStm *stm) {
         core_set_attrs(&o->builder, stm, &(int32_t){(int32_t)o->hosts[stm->attrs[0]]},
                        1);
     }
-    if (is_view(o->program, stm))
+    if (is_view(o, stm))
         for (uint32_t i = 0; i < stm->out_count; i++)
             map_set(&o->views, stm->outs[i], (uint64_t)(uintptr_t)stm);
     note_scalar(o, stm);
@@ -453,7 +541,8 @@ static void outline_host_stm(Outliner *o, CoreStm *stm) {
         outline_stm(o, stm, CORE_PARALLEL_KERNEL);
         return;
     }
-    if (!stays && is_sequential(stm)) {
+    bool chooses = o->program->is_divided && stm->op == OP_IF;
+    if (!stays && !chooses && is_sequential(stm)) {
         outline_stm(o, stm, CORE_SEQUENTIAL_KERNEL);
         return;
     }

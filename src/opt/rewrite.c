@@ -211,6 +211,7 @@ static bool may_fail_itself(const CoreProgram *p, const CoreStm *stm) {
     if (stm->op == OP_WHILE) return true; // it may never end
     if ((core_op_info[stm->op].flags & OP_FAILS) == 0) return false;
     switch ((int)stm->op) {
+    case OP_CALL: return !core_is_plain_call(p, stm);
     case OP_DIV:
     case OP_MOD:
         if (scalar_is_float((ScalarType)core_type(p, stm->args[0]).elem)) return false;

@@ -6,9 +6,10 @@
 //
 // A round walks over each function once, bottom-up, and for each statement tries, in
 // this order: folding and exact algebra (algebra.c), the canonical forms of
-// normalise.c, joining it with an equal statement in scope (cse.c); from the bodies of
-// loops and second-order statements it moves out what cannot fail, does not depend on
-// them and makes no array. Then what nothing needs goes, save what may fail (dce.c).
+// normalise.c, joining it with an equal statement in scope (cse.c), and what both arms
+// of a branch compute (arms.c); from the bodies of loops and second-order statements it
+// moves out what cannot fail, does not depend on them and makes no array. Then what
+// nothing needs goes, save what may fail (dce.c).
 //
 // Termination: folding and joining remove a statement or put an earlier value in its
 // place; canonical forms shrink; hoisting moves a statement to a smaller depth and is
@@ -115,6 +116,7 @@ static bool visit(Rewrite *rw, CoreStm *stm) {
             rewrite_set(rw, stm->outs[i], equal->outs[i]);
         return true;
     }
+    if (opt_join_arms(rw, stm)) return true;
     return runs_repeatedly(stm) && hoist(rw, stm);
 }
 

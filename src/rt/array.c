@@ -41,7 +41,7 @@ void rt_heap_free(RtHeap *heap) {
     heap->live = NULL;
 }
 
-// A header outside the list of live arrays, or NULL.
+// A header outside the list of live arrays, or NULL. Without a shape all sizes are 0.
 static RtArray *new_header(RtHeap *heap, ScalarType elem, uint32_t rank,
                            const int64_t *shape) {
     assert(rank >= 1);
@@ -50,7 +50,8 @@ static RtArray *new_header(RtHeap *heap, ScalarType elem, uint32_t rank,
     *a = (RtArray){.refs = 1, .rank = rank, .elem = elem};
     a->shape = (int64_t *)(void *)(a + 1);
     a->strides = a->shape + rank;
-    memcpy(a->shape, shape, rank * sizeof *shape);
+    if (shape != NULL) memcpy(a->shape, shape, rank * sizeof *shape);
+    else memset(a->shape, 0, rank * sizeof *shape);
     return a;
 }
 
@@ -166,6 +167,34 @@ RtArray *rt_view(RtHeap *heap, RtArray *a, char *data, uint32_t rank,
     return view;
 }
 
+RtArray *rt_promise(RtHeap *heap, ScalarType elem, uint32_t rank,
+                    struct RtErrand *maker) {
+    RtArray *a = new_header(heap, elem, rank, NULL);
+    if (a == NULL) return NULL;
+    a->is_away = true;
+    a->maker = maker;
+    link_live(heap, a);
+    return a;
+}
+
+void rt_keep_promise(RtHeap *heap, RtArray *promised, RtArray *made) {
+    assert(made->refs == 1 && made->views == 0 && !made->is_lent);
+    size_t row = made->rank * sizeof(int64_t);
+    memcpy(promised->shape, made->shape, row);
+    memcpy(promised->strides, made->strides, row);
+    promised->base = made->base;
+    promised->memory = made->memory;
+    promised->memory_size = made->memory_size;
+    promised->data = made->data;
+    promised->is_away = made->is_away;
+    promised->copies = made->copies;
+    promised->maker = NULL;
+    made->base = NULL;
+    made->memory = NULL;
+    made->copies = NULL;
+    rt_release(heap, made);
+}
+
 RtArray *rt_retain(RtArray *a) {
     a->refs++;
     return a;
@@ -211,7 +240,7 @@ bool rt_is_contiguous(const RtArray *a) {
 bool rt_is_unshared(const RtArray *a) {
     if (a->refs != 1 || (a->base != NULL && a->base->refs != 1)) return false;
     const RtArray *owner = a->base != NULL ? a->base : a;
-    if (owner->is_lent || owner->copies != NULL) return false;
+    if (owner->is_lent || owner->copies != NULL || a->copies != NULL) return false;
     // Of the views we make, only those with a stride of 0 repeat an element.
     for (uint32_t d = 0; d < a->rank; d++)
         if (a->strides[d] == 0 && a->shape[d] > 1) return false;

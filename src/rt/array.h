@@ -4,18 +4,21 @@
 // that views share their data. All memory comes from a heap, which knows every live
 // array and can free them together when a computation is abandoned.
 //
-// Threads: a heap and its arrays are used by one thread at a time.
+// Threads: a heap and its arrays are used by one thread at a time: by the one that has
+// the turn, if there are several.
 #ifndef WEFT_RT_ARRAY_H
 #define WEFT_RT_ARRAY_H
 
 #include "abi/scalar.h"
 #include "base/mem.h"
+#include "rt/turn.h"
 
 typedef struct RtArray RtArray;
 typedef struct RtCopy RtCopy;
 
 typedef struct RtHeap {
     Mem *mem;
+    RtTurn *turn;   // of the threads that use it; NULL: there is one
     RtArray *live;  // all arrays, newest first
     // So far: arrays given memory of their own on the host, the bytes of that, and how
     // many of them are copies made because a kernel may not have the array itself.
@@ -33,10 +36,12 @@ struct RtArray {
     ScalarType elem;
     bool is_lent;          // the elements are a lender's: never written to
     bool is_away;          // the elements are on devices only (store.h); no views then
-    bool is_pinned;        // in use by a kernel: stays where it is
+    uint32_t pins;         // calls of kernels that use it: it stays where it is
+    struct RtErrand *maker;  // of a promise: who keeps it; NULL: the elements are there
+    uint64_t bits;         // of a scalar that was promised, once it is there
     bool stays;            // on the host, whatever happens: somebody may look at it
     uint32_t views;        // of this array's memory
-    RtCopy *copies;        // on devices; of arrays that are no views
+    RtCopy *copies;        // on devices
     int64_t *shape;        // rank sizes
     int64_t *strides;      // rank strides, in elements
 };
@@ -74,6 +79,13 @@ RtArray *rt_lent(RtHeap *heap, ScalarType elem, uint32_t rank, const int64_t *sh
 // Moves a's elements into row-major order without gaps, if they are not: into memory of
 // its own. a must be a view, then. False, and a as before, when memory is short.
 bool rt_make_contiguous(RtHeap *heap, RtArray *a);
+// An array to come, which is away and of unknown shape until the maker keeps the promise;
+// a scalar is promised as an array of rank 1, whose bits it will be. NULL when memory is
+// short.
+RtArray *rt_promise(RtHeap *heap, ScalarType elem, uint32_t rank, struct RtErrand *maker);
+// Lets the promised array be what was made, whose only reference is consumed. A scalar's
+// maker sets the bits and the maker to NULL itself.
+void rt_keep_promise(RtHeap *heap, RtArray *promised, RtArray *made);
 RtArray *rt_retain(RtArray *a);
 void rt_release(RtHeap *heap, RtArray *a);  // NULL is ignored
 // Returns a itself if its elements lie in row-major order without gaps, else a copy.

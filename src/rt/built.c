@@ -265,6 +265,8 @@ static int32_t run(WeftRt *rt, uint64_t *in, uint64_t *out, Block **owned,
     const WeftRtEntry *entry = rt->entry;
     if (atomic_load(&rt->cancel)) return KERNEL_CANCELLED;
     if (!own_params(rt, in, owned)) return KERNEL_MEMORY;
+    // What the ceiling leaves is for private memory, too.
+    if (rt->mem.limit != 0) mem_trim(&rt->mem);
     int32_t status = rt_call(call, entry->kernel, in, out);
     for (uint32_t i = 0; i < entry->result_count && status == KERNEL_OK; i++) {
         uint64_t data = out[slot_of(entry->results, i)];

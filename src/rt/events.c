@@ -236,6 +236,21 @@ RtSpan rt_span_open(const RtEvents *events) {
     return (RtSpan){.begin = clock_ns(), .before = events->ns};
 }
 
+static void add_to_total(RtEvents *events, const RtEvent *event, uint64_t ns) {
+    RtTotal *total = find_total(events, event);
+    total->count++;
+    total->ns += ns;
+    total->event.bytes += event->bytes;
+    total->event.turns += event->turns;
+}
+
+void rt_event_beside(RtEvents *events, const RtEvent *given) {
+    RtEvent event = *given;
+    if (events == NULL) return;
+    event.owner = atomic_load_explicit(&events->owner, memory_order_relaxed);
+    add_to_total(events, &event, event.end - event.begin);
+}
+
 void rt_span_close(RtEvents *events, RtSpan span, const RtEvent *given) {
     enum { SHORT_NS = 10000 };
     if (events == NULL) return;
@@ -245,11 +260,7 @@ void rt_span_close(RtEvents *events, RtSpan span, const RtEvent *given) {
     event.owner = atomic_load_explicit(&events->owner, memory_order_relaxed);
     uint64_t inner = events->ns - span.before;
     uint64_t own = event.end - event.begin - inner;
-    RtTotal *total = find_total(events, &event);
-    total->count++;
-    total->ns += own;
-    total->event.bytes += event.bytes;
-    total->event.turns += event.turns;
+    add_to_total(events, &event, own);
     events->ns += own;
     if (event.kind != RT_EVENT_INTERPRET || event.end - event.begin >= SHORT_NS)
         append(events, RT_EVENTS_HOST, &event);

@@ -89,6 +89,9 @@ RtSpan rt_span_open(const RtEvents *events);
 // alone.
 void rt_span_close(RtEvents *events, RtSpan span, const RtEvent *event);
 
+// Adds to the totals alone what took place beside the host, from begin to end.
+void rt_event_beside(RtEvents *events, const RtEvent *event);
+
 // ---- reading ------------------------------------------------------------------------
 
 // Whether a row could not be made.

@@ -8,7 +8,7 @@
 #include <sys/resource.h>
 
 enum {
-    KEPT = 1 << 20, // bytes that stay between calls
+    KEPT = 1 << 20, // bytes that always stay
     SMALL = 1 << 21 // bytes in small pages
 };
 
@@ -21,13 +21,13 @@ static size_t most_bytes(void) {
     return most;
 }
 
-bool rt_private_new(Mem *mem, RtPrivate *private_out) {
+bool rt_private_new(Mem *mem, size_t kept, RtPrivate *private_out) {
     if (++mem->calls == mem->fail_at) return false;
     for (size_t size = most_bytes(); size >= KEPT; size /= 4) {
         void *base = mmap(NULL, size, PROT_READ | PROT_WRITE,
                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
         if (base == MAP_FAILED) continue;
-        *private_out = (RtPrivate){.base = base, .size = size};
+        *private_out = (RtPrivate){.base = base, .size = size, .kept = kept};
 #ifdef MADV_HUGEPAGE // beyond what most kernels need, fewer faults
         if (size > SMALL) madvise((char *)base + SMALL, size - SMALL, MADV_HUGEPAGE);
 #endif
@@ -51,8 +51,12 @@ void rt_private_open(const RtPrivate *private, const Mem *mem, KernelEnv *env) {
     env->limit = private->base + size;
 }
 
-void rt_private_close(const RtPrivate *private, const KernelEnv *env) {
-    if (env->high - private->base <= KEPT) return;
-    madvise(private->base + KEPT, (size_t)(env->high - private->base) - KEPT,
-            MADV_DONTNEED);
+void rt_private_close(RtPrivate *private, const Mem *mem, const KernelEnv *env) {
+    size_t used = (size_t)(env->high - private->base);
+    size_t most = mem->limit == 0 ? private->kept : 0, kept = used < most ? used : most;
+    kept = kept < KEPT ? KEPT : (kept + KEPT - 1) / KEPT * KEPT; // whole pages
+    if (used > private->touched) private->touched = used;
+    if (private->touched <= kept) return;
+    madvise(private->base + kept, private->touched - kept, MADV_DONTNEED);
+    private->touched = kept;
 }

@@ -12,15 +12,18 @@
 typedef struct RtPrivate {
     char *base;
     size_t size;
+    size_t touched; // bytes that the system may have backed, beside those in use
+    size_t kept;    // at most so many stay between calls
 } RtPrivate;
 
 // Reserves what the system grants, from 64 GiB down to 1 MiB. False when there is none,
 // or when the Mem is to fail.
-bool rt_private_new(Mem *mem, RtPrivate *private_out);
+bool rt_private_new(Mem *mem, size_t kept, RtPrivate *private_out);
 void rt_private_free(RtPrivate *private);
 // All of it, or what the Mem's ceiling leaves, is free.
 void rt_private_open(const RtPrivate *private, const Mem *mem, KernelEnv *env);
-// Gives back what was touched beyond a small part.
-void rt_private_close(const RtPrivate *private, const KernelEnv *env);
+// Gives back what was touched, but for a small part and, as far as that may stay and
+// the Mem has no ceiling, what was in use now: the next call is often the same.
+void rt_private_close(RtPrivate *private, const Mem *mem, const KernelEnv *env);
 
 #endif

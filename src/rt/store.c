@@ -16,10 +16,11 @@ static RtCopy *copy_on(const RtArray *owner, const Device *device) {
     return copy;
 }
 
-// The bytes of the memory behind an owner; what is lent is counted by its shape.
-static size_t size_of(const RtArray *owner) {
-    size_t bytes = owner->memory_size;
-    if (owner->is_lent) rt_byte_count(owner->elem, owner->rank, owner->shape, &bytes);
+// The bytes of what is copied: of a view, and of what is lent, by the shape.
+static size_t size_of(const RtArray *a) {
+    size_t bytes = a->memory_size;
+    if (a->is_lent || a->base != NULL)
+        rt_byte_count(a->elem, a->rank, a->shape, &bytes);
     return bytes;
 }
 
@@ -58,14 +59,15 @@ static void free_memory(RtHeap *heap, RtArray *a) {
 
 // Drops one copy of an array that is valid elsewhere and takes the wanted memory.
 static bool drop_one(RtHeap *heap, RtArray *a, const Device *wanted) {
-    if (a->is_pinned || a->base != NULL || count_copies(a) < 2) return false;
+    if (a->pins > 0 || count_copies(a) < 2) return false;
     for (RtCopy *copy = a->copies; copy != NULL; copy = copy->next) {
         if (!is_same_memory(copy->device, wanted)) continue;
         drop_copy(heap, a, copy);
         return true;
     }
     // While the host looks at elements, it is also what wants memory.
-    bool is_free = !a->is_away && !a->is_lent && !a->stays && a->views == 0;
+    bool is_free =
+        !a->is_away && a->base == NULL && !a->is_lent && !a->stays && a->views == 0;
     if (!is_free || wanted == NULL || !is_same_memory(NULL, wanted)) return false;
     free_memory(heap, a);
     return true;
@@ -73,7 +75,7 @@ static bool drop_one(RtHeap *heap, RtArray *a, const Device *wanted) {
 
 // An array that is on that device alone comes to the host.
 static bool bring_home(RtHeap *heap, RtArray *a, const Device *wanted) {
-    if (a->is_pinned || !a->is_away || is_same_memory(NULL, wanted)) return false;
+    if (a->pins > 0 || !a->is_away || is_same_memory(NULL, wanted)) return false;
     if (count_copies(a) != 1 || a->copies->device != wanted) return false;
     if (!rt_bring_memory(heap, a)) return false;
     if (dev_read(a->copies->device, a->data, a->copies->address, a->memory_size) !=
@@ -109,11 +111,10 @@ static Status add_copy(RtHeap *heap, RtArray *owner, Device *device,
                        RtCopy **copy_out) {
     RtCopy *copy = mem_try_alloc(heap->mem, sizeof *copy);
     if (copy == NULL) return STATUS_MEMORY;
-    bool was_pinned = owner->is_pinned;
-    owner->is_pinned = true;
+    owner->pins++;
     *copy = (RtCopy){.device = device, .next = owner->copies};
     Status status = rt_alloc_on(heap, device, size_of(owner), &copy->address);
-    owner->is_pinned = was_pinned;
+    owner->pins--;
     copy->next = owner->copies;
     if (status == STATUS_OK) owner->copies = copy;
     else mem_free(heap->mem, copy, sizeof *copy);
@@ -123,16 +124,20 @@ static Status add_copy(RtHeap *heap, RtArray *owner, Device *device,
 
 // ---- to and fro ---------------------------------------------------------------------
 
-Status rt_fetch(RtHeap *heap, RtArray *a) {
-    if (!a->is_away) return STATUS_OK;
+Status rt_read(const RtArray *a, char *to) {
     const RtCopy *from = a->copies;
     if (from == NULL) return STATUS_IO; // lost with a device
-    bool was_pinned = a->is_pinned;
-    a->is_pinned = true;
+    return dev_read(from->device, to, from->address, a->memory_size);
+}
+
+Status rt_fetch(RtHeap *heap, RtArray *a) {
+    if (!a->is_away) return STATUS_OK;
+    if (a->copies == NULL) return STATUS_IO; // lost with a device
+    a->pins++;
     while (!rt_bring_memory(heap, a) && make_room(heap, NULL)) continue;
-    a->is_pinned = was_pinned;
+    a->pins--;
     if (a->is_away) return STATUS_MEMORY;
-    Status status = dev_read(from->device, a->data, from->address, a->memory_size);
+    Status status = rt_read(a, a->data);
     if (status != STATUS_OK) free_memory(heap, a);
     return status;
 }
@@ -145,6 +150,10 @@ Status rt_send(RtHeap *heap, RtArray *a, Device *device, uint64_t *address_out) 
     RtArray *owner = owner_of(a);
     RtCopy *copy = copy_on(owner, device);
     assert(rt_is_contiguous(a));
+    if (copy == NULL && size_of(a) < size_of(owner)) {
+        owner = a; // a part of what is not there travels alone
+        copy = copy_on(a, device);
+    }
     if (copy == NULL) {
         Status status = rt_fetch(heap, owner);
         if (status == STATUS_OK) status = add_copy(heap, owner, device, &copy);
@@ -162,7 +171,7 @@ Status rt_send(RtHeap *heap, RtArray *a, Device *device, uint64_t *address_out) 
 size_t rt_bytes_to_send(const RtArray *a, const Device *device) {
     const RtArray *owner = a->base != NULL ? a->base : a;
     if (device == NULL ? !owner->is_away : copy_on(owner, device) != NULL) return 0;
-    return size_of(owner);
+    return device != NULL && copy_on(a, device) != NULL ? 0 : size_of(a);
 }
 
 RtArray *rt_new_on(RtHeap *heap, Device *device, ScalarType elem, uint32_t rank,
@@ -198,11 +207,10 @@ static void keep_only(RtHeap *heap, RtArray *a, const RtCopy *kept) {
 static RtArray *duplicate_on(RtHeap *heap, RtArray *a, Device *device,
                              uint64_t *address_out, Status *status_out) {
     RtArray *owner = owner_of(a);
-    bool was_pinned = owner->is_pinned;
-    owner->is_pinned = true;
+    owner->pins++;
     RtArray *own =
         rt_new_on(heap, device, a->elem, a->rank, a->shape, address_out, status_out);
-    owner->is_pinned = was_pinned;
+    owner->pins--;
     if (own == NULL) return NULL;
     const RtCopy *copy = copy_on(owner, device);
     size_t bytes = own->memory_size;

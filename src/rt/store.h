@@ -6,7 +6,8 @@
 // old is freed at once, so that it takes no room; as the runtime of Delite
 // has them).
 //
-// An array that has views, or is lent, always has its elements on the host, too.
+// An array that has views, or is lent, always has its elements on the host, too. A view
+// may have copies of its own on devices that do not have the whole.
 //
 // Threads: as the heap's.
 #ifndef WEFT_RT_STORE_H
@@ -26,6 +27,9 @@ struct RtCopy {
 // Sees to it that the host has the elements. STATUS_MEMORY, or STATUS_IO with
 // device->why; then all is as before.
 Status rt_fetch(RtHeap *heap, RtArray *a);
+// Reads the elements of a, which the host does not have, row-major to where they are
+// wanted; a stays away. Likewise.
+Status rt_read(const RtArray *a, char *to);
 // Sees to it that the device has the elements of a, which is row-major; *address_out is
 // where. Likewise.
 Status rt_send(RtHeap *heap, RtArray *a, Device *device, uint64_t *address_out);
@@ -42,7 +46,7 @@ size_t rt_bytes_to_send(const RtArray *a, const Device *device);
 
 // Memory on the device for something else than an array: first makes room, as the other
 // functions do: by dropping copies that are valid elsewhere, then by fetching what
-// nothing holds there (is_pinned). Where the memory is the host's own, the copies of all
+// nothing holds there (pins). Where the memory is the host's own, the copies of all
 // such devices and of the host count alike.
 Status rt_alloc_on(RtHeap *heap, Device *device, size_t bytes, uint64_t *address_out);
 // Arrays that there are now stay on the host, too: their owners may look at them.

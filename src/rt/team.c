@@ -10,6 +10,8 @@
 
 #include "base/clock.h"
 
+enum { ROOT_KEPT = 1 << 26 }; // bytes: root code makes what all workers share
+
 // ---- teams --------------------------------------------------------------------------
 
 static bool make_memory(RtTeam *team) {
@@ -20,8 +22,8 @@ static bool make_memory(RtTeam *team) {
     if (team->memory == NULL || team->envs == NULL) return false;
     memset(team->envs, 0, count * sizeof *team->envs);
     for (unsigned i = 0; i < count; i++)
-        if (!rt_private_new(team->mem, &team->memory[i])) return false;
-    return rt_private_new(team->mem, &team->root);
+        if (!rt_private_new(team->mem, 0, &team->memory[i])) return false;
+    return rt_private_new(team->mem, ROOT_KEPT, &team->root);
 }
 
 RtTeam *rt_team_new(Mem *mem, const RtPoolOptions *options) {
@@ -67,6 +69,13 @@ static void *make_result(KernelEnv *env, uint32_t number, uint32_t rank,
     return call->result(call->data, number, rank, shape);
 }
 
+// Where a strip of so many turns, a power of two, ends: strips begin at multiples of
+// their length, so that vectors do where cache lines do.
+static int64_t end_of(int64_t begin, int64_t strip, int64_t n) {
+    int64_t end = begin / strip * strip;
+    return n - end > strip ? end + strip : n;
+}
+
 // The rest of a loop, from turn `begin` on, in the thread of the call, in strips after
 // each of which it polls. Nobody knows how long a turn takes, so strips grow while they
 // are short.
@@ -75,7 +84,7 @@ static int32_t run_alone(KernelEnv *root, int64_t begin, int64_t n, int64_t grai
     enum { SHORT_NS = 50000 };
     int64_t failed, strip = 1;
     while (begin < n) {
-        int64_t end = n - begin > strip ? begin + strip : n;
+        int64_t end = end_of(begin, strip, n);
         uint64_t began = clock_ns();
         int32_t status = chunk(root, frame, begin, end, &failed);
         uint64_t ns = clock_ns() - began;
@@ -96,7 +105,7 @@ static int32_t try_alone(KernelEnv *root, int64_t n, KernelChunk *chunk,
     uint64_t began = clock_ns(), ns = 0;
     int64_t failed, done = 0;
     for (int64_t strip = 1; done < n && ns < TRIAL_NS; strip *= 2) {
-        int64_t end = n - done > strip ? done + strip : n;
+        int64_t end = end_of(done, strip, n);
         int32_t status = chunk(root, frame, done, end, &failed);
         if (status != KERNEL_OK) return status;
         done = end;
@@ -140,6 +149,18 @@ static void keep_fault(void *data, RtWorker *self) {
     loop->call->env.fault = loop->call->team->envs[rt_worker_number(self)].fault;
 }
 
+// The grain is a guess that knows nothing of how often inner loops turn. Whatever it
+// is, each worker gets enough pieces to even out what it got wrong, but, if there are
+// turns enough for some pieces each, none too small for lanes.
+static int64_t finest(int64_t n, int64_t grain, unsigned workers) {
+    enum { PIECES = 16, FEW = 2, LANES = 8, LINE = 64 };
+    int64_t even = n / (PIECES * (int64_t)workers), most = n / (FEW * (int64_t)workers);
+    if (even < LANES) even = most < LANES ? most : LANES;
+    if (even < grain) grain = even;
+    if (grain > LANES) grain -= grain % (grain < LINE ? LANES : LINE);
+    return grain < 1 ? 1 : grain;
+}
+
 // Turns from `first` on, by all workers.
 static int32_t run_together(KernelEnv *root, int64_t first, int64_t n, int64_t grain,
                             KernelChunk *chunk, const void *frame, uint64_t began) {
@@ -159,14 +180,14 @@ static int32_t run_together(KernelEnv *root, int64_t first, int64_t n, int64_t g
                     .total = n - first,
                     .began = began};
     RtLoop loop = {.count = n - first,
-                   .grain = grain,
+                   .grain = finest(n - first, grain, count),
                    .body = run_chunk,
                    .env = &own,
                    .cancel = call->cancel,
                    .keep = keep_fault};
     RtEnd end = rt_for(call->self, &loop);
     for (unsigned i = 0; i < count; i++)
-        rt_private_close(&team->memory[i], &team->envs[i]);
+        rt_private_close(&team->memory[i], team->mem, &team->envs[i]);
     return end == RT_DONE     ? KERNEL_OK
            : end == RT_FAILED ? loop.status
                               : KERNEL_CANCELLED;
@@ -178,12 +199,11 @@ static int32_t run_parallel(KernelEnv *root, int64_t n, int64_t grain,
     RtCall *call = root->host;
     uint64_t began = call->ran != NULL ? clock_ns() : 0;
     int64_t done = 0;
-    bool is_worth = n > grain && rt_pool_threads(call->team->pool) > 1;
-    if (is_worth && grain >= MANY) {
+    bool is_worth = n > 1 && rt_pool_threads(call->team->pool) > 1;
+    if (is_worth && (grain >= MANY || n <= grain)) {
         int32_t status = try_alone(root, n, chunk, frame, &done, &is_worth);
         if (status != KERNEL_OK) return status;
-        if (call->ran != NULL && is_worth)
-            call->ran(call->data, 0, began, began, done);
+        if (call->ran != NULL && is_worth) call->ran(call->data, 0, began, began, done);
     }
     if (is_worth) return run_together(root, done, n, grain, chunk, frame, began);
     int32_t status = run_alone(root, done, n, grain, chunk, frame);
@@ -200,14 +220,12 @@ int32_t rt_call(RtCall *call, Kernel *kernel, const uint64_t *in, uint64_t *out)
                             .poll = poll_root,
                             .result = make_result,
                             .parallel = run_parallel};
-    // What the ceiling leaves is for private memory, too.
-    if (call->team->mem->limit != 0) mem_trim(call->team->mem);
     rt_private_open(&call->team->root, call->team->mem, &call->env);
     int32_t status = kernel(&call->env, in, out);
     if (call->self != NULL) rt_pool_leave(call->team->pool);
     size_t used = (size_t)(call->env.high - call->team->root.base);
     if (used > call->team->root_most) call->team->root_most = used;
-    rt_private_close(&call->team->root, &call->env);
+    rt_private_close(&call->team->root, call->team->mem, &call->env);
     fesetenv(&environment);
     return status;
 }

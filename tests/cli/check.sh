@@ -28,6 +28,11 @@ expect 0 "$weft" dump --stage=loop --after=ranges good.weft
 expect 2 "$weft" dump --stage=core --after=ranges good.weft
 expect 2 "$weft" dump --stage=loop --after=inline good.weft
 expect 0 "$weft" dump --stage=loop --after=lower good.weft
+expect 0 "$weft" dump --stage=task good.weft
+out_has 'task main('
+expect 0 "$weft" dump --stage=task --after=rules good.weft
+expect 2 "$weft" dump --stage=task --after=lower good.weft
+expect 2 "$weft" dump --stage=core --after=rules good.weft
 printf 'entry main (xs: []f32) = map (* 2) xs\nentry half (xs: []f16) = map (* 2) xs\n' >maps.weft
 for stage in opencl cuda; do
     expect 0 "$weft" dump --stage=$stage maps.weft

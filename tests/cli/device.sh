@@ -37,6 +37,7 @@ entry joined (n: i64): ([]i32, []f32) =
   let is = map (% 7) (iota n)
   in ( reduce_by_index (replicate 6 1) (+) 0 is (map i32.i64 (iota n))
      , scatter (replicate 9 0) is (map f32.i64 (iota n)) )
+entry traced (n: i64): i64 = #[trace] (n + 1) + i64.sum (map (\i -> #[trace] (i * n)) (iota n))
 entry chosen (b: bool) (n: i64): []i64 =
   if b then map (+ 1) (iota n) else reverse (scan (+) 0 (iota n))
 END
@@ -50,7 +51,10 @@ everywhere() {  # everywhere ENTRY VALUE...: as the interpreter answers
     done
 }
 # PoCL takes its time to build, once
-[ "$has_opencl" = 0 ] || "$weft" run -d opencl:0 work.weft rows 1 1 >stdout 2>&1
+if [ "$has_opencl" = 1 ]; then
+    "$weft" run -d opencl:0 work.weft rows 1 1 >stdout 2>&1
+    "$weft" run -d 'cpu*2,opencl:0' work.weft roots 1 >stdout 2>&1
+fi
 everywhere roots 0
 everywhere roots 1
 everywhere roots 20000
@@ -65,6 +69,7 @@ everywhere inplace 100
 everywhere table 12
 everywhere least '[1, 2, 3]'
 everywhere least '[1, 2, 0, 0]'
+everywhere traced 3
 everywhere chosen true 5
 everywhere chosen false 5
 
@@ -86,6 +91,45 @@ print(sorted(row for row in work if ":" in row))
 END
     expect 0 python3 rows.py
     out "['cpu:0', 'cpu:1', 'opencl:0']"
+
+    # they work at the same time: a launch keeps nobody waiting
+    cat >uneven.weft <<'END'
+entry main (n: i64): i64 =
+  i64.sum (map (\x -> loop y = x for i < 2000 do (y * 31 + i) % 1009) (iota n))
+END
+    expect 0 "$weft" run -d 'cpu:0,opencl:0' uneven.weft 1
+    expect 0 "$weft" run -d 'cpu:0,opencl:0' --trace both.json uneven.weft 50000
+    cat >both.py <<'END'
+import json
+events = json.load(open("both.json"))["traceEvents"]
+rows = {e["tid"]: e["args"]["name"] for e in events
+        if e["ph"] == "M" and e["name"] == "thread_name"}
+work = {row: [(e["ts"], e["ts"] + e["dur"]) for e in events if e["ph"] == "X"
+              and e.get("cat") == "kernel" and rows[e["tid"]] == row]
+        for row in ("cpu:0", "opencl:0")}
+print(any(a < d and c < b for a, b in work["cpu:0"] for c, d in work["opencl:0"]))
+END
+    expect 0 python3 both.py
+    out True
+fi
+
+# where the time goes is told on a device as elsewhere
+if [ "$has_opencl" = 1 ]; then
+    expect 0 "$weft" run -d opencl:0 --times --profile --trace one.json work.weft roots 2000
+    for row in '  emit OpenCL' '  build for devices' '  open devices' '  (compile)' \
+        '  (from the device)' '  work.weft:5  let ys = map f64.sqrt xs' '  in all'; do
+        err_has "$row"
+    done
+    cat >lines.py <<'END'
+import json
+events = json.load(open("one.json"))["traceEvents"]
+rows = {e["tid"]: e["args"]["name"] for e in events
+        if e["ph"] == "M" and e["name"] == "thread_name"}
+print(sorted({e["args"]["at"] for e in events
+              if e.get("cat") == "kernel" and rows[e["tid"]] == "opencl:0"}))
+END
+    expect 0 python3 lines.py
+    out_has "'work.weft:5:"
 fi
 
 # an interrupt acts between the parts of a launch, which would take minutes
@@ -98,6 +142,41 @@ END
     expect 1 timeout --foreground --preserve-status -s INT 3 "$weft" run -d opencl:0 long.weft 10000000
     out ''
     err 'weft: interrupted'
+fi
+
+# ... and once a driver has compiled, which cannot be cut short; what it made is kept whole.
+# What is compiled has atomics of 64 bits where the device has.
+compiled() {  # compiled STATUS: whether the code that a driver was given has them
+    rm -rf slow && mkdir slow slow/cache
+    XDG_CACHE_HOME=$PWD/slow/cache FAKE_SLOW=$PWD/slow/code.cl \
+        WEFT_OPENCL=$(dirname "$weft")/unit/fake_opencl.so \
+        "$weft" run -d opencl:0 work.weft hist 20000 -o slow/out.npy >stdout 2>stderr &
+    running=$!
+    for tick in $(seq 100); do
+        grep -q '^}' slow/code.cl 2>/dev/null && break
+        sleep 0.05
+    done
+    command='run while a driver compiles'
+    kill -TERM $running
+    sleep 0.1
+    if kill -0 $running 2>/dev/null; then good; else bad 'it ended before the driver'; fi
+    grep -q 'weft_atomic_add_64(&' slow/code.cl
+    status=$?
+    [ $status = "$1" ] && good || bad "atomics of 64 bits: status $status, expected $1"
+    rm slow/code.cl
+    wait $running
+    status=$?
+    [ $status = 1 ] && good || bad "status $status, expected 1"
+    same stdout ''
+    same stderr 'weft: interrupted'
+    left=$(find slow -name 'tmp*' -o -name out.npy)
+    [ -z "$left" ] && good || bad "left behind: $left"
+}
+if [ -f "$(dirname "$weft")/unit/fake_opencl.so" ]; then
+    compiled 0
+    export FAKE_LACKS=atomics
+    compiled 1
+    unset FAKE_LACKS
 fi
 
 # what cannot be
@@ -121,7 +200,7 @@ if [ "$has_opencl" = 1 ]; then
 fi
 
 # memory: copies on devices count, and room is made before it is an error
-expect 0 "$weft" run -d 'cpu*2' -m 12M work.weft roots 20000
+expect 0 "$weft" run -d 'cpu*2' -m 20M work.weft roots 20000
 expect 1 "$weft" run -d 'cpu*2' -m 1M work.weft roots 200000
 err_has 'out of memory'
 

@@ -133,3 +133,22 @@ out '72986154i64'
 expect 0 grep -q '"cat": *"kernel"' open.json
 expect 0 "$weft" run open.weft 3
 out '600000i64'
+# Results beyond the caches, of every width, are stored past them: each element is the
+# one that the second entry computes.
+cat >far.weft <<'PROGRAM'
+def f32_of (i: i64) = f32.i64 (i % 1000) * 0.5f32
+def f64_of (i: i64) = f64.i64 i / 3
+def u8_of (i: i64) = u8.i64 (i * 7)
+entry main (n: i64): ([n]f32, [n]f64, [n]u8) =
+  (map f32_of (iota n), map f64_of (iota n), map u8_of (iota n))
+entry wrong [n] (xs: [n]f32) (ys: [n]f64) (zs: [n]u8): i64 =
+  let is_wrong (i: i64) = xs[i] != f32_of i || ys[i] != f64_of i || zs[i] != u8_of i
+  in i64.sum (map (\i -> i64.bool (is_wrong i)) (iota n))
+PROGRAM
+for threads in 1 3; do
+    expect 0 "$weft" run -e native -T $threads far.weft 9000011i64 \
+        -o xs.npy -o ys.npy -o zs.npy
+    expect 0 "$weft" run -e native far.weft wrong xs.npy ys.npy zs.npy
+    same stdout '0i64'
+done
+rm -f xs.npy ys.npy zs.npy

@@ -1,8 +1,8 @@
 # A terminal shows how far long work is, and takes the line back; nothing else does.
 cat >slow.weft <<'END'
--- Each element takes twice as long as the one before.
+-- Each element takes longer than the one before.
 entry main: i64 =
-  i64.sum (map (\i -> loop x = i for _j < 1 << i do (x * 5 + 1) % 1009) (iota 60))
+  i64.sum (map (\i -> loop x = i for _j < i * i do (x * 5 + 1) % 1009) (iota 60000))
 END
 escape=$(printf '\033')
 on_terminal() { TERM=xterm script -qec "$1" /dev/null </dev/null >stdout 2>stderr; }

@@ -54,6 +54,15 @@ err_has 'standard input:1:1: error: expected 1 value, found only 0'
 expect 1 "$weft" run p.weft nth '[1, 2, 3]' 7
 err_has 'p.weft:2:45: error: '
 err_has '^^^^'
+cat >arms.weft <<'END'
+entry main (c: bool) (xs: []i64): i64 =
+  if c then xs[5] + 7
+  else 8 - xs[5]
+END
+expect 1 "$weft" run arms.weft true '[1]'
+err_has 'arms.weft:2:13: error: index 5 is outside [0, 1)'
+expect 1 "$weft" run arms.weft false '[1]'
+err_has 'arms.weft:3:12: error: index 5 is outside [0, 1)'
 expect 1 "$weft" run nowhere.weft
 err_has "cannot read \`nowhere.weft\`: No such file or directory"
 expect 1 "$weft" run .

@@ -20,6 +20,7 @@
 #include "loop/lift.h"
 #include "loop/vector.h"
 #include "plan.h"
+#include "same.h"
 
 Status __real_interp_run(const CoreProgram *program, const CoreFun *fun,
                          const InterpOptions *options, RtValue *args, RtValue *results,
@@ -64,44 +65,6 @@ static void tell(const Trial *t, const char *form, const char *what, Str why) {
     close(file);
 }
 
-static bool is_nan(ScalarType type, uint64_t bits) {
-    uint64_t nan = 0;
-    return scalar_is_float(type) &&
-           core_eval(OP_ISNAN, type, SCALAR_BOOL, &bits, &nan) == FAULT_NONE &&
-           nan != 0;
-}
-
-static bool same_bits(Trial *t, ScalarType type, uint64_t found, uint64_t expected) {
-    if (found == expected || (is_nan(type, found) && is_nan(type, expected)))
-        return true;
-    strbuf_printf(&t->why, "%llx, not %llx", (unsigned long long)found,
-                  (unsigned long long)expected);
-    return false;
-}
-
-static bool same_value(Trial *t, const RtValue *found, const RtValue *expected) {
-    if (found->rank == 0) return same_bits(t, found->elem, found->bits, expected->bits);
-    const RtArray *a = found->array, *b = expected->array;
-    if (memcmp(a->shape, b->shape, a->rank * sizeof *a->shape) != 0) {
-        strbuf_cstr(&t->why, "another shape");
-        return false;
-    }
-    int64_t bytes = scalar_info[a->elem].bytes;
-    for (int64_t i = 0, n = rt_count(a); i < n; i++) {
-        int64_t offset = 0, rest = i;
-        for (uint32_t d = b->rank; d-- > 0;) {
-            offset += rest % b->shape[d] * b->strides[d];
-            rest /= b->shape[d];
-        }
-        strbuf_printf(&t->why, "element %lld: ", (long long)i);
-        if (!same_bits(t, a->elem, rt_load(a->elem, a->data + i * bytes),
-                       rt_load(b->elem, b->data + offset * bytes)))
-            return false;
-        t->why.len = 0;
-    }
-    return true;
-}
-
 static bool agrees(Trial *t, EvalOutcome outcome, const EvalReport *report,
                    const RtValue *results) {
     if (outcome == EVAL_BUG) {
@@ -110,7 +73,7 @@ static bool agrees(Trial *t, EvalOutcome outcome, const EvalReport *report,
     }
     if (t->status == STATUS_OK && outcome == EVAL_OK) {
         for (uint32_t i = 0; i < t->fun->body->result_count; i++)
-            if (!same_value(t, &results[i], &t->results[i])) return false;
+            if (!same_value(&results[i], &t->results[i], &t->why)) return false;
         return true;
     }
     if (t->status == STATUS_OK || outcome == EVAL_OK) {
@@ -168,7 +131,7 @@ static void verify_pass(void *data, const LoopPassInfo *pass,
 
 // Of which the matrices in tests are large ones: two rows are a register block.
 static const LiftMachine small = {
-    .registers = 8, .bytes = 16, .near = 1024, .packed = 1024, .least = 2};
+    .registers = 8, .bytes = 16, .near = 4096, .packed = 1024, .least = 2, .always = true};
 
 // Parallel kernels go through the passes for cores, others, and those for GPUs,
 // through those for all targets, and both are also tried as they were lowered, and with
@@ -186,7 +149,9 @@ static void try_form(Trial *t, const char *form, LoopShape shape, int stop_after
         return;
     }
     loop_optimise(kernel, &options);
-    if (stop_after == LOOP_PASS_LIFT - 1) {
+    if (stop_after == LOOP_PASS_BATCH - 1) {
+        batch_run(kernel, &small);
+        verify_after(t, "batches for a small machine", kernel);
         lift_run(kernel, &small);
         verify_after(t, "lift for a small machine", kernel);
         vector_run(kernel, true);
@@ -243,7 +208,7 @@ Status __wrap_interp_run(const CoreProgram *program, const CoreFun *fun,
                    .error = error_out,
                    .heap = &heap,
                    .arena = &arena};
-        static const int stops[] = {LOOP_PASSES_NONE, LOOP_PASS_LIFT - 1,
+        static const int stops[] = {LOOP_PASSES_NONE, LOOP_PASS_BATCH - 1,
                                     LOOP_PASSES_ALL};
         for (size_t i = 0; i < sizeof stops / sizeof *stops; i++) {
             if (stops[i] != LOOP_PASSES_ALL) // the last pass leaves these as they are
@@ -251,6 +216,7 @@ Status __wrap_interp_run(const CoreProgram *program, const CoreFun *fun,
             try_form(&t, "parallel", LOOP_PARALLEL, stops[i]);
         }
         try_form(&t, "parallel", LOOP_FOR_GPUS, LOOP_PASSES_ALL);
+        try_form(&t, "parallel", LOOP_FOR_GPUS_64, LOOP_PASSES_ALL);
         rt_heap_free(&heap);
         arena_free(&arena);
     }

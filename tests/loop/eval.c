@@ -199,7 +199,7 @@ static void touch(Eval *e, const LoopStm *stm, Buffer *b, int64_t at, bool write
     *(joins ? &joiner[at] : writes ? &writer[at] : &reader[at]) = turn.number;
     if (!e->team.is_at_work) return;
     if (team_meets(&e->team, &tags(&b->item_writer, b->count)[at],
-                   &tags(&b->item_reader, b->count)[at], writes))
+                   &tags(&b->item_reader, b->count)[at], writes, joins))
         bug(e, stm, "two items of a team meet at element %lld of %s memory",
             (long long)at, b->kind);
 }
@@ -304,6 +304,42 @@ static void run_store(Eval *e, const LoopStm *stm, uint32_t lanes) {
     b->is_set[at] = 1;
 }
 
+// Element `at` of the buffer that is an argument.
+static Buffer *sifted(Eval *e, const LoopStm *stm, uint32_t arg, int64_t at,
+                      bool writes) {
+    Buffer *b = e->values[stm->args[arg]].buffer;
+    if (b == NULL || b->is_dead) bug(e, stm, "no memory");
+    if (at < 0 || at >= b->count)
+        bug(e, stm, "element %lld of %lld of %s memory", (long long)at,
+            (long long)b->count, b->kind);
+    if (writes && b->is_constant) bug(e, stm, "%s memory is written to", b->kind);
+    if (!writes && !b->is_set[at])
+        bug(e, stm, "element %lld of %s memory was never written", (long long)at,
+            b->kind);
+    touch(e, stm, b, at, writes);
+    return b;
+}
+
+// All that may be given anything is as if nobody had written it.
+static void run_sift(Eval *e, const LoopStm *stm) {
+    int64_t at = (int64_t)bits_of(e, stm->args[1]),
+            end = (int64_t)bits_of(e, stm->args[2]);
+    int64_t i = (int64_t)bits_of(e, stm->args[4]),
+            j = (int64_t)bits_of(e, stm->args[6]);
+    int64_t n = (int64_t)bits_of(e, stm->args[7]), most = at + n < end ? at + n : end;
+    for (int64_t k = 0; k < n; k++) {
+        bool is_kept = sifted(e, stm, 5, j + k, false)->bits[j + k] != 0;
+        uint64_t bits = sifted(e, stm, 3, i + k, false)->bits[i + k];
+        if (!is_kept) continue;
+        if (at >= end) bug(e, stm, "there is no room for element %lld", (long long)k);
+        Buffer *to = sifted(e, stm, 0, at, true);
+        to->bits[at] = bits;
+        to->is_set[at++] = 1;
+    }
+    set_bits(e, stm->outs[0], (uint64_t)at);
+    for (; at < most; at++) sifted(e, stm, 0, at, true)->is_set[at] = 0;
+}
+
 static void run_atomic(Eval *e, const LoopStm *stm) {
     int64_t at;
     Buffer *b = access_element(e, stm, 2, 0, &at);
@@ -334,7 +370,7 @@ static void run_take(Eval *e, const LoopStm *stm, uint32_t lanes) {
 // vector turn gives up.
 static bool run_lanes(Eval *e, const LoopStm *stm) {
     uint32_t lanes = stm->out_count > 0 ? lanes_of(e, stm->outs[0]) : 0;
-    bool any = false;
+    uint32_t tally = 0;
     for (uint32_t i = 0; i < stm->arg_count && e->is_vector; i++)
         if (lanes < lanes_of(e, stm->args[i])) lanes = lanes_of(e, stm->args[i]);
     for (e->lane = 0; e->lane == 0 || e->lane < lanes; e->lane++) {
@@ -355,13 +391,15 @@ static bool run_lanes(Eval *e, const LoopStm *stm) {
             set_bits(e, stm->outs[0], bits_of(e, stm->args[e->lane]));
             break;
         case LOOP_TAKE: run_take(e, stm, lanes); break;
-        case LOOP_ANY: any = any || bits_of(e, first) != 0; break;
+        case LOOP_ANY:
+        case LOOP_TALLY: tally += bits_of(e, first) != 0; break;
         case LOOP_SURE: e->gives_up = e->gives_up || bits_of(e, first) == 0; break;
         default: bug(e, stm, "no operator for lanes");
         }
     }
     e->lane = 0;
-    if (stm->op == LOOP_ANY) e->values[stm->outs[0]].bits = any;
+    if (stm->op == LOOP_ANY) e->values[stm->outs[0]].bits = tally > 0;
+    if (stm->op == LOOP_TALLY) e->values[stm->outs[0]].bits = tally;
     return !e->gives_up;
 }
 
@@ -429,6 +467,23 @@ static bool run_call(Eval *e, const LoopStm *stm) {
     if (!run_body(e, body)) return false;
     keep(e, stm, height, body->results, body->result_count);
     return true;
+}
+
+static void run_apply(Eval *e, const LoopStm *stm) {
+    const LoopBody *body = e->kernel->funs.data[stm->number].body;
+    uint32_t lanes = stm->out_count > 0 ? lanes_of(e, stm->outs[0]) : 0;
+    for (uint32_t lane = 0; lane == 0 || lane < lanes; lane++) {
+        e->lane = lane;
+        bool is_on = lanes == 0 || bits_of(e, stm->args[0]) != 0;
+        for (uint32_t i = 0; i < body->param_count; i++)
+            e->values[body->params[i]].bits = bits_of(e, stm->args[i + (lanes > 0)]);
+        e->lane = 0;
+        if (is_on) run_body(e, body);
+        e->lane = lane;
+        for (uint32_t i = 0; i < stm->out_count; i++)
+            set_bits(e, stm->outs[i], is_on ? bits_of(e, body->results[i]) : 0);
+    }
+    e->lane = 0;
 }
 
 static uint64_t mix(uint64_t x) {
@@ -524,7 +579,9 @@ static bool run_for(Eval *e, const LoopStm *stm) {
     unsigned unused = 64 - 8u * scalar_info[type].bytes;
     uint64_t count = e->values[stm->args[0]].bits;
     if (scalar_is_signed(type) && (int64_t)(count << unused) <= 0) count = 0;
-    if (stm->order != ORDER_SEQUENTIAL) return run_turns(e, stm, count);
+    // Within a vector turn a lane is what counts as a turn.
+    bool is_free = stm->order != ORDER_SEQUENTIAL && !e->is_vector;
+    if (is_free) return run_turns(e, stm, count);
     set_all(e, body->params + 1, stm->args + 1, stm->out_count);
     for (uint64_t i = 0; i < count; i++) {
         e->values[body->params[0]].bits = i;
@@ -569,9 +626,11 @@ static bool run_stm(Eval *e, const LoopStm *stm) {
     case LOOP_PACK:
     case LOOP_TAKE:
     case LOOP_ANY:
+    case LOOP_TALLY:
     case LOOP_SURE:
     case LOOP_LOADIF:
     case LOOP_STOREIF: return run_lanes(e, stm);
+    case LOOP_SIFT: run_sift(e, stm); return true;
     case LOOP_ATOMIC: run_atomic(e, stm); return true;
     case LOOP_DATA: run_data(e, stm); return true;
     case LOOP_ALLOC: run_alloc(e, stm); return true;
@@ -583,6 +642,7 @@ static bool run_stm(Eval *e, const LoopStm *stm) {
     case LOOP_RESULT: run_result(e, stm); return true;
     case LOOP_CHECK: return run_check(e, stm);
     case LOOP_CALL: return run_call(e, stm);
+    case LOOP_APPLY: run_apply(e, stm); return true;
     case LOOP_IF: return run_if(e, stm);
     case LOOP_FOR: return run_for(e, stm);
     case LOOP_WHILE: return run_while(e, stm);

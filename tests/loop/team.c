@@ -3,7 +3,7 @@
 // See team.h. A mark is when all had waited last, and the item.
 #include "team.h"
 
-enum { ALL = LAUNCH_TEAM, PAIR, MARKS = 64 };
+enum { ALL = LAUNCH_TEAM, PAIR, JOINING, MARKS = 64 };
 
 void team_plan(Team *team, const LoopKernel *kernel, Arena *arena) {
     *team = (Team){.kernel = kernel, .since = 1};
@@ -41,9 +41,11 @@ void team_leave(Team *team, const LoopStm *stm) {
     if (is_outside && loop_spread_fails(&team->plan, stm->bodies[0])) team->since++;
 }
 
-bool team_meets(const Team *team, uint64_t *writer, uint64_t *reader, bool writes) {
+bool team_meets(const Team *team, uint64_t *writer, uint64_t *reader, bool writes,
+                bool joins) {
     if (!team->is_at_work) return false;
     uint32_t item = team->item == ALL && writes ? 0 : team->item;
+    if (joins) item = JOINING;
     uint64_t mark = team->since * MARKS + item;
     bool is_written = *writer / MARKS == team->since;
     bool is_read = *reader / MARKS == team->since;

@@ -24,7 +24,9 @@ void team_statement(Team *team, const LoopStm *stm);
 uint32_t team_enter(Team *team, const LoopStm *stm, uint64_t i);
 // After such a loop.
 void team_leave(Team *team, const LoopStm *stm);
-// Notes an access in the marks of an element; whether it meets another item's.
-bool team_meets(const Team *team, uint64_t *writer, uint64_t *reader, bool writes);
+// Notes an access in the marks of an element; whether it meets another item's. What
+// joins may meet what joins.
+bool team_meets(const Team *team, uint64_t *writer, uint64_t *reader, bool writes,
+                bool joins);
 
 #endif

@@ -113,6 +113,11 @@ int cuCtxPopCurrent_v2(void **context_out) {
     return fails ? fake.error : 0;
 }
 
+int cuCtxSynchronize(void) {
+    FAIL_IF_TOLD;
+    return fake.contexts == 1 ? 0 : INVALID;
+}
+
 int cuMemAlloc_v2(unsigned long long *address_out, size_t bytes) {
     FAIL_IF_TOLD;
     if (fake.contexts != 1 || bytes == 0) return INVALID;

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A false OpenCL loader with one platform and one device (fake.h).
+#define _POSIX_C_SOURCE 200809L
 #include <stdio.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "fake.h"
 
@@ -16,7 +19,7 @@ typedef struct Object { // whatever it is
     struct Object *heap; // arguments of a kernel
     uint64_t control;
     size_t bytes;
-    bool is_wrong; // a program with errors
+    bool is_wrong;              // a program with errors
     _Alignas(16) char memory[]; // of a buffer
 } Object;
 
@@ -116,6 +119,12 @@ cl_int clGetDeviceInfo(cl_device_id id, cl_device_info what, size_t room, void *
     case CL_DEVICE_ENDIAN_LITTLE: return ANSWER(cl_bool, !fake_lacks("endianness"));
     case CL_DEVICE_ADDRESS_BITS:
         return ANSWER(cl_uint, fake_lacks("addresses") ? 32 : 64);
+    case CL_DEVICE_EXTENSIONS:
+        return answer_text(fake_lacks("atomics")
+                               ? "cl_khr_fp64 cl_khr_int64_base_atomics"
+                               : "cl_khr_int64_extended_atomics cl_khr_fp64 "
+                                 "cl_khr_int64_base_atomics",
+                           room, to, size_out);
     default: return CL_INVALID_VALUE;
     }
 }
@@ -213,6 +222,17 @@ cl_int clEnqueueCopyBuffer(cl_command_queue queue, cl_mem from, cl_mem to,
 
 static const char binary_text[] = "binary";
 
+// Keeps what is compiled in the file $FAKE_SLOW and, until it is gone, compiles.
+static void compile_slowly(const char *text) {
+    const char *name = getenv("FAKE_SLOW");
+    FILE *file = name == NULL ? NULL : fopen(name, "w");
+    if (file == NULL) return;
+    fputs(text, file);
+    fclose(file);
+    for (int i = 0; i < 500 && access(name, F_OK) == 0; i++)
+        nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
+}
+
 cl_program clCreateProgramWithSource(cl_context context, cl_uint count,
                                      const char **texts, const size_t *sizes,
                                      cl_int *error_out) {
@@ -220,6 +240,7 @@ cl_program clCreateProgramWithSource(cl_context context, cl_uint count,
     FAIL_IF_TOLD_TO(error_out);
     Object *program = make(0);
     program->is_wrong = strncmp(texts[0], "wrong", 5) == 0;
+    compile_slowly(texts[0]);
     return (cl_program)(void *)program;
 }
 

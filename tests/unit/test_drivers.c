@@ -108,6 +108,23 @@ static void test_lacks(void) {
         check_lack(&kinds[CUDA], &cuda[i]);
 }
 
+// Of 64 bits, which both extensions of OpenCL make.
+static void check_atomics(const Kind *kind, bool has) {
+    Device *device;
+    const char *why;
+    CHECK(open_device(kind->address, &device, &why) == STATUS_OK);
+    CHECK(device != NULL && device->has_atomics_64 == has);
+    dev_close(device);
+}
+
+static void test_atomics(void) {
+    check_atomics(&kinds[OPENCL], true);
+    check_atomics(&kinds[CUDA], true);
+    setenv("FAKE_LACKS", "atomics", 1);
+    check_atomics(&kinds[OPENCL], false);
+    unsetenv("FAKE_LACKS");
+}
+
 static void test_description(void) {
     DeviceInfo info = find_info("opencl");
     CHECK(info.cannot == NULL && strcmp(info.name, "False Device") == 0);
@@ -187,16 +204,35 @@ static bool prepare(Run *run, const int32_t *numbers) {
            is_fine(run, dev_copy(d, run->from, run->much, size) == STATUS_OK);
 }
 
+// How often the host has begun and ended to wait for a launch, and the driver's calls
+// when it began.
+typedef struct Idle {
+    int begun, ended, calls;
+} Idle;
+
+static void note_idle(void *data, bool begins) {
+    Idle *idle = data;
+    CHECK(idle->begun - idle->ended == !begins); // in turns
+    if (begins) idle->calls = state->calls;
+    else CHECK(state->calls > idle->calls || state->fail_at != 0); // it did wait
+    idle->begun += begins;
+    idle->ended += !begins;
+}
+
 static bool add_table(Run *run, void *code, const int32_t *numbers) {
     static const int32_t table[4] = {10, 20, 30, 40};
     int32_t sums[N];
     GpuFault fault;
+    Idle idle = {0};
     DeviceLaunch launch = {.code = code,
                            .function = "weft_0_launch_0",
                            .turns = N,
                            .ins = (uint64_t[]){run->from, run->to},
-                           .in_count = 2};
+                           .in_count = 2,
+                           .idle = note_idle,
+                           .data = &idle};
     LaunchEnd end = dev_launch(run->device, &launch, &fault);
+    CHECK(idle.begun == idle.ended && (idle.begun > 0 || end != LAUNCH_OK));
     CHECK(end == LAUNCH_OK || end == LAUNCH_BROKEN || end == LAUNCH_MEMORY);
     if (!is_fine(run, end == LAUNCH_OK) ||
         !is_fine(run, dev_read(run->device, sums, run->to, sizeof sums) == STATUS_OK))
@@ -214,7 +250,8 @@ static bool find_negative(Run *run, void *code, uint32_t first) {
                            .turns = N,
                            .ins = &run->from,
                            .in_count = 1,
-                           .may_repeat = true};
+                           .may_repeat = true,
+                           .fails_alike = true};
     LaunchEnd end = dev_launch(run->device, &launch, &fault);
     CHECK(end == LAUNCH_FAULT || end == LAUNCH_BROKEN || end == LAUNCH_MEMORY);
     if (!is_fine(run, end == LAUNCH_FAULT)) return false;
@@ -233,7 +270,8 @@ static bool use_private(Run *run, void *code) {
                            .outs = &items,
                            .out_count = 1,
                            .has_private = true,
-                           .may_repeat = true};
+                           .may_repeat = true,
+                           .fails_alike = true};
     LaunchEnd end = dev_launch(run->device, &launch, &fault);
     CHECK(end == LAUNCH_OK || end == LAUNCH_BROKEN || end == LAUNCH_MEMORY);
     if (!is_fine(run, end == LAUNCH_OK)) return false;
@@ -424,6 +462,7 @@ int main(void) {
     setenv("WEFT_NVRTC", kinds[CUDA].file, 1);
     test_description();
     test_lacks();
+    test_atomics();
     test_libraries();
     test_numbers();
     test_failures();

@@ -124,9 +124,9 @@ static void test_parts(void) {
     for (size_t k = 0; k < sizeof programs / sizeof *programs; k++)
         for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
             for (uint32_t parts = 2; parts <= FISSION_MOST_PARTS; parts += 31)
-                check_cut(programs[k], (FissionCut){parts, -1}, lengths[i]);
-            check_cut(programs[k], (FissionCut){2, INT64_MAX}, lengths[i]);
-            check_cut(programs[k], (FissionCut){2, 0}, lengths[i]);
+                check_cut(programs[k], (FissionCut){.parts = parts, .at = -1}, lengths[i]);
+            check_cut(programs[k], (FissionCut){.parts = 2, .at = INT64_MAX}, lengths[i]);
+            check_cut(programs[k], (FissionCut){.parts = 2, .at = 0}, lengths[i]);
         }
 }
 

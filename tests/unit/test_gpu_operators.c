@@ -109,7 +109,8 @@ static void run(Trial *t, Device *device, void *code) {
                          .ins = ins,
                          .in_count = launch->in_count,
                          .has_private = launch->has_private,
-                         .may_repeat = true};
+                         .may_repeat = true,
+                         .fails_alike = true};
     GpuFault *unused = NULL;
     LaunchEnd end = dev_launch(device, &call, unused);
     CHECK(end == LAUNCH_OK);

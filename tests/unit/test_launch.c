@@ -37,7 +37,7 @@ static void show_launch(Session *s, const LoopKernel *kernel, const LoopPlan *pl
     else if (launch->inner != 0)
         strbuf_printf(out, "(%s)", name_of(s, kernel, launch->inner));
     for (uint32_t i = 0; i < launch->in_count; i++) {
-        static const char *const uses[] = {"", "=l", "=s", "=ls"};
+        static const char *const uses[] = {"", "=l", "=s", "=ls", "=j"};
         strbuf_printf(out, " %s%s", name_of(s, kernel, launch->ins[i]),
                       uses[launch->uses[i]]);
     }
@@ -108,11 +108,11 @@ static void test_parallel(void) {
               "0: parallel r=s m xs=l\n");
     plan_text(ROWS("c: bool = lt(i, m) = check(c) \"no\"", ".independent", "m"),
               "0: parallel m xs=l r=s\n");
-    // What joins a place loads it, too: a turn may not run twice.
+    // What joins a place may not run twice.
     plan_text("kernel \"join\" (owned []i32) -> ([]i32) {|a: [i32], n: i64|\n"
               "= for.parallel(n) {|i: i64| = atomic.add(a, 1i32, 0i64) ->}\n"
               "-> a, n}",
-              "0: parallel a=ls\n");
+              "0: parallel a=j\n");
     plan_text(ROWS("k: i64 = mul(m, i)", ".independent", "k"),
               "0: parallel m xs=l r=s\n");
 }
@@ -273,7 +273,7 @@ static void test_buffers(void) {
     strbuf_cstr(&text, "kernel \"room\" (i64) -> () {|n: i64|\n");
     for (int loop = 0; loop < 2; loop++) {
         strbuf_printf(&text, "= for.parallel(n) {|i%d: i64|\n", loop);
-        for (int i = 0; i < 16 + loop; i++)
+        for (int i = 0; i < LAUNCH_LOCAL_BYTES / 512 + loop; i++)
             strbuf_printf(&text, "a%d_%d: [u64] = alloc(64i64)\n", loop, i);
         strbuf_cstr(&text, "->}\n");
     }

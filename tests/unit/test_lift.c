@@ -204,7 +204,98 @@ static void test_text(void) {
     stop(&s);
 }
 
+// ---- batches ------------------------------------------------------------------------
+
+#define TURN  "= for.parallel(n) {|i: i64| from: i64 = mul(m, i) t: [f32] = alloc(p) "
+#define INNER "= for.independent(p) {|j: i64| "
+// Weights of column j lie apart from one to the next.
+#define WEIGH                                                                          \
+    "to: i64 = mul(m, j) s: f32 = for(m, 0f32) {|k: i64, u: f32| "                     \
+    "x: f32 = load(a, from, 1i64, k) y: f32 = load(b, to, 1i64, k) "                   \
+    "z: f32 = fma(x, y, u) -> z} = store(t, s, 0i64, 1i64, j) -> } "
+// The number of the least.
+#define LEAST                                                                          \
+    "g: i64, h: f32 = for(p, 0i64, 0f32) {|l: i64, c1: i64, c2: f32| "                 \
+    "v: f32 = load(t, 0i64, 1i64, l) d: bool = lt(v, c2) "                             \
+    "e: i64, f: f32 = if(d) {-> l, v} {-> c1, c2} -> e, f} "
+
+typedef struct Batched {
+    uint32_t lanes, parallel, packs, narrow, wide;
+} Batched;
+
+static Batched batch(const char *code) {
+    Session s;
+    Batched made = {0};
+    start(&s, EMPTY);
+    LoopKernel *kernel = read_kernel(&s, code);
+    if (kernel != NULL) {
+        StrBuf text = strbuf(&s.arena), faults = strbuf(&s.arena);
+        batch_run(kernel, &lift_machine);
+        bool is_sound = loop_verify(kernel, &faults);
+        CHECK(is_sound);
+        if (!is_sound) printf("%.*s", STR_ARG(strbuf_done(&faults)));
+        loop_print(kernel, &text);
+        const char *shown = str_terminated(&s.arena, strbuf_done(&text));
+        made.lanes = count_words(shown, "f32[8] = fma(");
+        made.parallel = count_words(shown, "for.parallel");
+        made.packs = count_words(shown, "f32[8] = load(a, ");
+        made.narrow = count_words(shown, "i32[8] = select(");
+        made.wide = count_words(shown, "i64[8] = select(");
+    }
+    stop(&s);
+    return made;
+}
+
+static void test_batches(void) {
+    // in lanes where it pays, and as it was
+    Batched made =
+        batch(HEAD TURN INNER WEIGH "= store(r, 0f32, 0i64, 1i64, i) -> } -> }");
+    CHECK(made.lanes == 1 && made.parallel == 2 && made.packs == 1);
+    // the number is an i32, but not one that something else asks for
+    made = batch(HEAD TURN INNER WEIGH LEAST "= store(r, h, g, 1i64, i) -> } -> }");
+    CHECK(made.lanes == 1 && made.narrow == 1 && made.wide == 0);
+    made = batch(HEAD TURN INNER WEIGH
+                 "g: i64, h: f32 = for(p, 0i64, 0f32) {|l: i64, c1: i64, c2: f32| "
+                 "v: f32 = load(t, 0i64, 1i64, l) d: bool = lt(l, c1) "
+                 "e: i64, f: f32 = if(d) {-> l, v} {-> c1, c2} -> e, f} "
+                 "= store(r, h, g, 1i64, i) -> } -> }");
+    CHECK(made.narrow == 0);
+}
+
+static void test_no_batches(void) {
+    static const char *const codes[] = {
+        // no memory of its own
+        HEAD "= for.parallel(n) {|i: i64| from: i64 = mul(m, i) " INNER
+             "to: i64 = mul(m, j) s: f32 = for(m, 0f32) {|k: i64, u: f32| "
+             "x: f32 = load(a, from, 1i64, k) y: f32 = load(b, to, 1i64, k) "
+             "z: f32 = fma(x, y, u) -> z} = store(r, s, from, 1i64, j) -> } -> } -> }",
+        // a fold that lanes of the loop within can take
+        HEAD TURN INNER
+        "s: f32 = for(m, 0f32) {|k: i64, u: f32| x: f32 = load(a, from, 1i64, k) "
+        "y: f32 = load(b, j, p, k) z: f32 = fma(x, y, u) -> z} "
+        "= store(t, s, 0i64, 1i64, j) -> } = store(r, 0f32, 0i64, 1i64, i) -> } -> }",
+        // what is stored is loaded; as many turns as the turn says; a check of a turn
+        HEAD TURN INNER WEIGH
+        "q: f32 = load(r, 0i64, 1i64, i) = store(r, q, 0i64, 1i64, i) -> } -> }",
+        HEAD
+        "= for.parallel(n) {|i: i64| from: i64 = mul(m, i) t: [f32] = alloc(i) " INNER
+            WEIGH "= store(r, 0f32, 0i64, 1i64, i) -> } -> }",
+        HEAD TURN INNER WEIGH "d: bool = lt(i, 5i64) = check(d) \"no\" "
+                              "= store(r, 0f32, 0i64, 1i64, i) -> } -> }",
+        // more than is near
+        HEAD "= for.parallel(n) {|i: i64| from: i64 = mul(m, i) t: [f32] = "
+             "alloc(9999i64) " INNER WEIGH "= store(r, 0f32, 0i64, 1i64, i) -> } -> }",
+    };
+    for (size_t i = 0; i < sizeof codes / sizeof *codes; i++) {
+        Batched made = batch(codes[i]);
+        CHECK(made.lanes == 0 && made.parallel == 1);
+        if (made.lanes != 0) printf("  code %zu was made a batch\n", i);
+    }
+}
+
 int main(void) {
+    test_batches();
+    test_no_batches();
     test_product();
     test_sizes();
     test_conditions();

@@ -29,6 +29,11 @@ static void test_text(void) {
                                "  -> %1\n"
                                "}\n"
                                "\n"
+                               "plain function \"twice\" {|w: f64|\n"
+                               "  %2: f64 = add(w, w)\n"
+                               "  -> %2\n"
+                               "}\n"
+                               "\n"
                                "kernel \"main\" (owned []f64, bool) -> ([]f64, i32) "
                                "{|a: [f64], n: i64, c: bool|\n"
                                "  t: [i32] = data [1, -2, 3]\n"
@@ -43,12 +48,12 @@ static void test_text(void) {
                                "  }\n"
                                "  b.1: [f64] = keep(m, b)\n"
                                "  k: i32 = while(0i32) {|k.1: i32|\n"
-                               "    %2: bool = lt(k.1, 7i32)\n"
-                               "    -> %2\n"
+                               "    %3: bool = lt(k.1, 7i32)\n"
+                               "    -> %3\n"
                                "  } {|k.2: i32|\n"
-                               "    %3: i32 = load(t, 2i64)\n"
-                               "    %4: i32 = add(k.2, %3)\n"
-                               "    -> %4\n"
+                               "    %4: i32 = load(t, 2i64)\n"
+                               "    %5: i32 = add(k.2, %4)\n"
+                               "    -> %5\n"
                                "  }\n"
                                "  r: [f64] = result[0](n)\n"
                                "  = for.parallel(n) {|j: i64|\n"
@@ -154,10 +159,19 @@ static void test_verifier(void) {
     find_fault(KERNEL "{ b: [f32] = alloc(1i64) x: f32 = load(b, 0i64, 1i64) -> }",
                "it has 3 args");
     find_fault(KERNEL "{ = store(1i64, 2i64, 0i64) -> }", "a buffer is wanted");
-    find_fault(KERNEL "{ b: [i64] = alloc(1i64) = atomic.add(b, 1i64, 0i64) -> }",
+    find_fault(KERNEL "{ b: [i16] = alloc(1i64) = atomic.add(b, 1i16, 0i64) -> }",
+               "no device does that at once");
+    find_fault(KERNEL "{ b: [f64] = alloc(1i64) = atomic.add(b, 1f64, 0i64) -> }",
                "no device does that at once");
     find_fault(KERNEL "{ b: [i32] = alloc(1i64) = atomic.sub(b, 1i32, 0i64) -> }",
                "no device does that at once");
+    find_fault(KERNEL "{ b: [i16] = alloc(4i64) x: [i32] = alloc(4i64) "
+                      "m: [bool] = alloc(4i64) "
+                      "k: i64 = sift(b, 0i64, 4i64, x, 0i64, m, 0i64, 4i64) -> }",
+               "its buffers have elements of two types");
+    find_fault(KERNEL "{ b: [i16] = alloc(4i64) x: [i16] = alloc(4i64) "
+                      "k: i64 = sift(b, 0i64, 4i64, x, 0i64, x, 0i64, 4i64) -> }",
+               "its flags are none");
     find_fault(KERNEL "{ = check(false) \"%0\" -> }", "mentions %0");
     find_fault(KERNEL
                "{ = for.parallel(1i64) {|i: i64| = for.parallel(1i64) {|j: i64| ->} "
@@ -189,6 +203,21 @@ static void test_verifier(void) {
                "keeps a buffer twice");
     find_fault(KERNEL "{ x: i64 = call[0](1i64) -> }",
                "function 0 does not come before");
+#define PLAIN "plain function \"f\" {|p: f64| -> p} "
+    find_fault(PLAIN KERNEL "{ x: f64 = call[0](1f64) -> }", "function 0 is plain");
+    find_fault("function \"f\" {|p: f64| -> p} " KERNEL
+               "{ x: f64 = apply[0](1f64) -> }",
+               "function 0 is not plain");
+    find_fault(PLAIN KERNEL "{ x: f64 = apply[0](1f32) -> }",
+               "arg 0 has the wrong type");
+    find_fault(PLAIN KERNEL "{ x: f32 = apply[0](1f64) -> }",
+               "result 0 has the wrong type");
+    find_fault(PLAIN KERNEL "{ x: f64 = apply[0](true, 1f64) -> }", "it has 2 args");
+    find_fault("plain function \"f\" {|a: [f64]| -> } " KERNEL "{ -> }",
+               "param 0 of a plain function is no scalar");
+    find_fault("plain function \"f\" {|n: i64| b: [f64] = alloc(n) -> } " KERNEL
+               "{ -> }",
+               "it is in a plain function");
     find_fault(KERNEL "{ x: i64 = if(true) {-> 1i64} {-> 1i32} -> }",
                "has the wrong type");
     find_fault(KERNEL "{ x: i64 = while(1i64) {|s: i64| -> s} {|t: i64| -> t} -> }",
@@ -362,6 +391,14 @@ static const char sorted[] = "stage0\n"
                              "  -> r\n"
                              "}\n";
 
+static const char sorted_own[] = "stage0\n"
+                                 "entry main(xs: []f32) -> ([]f32) {\n"
+                                 "  ys: []f32 = map[1](xs) "
+                                 "{|x: f32| y: f32 = neg(x) -> y}\n"
+                                 "  r: []f32 = sort(ys)\n"
+                                 "  -> r\n"
+                                 "}\n";
+
 static const char sorted_places[] = "stage0\n"
                                     "entry main(xs: []f32) -> ([]f32, []i64) {\n"
                                     "  r: []f32, p: []i64 = sort(xs)\n"
@@ -389,10 +426,11 @@ static void test_lowering(void) {
     expect_counts(turned_steps, false, COUNTS({"owned", 0}, {"alloc", 1}, {"keep", 1}));
     expect_counts(sum, true, COUNTS({"for.parallel", 1}, {"alloc(32i64)", 1}));
     expect_counts(views, false, COUNTS({"alloc", 0}, {"load", 1}, {"for", 0}));
-    // Parts, which begin with 1; their bins; or all in order.
+    // Parts, which begin with 1; their bins; or all in order; or by ranges, with counts,
+    // places and values.
     expect_counts(histogram, true,
-                  COUNTS({"owned", 1}, {"for.parallel(", 2}, {"3i32", 0},
-                         {", 1i32, ", 1}, {"alloc", 1}));
+                  COUNTS({"owned", 1}, {"for.parallel(", 5}, {"3i32", 0},
+                         {", 1i32, ", 1}, {"alloc", 4}));
     // The first row is made in private memory, and copied; the others need none.
     expect_counts(late_rows, true,
                   COUNTS({"for.parallel(", 2}, {"alloc", 2}, {"result[0]", 1}));
@@ -402,16 +440,20 @@ static void test_lowering(void) {
     expect_counts(
         scattered_rows, true,
         COUNTS({"owned", 1}, {"for.parallel(", 1}, {"= for(", 2}, {"alloc", 1}));
-    // Differences, counts, sums, moves, and back to where it was if passes are odd in
-    // number; tables of all but the sums and moves, and a second buffer.
+    // Differences, counts, sums, moves; tables of all but the sums and moves, and a
+    // second buffer. A caller's array is not copied to be overwritten.
     expect_counts(sorted, true,
-                  COUNTS({"owned", 1}, {"result[", 0}, {"for.parallel(", 5},
+                  COUNTS({"owned", 0}, {"result[", 1}, {"for.parallel(", 4},
+                         {"alloc", 4}, {"keep", 1}));
+    // Beside the map: back to where it was if passes are odd in number.
+    expect_counts(sorted_own, true,
+                  COUNTS({"owned", 0}, {"result[", 1}, {"for.parallel(", 6},
                          {"alloc", 4}, {"keep", 1}));
     expect_counts(sorted, false, COUNTS({"for.parallel(", 0}, {"alloc", 4}));
     // The places are made in the result; sorted keys that are not wanted need memory.
-    expect_counts(sorted_places, true,
-                  COUNTS({"owned", 0}, {"result[", 2}, {"for.parallel(", 5},
-                         {"alloc", 6}));
+    expect_counts(
+        sorted_places, true,
+        COUNTS({"owned", 0}, {"result[", 2}, {"for.parallel(", 5}, {"alloc", 6}));
     expect_counts(branches, false, COUNTS({"alloc", 0}, {"result[0]", 2}, {"for", 2}));
 }
 

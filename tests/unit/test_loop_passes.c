@@ -42,14 +42,16 @@ typedef struct Count {
 
 #define COUNTS(...) ((Count[]){__VA_ARGS__, {NULL, 0}})
 
-// What the text says once the passes up to that one have run.
-static void expect(const char *text, LoopPass last, const Count *counts) {
+// What the text says once the passes for those targets have run up to that one.
+static void expect_for(LoopTargets targets, const char *text, LoopPass last,
+                       const Count *counts) {
     Session s;
     start(&s, EMPTY);
     LoopKernel *kernel = read_kernel(&s, text);
     if (kernel != NULL) {
         StrBuf faults = strbuf(&s.arena);
-        loop_optimise(kernel, &(LoopOptions){LOOP_FOR_CORES, (int)last, NULL, NULL});
+        kernel->is_for_gpus = targets == LOOP_FOR_ALL;
+        loop_optimise(kernel, &(LoopOptions){targets, (int)last, NULL, NULL});
         CHECK(loop_verify(kernel, &faults));
         const char *after = show(&s, kernel);
         for (; counts->word != NULL; counts++) {
@@ -61,6 +63,10 @@ static void expect(const char *text, LoopPass last, const Count *counts) {
         }
     }
     stop(&s);
+}
+
+static void expect(const char *text, LoopPass last, const Count *counts) {
+    expect_for(LOOP_FOR_CORES, text, last, counts);
 }
 
 // ---- ranges -------------------------------------------------------------------------
@@ -410,6 +416,30 @@ static void test_hoisting(void) {
         LOOP_PASS_HOIST, COUNTS({"\n    x: i64 = mod", 1}));
 }
 
+// ---- segments -----------------------------------------------------------------------
+
+// By segments, by products, and as it was.
+static void test_segments(void) {
+#define DIVIDED(order, d, e)                                                           \
+    "kernel \"k\" ([]i64, i64) -> () {|a: [i64], n: i64, k: i64| two: i64 = mul(k, "   \
+    "2i64) = for" order "(n) {|i: i64| q: i64 = quot(i, " d ") r: i64 = rem(i, " e     \
+    ") = store(a, q, 0i64, 1i64, i) = store(a, r, 0i64, 1i64, i) ->} -> }"
+    expect(DIVIDED(".independent", "k", "k"), LOOP_PASS_SEGMENTS,
+           COUNTS({"for.independent", 3}, {"for(", 1}, {"rem(", 1}, {"mulhi(", 1}));
+    expect(DIVIDED(".parallel", "k", "k"), LOOP_PASS_SEGMENTS,
+           COUNTS({"for.parallel", 3}, {"for.independent", 1}, {"rem(", 1}));
+    // Remainders by twice the base: of the quotient by 2, in either fast loop.
+    expect(DIVIDED(".independent", "k", "two"), LOOP_PASS_SEGMENTS,
+           COUNTS({"for.independent", 3}, {"rem(i, two)", 1}, {", 2i64)", 3}));
+    expect(DIVIDED(".independent", "two", "k"), LOOP_PASS_SEGMENTS,
+           COUNTS({"for.independent", 3}, {"rem(", 1}));
+    // Known to be short; carried state; another loop inside.
+    expect(DIVIDED(".independent", "7i64", "7i64"), LOOP_PASS_SEGMENTS,
+           COUNTS({"for", 1}));
+    expect(DIVIDED("", "k", "k"), LOOP_PASS_SEGMENTS, COUNTS({"for", 1}));
+#undef DIVIDED
+}
+
 // ---- checks -------------------------------------------------------------------------
 
 // A loop of k turns, k being any number, over an array of n.
@@ -431,10 +461,26 @@ static void test_checks(void) {
     expect(TURNS("", "j: i64 = add(o, i)" INSIDE("j")), LOOP_PASS_CHECKS, TWO);
     expect(TURNS("", "j: i64 = sub(o, i)" INSIDE("j")), LOOP_PASS_CHECKS, TWO);
     expect(TURNS("", "j: i64 = sub(i, o)" INSIDE("j")), LOOP_PASS_CHECKS, TWO);
-    // Between both ends these may be anything: steps of two, a product, an element, a
+    // So does what goes by steps, if these are tested, too: two bounds, and of the
+    // turns.
+    expect(TURNS("", "j: i64 = mul(i, o)" INSIDE("j")), LOOP_PASS_CHECKS,
+           COUNTS({"for", 2}, {"check(", 1}, {"if(", 1}, {"2147483648i64)", 2}));
+    expect(TURNS("", "p: i64 = add(i, k) q: i64 = mul(p, o) j: i64 = sub(q, n)" INSIDE(
+                         "j")),
+           LOOP_PASS_CHECKS, TWO);
+    // What is inside has both bounds for other checks; before, one alone is not enough.
+    expect(TURNS("", "j: i64 = add(o, i)" INSIDE(
+                         "j") " v: bool = lt(j, k) = check(v) \"\""),
+           LOOP_PASS_CHECKS, COUNTS({"for", 2}, {"check(", 2}, {"if(", 1}));
+    expect(
+        TURNS("", "j: i64 = add(o, i) v: bool = lt(j, k) = check(v) \"\"" INSIDE("j")),
+        LOOP_PASS_CHECKS, COUNTS({"for", 2}, {"check(", 3}, {"if(", 1}));
+    // Between both ends these may be anything: the index twice, a square, an element, a
     // sum that is asked for one bound alone.
     expect(TURNS("", "j: i64 = add(i, i)" INSIDE("j")), LOOP_PASS_CHECKS, ONE);
-    expect(TURNS("", "j: i64 = mul(i, o)" INSIDE("j")), LOOP_PASS_CHECKS, ONE);
+    expect(TURNS("", "j: i64 = mul(i, i)" INSIDE("j")), LOOP_PASS_CHECKS, ONE);
+    expect(TURNS("", "p: i64 = mul(i, o) j: i64 = mul(p, k)" INSIDE("j")),
+           LOOP_PASS_CHECKS, ONE);
     expect(TURNS("", "j: i64 = load(a, 0i64, 1i64, i)" INSIDE("j")), LOOP_PASS_CHECKS,
            ONE);
     expect(TURNS("", "j: i64 = add(i, o) y: bool = lt(j, n) = check(y) \"\""),
@@ -496,6 +542,13 @@ static void test_forward(void) {
     "i64, k: i64| l: i64 = sub(n, 1i64) = for." order "(" count ") {|i: i64| " body    \
     " x: i64 = load(a, 0i64, 1i64, j) = store(to, x, 0i64, 1i64, i) ->} -> }"
 #define CLAMP "p: i64 = sub(i, 1i64) j: i64 = max(0i64, p)"
+#define TABLED(table, body)                                                            \
+    "kernel \"k\" (owned []i64, []i64, i64) -> () {|to: [i64], n: i64, a: [i64], m: "  \
+    "i64, k: i64| t: [i64] = data " table                                              \
+    " b: i64 = mod(k, 2i64) s: i64 = load(t, b) "                                      \
+    "= for.independent(n) {|i: i64| p: i64 = sub(i, s) " body                          \
+    " x: i64 = load(a, 0i64, "                                                         \
+    "1i64, j) = store(to, x, 0i64, 1i64, i) ->} -> }"
 
 static void test_borders(void) {
     // One loop for the ends, one without the clamp.
@@ -513,6 +566,15 @@ static void test_borders(void) {
                    "{-> i}"),
            LOOP_PASS_BORDERS,
            COUNTS({"for.independent", 2}, {"eq(", 1}, {"load(a, 0i64)", 1}));
+    // Values of a table move the ends by as much as they are.
+    expect(TABLED("[1, -2]", "j: i64 = max(0i64, p)"), LOOP_PASS_BORDERS,
+           COUNTS({"for.independent", 2}, {"min(1i64, n)", 1}, {"max(0i64, p", 1}));
+    expect(TABLED("[3, 7]", "j: i64 = max(0i64, p)"), LOOP_PASS_BORDERS,
+           COUNTS({"for.independent", 2}, {"min(7i64, n)", 1}, {"max(0i64, p", 1}));
+    expect(TABLED("[1, -2]", "c: bool = le(p, 3i64) j: i64 = if(c) {-> i} {-> k}"),
+           LOOP_PASS_BORDERS, COUNTS({"for.independent", 2}, {"min(5i64, n)", 1}));
+    expect(TABLED("[1, 99]", "j: i64 = max(0i64, p)"), LOOP_PASS_BORDERS,
+           COUNTS({"for.independent", 1}));
     // The ends are too wide, or nowhere; there are too few turns.
     expect(STENCIL("independent", "n", "p: i64 = sub(i, 99i64) j: i64 = max(0i64, p)"),
            LOOP_PASS_BORDERS, COUNTS({"for.independent", 1}));
@@ -540,7 +602,233 @@ static void test_borders(void) {
     stop(&s);
 }
 
+// ---- on GPUs ------------------------------------------------------------------------
+
+// Turns that are rows, of blocks of 64 elements; u is a row's own memory.
+#define PARTS(length, before, turns, part, join)                                       \
+    "kernel \"k\" ([][]f32) -> ([]f32) {|xs: [f32], n: i64, m: i64| "                  \
+    "r: [f32] = result[0](n) = for.parallel(n) {|i: i64| row: i64 = mul(m, i) "        \
+    "u: [f32] = alloc(m) b: i64 = quot(" length ", 64i64) " before                     \
+    " = for(b) {|k: i64| l: [f32] = alloc(64i64) "                                     \
+    "= for.independent(" turns ") {|j: i64| " part " = store(l, x, j) ->} "            \
+    "y: f32 = load(l, 0i64) " join " ->} "                                             \
+    "z: f32 = load(u, 0i64) = store(r, z, i) ->} -> r, n}"
+#define BY_ROW "p: i64 = add(row, j) x: f32 = load(xs, p, 64i64, k)"
+#define CHOICE(c, arm, other)                                                          \
+    "kernel \"k\" ([][]f32) -> ([]f32) {|xs: [f32], n: i64, m: i64| "                  \
+    "r: [f32] = result[0](n) = for.parallel(n) {|i: i64| c: bool = lt(" c ", 9i64) "   \
+    "y: f32 = if(c) {" arm "} {" other "} = store(r, y, i) ->} -> r, n}"
+#define SUMMED                                                                         \
+    "z: f32 = for(m, 0f32) {|k: i64, s: f32| x: f32 = load(xs, i, n, k) "              \
+    "t: f32 = add(s, x) -> t} -> z"
+#define MULTIPLIED                                                                     \
+    "w: f32 = for(m, 1f32) {|q: i64, p: f32| v: f32 = load(xs, i, n, q) "              \
+    "u: f32 = mul(p, v) -> u} -> w"
+
+static void expect_rows(const char *text, uint32_t loops) {
+    expect_for(LOOP_FOR_ALL, text, LOOP_PASS_BLOCKS, COUNTS({"for.parallel", loops}));
+}
+
+static void test_blocks(void) {
+    // Blocks become turns, so many rows at once; what they make goes through memory.
+    const char *parts = PARTS("m", "", "64i64", BY_ROW, "= store(u, y, k)");
+    expect_for(LOOP_FOR_ALL, parts, LOOP_PASS_BLOCKS,
+               COUNTS({"for.parallel", 2}, {"quot(1048576i64", 1}, {"keep(", 1},
+                      {"load(xs", 1}, {"store(u", 1}));
+    expect(parts, LOOP_PASS_BLOCKS, COUNTS({"for.parallel", 1}));
+    // Joining may stop; there may be several scalars, and what is before is made twice.
+    expect_rows(PARTS("m", "w: f32 = load(xs, i)", "64i64", BY_ROW,
+                      "c: bool = lt(y, w) = check(c) \"\" = store(u, y, k)"),
+                2);
+    // A block may stop, reads what joining stores, or is nothing for a team.
+    expect_rows(PARTS("m", "", "64i64", "c: bool = lt(j, n) = check(c) \"\" " BY_ROW,
+                      "= store(u, y, k)"),
+                1);
+    expect_rows(PARTS("m", "", "64i64", "x: f32 = load(u, j)", "= store(u, y, k)"), 1);
+    expect_rows(PARTS("m", "", "8i64", BY_ROW, "= store(u, y, k)"), 1);
+    // Neighbouring rows read neighbours.
+    expect_rows(
+        PARTS("m", "", "64i64", "x: f32 = load(xs, i, n, j)", "= store(u, y, k)"), 1);
+    // Joining stores where blocks may look; what is before could stop.
+    expect_rows(PARTS("m", "", "64i64", BY_ROW, "= store(r, y, i)"), 1);
+    expect_rows(PARTS("m", "c: bool = lt(m, 5i64) = check(c) \"\"", "64i64", BY_ROW,
+                      "= store(u, y, k)"),
+                1);
+    // Rows of different lengths.
+    expect_rows(PARTS("row", "", "64i64", BY_ROW, "= store(u, y, k)"), 1);
+}
+
+static void test_choices_on_gpus(void) {
+    // Once for all turns, if they fold either way; not what differs between them.
+    const char *choice = CHOICE("m", SUMMED, MULTIPLIED);
+    expect_for(LOOP_FOR_ALL, choice, LOOP_PASS_CHOICES,
+               COUNTS({"for.parallel", 2}, {"load", 2}, {"if(", 1}));
+    expect_for(LOOP_FOR_ALL, CHOICE("m", SUMMED, "-> 1f32"), LOOP_PASS_CHOICES,
+               COUNTS({"for.parallel", 1}));
+    expect_for(LOOP_FOR_ALL, CHOICE("i", SUMMED, MULTIPLIED), LOOP_PASS_CHOICES,
+               COUNTS({"for.parallel", 1}));
+    expect(choice, LOOP_PASS_CHOICES, COUNTS({"for.parallel", 1}));
+}
+
 // ---- the table ----------------------------------------------------------------------
+
+// ---- short loops --------------------------------------------------------------------
+
+#define TABLE "t: [i64] = data [4, -2, 9] "
+#define SHORT(body)                                                                    \
+    "kernel \"k\" ([]i64, i64) -> () {|a: [i64], n: i64, k: i64| " TABLE               \
+    "= for.independent(n) {|i: i64| " body " ->} -> }"
+#define FILL(order, times, place)                                                      \
+    "r: [i64] = alloc(3i64) = for" order "(" times ") {|j: i64| p: i64 = add(i, j) "   \
+    "x: i64 = load(a, 0i64, k, p) = store(r, x, " place ") ->} "
+#define SUM                                                                            \
+    "s: i64 = for(3i64, 0i64) {|l: i64, u: i64| v: i64 = load(r, 0i64, 1i64, l) "      \
+    "w: i64 = add(u, v) -> w} = store(a, s, 0i64, 1i64, i)"
+
+static void test_tables(void) {
+    // Every element becomes a constant, and what is not picked by the turn stays.
+    expect(SHORT("s: i64 = for(3i64, k) {|j: i64, u: i64| x: i64 = load(t, 0i64, 1i64, "
+                 "j) y: i64 = mul(u, x) -> y} = store(a, s, 0i64, 1i64, i)"),
+           LOOP_PASS_UNROLL,
+           COUNTS({"for", 1}, {"load", 0}, {"4i64)", 1}, {"-2i64)", 1}, {"9i64)", 1}));
+    expect(SHORT("s: i64 = for(3i64, k) {|j: i64, u: i64| x: i64 = load(t, 0i64, 1i64, "
+                 "i) y: i64 = mul(u, x) -> y} = store(a, s, 0i64, 1i64, i)"),
+           LOOP_PASS_UNROLL, COUNTS({"for", 2}, {"load", 1}));
+    // Beyond the table nothing is known; it is no constant.
+    expect(SHORT("x: i64 = load(t, 3i64) = store(a, x, 0i64, 1i64, i)"),
+           LOOP_PASS_RANGES, COUNTS({"load", 1}));
+    expect(SHORT("x: i64 = load(t, 1i64, -1i64, 1i64) = store(a, x, 0i64, 1i64, i)"),
+           LOOP_PASS_RANGES, COUNTS({"load", 0}, {"store(a, 4i64", 1}));
+    // Too many turns, and a number of them that is not known.
+    expect(SHORT("= for(33i64) {|j: i64| x: i64 = load(t, j) = store(a, x, j) ->}"),
+           LOOP_PASS_UNROLL, COUNTS({"for", 2}));
+    expect(SHORT("= for(k) {|j: i64| x: i64 = load(t, j) = store(a, x, j) ->}"),
+           LOOP_PASS_UNROLL, COUNTS({"for", 2}));
+    // What is loaded is between the least and the greatest.
+    expect(SHORT("x: i64 = load(t, i) c: bool = le(-2i64, x) d: bool = le(x, 9i64) "
+                 "= check(c) \"\" = check(d) \"\""),
+           LOOP_PASS_RANGES, COUNTS({"check", 0}));
+    expect(SHORT("x: i64 = load(t, i) c: bool = le(-1i64, x) d: bool = le(x, 8i64) "
+                 "= check(c) \"\" = check(d) \"\""),
+           LOOP_PASS_RANGES, COUNTS({"check", 2}));
+    // A load goes out of a loop only where it is within the table.
+    expect(SHORT("= for(n) {|j: i64| x: i64 = load(t, 2i64, -1i64, k) "
+                 "= store(a, x, j) ->}"),
+           LOOP_PASS_HOIST, COUNTS({"\n      x: i64 = load", 1}));
+    expect(SHORT("m: i64 = mod(i, 3i64) = for(n) {|j: i64| x: i64 = load(t, m) "
+                 "= store(a, x, j) ->}"),
+           LOOP_PASS_HOIST, COUNTS({"\n    x: i64 = load", 1}));
+}
+
+static void test_registers(void) {
+    expect(SHORT(FILL(".independent", "3i64", "2i64, -1i64, j") SUM),
+           LOOP_PASS_REGISTERS,
+           COUNTS({"for", 1}, {"alloc", 0}, {"load", 3}, {"store", 1}));
+    // An element that is not stored; a place that the turn around says; one loop that
+    // is long, or turns as often as k says.
+    expect(SHORT(FILL("", "2i64", "0i64, 1i64, j") SUM), LOOP_PASS_REGISTERS,
+           COUNTS({"alloc", 1}, {"load", 5}, {"store", 3}));
+    expect(SHORT(FILL("", "3i64", "0i64, k, j") SUM), LOOP_PASS_REGISTERS,
+           COUNTS({"for", 3}, {"alloc", 1}));
+    expect(SHORT(FILL("", "40i64", "0i64, 0i64, j") SUM), LOOP_PASS_REGISTERS,
+           COUNTS({"for", 3}, {"alloc", 1}));
+    expect(SHORT(FILL("", "k", "0i64, 1i64, 0i64") SUM), LOOP_PASS_REGISTERS,
+           COUNTS({"for", 3}, {"alloc", 1}));
+    // What was stored last counts; a store in a branch stays.
+    expect(SHORT("r: [i64] = alloc(1i64) = store(r, i, 0i64) x: i64 = load(r, 0i64) "
+                 "= store(r, k, 0i64) y: i64 = load(r, 0i64) z: i64 = sub(x, y) "
+                 "= store(a, z, 0i64, 1i64, i)"),
+           LOOP_PASS_REGISTERS, COUNTS({"alloc", 0}, {"sub(i, k)", 1}));
+    expect(
+        SHORT("r: [i64] = alloc(1i64) = store(r, i, 0i64) c: bool = lt(i, k) = if(c) "
+              "{= store(r, k, 0i64) ->} {->} y: i64 = load(r, 0i64) "
+              "= store(a, y, 0i64, 1i64, i)"),
+        LOOP_PASS_REGISTERS, COUNTS({"alloc", 1}, {"load", 1}));
+}
+
+// What has been computed where it is seen is not computed again.
+static void test_computed(void) {
+    expect(
+        SHORT("x: i64 = mul(k, k) c: bool = lt(i, k) y: i64 = if(c) {z: i64 = mul(k, "
+              "k) -> z} {-> i} = store(a, x, y)"),
+        LOOP_PASS_RANGES, COUNTS({"mul", 1}));
+    expect(SHORT("c: bool = lt(i, k) y: i64 = if(c) {z: i64 = mul(k, k) -> z} {-> i} "
+                 "x: i64 = mul(k, k) = store(a, x, y)"),
+           LOOP_PASS_RANGES, COUNTS({"mul", 2}));
+    expect(
+        SHORT("x: i64 = sub(k, i) y: i64 = sub(i, k) z: i8 = conv(i) w: i16 = conv(i) "
+              "v: i64 = conv(z) u: i64 = conv(w) = store(a, x, y, v, u)"),
+        LOOP_PASS_RANGES, COUNTS({"sub", 2}, {"conv", 4}));
+    expect(
+        SHORT("c: bool = lt(i, k) x: i64 = if(c) {-> i} {-> k} y: i64 = if(c) {-> k} "
+              "{-> i} z: i64 = if(c) {-> i} {-> k} = store(a, x, y, z, z)"),
+        LOOP_PASS_RANGES, COUNTS({"if", 2}));
+}
+
+// ---- rows ---------------------------------------------------------------------------
+
+// Rows of w cells, each from what is above, below and there, and what else is said.
+#define NEXT                                                                           \
+    "p: i64 = sub(y, 1i64) q: i64 = max(0i64, p) r: i64 = add(y, 1i64) "               \
+    "s: i64 = min(l, r) "
+#define CELL(z)                                                                        \
+    "u: i64 = load(a, 0i64, " z "w, q, 1i64, x) "                                      \
+    "v: i64 = load(a, 0i64, " z "w, s, 1i64, x) "                                      \
+    "o: i64 = load(a, 0i64, " z "w, y, 1i64, x) = store(to, u, v, o, y, 1i64, x) "
+#define GRID(order, rows, number, count, body)                                         \
+    "kernel \"k\" (owned [][]i64, [][]i64, i64) -> () {|to: [i64], h: i64, w: i64, "   \
+    "a: [i64], hh: i64, ww: i64, k: i64| l: i64 = sub(h, 1i64) "                       \
+    "= for" order "(" rows ") {|i: i64| " number " " NEXT "= for.independent(" count   \
+    ") {|x: i64| " CELL("") body " ->} ->} -> }"
+#define Y "y: i64 = min(i, i)"
+
+static void test_rows(void) {
+    // Four rows look at six; rows that are left at three each.
+    expect(GRID(".parallel", "h", Y, "w", ""), LOOP_PASS_ROWS,
+           COUNTS({"for.parallel", 1}, {"for.independent", 3}, {"load", 9},
+                  {"store", 5}, {"max(0i64", 2}, {"min(l", 2}));
+    expect(GRID(".independent", "h", Y, "w", ""), LOOP_PASS_ROWS,
+           COUNTS({"for.independent", 4}, {"load", 9}, {"store", 5}));
+    // Pairs (z, y) are found anew.
+    expect("kernel \"k\" (owned [][][]i64, [][][]i64) -> () {|to: [i64], d: i64, "
+           "h: i64, w: i64, a: [i64], dd: i64, hh: i64, ww: i64| n: i64 = mul(d, h) "
+           "m: i64 = mul(h, w) l: i64 = sub(h, 1i64) = for.parallel(n) {|i: i64| "
+           "y: i64 = rem(i, h) z: i64 = quot(i, h) " NEXT
+           "= for.independent(w) {|x: i64| " CELL("m, z, ") " ->} ->} -> }",
+           LOOP_PASS_ROWS,
+           COUNTS({"for.parallel", 1}, {"for.independent", 3}, {"load", 9},
+                  {"quot(", 3}, {"rem(", 1}));
+    // In order; as long as the row says; a row that may stop.
+    expect(GRID("", "h", Y, "w", ""), LOOP_PASS_ROWS, COUNTS({"store", 1}));
+    expect(GRID(".parallel", "h", Y, "y", ""), LOOP_PASS_ROWS, COUNTS({"store", 1}));
+    expect(GRID(".parallel", "h", Y, "w", "c: bool = lt(u, k) = check(c) \"\""),
+           LOOP_PASS_ROWS, COUNTS({"store", 1}));
+    // What is stored is loaded, and might be what another row has stored.
+    expect(GRID(".parallel", "h", Y, "w", "t: i64 = load(to, x) = store(to, t, k)"),
+           LOOP_PASS_ROWS, COUNTS({"store", 2}));
+    // The index of pairs is wanted for more; it is divided by two numbers.
+    expect(GRID(".parallel", "k", "y: i64 = rem(i, h)", "w", "= store(to, i, i)"),
+           LOOP_PASS_ROWS, COUNTS({"store", 2}));
+    expect(GRID(".parallel", "k", "y: i64 = rem(i, h) z: i64 = quot(i, w)", "w",
+                "= store(to, z, k)"),
+           LOOP_PASS_ROWS, COUNTS({"store", 2}));
+    // Nothing in common.
+    expect("kernel \"k\" (owned [][]i64, []i64) -> () {|to: [i64], h: i64, w: i64, "
+           "a: [i64], n: i64| = for.parallel(h) {|y: i64| = for.independent(w) "
+           "{|x: i64| u: i64 = load(a, 0i64, w, y, 1i64, x) "
+           "= store(to, u, 0i64, w, y, 1i64, x) ->} ->} -> }",
+           LOOP_PASS_ROWS, COUNTS({"store", 1}));
+}
+
+// However a sum was computed, it is there once, if it is one that does not wrap.
+static void test_sums(void) {
+    expect(SHORT("x: i64 = add(i, 1i64) y: i64 = add(x, 1i64) z: i64 = add(i, 2i64) "
+                 "v: i64 = sub(z, 1i64) = store(a, x, y, z, v)"),
+           LOOP_PASS_RANGES, COUNTS({"add", 2}, {"sub", 0}));
+    expect(SHORT("x: i64 = add(k, 1i64) y: i64 = add(x, 1i64) z: i64 = add(k, 2i64) "
+                 "= store(a, x, y, z, k)"),
+           LOOP_PASS_RANGES, COUNTS({"add", 3}));
+}
 
 // ---- turns at once ------------------------------------------------------------------
 
@@ -570,6 +858,48 @@ static void test_jam(void) {
     expect(SUMS("for.independent", "n",
                 "q: mark = mark z: [i64] = alloc(m) = store(z, i, 0i64) = keep(q) "),
            LOOP_PASS_JAM, alone);
+}
+
+// Folds of a few steps in turns that go at once are straight code.
+static void test_jam_steps(void) {
+#define STEPS(n)                                                                       \
+    "kernel \"k\" (owned []i64, []i64) -> () {|a: [i64], n: i64, b: [i64], m: i64| "   \
+    "= for.independent(4i64) {|i: i64| s: i64 = for(" n ", 0i64) {|j: i64, t: i64| "   \
+    "x: i64 = load(b, 0i64, 1i64, i, 1i64, j) u: i64 = add(t, x) -> u} "               \
+    "= store(a, s, 0i64, 1i64, i) ->} -> }"
+    expect(STEPS("3i64"), LOOP_PASS_JAM, COUNTS({"load(", 12}, {"1i64, 2i64)", 4}, {"for", 1}));
+    expect(STEPS("9i64"), LOOP_PASS_JAM, COUNTS({"load(", 4}, {"for", 2}));
+    expect(STEPS("m"), LOOP_PASS_JAM, COUNTS({"load(", 4}, {"for", 2}));
+}
+
+// ---- what a check has found equal ---------------------------------------------------
+
+static void test_equal(void) {
+#define EQUAL(statements)                                                              \
+    "kernel \"k\" (owned []i64, i64, i64, bool) -> () {|a: [i64], n: i64, k: i64, "    \
+    "m: i64, c: bool| p: i64 = mul(k, m) " statements " -> }"
+#define STORE(x) "= store(a, " x ", 0i64) "
+#define IS(x, y) "e: bool = eq(" x ", " y ") = check(e) \"no\" "
+    // a constant for the value, and for what was computed of it; not before the check
+    expect(EQUAL(IS("k", "28i64") STORE("k")), LOOP_PASS_EQUAL,
+           COUNTS({"store(a, 28i64", 1}));
+    expect(EQUAL(IS("28i64", "k") STORE("k")), LOOP_PASS_EQUAL,
+           COUNTS({"store(a, 28i64", 1}));
+    expect(EQUAL(STORE("k") IS("k", "28i64")), LOOP_PASS_EQUAL,
+           COUNTS({"store(a, k", 1}));
+    expect(
+        EQUAL(IS("k", "28i64") "f: bool = eq(m, 3i64) = check(f) \"no\" " STORE("p")),
+        LOOP_PASS_EQUAL, COUNTS({"store(a, 84i64", 1}));
+    expect(EQUAL(IS("k", "28i64") STORE("p")), LOOP_PASS_EQUAL,
+           COUNTS({"store(a, p", 1}));
+    // of two values the first
+    expect(EQUAL(IS("m", "k") STORE("m")), LOOP_PASS_EQUAL, COUNTS({"store(a, k", 1}));
+    // a comparison that is not checked says nothing, nor does a check in a branch
+    expect(EQUAL("e: bool = eq(k, 28i64) " STORE("k")), LOOP_PASS_EQUAL,
+           COUNTS({"store(a, k", 1}));
+    expect(EQUAL("= if(c) {" IS("k", "28i64")
+                     STORE("k") "-> } {" STORE("k") "-> } " STORE("k")),
+           LOOP_PASS_EQUAL, COUNTS({"store(a, 28i64", 1}, {"store(a, k", 2}));
 }
 
 static void count_pass(void *data, const LoopPassInfo *pass, const LoopKernel *kernel) {
@@ -635,10 +965,20 @@ int main(void) {
     test_branches();
     test_digits();
     test_hoisting();
+    test_segments();
     test_checks();
     test_borders();
+    test_blocks();
+    test_choices_on_gpus();
     test_forward();
     test_jam();
+    test_jam_steps();
+    test_equal();
+    test_tables();
+    test_registers();
+    test_computed();
+    test_rows();
+    test_sums();
     test_out_of_memory();
     return test_done();
 }

@@ -270,12 +270,13 @@ static void check_fault(void *code, int n, int first, int failing) {
                            .turns = n,
                            .ins = &a,
                            .in_count = 1,
-                           .may_repeat = true};
+                           .may_repeat = true,
+                           .fails_alike = true};
     CHECK(dev_launch(device, &launch, &fault) == LAUNCH_FAULT);
     CHECK(fault.turn == (uint32_t)first && fault.check == 5);
     CHECK(fault.call_count == 1 && fault.calls[0] == 77);
     CHECK(fault.values[0] == (uint64_t)first + 1);
-    launch.may_repeat = false; // then the record may be lost, but not which turn it was
+    launch.fails_alike = false; // then the record may be lost, but not which turn it was
     CHECK(dev_launch(device, &launch, &fault) == LAUNCH_FAULT);
     CHECK(fault.turn == (uint32_t)first);
     CHECK(fault.check == 5 ? fault.values[0] == (uint64_t)first + 1
@@ -306,7 +307,8 @@ static LaunchEnd run_private(void *code, size_t unit, uint64_t fault_at,
                            .ins = (uint64_t[]){a, unit, fault_at},
                            .in_count = 3,
                            .has_private = true,
-                           .may_repeat = may_repeat};
+                           .may_repeat = may_repeat,
+                           .fails_alike = true};
     LaunchEnd end = dev_launch(device, &launch, &fault);
     take(sums, a, sizeof sums);
     bool is_right = true;

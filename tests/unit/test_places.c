@@ -3,6 +3,8 @@
 // Devices that fail: every allocation, transfer, copy, launch and build of a run on an
 // OpenCL device is made to fail, one after the other. Alone the device's failure is an
 // error with a message; beside another the answer is right all the same. Nothing leaks.
+// And what moves: no more than must cross.
+#define _POSIX_C_SOURCE 200809L
 #include "api/places.h"
 
 #include <stdlib.h>
@@ -166,8 +168,76 @@ static bool check_failure(const char *devices, Point point, int n, bool over) {
     return has_failed;
 }
 
+// ---- what moves ---------------------------------------------------------------------
+
+typedef struct Moved {
+    uint64_t to, from; // bytes: to and from all devices
+    uint64_t made;     // bytes of arrays on the host
+} Moved;
+
+static Moved moved_so_far(const WeftContext *context) {
+    Moved moved = {.made = context->heap.made_bytes};
+    for (uint32_t i = 0; i < context->place_count; i++) {
+        const DeviceCounts *counts = &context->places[i].device->counts;
+        moved.to += counts->write_bytes;
+        moved.from += counts->read_bytes;
+    }
+    return moved;
+}
+
+// Calls that entry of the program, of which half is for each of two devices, with an
+// array of N numbers.
+static Moved move(const char *source) {
+    WeftOptions options = {
+        .struct_size = sizeof options, .devices = "cpu*2", .threads = 2};
+    WeftContext *context;
+    WeftProgram *program = NULL;
+    WeftValue *arg, *result;
+    static int64_t xs[N];
+    const void *found;
+    int64_t shape = N;
+    for (int64_t i = 0; i < N; i++) xs[i] = i;
+    CHECK(weft_context_new(&options, &context) == WEFT_STATUS_OK);
+    if (weft_program_from_source(context, "test", source, strlen(source), &program) !=
+        WEFT_STATUS_OK)
+        abort();
+    CHECK(weft_value_new(context, WEFT_I64, 1, &shape, xs, &arg) == WEFT_STATUS_OK);
+    Moved before = moved_so_far(context);
+    if (weft_call(program, 0, &arg, 1, &result, 1) != WEFT_STATUS_OK) abort();
+    Moved after = moved_so_far(context);
+    CHECK(weft_value_data(result, &found) == WEFT_STATUS_OK);
+    CHECK(*(const int64_t *)found == 3);
+    weft_value_free(arg);
+    weft_value_free(result);
+    weft_program_free(program);
+    CHECK(weft_testing_context_free(context) == 0);
+    return (Moved){after.to - before.to, after.from - before.from,
+                   after.made - before.made};
+}
+
+static void check_moves(void) {
+    const uint64_t bytes = N * sizeof(int64_t);
+    setenv("WEFT_SPLIT", "0", 1);
+    // each device gets its part; what they make is read straight into the whole
+    Moved moved = move("entry main (xs: []i64): []i64 = map (\\x -> x * x + 3) xs");
+    CHECK(moved.to == bytes && moved.from == bytes && moved.made == bytes);
+    // what one operator makes in parts the next takes in parts
+    moved = move("entry main (xs: []i64): []i64 =\n"
+                 "  let ys = map (\\x -> loop y = x for i < 9 do y * 7 % 11) xs\n"
+                 "  in map2 (\\i y -> i + y + 3) (indices ys) (map (% 5) ys)");
+    CHECK(moved.to == bytes && moved.from == bytes && moved.made == bytes);
+    // ... and nobody needs the whole, so that it pays, too
+    setenv("WEFT_SPLIT", "1", 1);
+    moved =
+        move("entry main (xs: []i64): i64 =\n"
+             "  i64.minimum (map (\\x -> loop y = x for i < 9 do y * 7 % 11) xs) + 3");
+    CHECK(moved.to == bytes && moved.from == 0 && moved.made == 0);
+    unsetenv("WEFT_SPLIT");
+}
+
 int main(void) {
     static const char *const devices[] = {"opencl:0", "opencl:0,cpu"};
+    check_moves();
     WeftOptions options = {.struct_size = sizeof options, .devices = "opencl:0"};
     WeftContext *context;
     if (weft_context_new(&options, &context) != WEFT_STATUS_OK) return 1;

@@ -145,10 +145,10 @@ static void check_relief(void) {
     CHECK(new != NULL && !c->is_away &&holds(c, 100, 3));
     CHECK(device->counts.read_bytes == 100);
     // what is pinned stays, and then there is no room
-    new->is_pinned = true;
+    new->pins++;
     CHECK(rt_send(&w.heap, a, device, &at) == STATUS_MEMORY);
     CHECK(new->is_away && device->counts.used == 200);
-    new->is_pinned = false;
+    new->pins--;
     CHECK(rt_send(&w.heap, a, device, &at) == STATUS_OK && !new->is_away);
     CHECK(rt_new_on(&w.heap, device, SCALAR_U8, 1, &(int64_t){251}, &at, &status) ==
           NULL);

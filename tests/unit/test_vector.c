@@ -38,6 +38,7 @@ static void test_text(void) {
                                "    l: i64[4] = lanes\n"
                                "    m: bool[4] = lt(l, k)\n"
                                "    b: bool = any(m)\n"
+                               "    q: i64 = tally(m)\n"
                                "    = sure(b)\n"
                                "    = sure(m)\n"
                                "    y: f64[4] = loadif(m, a, 0i64, 2i64, l)\n"
@@ -104,6 +105,10 @@ static void test_verifier(void) {
     find_fault("x: f64[4] = lanes(1i64, 2f64)", "arg 1 has the wrong type");
     find_fault("x: i64[4] = splat(l)", "arg 0 has the wrong type");
     find_fault("b: bool = any(true)", "arg 0 has the wrong type");
+    find_fault("x: i64 = tally(true)", "arg 0 has the wrong type");
+    find_fault("x: i32 = tally(m)", "its result has the wrong type");
+    find_fault("= atomic.add(a, l, 0i64)", "all lanes do it at once");
+    find_fault("= atomic.add(a, 1i64, 0i64) = sure(m)", "it comes after a store");
     find_fault("= sure(l)", "arg 0 has the wrong type");
     find_fault("= store(a, l, 0i64, 1i64, i) = sure(m)", "it comes after a store");
     find_fault("= storeif(m, a, l, 0i64, 1i64, i) = sure(m)", "it comes after a store");
@@ -207,6 +212,20 @@ static void expect(const char *times, const char *turn, bool always,
         }                                                                              \
     }
 
+// A few turns that add so often are one vector turn, or not.
+static void expect_at_once(int additions, bool does) {
+    char turn[8192];
+    int at = snprintf(turn, sizeof turn, "v0: f64 = load(xs, 0i64, 1i64, i) ");
+    for (int k = 0; k < additions; k++)
+        at += snprintf(turn + at, sizeof turn - (size_t)at, "v%d: f64 = add(v%d, v%d) ",
+                       k + 1, k, k);
+    snprintf(turn + at, sizeof turn - (size_t)at, "= store(xs, v%d, 0i64, 1i64, i)",
+             additions);
+    expect(
+        "32i64", turn, false,
+        (Count[]){{"for.parallel[32]", does}, {"for.parallel[4]", !does}, {NULL, 0}});
+}
+
 static void test_pass(void) {
     expect("n", LOAD "y: f64 = mul(x, x)" STORE("y"), false,
            (Count[]){{"for.parallel[4](n)", 1}, {"f64[4] = load", 1}, {NULL, 0}});
@@ -215,6 +234,8 @@ static void test_pass(void) {
     // A few turns are one.
     expect("32i64", LOAD STORE("x"), false,
            (Count[]){{"for.parallel[32](32i64)", 1}, {"f64[32]", 1}, {NULL, 0}});
+    expect_at_once(60, true);
+    expect_at_once(90, false);
     expect("7i64", LOAD STORE("x"), true,
            (Count[]){{"for.parallel(7i64)", 1}, {NULL, 0}});
     // What is the same for all lanes has none.
@@ -245,6 +266,15 @@ static void test_pass(void) {
            "y: i64 = if(b) {z: i64 = quot(7i64, k) -> z} {-> k} "
            "= store(is, y, 0i64, 1i64, i)",
            true, (Count[]){{"any(b)", 1}, {"select(b, k, 1i64)", 1}, {NULL, 0}});
+    // What lanes add to one place they add at once: as many times as there are lanes
+    // that do so. Of what each adds for itself, or elsewhere, this is not so.
+    expect(
+        "n", LOAD "b: bool = lt(x, 0f64) = if(b) {= atomic.add(is, n, 3i64) ->} {->}",
+        false, (Count[]){{"= tally(b)", 1}, {"= mul(n, ", 1}, {"any", 0}, {NULL, 0}});
+    expect("n", LOAD STORE("x") "= atomic.add(is, n, 3i64)", true,
+           (Count[]){{"= mul(n, 4i64)", 1}, {"tally", 0}, {NULL, 0}});
+    expect("n", "= atomic.add(is, i, 3i64)", true, NONE);
+    expect("n", "= atomic.add(is, n, i)", true, NONE);
     // Loops: with one number of turns, with one for each lane, and until none is left.
     expect("n",
            LOAD

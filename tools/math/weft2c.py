@@ -16,7 +16,7 @@ import sys
 
 sys.setrecursionlimit(100000)
 TOKEN = re.compile(r"""
-    (?P<ws>\s+|--[^\n]*)
+    (?P<ws>\s+|--[^\n]*|\#\[noinline\])
   | (?P<num>0x[0-9a-fA-F_]+\.?[0-9a-fA-F_]*p[+-]?\d+(?:f32|f64)
       | 0x[0-9a-fA-F_]+?(?:[iu](?:8|16|32|64))
       | \d[\d_]*(?:\.\d+)?(?:e[+-]?\d+)?(?:[fiu](?:8|16|32|64)))

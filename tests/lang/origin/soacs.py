@@ -47,6 +47,21 @@ def large_hist_operators(n):
             np.int64(sum(t ^ i for i, t in enumerate(tops))))
 
 
+def large_hist_ranges(n, k):
+    n, k = int(n), int(k)
+    bins = [[0, -2**63, 0, 0] for _ in range(k)]
+    value = lambda i: (i * 2654435761 ^ i >> 3) % 1000 - 500
+    for i in range(n):
+        at = (i * 7919 + i // 3) % (k + 2) - 1
+        if at >> 16 == 2:
+            at = k - 1 - at % 1000
+        if 0 <= at < k:
+            a, b, c, d = bins[at]
+            bins[at] = [a + value(i), max(b, value(i + 1)), c ^ i, d + 1]
+    return np.array([sum(at % 1009 * (bins[at][c] & 0xffffff) for at in range(k))
+                     for c in range(4)])
+
+
 def large_transpose(n, m):
     n, m = int(n), int(m)
     a = [[i * 1000 + j * 3 % 17 for j in range(m)] for i in range(n)]

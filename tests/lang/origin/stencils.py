@@ -55,3 +55,95 @@ def bytes(count, h, w):
         if a.size > 0:
             a = np.roll(a, 1, 0) + np.roll(a, 1, 1) * np.uint8(3) + np.roll(a, -1, 1)
     return digest(a.astype(np.int64))
+
+
+DIRECTIONS = [(0, 0), (0, 1), (0, -1), (1, 0), (-2, 0), (1, 1), (-1, -1), (1, -3), (-1, 1)]
+WEIGHTS = [4, -1, 3, 1, 7, -2, 5, 2, 6]
+
+
+def flow(parts):
+    down = sum(f * dy for f, (dy, _) in zip(parts, DIRECTIONS))
+    right = sum(f * dx for f, (_, dx) in zip(parts, DIRECTIONS))
+    bent = np.ones_like(parts[0])
+    for f, weight in zip(parts[::-1], WEIGHTS):
+        bent = (bent * 3 + f * weight) % 1009
+    cells = sum(parts) + 2 * down + 3 * right + bent
+    return digest(np.array([cells + weight * f * (dy + 5 * dx + 1) for f, weight, (dy, dx)
+                            in zip(parts, WEIGHTS, DIRECTIONS)]))
+
+
+def velocities__torus(h, w):
+    return flow([np.roll(grid(h, w), d, (0, 1)) for d in DIRECTIONS])
+
+
+def velocities__held(h, w):
+    a, y, x = grid(h, w), np.arange(h), np.arange(w)
+    if a.size == 0:
+        return np.int64(0)
+    return flow([a[np.clip(y - dy, 0, h - 1)][:, np.clip(x - dx, 0, w - 1)]
+                 for dy, dx in DIRECTIONS])
+
+
+def rows__box(d, h, w):
+    a = numbers(d * h * w).reshape(d, h, w)
+    if a.size == 0:
+        return np.int64(0)
+    for axis, factors in ((2, (1, 2, 3)), (1, (1, 5, 7)), (0, (1, 11, 13))):
+        n = a.shape[axis]
+        a = sum(factor * np.take(a, np.clip(np.arange(n) + k - 1, 0, n - 1), axis)
+                for k, factor in enumerate(factors))
+    return digest(a)
+
+
+def rows__plane(h, w):
+    a = grid(h, w).astype(np.uint8)
+    if a.size == 0:
+        return np.int64(0)
+    shifts = [((2, 0), 1), ((1, 1), 3), ((0, 0), 5), ((-1, -1), 7), ((-2, 0), 9)]
+    return digest(sum(np.roll(a, shift, (0, 1)) * np.uint8(factor)
+                      for shift, factor in shifts).astype(np.int64))
+
+
+def rows__both(h, w):
+    a = grid(h, w)
+    if a.size == 0:
+        return np.int64(0)
+    p = np.pad(a, 1, "edge")
+    up, down, diagonal = p[:-2, 1:-1], p[2:, 1:-1], p[2:, 2:]
+    pairs = np.where(up > down, up * 3 + a + down, -(up * 3 + a + down))
+    return digest(np.concatenate([(up + 2 * a + 3 * down).ravel(),
+                                  (up + diagonal).astype(np.uint8).astype(np.int64).ravel(),
+                                  pairs.ravel()]))
+
+
+def steps__plane(count, h, w):
+    a = grid(h, w)
+    for _ in range(count):
+        b = a.copy()
+        b[1:-1, 1:-1] = (a[:-2, 1:-1] + 2 * a[2:, 1:-1] + 3 * a[1:-1, :-2]
+                         + 5 * a[1:-1, 2:]) % 127
+        a = b
+    return digest(a)
+
+
+def steps__numbered(count, h, w):
+    a = grid(h, w)
+    for i in range(count):
+        p = np.pad(a, 2, "edge")
+        a = (p[1:-3, 2:-2] + 3 * p[1:-3, 1:-3] + 7 * p[3:-1, 4:] + i) % 127
+    return digest(a)
+
+
+def steps__line(count, n):
+    a = numbers(n)
+    for _ in range(count):
+        p = np.pad(a, 3, "edge")
+        a = (p[:-6] + 2 * p[2:-4] + p[3:-3] + 3 * p[6:]) % 127
+    return digest(a)
+
+
+def steps__mirrored(count, h, w):
+    a = grid(h, w)
+    for _ in range(count):
+        a = (a[::-1] + 3 * np.pad(a, ((1, 1), (0, 0)), "edge")[2:]) % 127
+    return digest(a)

@@ -48,3 +48,35 @@ def epilogues__masked(n, m, p):
     c = left(n, m) @ right(m, p)
     i, j = np.arange(n)[:, None], np.arange(p)[None, :]
     return weigh(np.where(i < j, c, -i - j))
+
+
+def point(n, d, m):
+    i, j = np.arange(n)[:, None], np.arange(d)[None, :]
+    return ((i * 7 + j * 5) % m - 3) / 4
+
+
+def checksum(rows):
+    return (rows * (np.arange(len(rows)) % 7 + 1)[:, None]).sum(axis=0)
+
+
+def batches__nearest(n, k, d):
+    i, j = np.arange(k)[:, None], np.arange(d)[None, :]
+    centres = ((i * 11 + j * 3) % 19 - 2) / 4
+    far = ((point(n, d, 23)[:, None, :] - centres[None, :, :]) ** 2).sum(axis=2)
+    return np.int64(checksum(np.argmin(far, axis=1)[:, None])[0])
+
+
+def batches__layers(n, d):
+    o, i = np.arange(9)[:, None], np.arange(d)[None, :]
+    first = ((o * 5 + i * 3) % 11 - 5) / 2
+    o, i = np.arange(3)[:, None], np.arange(9)[None, :]
+    second = ((o * 2 + i * 7) % 5 - 2) / 2
+    return checksum(np.maximum(point(n, d, 17) @ first.T, 0) @ second.T).astype(np.float32)
+
+
+def batches__windows(n, d):
+    x = point(n, d, 29)
+    smooth = x[:, :-2] + 2 * x[:, 1:-1] + 3 * x[:, 2:]
+    greater = np.maximum(smooth[:, 0::2], smooth[:, 1::2])
+    o, i = np.arange(4)[:, None], np.arange((d - 2) // 2)[None, :]
+    return checksum(greater @ ((o + i) % 3 - 1).T.astype(np.float64))

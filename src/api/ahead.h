@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Calls of kernels that run beside the interpreter, where there are several places:
+// each has a line of calls and a thread (rt/queue.h), and the interpreter runs ahead,
+// handing on results that are promised only, until it looks at one.
+//
+// What happens is what would have happened one call after the other: the first error in
+// the order of the program is the one that is told, whatever else was tried meanwhile.
+#ifndef WEFT_API_AHEAD_H
+#define WEFT_API_AHEAD_H
+
+#include "api/engine.h"
+
+// For an interpreter that is about to run, by the thread that calls, which has the
+// heap's turn while it does; the data of its functions is an ApiEngine. NULL: there is
+// one place. WEFT_STATUS_MEMORY: no memory or no threads.
+WeftStatus api_ahead_open(WeftContext *context, const InterpBeside **beside_out);
+void api_ahead_close(WeftContext *context);
+
+// Whether the thread that asks is a place's.
+bool api_is_beside(const WeftContext *context);
+
+// Puts the call in the line of the place that would be ready first; the results are
+// promised. Else *error_out is set.
+void api_ahead_run(ApiEngine *engine, EngineKernel *kernel, const InterpOffer *offer,
+                   InterpError *error_out);
+// Waits until the arguments are there; scalars become what they were promised to be.
+// False: the run is to end.
+bool api_ahead_await(ApiEngine *engine, InterpOffer *offer);
+
+#endif

@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a call will do, and what one did (plan/plan.h): the devices of the context and
+// the sizes of the arguments go in, beside them what was recorded; a text comes out.
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/engine.h"
+#include "base/thread.h"
+#include "plan/plan.h"
+
+typedef struct ExplainCall {
+    WeftProgram *program;
+    size_t entry;
+    WeftValue *const *args;
+    size_t arg_count;
+    WeftExplanation form;
+    const char **text_out;
+} ExplainCall;
+
+// ---- what goes in -------------------------------------------------------------------
+
+static void describe_devices(WeftContext *context, PlanInput *in) {
+    static const double core_rate = 2e9; // as the strategy of fission counts
+    unsigned most = 0;
+    for (uint32_t i = 0; i < context->place_count; i++) {
+        unsigned threads = context->places[i].threads;
+        if (threads == 0) threads = thread_cores();
+        if (threads > most) most = threads;
+    }
+    PlanDevice *devices = arena_array(in->arena, PlanDevice, context->place_count);
+    for (uint32_t i = 0; i < context->place_count; i++) {
+        const ApiPlace *place = &context->places[i];
+        uint32_t weight = api_place_weight(context, place);
+        devices[i] = (PlanDevice){.address = place->address,
+                                  .rate = core_rate * most * weight / 1000,
+                                  .one = core_rate * place->speed,
+                                  .weight = weight,
+                                  .is_host = place->device == NULL};
+    }
+    in->devices = devices;
+    in->device_count = context->place_count;
+}
+
+static const char *why_uncut(const WeftContext *context) {
+    const char *least = getenv("WEFT_SPLIT");
+    if (context->place_count < 2) return "there is one device alone";
+    if (least != NULL && strcmp(least, "none") == 0) return "WEFT_SPLIT is none";
+    return NULL;
+}
+
+static void describe_args(const ExplainCall *call, const ApiEntry *entry,
+                          PlanInput *in) {
+    if (call->args == NULL && entry->param_count > 0) return;
+    PlanArg *args = arena_array(in->arena, PlanArg, entry->fun->body->param_count + 1);
+    for (uint32_t i = 0; i < entry->param_count; i++)
+        for (uint32_t k = 0; k < entry->params[i].count; k++) {
+            const RtValue *leaf = &call->args[i]->leaves[k];
+            args[entry->params[i].first + k] =
+                (PlanArg){.is_known = true,
+                          .bits = leaf->bits,
+                          .dims = leaf->rank > 0 ? leaf->array->shape : NULL};
+        }
+    in->args = args;
+}
+
+// ---- what was measured --------------------------------------------------------------
+
+// The row of a device, which is the host's if it has no memory of its own.
+static uint32_t row_of(const WeftContext *context, uint32_t device) {
+    if (context->places[device].device == NULL) return RT_EVENTS_HOST;
+    for (uint32_t i = 0; i < rt_events_row_count(context->events); i++)
+        if (strcmp(rt_events_row_name(context->events, i),
+                   context->places[device].address) == 0)
+            return i;
+    return UINT32_MAX;
+}
+
+typedef struct Sum {
+    double seconds;
+    uint32_t count;
+} Sum;
+
+// Of the events of the program on a row: of that kind, at that place if it is not 0.
+static Sum sum_on(const WeftProgram *program, uint32_t row, RtEventKind kind,
+                  CoreLoc loc) {
+    Sum sum = {0};
+    size_t count;
+    uint64_t dropped, busy;
+    if (row == UINT32_MAX) return sum;
+    const RtEvent *on =
+        rt_events_on(program->context->events, row, &count, &dropped, &busy);
+    for (size_t i = 0; i < count; i++) {
+        if (on[i].kind != kind || (loc != 0 && on[i].place != loc)) continue;
+        if (on[i].owner != program->owner) continue;
+        sum.seconds += (double)(on[i].end - on[i].begin) * 1e-9;
+        sum.count++;
+    }
+    return sum;
+}
+
+// One turn of the task, where it was to run, or else wherever it did.
+static double measure_task(const WeftProgram *program, const PlanTask *task) {
+    const WeftContext *context = program->context;
+    Sum sum = {0};
+    if (task->kernel == NULL) return NAN; // the host waits meanwhile
+    sum = sum_on(program, row_of(context, task->device), RT_EVENT_KERNEL, task->loc);
+    for (uint32_t d = 0; d < context->place_count && sum.count == 0; d++)
+        sum = sum_on(program, row_of(context, d), RT_EVENT_KERNEL, task->loc);
+    return sum.count > 0 ? sum.seconds / sum.count : NAN;
+}
+
+// The last call of an entry, on the host's row.
+static double measure_call(const WeftProgram *program, const char *entry) {
+    size_t count;
+    uint64_t dropped, busy;
+    const RtEvent *on =
+        rt_events_on(program->context->events, RT_EVENTS_HOST, &count, &dropped, &busy);
+    for (size_t i = count; i-- > 0;)
+        if (on[i].kind == RT_EVENT_CALL && on[i].name == entry)
+            return (double)(on[i].end - on[i].begin) * 1e-9;
+    return NAN;
+}
+
+static void measure(Plan *plan, const WeftProgram *program, const char *entry) {
+    const WeftContext *context = program->context;
+    if (context->events == NULL || program->owner == 0) return;
+    plan->measured = measure_call(program, entry);
+    if (isnan(plan->measured)) return;
+    plan->measured_busy = arena_array(plan->in.arena, double, context->place_count);
+    for (uint32_t d = 0; d < context->place_count; d++)
+        plan->measured_busy[d] =
+            sum_on(program, row_of(context, d), RT_EVENT_KERNEL, 0).seconds;
+    double *took = arena_array(plan->in.arena, double, plan->tasks.len + 1);
+    for (uint32_t i = 0; i < plan->tasks.len; i++) {
+        PlanTask *task = &plan->tasks.data[i];
+        task->measured = measure_task(program, task);
+        if (!isnan(plan_took(task))) took[i] = plan_took(task);
+    }
+    plan->measured_longest = plan_longest(plan, took, false);
+}
+
+// ---- what comes out -----------------------------------------------------------------
+
+// The plan needs more than the ceiling: which lines it is that take it.
+static WeftStatus refuse(WeftContext *context, const Plan *plan, const ApiEntry *entry,
+                         double needed) {
+    char text[PLAN_TEXT], most[PLAN_TEXT];
+    StrBuf lines = strbuf(&context->scratch);
+    plan_name_bytes(plan, &lines);
+    return api_fail(context, WEFT_STATUS_MEMORY,
+                    "`%s` needs %s at once, and the ceiling is %s: %.*s", entry->name,
+                    plan_bytes(text, needed),
+                    plan_bytes(most, (double)context->options.memory_ceiling),
+                    STR_ARG(strbuf_done(&lines)));
+}
+
+static void print_title(const Plan *plan, const ApiEntry *entry, StrBuf *out) {
+    strbuf_printf(out, "`%s` on", entry->name);
+    for (uint32_t i = 0; i < plan->in.device_count; i++)
+        strbuf_printf(out, "%s %s", i > 0 ? "," : "", plan->in.devices[i].address);
+    if (plan->in.args == NULL) strbuf_cstr(out, ", with arguments of any size");
+    strbuf_char(out, '\n');
+}
+
+static void print(const Plan *plan, const ExplainCall *call, const ApiEntry *entry,
+                  StrBuf *out) {
+    if (call->form == WEFT_EXPLAIN_DOT) {
+        plan_print_dot(plan, out);
+    } else if (call->form == WEFT_EXPLAIN_SVG) {
+        plan_print_svg(plan, out);
+    } else {
+        print_title(plan, entry, out);
+        plan_print_decisions(plan, out);
+        plan_print_source(plan, out);
+        plan_print_tasks(plan, out);
+        plan_print_devices(plan, out);
+        plan_print_memory(plan, out);
+    }
+}
+
+static WeftStatus explain(WeftContext *context, void *data) {
+    const ExplainCall *call = data;
+    WeftProgram *program = call->program;
+    if (call->entry >= program->entry_count)
+        return api_fail(context, WEFT_STATUS_USAGE, "there is no such entry");
+    if (program->engine == NULL)
+        return api_fail(context, WEFT_STATUS_USAGE,
+                        "the interpreter runs programs as they are: there is no plan");
+    const ApiEntry *entry = &program->entries[call->entry];
+    WeftStatus status = WEFT_STATUS_OK;
+    if (call->args != NULL || call->arg_count > 0)
+        status = api_check_args(context, entry, call->args, call->arg_count);
+    if (status != WEFT_STATUS_OK) return status;
+    PlanInput in = {.program = program->core,
+                    .entry = entry->fun,
+                    .decisions = &program->decisions,
+                    .uncut = why_uncut(context),
+                    .arena = &context->scratch};
+    describe_devices(context, &in);
+    describe_args(call, entry, &in);
+    stack_measure(&program->cx.stack);
+    Plan *plan = plan_make(&in);
+    double needed =
+        plan->peak.bytes - plan->args + (double)atomic_load(&context->mem.used);
+    size_t ceiling = context->options.memory_ceiling;
+    if (ceiling != 0 && needed > (double)ceiling)
+        return refuse(context, plan, entry, needed);
+    measure(plan, program, entry->name);
+    StrBuf text = strbuf(&context->report);
+    print(plan, call, entry, &text);
+    strbuf_char(&text, '\0');
+    *call->text_out = strbuf_done(&text).ptr;
+    return WEFT_STATUS_OK;
+}
+
+WeftStatus weft_explain(WeftProgram *program, size_t entry, WeftValue *const *args,
+                        size_t arg_count, WeftExplanation form, const char **text_out) {
+    if (program == NULL || text_out == NULL || (args == NULL && arg_count > 0) ||
+        (unsigned)form > WEFT_EXPLAIN_SVG)
+        return WEFT_STATUS_USAGE;
+    ExplainCall call = {program, entry, args, arg_count, form, text_out};
+    return api_guard(program->context, API_STARTS, explain, &call);
+}

@@ -1,0 +1,73 @@
+
+// ---- sifting ------------------------------------------------------------------------
+
+// Of n elements those whose flag is set go to `to` from `at` on; the place after the
+// last of them. What comes before place `end`, for which there is room, may be
+// overwritten with anything.
+#define WEFT_SIFT(bits, T, MOVE)                                                       \
+    static inline int64_t weft_sift_##bits(void *into, int64_t at, int64_t end,        \
+                                           const void *from, const bool *flags,        \
+                                           int64_t n) {                                \
+        char *to = into;                                                               \
+        const char *x = from;                                                          \
+        int64_t i = 0;                                                                 \
+        MOVE                                                                           \
+        for (; i < n && at < end; i++) {                                               \
+            __builtin_memcpy(to + at * (int64_t)sizeof(T),                             \
+                             x + i * (int64_t)sizeof(T), sizeof(T));                   \
+            at += flags[i];                                                            \
+        }                                                                              \
+        return at;                                                                     \
+    }
+
+// Several at a time where bits can be put together in one instruction that is fast: the
+// numbers of those that are kept, or themselves if they are small.
+#if defined(WEFT_BITS)
+typedef int32_t weft_8i __attribute__((vector_size(32)));
+
+// A byte for each number; gcc has no short way to say it otherwise.
+#if defined(__clang__)
+typedef uint8_t weft_8u __attribute__((vector_size(8)));
+#define WEFT_WIDE(bytes) __builtin_convertvector((weft_8u)(bytes), weft_8i)
+#else
+typedef char weft_16c __attribute__((vector_size(16)));
+typedef uint64_t weft_2u __attribute__((vector_size(16)));
+#define WEFT_WIDE(bytes) __builtin_ia32_pmovzxbd256((weft_16c)(weft_2u){bytes, 0})
+#endif
+
+// The eight 32-bit numbers of a vector that these bytes say.
+static inline void weft_choose(char *to, const char *from, uint64_t bytes) {
+    weft_8i x, which = (weft_8i)WEFT_WIDE(bytes);
+    __builtin_memcpy(&x, from, sizeof x);
+    x = (weft_8i)__builtin_ia32_permvarsi256(x, which);
+    __builtin_memcpy(to, &x, sizeof x);
+}
+
+#define WEFT_MOVE(T, F, FLAGS, KEEP)                                                   \
+    for (; i + (int64_t)sizeof(F) <= n && at + (int64_t)sizeof(F) <= end;              \
+         i += (int64_t)sizeof(F)) {                                                    \
+        F kept;                                                                        \
+        __builtin_memcpy(&kept, flags + i, sizeof kept);                               \
+        const char *few = x + i * (int64_t)sizeof(T);                                  \
+        char *there = to + at * (int64_t)sizeof(T);                                    \
+        const uint64_t mask = FLAGS;                                                   \
+        KEEP                                                                           \
+        at += __builtin_popcountll(kept);                                              \
+    }
+#define WEFT_BYTES (kept * 0xff)
+#define WEFT_PAIRS (__builtin_ia32_pdep_di(kept, 0x00ff00ff00ff00ffu) * 0xffff)
+#define WEFT_NUMBERS                                                                   \
+    weft_choose(there, few, __builtin_ia32_pext_di(0x0706050403020100u, mask));
+#define WEFT_THEMSELVES                                                                \
+    uint64_t some;                                                                     \
+    __builtin_memcpy(&some, few, sizeof some);                                         \
+    some = __builtin_ia32_pext_di(some, mask);                                         \
+    __builtin_memcpy(there, &some, sizeof some);
+#else
+#define WEFT_MOVE(T, F, FLAGS, KEEP)
+#endif
+
+WEFT_SIFT(8, uint8_t, WEFT_MOVE(uint8_t, uint64_t, WEFT_BYTES, WEFT_THEMSELVES))
+WEFT_SIFT(16, uint16_t, WEFT_MOVE(uint16_t, uint32_t, WEFT_PAIRS, WEFT_THEMSELVES))
+WEFT_SIFT(32, uint32_t, WEFT_MOVE(uint32_t, uint64_t, WEFT_BYTES, WEFT_NUMBERS))
+WEFT_SIFT(64, uint64_t, WEFT_MOVE(uint64_t, uint32_t, WEFT_PAIRS, WEFT_NUMBERS))

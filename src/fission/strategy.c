@@ -1,0 +1,429 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The strategy (strategy.h), one pass from what makes arrays to what takes them.
+//
+// Where something is cut depends on its length and the weights alone. So arrays of one
+// length have parts of one length each, and an operator on arrays that were made in
+// parts takes those, with nothing in between; it remains to be seen that the lengths
+// are equal.
+//
+// Splitting is worth it if the time that the other devices save is more than what the
+// parts take to travel. Sizes are not known here: both are counted by element.
+#include "fission/strategy.h"
+
+#include "fission/rules.h"
+#include "opt/rewrite.h"
+
+typedef struct Strategy {
+    CoreProgram *program;
+    CoreBuilder builder;
+    Map known;            // array -> FissionKnown
+    Map planned;          // array -> 1: it will be made in parts, in the next run
+    Map defs;             // value -> the CoreStm that binds it
+    const uint32_t *uses; // by CoreRef, before anything was split
+    double least;         // operations from which on splitting pays
+    const uint32_t *weights;
+    uint32_t count;
+    FissionLog *log;
+    bool changed;
+} Strategy;
+
+// ---- what it is worth ---------------------------------------------------------------
+
+enum { SOME = 32 }; // turns of a loop, as long as nobody knows
+
+static double work_of(const CoreProgram *p, const CoreBody *body);
+
+// Of so many sizes.
+static double product_of(const CoreProgram *p, const CoreRef *sizes, uint32_t count) {
+    double product = 1;
+    for (uint32_t i = 0; i < count; i++) {
+        const CoreValue *size = &p->values.data[sizes[i]];
+        product *= size->is_const ? (double)(int64_t)size->bits : SOME;
+    }
+    return product;
+}
+
+static double turns_of(const CoreProgram *p, const CoreStm *stm) {
+    if (stm->op == OP_IF) return 1;
+    if (stm->op == OP_FOR) return product_of(p, stm->args, 1);
+    if (stm->op == OP_GENERATE)
+        return product_of(p, stm->args, (uint32_t)stm->attrs[0]);
+    return SOME;
+}
+
+// Scalar operations for one element, about. Functions of many steps count as such.
+static double work_of(const CoreProgram *p, const CoreBody *body) {
+    double work = 0;
+    for (uint32_t i = 0; i < body->stms.len; i++) {
+        const CoreStm *stm = body->stms.data[i];
+        double inner = 0;
+        for (uint32_t k = 0; k < stm->body_count; k++)
+            inner += work_of(p, stm->bodies[k]);
+        if (stm->op == OP_CALL) inner = work_of(p, p->funs.data[stm->attrs[0]]->body);
+        work += stm->body_count > 0 ? inner * turns_of(p, stm) : 1 + inner;
+    }
+    return work;
+}
+
+// Elements of so many bytes; a row has some.
+static double bytes_of(CoreType row) {
+    double bytes = scalar_info[row.elem].bytes;
+    for (uint32_t d = 0; d < row.rank; d++) bytes *= SOME;
+    return bytes;
+}
+
+// What binds an array that takes no memory where it is used; NULL: it takes some.
+static const CoreStm *find_virtual(const Strategy *y, CoreRef array) {
+    uint64_t known;
+    if (!map_get(&y->defs, array, &known)) return NULL;
+    const CoreStm *def = (const CoreStm *)(uintptr_t)known;
+    bool is_float = scalar_is_float((ScalarType)core_type(y->program, array).elem);
+    if (def->op == OP_IOTA && !is_float) return def;
+    bool is_scalar = core_type(y->program, array).rank == 1;
+    return def->op == OP_REPLICATE && is_scalar ? def : NULL;
+}
+
+static bool is_in_parts(const Strategy *y, const FissionSplit *s, CoreRef array) {
+    uint64_t known;
+    return fission_known(s, array) != NULL || map_get(&y->planned, array, &known);
+}
+
+// Bytes that travel for each element: of arrays that are not in parts, and of results.
+static double traffic_of(const Strategy *y, const FissionSplit *s) {
+    const CoreProgram *p = y->program;
+    CoreFeeds feeds = core_feeds(s->stm);
+    double bytes = 0;
+    for (uint32_t i = feeds.first; i < feeds.first + feeds.count; i++) {
+        CoreRef array = s->stm->args[i];
+        if (find_virtual(y, array) == NULL && !is_in_parts(y, s, array))
+            bytes += bytes_of(fission_row(core_type(p, array)));
+    }
+    for (uint32_t k = 0; k < s->stm->out_count; k++) {
+        CoreType type = core_type(p, s->stm->outs[k]);
+        if (type.rank > 0) bytes += bytes_of(fission_row(type));
+    }
+    return bytes;
+}
+
+// For one element along dimension 0.
+static double work_of_element(const CoreProgram *p, const CoreStm *stm) {
+    double work = 0;
+    for (uint32_t i = 0; i < stm->body_count; i++) work += work_of(p, stm->bodies[i]);
+    if (stm->op == OP_GENERATE)
+        work *= product_of(p, stm->args + 1, (uint32_t)stm->attrs[0] - 1);
+    return work;
+}
+
+static bool is_worth_it(const Strategy *y, const FissionSplit *s) {
+    static const double operation = 0.5, byte = 0.25; // nanoseconds
+    double work = work_of_element(y->program, s->stm);
+    return y->least <= 0 || work * operation > traffic_of(y, s) * byte;
+}
+
+// ---- splitting ----------------------------------------------------------------------
+
+// The rules whose parts are operators like the whole, with arrays in parts.
+static bool is_candidate(const FissionRule *rule) {
+    return rule->part == part_map || rule->part == part_generate;
+}
+
+// Sets the rule to cut by, if it is to be.
+static FissionVerdict judge(const Strategy *y, FissionSplit *s) {
+    FissionVerdict verdict = FISSION_HAS_NO_RULE;
+    for (uint32_t i = 0; i < fission_rule_count; i++) {
+        const FissionRule *rule = &fission_rules[i];
+        if (rule->op != s->stm->op || !is_candidate(rule)) continue;
+        s->rule = rule;
+        bool applies = rule->guard(s);
+        if (applies && is_worth_it(y, s)) return FISSION_IS_CUT;
+        if (applies) verdict = FISSION_TRAVELS;
+        else if (verdict == FISSION_HAS_NO_RULE)
+            verdict =
+                s->stm->stamp > STAMP_FREE ? FISSION_KEEPS_ORDER : FISSION_MAY_CHANGE;
+    }
+    return verdict;
+}
+
+static const FissionRule *find_rule(const Strategy *y, FissionSplit *s) {
+    return judge(y, s) == FISSION_IS_CUT ? s->rule : NULL;
+}
+
+// Notes what was decided about the operator, unless it is none.
+static void note(const Strategy *y, const FissionSplit *s, FissionVerdict verdict) {
+    CoreOp op = s->stm->op;
+    if (core_op_info[op].kind != KIND_ORDER2 && op != OP_SORT) return;
+    FissionDecision decision = {.stm = s->stm,
+                                .verdict = verdict,
+                                .rule =
+                                    verdict == FISSION_IS_CUT ? s->rule->name : NULL,
+                                .work = work_of_element(y->program, s->stm),
+                                .bytes = traffic_of(y, s)};
+    vec_push(y->program->arena, y->log, decision);
+}
+
+// The parts of an array that takes no memory, made as such. Their lengths are right, so
+// those that nobody needs can go.
+static CoreRef *make_parts(const FissionSplit *s, const CoreStm *def) {
+    FissionSplit of = *s;
+    CoreStm safe = *def;
+    CoreRef *parts = arena_array(s->program->arena, CoreRef, s->parts);
+    safe.flags |= STM_UNSAFE;
+    of.stm = &safe;
+    for (uint32_t p = 0; p < s->parts; p++)
+        if (def->op == OP_IOTA) part_iota(&of, p, &parts[p]);
+        else part_replicate(&of, p, &parts[p]);
+    return parts;
+}
+
+// The parts of what the operator takes, where they are there already, or easily made.
+static void take_parts(const Strategy *y, FissionSplit *s) {
+    CoreFeeds feeds = core_feeds(s->stm);
+    for (uint32_t i = feeds.first; i < feeds.first + feeds.count; i++) {
+        const FissionKnown *known = fission_known(s, s->stm->args[i]);
+        const CoreStm *def = find_virtual(y, s->stm->args[i]);
+        if (known != NULL) s->pieces[i] = known->parts;
+        else if (def != NULL) s->pieces[i] = make_parts(s, def);
+    }
+}
+
+// Whether others can take the results part by part: what a filter keeps is of other
+// lengths.
+static bool has_parts(const FissionSplit *s) {
+    return s->stm->op != OP_FILTER && s->rule->join == JOIN_CONCAT;
+}
+
+static void keep_parts(Strategy *y, const FissionSplit *s, const CoreRef *results) {
+    Arena *arena = s->program->arena;
+    for (uint32_t k = 0; k < s->stm->out_count; k++) {
+        FissionKnown *known = arena_new(arena, FissionKnown);
+        known->size = s->size;
+        known->parts = arena_array(arena, CoreRef, s->parts);
+        for (uint32_t p = 0; p < s->parts; p++)
+            known->parts[p] = results[p * s->stm->out_count + k];
+        map_set(&y->known, s->stm->outs[k], (uint64_t)(uintptr_t)known);
+    }
+}
+
+static void split(Strategy *y, FissionSplit *s) {
+    CoreProgram *p = y->program;
+    uint32_t outs = s->stm->out_count;
+    CoreRef *results = arena_array(p->arena, CoreRef, y->count * outs);
+    s->b = &y->builder;
+    s->b->loc = s->stm->loc;
+    s->pieces = arena_array(p->arena, CoreRef *, s->stm->arg_count);
+    s->size = s->rule->size(s);
+    fission_cut(s, (FissionCut){.parts = y->count, .at = -1, .weights = y->weights});
+    take_parts(y, s);
+    for (uint32_t part = 0; part < s->parts; part++)
+        s->rule->part(s, part, results + part * outs);
+    if (has_parts(s)) keep_parts(y, s, results);
+    if (s->rule->join == JOIN_CONCAT) fission_concat(s, 0, results);
+    else fission_fold(s, fission_inner_op(s), results);
+}
+
+// ---- runs of statements -------------------------------------------------------------
+//
+// Statements in a row, from the first to the last that is worth it, become two
+// versions: in parts if the first one's length says that there is enough to do, else as
+// they were.
+
+typedef struct Part {
+    uint32_t first, end; // of the body's statements
+    double work;         // for one element of each operator
+} Part;
+
+static bool is_control(const CoreStm *stm) {
+    return stm->op == OP_IF || stm->op == OP_FOR || stm->op == OP_WHILE;
+}
+
+static FissionSplit split_of(const Strategy *y, const CoreBody *body, uint32_t i) {
+    return (FissionSplit){.program = y->program,
+                          .body = body,
+                          .stm = body->stms.data[i],
+                          .known = &y->known,
+                          .defs = &y->defs};
+}
+
+// The next run from statement `from` on; an empty one at the end of the body.
+static Part find_part(Strategy *y, const CoreBody *body, uint32_t from) {
+    uint32_t count = body->stms.len;
+    Part part = {count, count, 0};
+    map_init(&y->planned, y->program->arena);
+    for (uint32_t i = from; i < count; i++) {
+        FissionSplit s = split_of(y, body, i);
+        if (is_control(s.stm) && part.first < count) break;
+        if (is_control(s.stm) || find_rule(y, &s) == NULL) continue;
+        if (part.first == count) part.first = i;
+        part.end = i + 1;
+        part.work += work_of_element(y->program, s.stm);
+        for (uint32_t k = 0; k < s.stm->out_count && has_parts(&s); k++)
+            map_set(&y->planned, s.stm->outs[k], 1);
+    }
+    return part;
+}
+
+static void note_def(void *data, const CoreStm *stm) {
+    Strategy *y = data;
+    for (uint32_t i = 0; i < stm->out_count; i++)
+        map_set(&y->defs, stm->outs[i], (uint64_t)(uintptr_t)stm);
+}
+
+static void count_uses(const CoreBody *body, uint32_t *uses) {
+    for (uint32_t i = 0; i < body->result_count; i++) uses[body->results[i]]++;
+    for (uint32_t i = 0; i < body->stms.len; i++) {
+        const CoreStm *stm = body->stms.data[i];
+        for (uint32_t k = 0; k < stm->arg_count; k++) uses[stm->args[k]]++;
+        for (uint32_t k = 0; k < stm->body_count; k++) count_uses(stm->bodies[k], uses);
+    }
+}
+
+// The run as a body, whose results are what others use.
+static CoreBody *body_of(const Strategy *y, const CoreBody *body, Part part) {
+    CoreProgram *p = y->program;
+    CoreBody *run = arena_new(p->arena, CoreBody);
+    uint32_t *uses = arena_array(p->arena, uint32_t, p->values.len);
+    CoreRefs results = {0};
+    for (uint32_t i = part.first; i < part.end; i++)
+        vec_push(p->arena, &run->stms, body->stms.data[i]);
+    count_uses(run, uses);
+    for (uint32_t i = part.first; i < part.end; i++) {
+        const CoreStm *stm = body->stms.data[i];
+        for (uint32_t k = 0; k < stm->out_count; k++)
+            if (y->uses[stm->outs[k]] > uses[stm->outs[k]])
+                vec_push(p->arena, &results, stm->outs[k]);
+    }
+    run->results = results.data;
+    run->result_count = results.len;
+    return run;
+}
+
+static CoreBody *copy_of(Strategy *y, const CoreBody *run) {
+    Map map;
+    map_init(&map, y->program->arena);
+    CoreBody *copy = core_clone(y->program, run, &map, 0);
+    core_walk(copy, note_def, y);
+    return copy;
+}
+
+static CoreBody *in_parts(Strategy *y, const CoreBody *run, int64_t least) {
+    uint32_t first = y->log->len;
+    core_open(&y->builder, NULL, 0);
+    for (uint32_t i = 0; i < run->stms.len; i++) {
+        FissionSplit s = split_of(y, run, i);
+        FissionVerdict verdict = judge(y, &s);
+        note(y, &s, verdict);
+        if (verdict == FISSION_IS_CUT) split(y, &s);
+        else core_append(&y->builder, run->stms.data[i]);
+    }
+    for (uint32_t i = first; i < y->log->len; i++) {
+        y->log->data[i].first = first;
+        y->log->data[i].least = least;
+    }
+    return core_close(&y->builder, run->results, run->result_count);
+}
+
+// From which length of its first operator on a run is cut.
+static int64_t least_of(const Strategy *y, Part part) {
+    double least = y->least / part.work;
+    return least < 1 ? 1 : (int64_t)least;
+}
+
+// Whether there is enough to do, by the length of the first operator.
+static CoreRef is_enough(Strategy *y, const CoreBody *body, Part part) {
+    FissionSplit s = split_of(y, body, part.first);
+    find_rule(y, &s);
+    s.b = &y->builder;
+    s.b->loc = s.stm->loc;
+    CoreRef size = s.rule->size(&s);
+    ScalarType type = (ScalarType)core_type(y->program, size).elem;
+    return core_op2(&y->builder, OP_LE, fission_int(&s, type, least_of(y, part)), size);
+}
+
+static void emit_both(Strategy *y, const CoreBody *body, Part part) {
+    CoreProgram *p = y->program;
+    CoreBody *run = body_of(y, body, part);
+    CoreRef enough = is_enough(y, body, part);
+    CoreType *types = arena_array(p->arena, CoreType, run->result_count);
+    for (uint32_t i = 0; i < run->result_count; i++)
+        types[i] = core_type(p, run->results[i]);
+    CoreBody *parts = in_parts(y, copy_of(y, run), least_of(y, part));
+    CoreBody *whole = copy_of(y, run);
+    CoreStm *stm = core_emit(&y->builder, OP_IF, &enough, 1, types, run->result_count);
+    core_set_bodies(&y->builder, stm, (CoreBody *[]){parts, whole}, 2);
+    stm->outs = run->results;
+    y->changed = true;
+}
+
+// ---- bodies -------------------------------------------------------------------------
+
+static CoreBody *visit(Strategy *y, const CoreBody *body);
+
+static CoreStm *visit_bodies(Strategy *y, const CoreStm *stm) {
+    Arena *arena = y->program->arena;
+    CoreStm *copy = arena_copy(arena, stm, sizeof *stm);
+    copy->bodies = arena_array(arena, CoreBody *, stm->body_count);
+    for (uint32_t i = 0; i < stm->body_count; i++)
+        copy->bodies[i] = visit(y, stm->bodies[i]);
+    return copy;
+}
+
+static CoreBody *visit(Strategy *y, const CoreBody *body) {
+    core_open(&y->builder, body->params, body->param_count);
+    Part part = find_part(y, body, 0);
+    for (uint32_t i = 0; i < body->stms.len; i++) {
+        CoreStm *stm = body->stms.data[i];
+        if (i == part.first) {
+            emit_both(y, body, part);
+            i = part.end - 1;
+            part = find_part(y, body, part.end);
+        } else {
+            FissionSplit s = split_of(y, body, i);
+            note(y, &s, judge(y, &s));
+            core_append(&y->builder, is_control(stm) ? visit_bodies(y, stm) : stm);
+        }
+    }
+    return core_close(&y->builder, body->results, body->result_count);
+}
+
+// ---- wholes that nobody needs -------------------------------------------------------
+
+// Parts fit each other, so joining them cannot fail, and is no effect.
+static void prune(const Strategy *y, CoreBody *body, const uint32_t *uses) {
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < body->stms.len; i++) {
+        CoreStm *stm = body->stms.data[i];
+        for (uint32_t k = 0; k < stm->body_count && is_control(stm); k++)
+            prune(y, stm->bodies[k], uses);
+        uint64_t known;
+        bool is_idle = stm->op == OP_CONCAT && uses[stm->outs[0]] == 0 &&
+                       map_get(&y->known, stm->outs[0], &known);
+        if (!is_idle) body->stms.data[kept++] = stm;
+    }
+    body->stms.len = kept;
+}
+
+bool fission_for_devices(CoreProgram *p, const uint32_t *weights, uint32_t count,
+                         double least, FissionLog *log) {
+    Strategy y = {.program = p,
+                  .builder = core_builder(p),
+                  .uses = opt_count_uses(p),
+                  .least = least,
+                  .weights = weights,
+                  .count = count < FISSION_MOST_PARTS ? count : FISSION_MOST_PARTS,
+                  .log = log};
+    map_init(&y.known, p->arena);
+    map_init(&y.defs, p->arena);
+    for (uint32_t i = 0; i < p->funs.len; i++)
+        core_walk(p->funs.data[i]->body, note_def, &y);
+    for (uint32_t i = 0; i < p->funs.len; i++)
+        if (p->funs.data[i]->is_entry)
+            p->funs.data[i]->body = visit(&y, p->funs.data[i]->body);
+    if (!y.changed) return false;
+    const uint32_t *uses = opt_count_uses(p);
+    for (uint32_t i = 0; i < p->funs.len; i++)
+        if (p->funs.data[i]->is_entry) prune(&y, p->funs.data[i]->body, uses);
+    opt_drop_dead(p, true);
+    p->is_divided = true;
+    return true;
+}

@@ -1,0 +1,520 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Batches (docs/internals/lift.md): turns that keep intermediate arrays, several at
+// once, each in a lane. Their private memory lies element by element, lane by lane, so
+// that whatever a turn does to an element is one vector for all of them:
+//
+//   for.parallel(n) {i: t = alloc(m); for(m) {k: ... load(t, k) ...}; ...}
+//   for.parallel(n / 8) {
+//     t = alloc(8 m)
+//     for(1, or 2 at the end) {
+//       first = ...                  -- the last eight reach back into those before
+//       pack                         -- what turns load again and again
+//       for.independent[8] {lane: for(m) {k: ... load(t, 8 k + lane) ...}}
+//       ...                          -- one for each step from array to array
+//     }
+//   }
+//
+// It is for turns with a fold in order that lanes of loops within could not take, since
+// none is around it, or since its places lie apart there; and whose memory fits near a
+// core. Their loops make as many turns for all. Conditions that are the same for all
+// are tested before: where they fail, or there are few turns, the loop stays as it was,
+// with its errors. Each value is computed as before, in its order.
+#include "loop/batch.h"
+#include "loop/passes.h"
+#include "loop/vector.h"
+
+enum { LEAST_BLOCKS = 4, MOST_LANES = 8 };
+
+// ---- copies -------------------------------------------------------------------------
+
+static LoopRef compute(Batch *x, LoopCopier *c, LoopRef ref) {
+    ref = batch_same(x, ref);
+    LoopRef copy = loop_copy_of(c, ref);
+    if (ref >= x->known || copy != ref || !x->inside[ref]) return copy;
+    const LoopStm *def = x->defs[ref];
+    for (uint32_t i = 0; i < def->arg_count; i++) {
+        LoopRef arg = compute(x, c, def->args[i]);
+        if (arg != def->args[i]) loop_copy_as(c, def->args[i], arg);
+    }
+    loop_append(x->b, loop_copy_stm(c, def));
+    return loop_copy_of(c, ref);
+}
+
+static LoopRef compute_early(Batch *x, LoopRef ref) {
+    LoopCopier c = loop_copier(x->b);
+    return compute(x, &c, ref);
+}
+
+static LoopRef open_loop(LoopBuilder *b) {
+    LoopRef index = loop_value(b, loop_scalar_type(SCALAR_I64), 0);
+    loop_open(b, &index, 1);
+    return index;
+}
+
+static LoopStm *close_loop(LoopBuilder *b, LoopRef times, LoopOrder order) {
+    LoopBody *body = loop_close(b, NULL, 0);
+    LoopStm *stm = loop_emit(b, LOOP_FOR, &times, 1, NULL, 0);
+    stm->order = (uint8_t)order;
+    loop_set_bodies(b, stm, &body, 1);
+    return stm;
+}
+
+// Gives the loop lanes; false: it cannot have any, or, unless always, gains nothing.
+static bool give_lanes(Batch *x, LoopStm *loop, bool always) {
+    bool made = vector_loop(x->b->kernel, loop, always || x->machine->always);
+    loop_catch_up(x->b);
+    return made;
+}
+
+// ---- packing ------------------------------------------------------------------------
+
+static LoopRef times_of(Batch *x, uint32_t loop) {
+    return compute_early(x, x->loops[loop].stm->args[0]);
+}
+
+// Stores in the buffer what the load gives to each lane, by the indices of its loops.
+static void pack(Batch *x, const BatchLoad *p) {
+    LoopBuilder *b = x->b;
+    LoopCopier c = loop_copier(b);
+    LoopRef at = loop_int(b, 0), times[BATCH_MOST_DIMS];
+    for (uint32_t i = 0; i < p->count; i++) times[i] = times_of(x, p->loops[i]);
+    for (uint32_t i = 0; i < p->count; i++) {
+        LoopRef index = open_loop(b);
+        loop_copy_as(&c, x->loops[p->loops[i]].stm->bodies[0]->params[0], index);
+        at = loop_add(b, loop_mul(b, at, times[i]), index);
+    }
+    LoopRef lane = open_loop(b), one = loop_int(b, 1);
+    loop_copy_as(&c, x->loop->bodies[0]->params[0], loop_add(b, x->first, lane));
+    for (uint32_t i = 1; i < p->load->arg_count; i++) {
+        LoopRef arg = p->load->args[i], copy = compute(x, &c, arg);
+        if (copy != arg) loop_copy_as(&c, arg, copy);
+    }
+    LoopStm *load = loop_copy_stm(&c, p->load);
+    loop_append(b, load);
+    LoopRef args[] = {p->buffer, load->outs[0], loop_int(b, 0), x->lanes, at,
+                      one,       lane};
+    loop_emit(b, LOOP_STORE, args, 7, NULL, 0);
+    give_lanes(x, close_loop(b, x->lanes, ORDER_INDEPENDENT), true);
+    for (uint32_t i = p->count; i-- > 0;) close_loop(b, times[i], ORDER_SEQUENTIAL);
+}
+
+static const BatchLoad *find_packed(const Batch *x, const LoopStm *load) {
+    for (uint32_t i = 0; i < x->packed.len; i++)
+        if (x->packed.data[i].load == load) return &x->packed.data[i];
+    return NULL;
+}
+
+static LoopRef load_packed(Batch *x, LoopCopier *c, const BatchLoad *p, LoopRef lane) {
+    LoopBuilder *b = x->b;
+    LoopRef at = loop_int(b, 0);
+    for (uint32_t i = 0; i < p->count; i++) {
+        const LoopBody *body = x->loops[p->loops[i]].stm->bodies[0];
+        at = loop_add(b, loop_mul(b, at, times_of(x, p->loops[i])),
+                      loop_copy_of(c, body->params[0]));
+    }
+    LoopRef args[] = {p->buffer, loop_int(b, 0), x->lanes, at, loop_int(b, 1), lane};
+    return loop_emit1(b, LOOP_LOAD, args, 6, loop_type(b, p->load->outs[0]));
+}
+
+// ---- a step in lanes ----------------------------------------------------------------
+
+typedef struct Step {
+    Batch *x;
+    LoopCopier c;
+    LoopRef lane;
+} Step;
+
+static LoopRef copy_of(Step *s, LoopRef ref) {
+    return loop_copy_of(&s->c, batch_same(s->x, ref));
+}
+
+static LoopType type_in_lanes(const Batch *x, LoopRef ref) {
+    return x->is_narrow[ref] ? loop_scalar_type(SCALAR_I32) : loop_type(x->b, ref);
+}
+
+// As what the value `like` is in lanes: narrow, maybe.
+static LoopRef copy_like(Step *s, LoopRef ref, LoopRef like) {
+    LoopRef copy = copy_of(s, ref);
+    ScalarType to = (ScalarType)type_in_lanes(s->x, like).elem;
+    if (loop_type(s->x->b, copy).elem == to) return copy;
+    return loop_scalar(s->x->b, OP_CONV, to, &copy, 1);
+}
+
+static void emit_stm(Step *s, const LoopStm *stm);
+
+// `outs`: of the statement that it belongs to.
+static void emit_body(Step *s, const LoopBody *old, const LoopRef *outs,
+                      LoopBody **body_out) {
+    LoopBuilder *b = s->x->b;
+    LoopRefs params = {0}, results = {0};
+    for (uint32_t i = 0; i < old->param_count; i++) {
+        LoopRef fresh = loop_value(b, type_in_lanes(s->x, old->params[i]),
+                                   b->kernel->values.data[old->params[i]].name);
+        loop_copy_as(&s->c, old->params[i], fresh);
+        vec_push(b->arena, &params, fresh);
+    }
+    loop_open(b, params.data, params.len);
+    for (uint32_t i = 0; i < old->stms.len; i++) emit_stm(s, old->stms.data[i]);
+    for (uint32_t i = 0; i < old->result_count; i++)
+        vec_push(b->arena, &results, copy_like(s, old->results[i], outs[i]));
+    *body_out = loop_close(b, results.data, results.len);
+}
+
+// A load or store of private memory: each element is there once for each lane.
+static void emit_private(Step *s, const LoopStm *stm, uint32_t first) {
+    Batch *x = s->x;
+    LoopBuilder *b = x->b;
+    LoopRefs args = {0};
+    vec_push(b->arena, &args, x->blocks[batch_same(x, stm->args[0])]);
+    if (first == 2) vec_push(b->arena, &args, copy_of(s, stm->args[1]));
+    vec_push(b->arena, &args, loop_mul(b, copy_of(s, stm->args[first]), x->lanes));
+    for (uint32_t i = first + 1; i + 1 < stm->arg_count; i += 2) {
+        vec_push(b->arena, &args, loop_mul(b, copy_of(s, stm->args[i]), x->lanes));
+        vec_push(b->arena, &args, copy_of(s, stm->args[i + 1]));
+    }
+    vec_push(b->arena, &args, loop_int(b, 1));
+    vec_push(b->arena, &args, s->lane);
+    LoopType type = {0};
+    if (first == 1) type = loop_type(b, stm->outs[0]);
+    LoopStm *made = loop_emit(b, stm->op, args.data, args.len, &type, stm->out_count);
+    if (first == 1) loop_copy_as(&s->c, stm->outs[0], made->outs[0]);
+}
+
+static void emit_memory(Step *s, const LoopStm *stm) {
+    Batch *x = s->x;
+    LoopRef buffer = batch_same(x, stm->args[0]);
+    const BatchLoad *packed = find_packed(x, stm);
+    if (packed != NULL)
+        loop_copy_as(&s->c, stm->outs[0], load_packed(x, &s->c, packed, s->lane));
+    else if (x->is_private[buffer]) emit_private(s, stm, stm->op == LOOP_LOAD ? 1 : 2);
+    else loop_append(x->b, loop_copy_stm(&s->c, stm));
+}
+
+static void emit_bodies(Step *s, const LoopStm *stm) {
+    LoopBuilder *b = s->x->b;
+    LoopRefs args = {0};
+    LoopType *types = arena_array(b->arena, LoopType, stm->out_count);
+    LoopBody *bodies[2];
+    vec_push(b->arena, &args, copy_of(s, stm->args[0]));
+    for (uint32_t i = 1; i < stm->arg_count; i++)
+        vec_push(b->arena, &args, copy_like(s, stm->args[i], stm->outs[i - 1]));
+    for (uint32_t i = 0; i < stm->out_count; i++)
+        types[i] = type_in_lanes(s->x, stm->outs[i]);
+    for (uint32_t k = 0; k < stm->body_count; k++)
+        emit_body(s, stm->bodies[k], stm->outs, &bodies[k]);
+    LoopStm *made = loop_emit(b, stm->op, args.data, args.len, types, stm->out_count);
+    made->order = stm->order;
+    loop_set_bodies(b, made, bodies, stm->body_count);
+    for (uint32_t i = 0; i < stm->out_count; i++)
+        loop_copy_as(&s->c, stm->outs[i], made->outs[i]);
+}
+
+static void emit_stm(Step *s, const LoopStm *stm) {
+    s->x->b->loc = stm->loc;
+    for (uint32_t i = 0; i < stm->arg_count; i++)
+        if (batch_same(s->x, stm->args[i]) != stm->args[i])
+            loop_copy_as(&s->c, stm->args[i], copy_of(s, stm->args[i]));
+    switch ((int)stm->op) {
+    case LOOP_LOAD:
+    case LOOP_STORE: emit_memory(s, stm); return;
+    case LOOP_IF:
+    case LOOP_FOR: emit_bodies(s, stm); return;
+    case LOOP_SCALAR: loop_append(s->x->b, loop_copy_stm(&s->c, stm)); return;
+    }
+}
+
+// ---- steps --------------------------------------------------------------------------
+
+static bool is_again(const Batch *x, const LoopStm *stm) {
+    return stm->op == LOOP_SCALAR && (batch_on(x, stm->outs[0]) & BATCH_ON_STATE) == 0;
+}
+
+static void need(Batch *x, const LoopStm *stm);
+
+static void need_ref(Batch *x, LoopRef ref) {
+    ref = batch_same(x, ref);
+    if (ref >= x->known || x->is_needed[ref]) return;
+    x->is_needed[ref] = true;
+    if (x->defs[ref] != NULL) need(x, x->defs[ref]);
+}
+
+static void need(Batch *x, const LoopStm *stm) {
+    for (uint32_t i = 0; i < stm->arg_count; i++) need_ref(x, stm->args[i]);
+    for (uint32_t k = 0; k < stm->body_count; k++) {
+        const LoopBody *body = stm->bodies[k];
+        for (uint32_t i = 0; i < body->stms.len; i++) need(x, body->stms.data[i]);
+        for (uint32_t i = 0; i < body->result_count; i++) need_ref(x, body->results[i]);
+    }
+}
+
+static bool uses(const Batch *x, const LoopStm *stm, LoopRef ref) {
+    for (uint32_t i = 0; i < stm->arg_count; i++)
+        if (batch_same(x, stm->args[i]) == ref) return true;
+    for (uint32_t k = 0; k < stm->body_count; k++) {
+        const LoopBody *body = stm->bodies[k];
+        for (uint32_t i = 0; i < body->stms.len; i++)
+            if (uses(x, body->stms.data[i], ref)) return true;
+        for (uint32_t i = 0; i < body->result_count; i++)
+            if (batch_same(x, body->results[i]) == ref) return true;
+    }
+    return false;
+}
+
+// A loop begins new lanes, and what comes after it does.
+static bool is_cut(const Batch *x, uint32_t at) {
+    const LiftStms *steps = &x->steps;
+    return at == steps->len || steps->data[at]->op == LOOP_FOR ||
+           (at > 0 && steps->data[at - 1]->op == LOOP_FOR);
+}
+
+// Allots memory to what a step makes for later ones, which have other lanes.
+static void keep_values(Batch *x) {
+    LoopBuilder *b = x->b;
+    const LiftStms *steps = &x->steps;
+    for (uint32_t i = 0, end = 0; i < steps->len; i++) {
+        const LoopStm *stm = steps->data[i];
+        while (end <= i || !is_cut(x, end)) end++;
+        for (uint32_t k = 0; k < stm->out_count && !is_again(x, stm); k++)
+            for (uint32_t later = end; later < steps->len; later++) {
+                LoopType type = type_in_lanes(x, stm->outs[k]);
+                if (!uses(x, steps->data[later], stm->outs[k])) continue;
+                type.kind = LOOP_IS_BUFFER;
+                x->blocks[stm->outs[k]] = loop_emit1(b, LOOP_ALLOC, &x->lanes, 1, type);
+                break;
+            }
+    }
+}
+
+typedef struct Contents {
+    bool acts, folds;
+} Contents;
+
+static void look_inside(const Batch *x, const LoopStm *stm, Contents *contents) {
+    if (stm->op == LOOP_STORE) contents->acts = true;
+    if (stm->op == LOOP_FOR && stm->out_count > 0) contents->folds = true;
+    for (uint32_t i = 0; i < stm->out_count; i++)
+        if (x->blocks[stm->outs[i]] != 0) contents->acts = true;
+    for (uint32_t k = 0; k < stm->body_count; k++)
+        for (uint32_t i = 0; i < stm->bodies[k]->stms.len; i++)
+            look_inside(x, stm->bodies[k]->stms.data[i], contents);
+}
+
+// What an earlier step has kept.
+static void load_kept(Step *s, LoopRef ref) {
+    LoopBuilder *b = s->x->b;
+    LoopRef args[] = {s->x->blocks[ref], loop_int(b, 0), loop_int(b, 1), s->lane};
+    LoopRef x = loop_emit1(b, LOOP_LOAD, args, 4, type_in_lanes(s->x, ref));
+    if (s->x->is_narrow[ref]) x = loop_scalar(b, OP_CONV, SCALAR_I64, &x, 1);
+    loop_copy_as(&s->c, ref, x);
+}
+
+static void store_kept(Step *s, LoopRef ref) {
+    LoopBuilder *b = s->x->b;
+    LoopRef args[] = {s->x->blocks[ref], copy_of(s, ref), loop_int(b, 0),
+                      loop_int(b, 1), s->lane};
+    loop_emit(b, LOOP_STORE, args, 5, NULL, 0);
+}
+
+// What the step that begins with statement `first` takes of those before it.
+static void emit_earlier(Step *s, const LoopStm *stm) {
+    const Batch *x = s->x;
+    for (uint32_t k = 0; k < stm->out_count; k++) {
+        if (!x->is_needed[stm->outs[k]]) continue;
+        if (is_again(x, stm)) emit_stm(s, stm);
+        else load_kept(s, stm->outs[k]);
+    }
+}
+
+// Statements from `first` to before `end`, for all lanes. False: there are folds that
+// cannot have lanes. Others that gain nothing go lane by lane.
+static bool emit_step(Batch *x, uint32_t first, uint32_t end) {
+    LoopBuilder *b = x->b;
+    const LiftStms *steps = &x->steps;
+    Contents contents = {0};
+    x->is_needed = arena_array(b->arena, bool, x->known);
+    for (uint32_t i = first; i < end; i++) {
+        if (is_again(x, steps->data[i])) continue;
+        need(x, steps->data[i]);
+        look_inside(x, steps->data[i], &contents);
+    }
+    if (!contents.acts) return true;
+    Step s = {.x = x, .c = loop_copier(b), .lane = open_loop(b)};
+    loop_copy_as(&s.c, x->loop->bodies[0]->params[0], loop_add(b, x->first, s.lane));
+    for (uint32_t i = 0; i < end; i++) {
+        const LoopStm *stm = steps->data[i];
+        if (i < first || is_again(x, stm)) emit_earlier(&s, stm);
+        else emit_stm(&s, stm);
+        for (uint32_t k = 0; k < stm->out_count && i >= first; k++)
+            if (x->blocks[stm->outs[k]] != 0) store_kept(&s, stm->outs[k]);
+    }
+    bool made = give_lanes(x, close_loop(b, x->lanes, ORDER_INDEPENDENT), false);
+    return made || !contents.folds;
+}
+
+static bool emit_block(Batch *x) {
+    uint32_t first = 0;
+    for (uint32_t i = 0; i < x->packed.len; i++) pack(x, &x->packed.data[i]);
+    for (uint32_t at = 1; at <= x->steps.len; at++) {
+        if (!is_cut(x, at)) continue;
+        if (!emit_step(x, first, at)) return false;
+        first = at;
+    }
+    return true;
+}
+
+// ---- blocks -------------------------------------------------------------------------
+
+// Memory for all lanes.
+static LoopRef alloc_lanes(Batch *x, LoopRef count, LoopType type) {
+    LoopRef size = loop_mul(x->b, count, x->lanes);
+    return loop_emit1(x->b, LOOP_ALLOC, &size, 1, type);
+}
+
+static LoopRef packed_size(Batch *x, const BatchLoad *p) {
+    LoopRef size = loop_int(x->b, 1);
+    for (uint32_t i = 0; i < p->count; i++)
+        size = loop_mul(x->b, size, times_of(x, p->loops[i]));
+    return size;
+}
+
+// The blocks of one turn, which is one of so many: the last one has two if there are
+// turns left over, so that no block reaches back into another turn.
+static bool emit_turn(Batch *x, LoopRef turn, LoopRef turns) {
+    LoopBuilder *b = x->b;
+    LoopRef one = loop_int(b, 1), n = x->loop->args[0];
+    x->blocks = arena_array(b->arena, LoopRef, x->known);
+    for (uint32_t i = 0; i < x->allocs.len; i++) {
+        const LoopStm *stm = x->allocs.data[i];
+        x->blocks[stm->outs[0]] =
+            alloc_lanes(x, compute_early(x, stm->args[0]), loop_type(b, stm->outs[0]));
+    }
+    for (uint32_t i = 0; i < x->packed.len; i++) {
+        BatchLoad *p = &x->packed.data[i];
+        LoopType type =
+            loop_buffer_type((ScalarType)loop_type(b, p->load->outs[0]).elem);
+        p->buffer = alloc_lanes(x, packed_size(x, p), type);
+    }
+    keep_values(x);
+    LoopRef is_last = loop_eq(b, loop_add(b, turn, one), turns);
+    LoopRef full = loop_mul(b, turns, x->lanes);
+    LoopRef left = loop_min(b, loop_sub(b, n, full), one);
+    LoopRef extra = loop_select(b, is_last, left, loop_int(b, 0));
+    LoopRef blocks = loop_add(b, one, extra);
+    LoopRef block = open_loop(b);
+    x->first = loop_min(b, loop_mul(b, loop_add(b, turn, block), x->lanes),
+                        loop_sub(b, n, x->lanes));
+    bool made = emit_block(x);
+    close_loop(b, blocks, ORDER_SEQUENTIAL);
+    return made;
+}
+
+static bool emit_blocks(Batch *x) {
+    LoopBuilder *b = x->b;
+    LoopRef turns = loop_quot(b, x->loop->args[0], x->lanes);
+    LoopRef turn = open_loop(b);
+    LoopRef mark = loop_emit1(b, LOOP_MARK, NULL, 0, (LoopType){.kind = LOOP_IS_MARK});
+    bool made = emit_turn(x, turn, turns);
+    loop_emit(b, LOOP_KEEP, &mark, 1, NULL, 0);
+    close_loop(b, turns, (LoopOrder)x->loop->order);
+    return made;
+}
+
+// ---- the pass -----------------------------------------------------------------------
+
+// c, and there are at most so many elements, of which *total_io are counted in bytes.
+static LoopRef add_size(Batch *x, LoopRef c, LoopRef size, uint32_t bytes,
+                        LoopRef *total_io) {
+    LoopBuilder *b = x->b;
+    uint64_t lanes = x->b->kernel->values.data[x->lanes].bits;
+    LoopRef most = loop_int(b, (int64_t)(x->machine->near / (lanes * bytes)));
+    *total_io = loop_add(b, *total_io, loop_mul(b, size, loop_int(b, bytes)));
+    return loop_and(b, c, loop_le(b, size, most));
+}
+
+// Whether there are enough turns, their memory is near, and they go the one way.
+static LoopRef is_wanted(Batch *x) {
+    LoopBuilder *b = x->b;
+    LoopRef total = loop_int(b, 0), lanes = x->lanes;
+    LoopRef least = loop_mul(b, lanes, loop_int(b, LEAST_BLOCKS));
+    LoopRef c = loop_le(b, least, x->loop->args[0]);
+    for (uint32_t i = 0; i < x->conditions.len; i++) {
+        LoopRef holds = compute_early(x, x->conditions.data[i]);
+        c = loop_and(b, c, (x->arms >> i & 1) != 0 ? loop_not(b, holds) : holds);
+    }
+    for (uint32_t i = 0; i < x->allocs.len; i++) {
+        const LoopStm *stm = x->allocs.data[i];
+        uint32_t bytes = scalar_info[loop_type(b, stm->outs[0]).elem].bytes;
+        c = add_size(x, c, compute_early(x, stm->args[0]), bytes, &total);
+    }
+    for (uint32_t i = 0; i < x->packed.len; i++) {
+        const BatchLoad *p = &x->packed.data[i];
+        uint32_t bytes = scalar_info[loop_type(b, p->load->outs[0]).elem].bytes;
+        LoopRef unused = loop_int(b, 0);
+        for (uint32_t k = 0; k < p->count; k++)
+            c = add_size(x, c, times_of(x, p->loops[k]), 1, &unused);
+        c = add_size(x, c, packed_size(x, p), bytes, &total);
+    }
+    for (uint32_t i = 0; i < x->small.len; i++) {
+        LoopRef number = compute_early(x, x->small.data[i]);
+        c = loop_and(b, c, loop_le(b, loop_int(b, 0), number));
+        c = loop_and(b, c, loop_le(b, number, loop_int(b, BATCH_SMALL)));
+    }
+    LoopRef most = loop_quot(b, loop_int(b, x->machine->near), lanes);
+    return loop_and(b, c, loop_le(b, total, most));
+}
+
+// Emits the loop as blocks of lanes where that is good, else as it was. False: nothing
+// has been emitted.
+static bool batch(Batch *x, LoopStm *loop) {
+    LoopBuilder *b = x->b;
+    uint64_t bits;
+    b->loc = loop->loc;
+    uint32_t lanes = x->machine->bytes / x->bytes;
+    x->lanes = loop_int(b, lanes > MOST_LANES ? MOST_LANES : lanes);
+    LoopBody *arms[2];
+    loop_open(b, NULL, 0);
+    LoopRef c = is_wanted(x);
+    bool is_never = loop_is_known(b, c, &bits) && bits == 0;
+    LoopBody *before = loop_close(b, NULL, 0);
+    if (is_never) return false;
+    loop_open(b, NULL, 0);
+    bool made = emit_blocks(x);
+    arms[0] = loop_close(b, NULL, 0);
+    if (!made) return false;
+    loop_open(b, NULL, 0);
+    loop_append(b, loop);
+    arms[1] = loop_close(b, NULL, 0);
+    for (uint32_t i = 0; i < before->stms.len; i++)
+        loop_append(b, before->stms.data[i]);
+    loop_set_bodies(b, loop_emit(b, LOOP_IF, &c, 1, NULL, 0), arms, 2);
+    return true;
+}
+
+static void batch_body(LoopBuilder *b, const LiftMachine *machine, LoopBody *body) {
+    LoopBody old = *body;
+    body->stms.data = NULL;
+    body->stms.len = body->stms.cap = 0;
+    loop_reopen(b, body);
+    for (uint32_t i = 0; i < old.stms.len; i++) {
+        LoopStm *stm = old.stms.data[i];
+        Batch x = {.machine = machine, .b = b};
+        if (batch_find(&x, stm) && batch(&x, stm)) continue;
+        for (uint32_t k = 0; k < stm->body_count; k++)
+            batch_body(b, machine, stm->bodies[k]);
+        loop_append(b, stm);
+    }
+    b->open.len--;
+}
+
+void batch_run(LoopKernel *kernel, const LiftMachine *machine) {
+    LoopBuilder b = loop_builder(kernel);
+    for (uint32_t i = 0; i < kernel->funs.len; i++)
+        batch_body(&b, machine, kernel->funs.data[i].body);
+    batch_body(&b, machine, kernel->root);
+    loop_tidy(&b);
+}
+
+void loop_batch(LoopKernel *kernel) {
+    if (vector_is_here()) batch_run(kernel, &lift_machine);
+}

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Counting: sums of what is 0 or 1, as a program writes that counts the elements of
+// which something holds. Integers add up to the same in any order, so the elements of a
+// block are turns of any order, each of which adds one to a counter that all have in
+// common, or does not. As lanes these are as narrow as the elements they look at, and a
+// vector turn adds how many hold.
+#include "loop/lower.h"
+
+static const CoreStm *find_def(const CoreBody *body, CoreRef ref) {
+    for (uint32_t i = 0; i < body->stms.len; i++)
+        for (uint32_t k = 0; k < body->stms.data[i]->out_count; k++)
+            if (body->stms.data[i]->outs[k] == ref) return body->stms.data[i];
+    return NULL;
+}
+
+bool loop_is_count(const Fold *f) {
+    if (f->pre == NULL || f->is_compact || f->stm->stamp != STAMP_FREE ||
+        f->start == NULL)
+        return false;
+    for (uint32_t c = 0; c < f->width; c++) {
+        const CoreStm *made = find_def(f->pre, f->pre->results[c]);
+        const CoreStm *sum = find_def(f->op, f->op->results[c]);
+        if (made == NULL || made->op != OP_CONV || sum == NULL || sum->op != OP_ADD ||
+            loop_core_type(f->l, made->args[0]).elem != SCALAR_BOOL)
+            return false;
+    }
+    return true;
+}
+
+// The bool that the value was converted from, in the open body.
+static LoopRef as_bool(LoopBuilder *b, LoopRef value) {
+    const LoopBody *body = b->open.data[b->open.len - 1];
+    for (uint32_t i = body->stms.len; i-- > 0;) {
+        const LoopStm *stm = body->stms.data[i];
+        if (stm->op == LOOP_SCALAR && stm->scalar == OP_CONV &&
+            loop_same(b, stm->outs[0], value))
+            return stm->args[0];
+    }
+    LoopRef sides[] = {value, loop_const(b, (ScalarType)loop_type(b, value).elem, 0)};
+    return loop_not(b, loop_scalar(b, OP_EQ, SCALAR_BOOL, sides, 2));
+}
+
+void loop_count_block(const Fold *f, LoopRef from, LoopRef size, Val *out) {
+    Lower *l = f->l;
+    LoopBuilder *b = l->b;
+    LoopRef zero = loop_int(b, 0), one = loop_int(b, 1);
+    Array **counters = arena_array(l->arena, Array *, f->width);
+    LoopRef *holds = arena_array(l->arena, LoopRef, f->width);
+    Val *made = loop_group(f);
+    for (uint32_t c = 0; c < f->width; c++) {
+        LoopRef counter = loop_alloc(l, SCALAR_I64, one);
+        counters[c] = loop_dense(l, SCALAR_I64, counter, zero, 1, &one);
+        loop_store(l, counters[c], &zero, zero);
+    }
+    Nest nest;
+    loop_open_nest(l, &nest, 1, &size, ORDER_INDEPENDENT);
+    loop_fold_first(f, loop_add(b, from, nest.index[0]), made, loop_flags(f));
+    for (uint32_t c = 0; c < f->width; c++) holds[c] = as_bool(b, made[c].scalar);
+    for (uint32_t c = 0; c < f->width; c++) {
+        When when = loop_open_if(l, holds[c]);
+        loop_atomic(l, OP_ADD, counters[c], &zero, one);
+        loop_close_if(l, when);
+    }
+    loop_close_nest(l, &nest);
+    for (uint32_t c = 0; c < f->width; c++) {
+        LoopRef count = loop_load(l, counters[c], &zero);
+        ScalarType type = (ScalarType)loop_core_type(l, f->op->results[c]).elem;
+        out[c] = val_scalar(loop_scalar(b, OP_CONV, type, &count, 1));
+    }
+}

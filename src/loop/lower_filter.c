@@ -1,0 +1,352 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Filters: rows are counted, and then kept where they belong; or, where to make one
+// twice would cost more than memory for all, kept as they are made and copied there. In
+// parallel by blocks; on GPUs by teams (lower_filter_teams.c).
+#include "loop/lower_filter.h"
+
+static Home *place_of(const Lower *l, const CoreStm *stm, uint32_t k) {
+    return l->names[stm->outs[k]].place;
+}
+
+const Val *filter_row(Lower *l, const Filter *f, LoopRef i) {
+    if (f->feeds.producer != NULL) return loop_produce(l, &f->feeds, i);
+    Val *made = arena_array(l->arena, Val, f->feeds.count);
+    for (uint32_t k = 0; k < f->feeds.count; k++)
+        made[k] = loop_feed(l, f->feeds.arrays[k], i);
+    return made;
+}
+
+// Between two: what is emitted there runs for each i of [from, to). Carried is how many
+// rows were kept, from `at` on; returns that in the end.
+typedef struct Picks {
+    Carry carry;
+    LoopRef i, at;
+} Picks;
+
+static void open_picks(Lower *l, Picks *p, LoopRef from, LoopRef to, LoopRef at) {
+    Val *init = arena_new(l->arena, Val);
+    *init = val_scalar(at);
+    loop_open_carry(l, &p->carry, init, NULL, 1, loop_sub(l->b, to, from));
+    p->i = loop_add(l->b, from, p->carry.index);
+    p->at = p->carry.state[0].scalar;
+}
+
+static LoopRef close_picks(Lower *l, Picks *p, LoopRef flag) {
+    LoopRef one = loop_scalar(l->b, OP_CONV, SCALAR_I64, &flag, 1);
+    Val next = val_scalar(loop_add(l->b, p->at, one)), out;
+    loop_close_carry(l, &p->carry, &next, NULL, &out);
+    return out.scalar;
+}
+
+// Puts the rows [from, to) that are kept into `outs`, from row `at` on; returns the row
+// after them. Scalars are stored in any case, the next one in the same place if they
+// are not kept: a branch that cannot be predicted costs more than a store.
+static LoopRef keep_rows(Lower *l, const Filter *f, Array *const *outs, LoopRef from,
+                         LoopRef to, LoopRef at) {
+    Picks p;
+    When when = {0};
+    open_picks(l, &p, from, to, at);
+    const Val *made = filter_row(l, f, p.i);
+    if (!f->is_flat) when = loop_open_if(l, made[0].scalar);
+    for (uint32_t k = 0; k < f->stm->out_count; k++)
+        loop_set_element(l, outs[k], p.at, made[1 + k]);
+    if (!f->is_flat) loop_close_if(l, when);
+    return close_picks(l, &p, made[0].scalar);
+}
+
+// The same for scalars, by strips: of each what is made is made in lanes, and then put
+// where it belongs. Nothing is stored from row `end` on, before which there is room for
+// what is kept.
+static void sift_rows(Lower *l, const Filter *f, LoopRef from, LoopRef to, LoopRef at,
+                      LoopRef end) {
+    enum { STRIP = 512 };
+    LoopBuilder *b = l->b;
+    LoopRef zero = loop_int(b, 0), strip = loop_int(b, STRIP);
+    LoopRef more = loop_add(b, loop_sub(b, to, from), loop_int(b, STRIP - 1));
+    uint32_t count = 1 + f->stm->out_count;
+    Array **made = arena_array(l->arena, Array *, count);
+    for (uint32_t k = 0; k < count; k++) {
+        ScalarType elem = k == 0 ? SCALAR_BOOL : (ScalarType)f->outs[k - 1]->elem;
+        LoopRef buf = loop_alloc(l, elem, strip);
+        made[k] = loop_dense(l, elem, buf, zero, 1, &strip);
+    }
+    Carry carry;
+    Nest nest;
+    Val init = val_scalar(at), next = init, last;
+    loop_open_carry(l, &carry, &init, NULL, 1, loop_quot(b, more, strip));
+    LoopRef first = loop_add(b, from, loop_mul(b, carry.index, strip));
+    LoopRef rows = loop_min(b, strip, loop_sub(b, to, first));
+    loop_open_nest(l, &nest, 1, &rows, ORDER_INDEPENDENT);
+    const Val *row = filter_row(l, f, loop_add(b, first, nest.index[0]));
+    for (uint32_t k = 0; k < count; k++)
+        loop_store(l, made[k], nest.index, row[k].scalar);
+    loop_close_nest(l, &nest);
+    for (uint32_t k = 1; k < count; k++) {
+        const Array *out = f->outs[k - 1];
+        LoopRef args[] = {out->buf,
+                          loop_add(b, out->off, carry.state[0].scalar),
+                          loop_add(b, out->off, end),
+                          made[k]->buf,
+                          zero,
+                          made[0]->buf,
+                          zero,
+                          rows};
+        LoopRef behind =
+            loop_emit1(b, LOOP_SIFT, args, 8, loop_scalar_type(SCALAR_I64));
+        next = val_scalar(loop_sub(b, behind, out->off));
+    }
+    loop_close_carry(l, &carry, &next, NULL, &last);
+}
+
+static bool can_sift(const Lower *l, const Filter *f) {
+    bool can = f->is_flat && l->can_sift;
+    for (uint32_t k = 0; k < f->stm->out_count; k++)
+        can = can && loop_is_int(l->b, f->outs[k]->strides[0], 1);
+    return can;
+}
+
+// The shape of result k with so many rows.
+static void shape_of(Lower *l, const Filter *f, uint32_t k, LoopRef rows,
+                     LoopRef *shape) {
+    const Array *like = NULL;
+    uint32_t rank = loop_core_type(l, f->stm->outs[k]).rank;
+    if (rank > 1) like = loop_feeds_array(&f->feeds, 1 + k);
+    for (uint32_t d = 1; d < rank; d++) shape[d] = like->shape[d];
+    shape[0] = rows;
+    loop_check_shape(l, (ScalarType)loop_core_type(l, f->stm->outs[k]).elem, rank,
+                     shape);
+}
+
+void filter_outs(Lower *l, Filter *f, LoopRef kept) {
+    loop_know_size(l, kept);
+    for (uint32_t k = 0; k < f->stm->out_count; k++) {
+        LoopRef shape[CORE_MAX_RANK];
+        CoreType type = loop_core_type(l, f->stm->outs[k]);
+        shape_of(l, f, k, kept, shape);
+        f->outs[k] = loop_fresh(l, (ScalarType)type.elem, type.rank, shape,
+                                place_of(l, f->stm, k));
+    }
+}
+
+// Blocks of a parallel filter: where the kept ones of each begin.
+typedef struct Counts {
+    Array *starts;
+    LoopRef blocks, n;
+} Counts;
+
+static Counts new_counts(Lower *l, LoopRef n) {
+    Counts counts = {.n = n, .blocks = loop_block_count(l, n)};
+    LoopRef buf = loop_alloc(l, SCALAR_I64, counts.blocks);
+    counts.starts =
+        loop_dense(l, SCALAR_I64, buf, loop_int(l->b, 0), 1, &counts.blocks);
+    return counts;
+}
+
+// Makes starts, the sums of the counts before, of the counts; returns their sum.
+static LoopRef sum_counts(Lower *l, const Counts *counts) {
+    Carry carry;
+    Val init = val_scalar(loop_int(l->b, 0)), total;
+    loop_open_carry(l, &carry, &init, NULL, 1, counts->blocks);
+    LoopRef count = loop_load(l, counts->starts, &carry.index);
+    loop_store(l, counts->starts, &carry.index, carry.state[0].scalar);
+    Val next = val_scalar(loop_add(l->b, carry.state[0].scalar, count));
+    loop_close_carry(l, &carry, &next, NULL, &total);
+    return total.scalar;
+}
+
+LoopRef filter_block_start(Lower *l, LoopRef block) {
+    return loop_mul(l->b, block, loop_int(l->b, CORE_BLOCK));
+}
+
+LoopRef filter_block_end(Lower *l, LoopRef n, LoopRef block) {
+    LoopRef next =
+        loop_add(l->b, filter_block_start(l, block), loop_int(l->b, CORE_BLOCK));
+    return loop_min(l->b, next, n);
+}
+
+// How many of a block are kept, after the sums.
+static LoopRef count_of(Lower *l, const Counts *counts, LoopRef block, LoopRef total) {
+    LoopBuilder *b = l->b;
+    LoopRef one = loop_int(b, 1), next = loop_add(b, block, one);
+    LoopRef last = loop_min(b, next, loop_sub(b, counts->blocks, one));
+    LoopRef end = loop_select(b, loop_lt(b, next, counts->blocks),
+                              loop_load(l, counts->starts, &last), total);
+    return loop_sub(b, end, loop_load(l, counts->starts, &block));
+}
+
+// ---- counted, then kept: what makes a row twice -------------------------------------
+
+static LoopRef count_kept(Lower *l, const Filter *f, LoopRef from, LoopRef to) {
+    Picks p;
+    open_picks(l, &p, from, to, loop_int(l->b, 0));
+    return close_picks(l, &p, filter_row(l, f, p.i)[0].scalar);
+}
+
+// For each lane of `counts`, `lanes` of them: whether the row there from `from` on is
+// kept.
+static void count_in_lanes(Lower *l, const Filter *f, const Array *counts, LoopRef from,
+                           LoopRef lanes) {
+    Nest nest;
+    loop_open_nest(l, &nest, 1, &lanes, ORDER_INDEPENDENT);
+    LoopRef so_far = loop_load(l, counts, nest.index);
+    LoopRef flag = filter_row(l, f, loop_add(l->b, from, nest.index[0]))[0].scalar;
+    flag = loop_scalar(l->b, OP_CONV, SCALAR_I64, &flag, 1);
+    loop_store(l, counts, nest.index, loop_add(l->b, so_far, flag));
+    loop_close_nest(l, &nest);
+}
+
+// The same in lanes, each of which counts by itself.
+static LoopRef count_block(Lower *l, const Filter *f, LoopRef from, LoopRef to) {
+    enum { LANES = 16 };
+    LoopBuilder *b = l->b;
+    LoopRef zero = loop_int(b, 0), lanes = loop_int(b, LANES);
+    LoopRef size = loop_sub(b, to, from), turns = loop_quot(b, size, lanes);
+    const Array *counts =
+        loop_dense(l, SCALAR_I64, loop_alloc(l, SCALAR_I64, lanes), zero, 1, &lanes);
+    Nest nest;
+    loop_open_nest(l, &nest, 1, &lanes, ORDER_INDEPENDENT);
+    loop_store(l, counts, nest.index, zero);
+    loop_close_nest(l, &nest);
+    loop_open_nest(l, &nest, 1, &turns, ORDER_SEQUENTIAL);
+    LoopRef first = loop_add(b, from, loop_mul(b, nest.index[0], lanes));
+    count_in_lanes(l, f, counts, first, lanes);
+    loop_close_nest(l, &nest);
+    first = loop_add(b, from, loop_mul(b, turns, lanes));
+    count_in_lanes(l, f, counts, first, loop_rem(b, size, lanes));
+    Carry carry;
+    Val init = val_scalar(zero), total;
+    loop_open_carry(l, &carry, &init, NULL, 1, lanes);
+    LoopRef count = loop_load(l, counts, &carry.index);
+    Val next = val_scalar(loop_add(b, carry.state[0].scalar, count));
+    loop_close_carry(l, &carry, &next, NULL, &total);
+    return total.scalar;
+}
+
+// Puts the `count` rows of [from, to) that are kept where they belong. Those behind the
+// last of them are left out, so that nothing is stored behind its place.
+static void keep_counted(Lower *l, const Filter *f, LoopRef from, LoopRef to,
+                         LoopRef at, LoopRef count) {
+    LoopBuilder *b = l->b;
+    if (can_sift(l, f)) {
+        sift_rows(l, f, from, to, at, loop_add(b, at, count));
+        return;
+    }
+    LoopRef one = loop_int(b, 1);
+    When when = loop_open_if(l, loop_lt(b, loop_int(b, 0), count));
+    Carry carry;
+    Val init = val_scalar(to), guard, end;
+    loop_open_carry(l, &carry, &init, NULL, 1, 0);
+    loop_open_guard(l, &carry, &guard);
+    LoopRef last = loop_sub(b, guard.scalar, one);
+    LoopRef more = loop_not(b, filter_row(l, f, last)[0].scalar);
+    carry.guard = loop_close(b, &more, 1);
+    Val next = val_scalar(loop_sub(b, carry.state[0].scalar, one));
+    loop_close_carry(l, &carry, &next, NULL, &end);
+    keep_rows(l, f, f->outs, from, end.scalar, at);
+    loop_close_if(l, when);
+}
+
+static void filter_twice_in_order(Lower *l, Filter *f) {
+    LoopRef zero = loop_int(l->b, 0), kept = count_kept(l, f, zero, f->feeds.n);
+    filter_outs(l, f, kept);
+    keep_counted(l, f, zero, f->feeds.n, zero, kept);
+}
+
+static void filter_twice_in_parallel(Lower *l, Filter *f) {
+    Counts counts = new_counts(l, f->feeds.n);
+    Nest nest;
+    loop_open_nest(l, &nest, 1, &counts.blocks, ORDER_PARALLEL);
+    LoopRef from = filter_block_start(l, nest.index[0]);
+    LoopRef to = filter_block_end(l, counts.n, nest.index[0]);
+    loop_store(l, counts.starts, nest.index, count_block(l, f, from, to));
+    loop_close_nest(l, &nest);
+    LoopRef kept = sum_counts(l, &counts);
+    filter_outs(l, f, kept);
+    loop_open_nest(l, &nest, 1, &counts.blocks, ORDER_PARALLEL);
+    LoopRef at = loop_load(l, counts.starts, nest.index);
+    LoopRef count = count_of(l, &counts, nest.index[0], kept);
+    from = filter_block_start(l, nest.index[0]);
+    to = filter_block_end(l, counts.n, nest.index[0]);
+    keep_counted(l, f, from, to, at, count);
+    loop_close_nest(l, &nest);
+}
+
+// ---- made once, into memory for all rows --------------------------------------------
+
+// Memory for all rows, where those of each block that are kept begin where it does.
+Array **filter_memory(Lower *l, const Filter *f) {
+    Array **all = arena_array(l->arena, Array *, f->stm->out_count);
+    for (uint32_t k = 0; k < f->stm->out_count; k++) {
+        LoopRef shape[CORE_MAX_RANK];
+        CoreType type = loop_core_type(l, f->stm->outs[k]);
+        ScalarType elem = (ScalarType)type.elem;
+        shape_of(l, f, k, f->feeds.n, shape);
+        LoopRef buf = loop_alloc(l, elem, loop_count(l, type.rank, shape));
+        all[k] = loop_dense(l, elem, buf, loop_int(l->b, 0), type.rank, shape);
+    }
+    return all;
+}
+
+// Copies `count` rows of each result from where they were kept.
+static void copy_kept(Lower *l, const Filter *f, Array *const *all, LoopRef to,
+                      LoopRef from, LoopRef count) {
+    Nest nest;
+    loop_open_nest(l, &nest, 1, &count, ORDER_INDEPENDENT);
+    for (uint32_t k = 0; k < f->stm->out_count; k++)
+        loop_set_element(l, f->outs[k], loop_add(l->b, to, nest.index[0]),
+                         loop_element(l, all[k], loop_add(l->b, from, nest.index[0])));
+    loop_close_nest(l, &nest);
+}
+
+static void filter_once_in_order(Lower *l, Filter *f) {
+    LoopRef zero = loop_int(l->b, 0);
+    Array **all = filter_memory(l, f);
+    LoopRef kept = keep_rows(l, f, all, zero, f->feeds.n, zero);
+    filter_outs(l, f, kept);
+    copy_kept(l, f, all, zero, zero, kept);
+}
+
+static void filter_once_in_parallel(Lower *l, Filter *f) {
+    LoopBuilder *b = l->b;
+    Array **all = filter_memory(l, f);
+    Counts counts = new_counts(l, f->feeds.n);
+    Nest nest;
+    loop_open_nest(l, &nest, 1, &counts.blocks, ORDER_PARALLEL);
+    LoopRef from = filter_block_start(l, nest.index[0]);
+    LoopRef to = filter_block_end(l, counts.n, nest.index[0]);
+    LoopRef end = keep_rows(l, f, all, from, to, from);
+    loop_store(l, counts.starts, nest.index, loop_sub(b, end, from));
+    loop_close_nest(l, &nest);
+    LoopRef kept = sum_counts(l, &counts);
+    filter_outs(l, f, kept);
+    loop_open_nest(l, &nest, 1, &counts.blocks, ORDER_PARALLEL);
+    LoopRef at = loop_load(l, counts.starts, nest.index);
+    LoopRef count = count_of(l, &counts, nest.index[0], kept);
+    copy_kept(l, f, all, at, filter_block_start(l, nest.index[0]), count);
+    loop_close_nest(l, &nest);
+}
+
+// ---- both ---------------------------------------------------------------------------
+
+void loop_filter(Lower *l, const CoreStm *stm) {
+    Filter f = {.stm = stm, .feeds = loop_feeds(l, stm), .is_flat = true};
+    const CoreBody *producer = f.feeds.producer;
+    f.feeds.n = f.feeds.arrays[0]->shape[0];
+    if (producer != NULL) loop_length(l, f.feeds.arrays, f.feeds.count);
+    for (uint32_t k = 1; k < f.feeds.count && producer == NULL; k++)
+        LOWER_CHECK(l, loop_eq(l->b, f.feeds.arrays[k]->shape[0], f.feeds.n),
+                    MESSAGE_FLAGS, show_scalar(f.feeds.n),
+                    show_scalar(f.feeds.arrays[k]->shape[0]));
+    f.outs = arena_array(l->arena, Array *, stm->out_count);
+    for (uint32_t k = 0; k < stm->out_count; k++)
+        f.is_flat = f.is_flat && loop_core_type(l, stm->outs[k]).rank == 1;
+    bool is_twice = producer == NULL || loop_is_cheap(producer);
+    if (l->is_parallel && l->is_for_gpus) filter_by_teams(l, &f, is_twice);
+    else if (is_twice && l->is_parallel) filter_twice_in_parallel(l, &f);
+    else if (is_twice) filter_twice_in_order(l, &f);
+    else if (l->is_parallel) filter_once_in_parallel(l, &f);
+    else filter_once_in_order(l, &f);
+    for (uint32_t k = 0; k < stm->out_count; k++)
+        loop_bind(l, stm->outs[k], val_array(f.outs[k]));
+}

@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Where tasks go, and when: in the order of the program each goes to the device that
+// would have it done first, as the run puts them (api/ahead.c); what it needs and is
+// not there travels before. Memory is freed after its last use.
+#include <string.h>
+
+#include "plan/plan.h"
+
+// What the run counts with, too.
+static const double BYTES_PER_SECOND = 8e9, CALL = 1e-5;
+
+typedef struct Placer {
+    Plan *plan;
+    Map present;   // (block, part, memory) -> 1: it is there
+    double *free;  // by device, and the host's: when it has nothing to do
+    double *given; // by device: seconds
+    double live;   // bytes
+    struct {
+        uint32_t *data; // blocks
+        uint32_t len, cap;
+    } alive;
+} Placer;
+
+uint32_t plan_memory(const Plan *plan, uint32_t device) {
+    uint32_t host = plan->in.device_count;
+    return device == host || plan->in.devices[device].is_host ? host : device;
+}
+
+// ---- what is where ------------------------------------------------------------------
+
+static uint64_t key_of(uint32_t block, uint32_t part, uint32_t memory) {
+    return ((uint64_t)block << 40 | (uint64_t)part << 8 | memory) + 1;
+}
+
+static bool is_there(const Placer *pl, PlanUse use, uint32_t memory) {
+    uint64_t known;
+    return map_get(&pl->present, key_of(use.block, 0, memory), &known) ||
+           map_get(&pl->present, key_of(use.block, use.part, memory), &known);
+}
+
+static bool must_travel(const Placer *pl, PlanUse use, uint32_t device) {
+    const PlanBlock *block = &pl->plan->blocks.data[use.block];
+    return block->type.rank > 0 && use.bytes != 0 &&
+           !is_there(pl, use, plan_memory(pl->plan, device));
+}
+
+static double end_of_maker(const Plan *plan, uint32_t block) {
+    uint32_t task = plan->blocks.data[block].task;
+    return task == PLAN_NONE ? 0 : plan->tasks.data[task].end;
+}
+
+// ---- how long -----------------------------------------------------------------------
+
+static double seconds_of(const Plan *plan, const PlanTask *task, uint32_t device) {
+    static const double host_rate = 1e9; // elements that are joined, copied
+    if (task->kernel == NULL) return task->work / host_rate;
+    const PlanDevice *d = &plan->in.devices[device];
+    double rate = task->kernel->kernel == CORE_PARALLEL_KERNEL ? d->rate : d->one;
+    return CALL + task->work / rate;
+}
+
+// Of all its turns. What nobody knows counts as something, as in the run.
+static double duration(const Plan *plan, const PlanTask *task, uint32_t device) {
+    static const double unknown = 1e-4;
+    double seconds = seconds_of(plan, task, device) * task->turns;
+    return isnan(seconds) ? unknown : seconds;
+}
+
+static double sent_to(const Placer *pl, const PlanTask *task, uint32_t device) {
+    double bytes = 0;
+    for (uint32_t i = 0; i < task->uses.len; i++)
+        if (must_travel(pl, task->uses.data[i], device) &&
+            !isnan(task->uses.data[i].bytes))
+            bytes += task->uses.data[i].bytes;
+    return bytes;
+}
+
+// When it could begin to fetch what it needs.
+static double ready_at(const Placer *pl, const PlanTask *task, uint32_t device) {
+    double ready = pl->free[device];
+    for (uint32_t i = 0; i < task->uses.len; i++) {
+        double end = end_of_maker(pl->plan, task->uses.data[i].block);
+        if (end > ready) ready = end;
+    }
+    return ready;
+}
+
+static uint32_t best_for(const Placer *pl, const PlanTask *task) {
+    const Plan *plan = pl->plan;
+    uint32_t best = plan->in.device_count;
+    if (task->kernel == NULL) return best;
+    double least = INFINITY;
+    for (uint32_t d = 0; d < plan->in.device_count; d++) {
+        double end = ready_at(pl, task, d) + sent_to(pl, task, d) / BYTES_PER_SECOND +
+                     duration(plan, task, d);
+        bool is_better =
+            end < least || (end <= least && pl->given[d] < pl->given[best]);
+        if (!is_better) continue;
+        best = d;
+        least = end;
+    }
+    return best;
+}
+
+// ---- memory -------------------------------------------------------------------------
+
+static double or_nothing(double bytes) {
+    return isnan(bytes) ? 0 : bytes;
+}
+
+static void note_peak(Placer *pl, uint32_t task) {
+    Plan *plan = pl->plan;
+    if (pl->live <= plan->peak.bytes) return;
+    plan->peak.bytes = pl->live;
+    plan->peak.task = task;
+    plan->peak.blocks.len = 0;
+    for (uint32_t i = 0; i < pl->alive.len; i++)
+        vec_push(plan->in.arena, &plan->peak.blocks, pl->alive.data[i]);
+}
+
+static void add_alive(Placer *pl, uint32_t block) {
+    const PlanBlock *b = &pl->plan->blocks.data[block];
+    if (b->type.rank == 0) return;
+    vec_push(pl->plan->in.arena, &pl->alive, block);
+    pl->live += or_nothing(b->bytes);
+}
+
+static void free_after(Placer *pl, uint32_t number, double end) {
+    Plan *plan = pl->plan;
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < pl->alive.len; i++) {
+        uint32_t block = pl->alive.data[i];
+        const PlanBlock *b = &plan->blocks.data[block];
+        bool is_used = b->last != PLAN_NONE && b->last > number;
+        if (b->task == PLAN_NONE || b->is_result || is_used) {
+            pl->alive.data[kept++] = block;
+            continue;
+        }
+        pl->live -= or_nothing(b->bytes);
+        vec_push(plan->in.arena, &plan->steps,
+                 (PlanStep){.kind = PLAN_FREE,
+                            .device = plan->tasks.data[b->task].device,
+                            .task = PLAN_NONE,
+                            .block = block,
+                            .bytes = b->bytes,
+                            .begin = end,
+                            .end = end});
+    }
+    pl->alive.len = kept;
+}
+
+// An operator that writes into an array which nobody needs any more makes no new one.
+static bool takes_over(const Plan *plan, uint32_t number) {
+    const PlanTask *task = &plan->tasks.data[number];
+    if (task->op != OP_SCATTER && task->op != OP_HIST && task->op != OP_UPDATE)
+        return false;
+    const PlanBlock *made = &plan->blocks.data[task->first];
+    for (uint32_t i = 0; i < task->uses.len; i++) {
+        const PlanBlock *b = &plan->blocks.data[task->uses.data[i].block];
+        if (b->task != PLAN_NONE && b->last == number && !b->is_result &&
+            b->bytes == made->bytes)
+            return true;
+    }
+    return false;
+}
+
+// ---- placing ------------------------------------------------------------------------
+
+static void send(Placer *pl, uint32_t number, PlanUse use, double *now) {
+    Plan *plan = pl->plan;
+    uint32_t device = plan->tasks.data[number].device;
+    double begin = *now;
+    *now += or_nothing(use.bytes) / BYTES_PER_SECOND;
+    vec_push(plan->in.arena, &plan->steps,
+             (PlanStep){.kind = PLAN_SEND,
+                        .device = device,
+                        .task = number,
+                        .block = use.block,
+                        .bytes = use.bytes,
+                        .begin = begin,
+                        .end = *now});
+    map_set(&pl->present, key_of(use.block, use.part, plan_memory(plan, device)), 1);
+}
+
+static void place_task(Placer *pl, uint32_t number) {
+    Plan *plan = pl->plan;
+    PlanTask *task = &plan->tasks.data[number];
+    uint32_t device = task->device = best_for(pl, task);
+    double now = ready_at(pl, task, device);
+    task->sent = sent_to(pl, task, device);
+    for (uint32_t i = 0; i < task->uses.len; i++)
+        if (must_travel(pl, task->uses.data[i], device))
+            send(pl, number, task->uses.data[i], &now);
+    task->begin = now;
+    task->end = now + duration(plan, task, device);
+    vec_push(plan->in.arena, &plan->steps,
+             (PlanStep){.kind = PLAN_RUN,
+                        .device = device,
+                        .task = number,
+                        .block = PLAN_NONE,
+                        .begin = task->begin,
+                        .end = task->end});
+    pl->free[device] = task->end;
+    pl->given[device] += duration(plan, task, device);
+    for (uint32_t k = 0; k < task->makes; k++) {
+        map_set(&pl->present, key_of(task->first + k, 0, plan_memory(plan, device)), 1);
+        if (!takes_over(plan, number)) add_alive(pl, task->first + k);
+    }
+    note_peak(pl, number);
+    free_after(pl, number, task->end);
+}
+
+// Results come to the host.
+static void fetch_results(Placer *pl) {
+    Plan *plan = pl->plan;
+    uint32_t host = plan->in.device_count;
+    double now = plan->seconds;
+    for (uint32_t i = 0; i < plan->blocks.len; i++) {
+        const PlanBlock *b = &plan->blocks.data[i];
+        PlanUse use = {i, 0, b->bytes};
+        if (!b->is_result || b->type.rank == 0 || is_there(pl, use, host)) continue;
+        double begin = now;
+        now += or_nothing(b->bytes) / BYTES_PER_SECOND;
+        vec_push(plan->in.arena, &plan->steps,
+                 (PlanStep){.kind = PLAN_FETCH,
+                            .device = plan->tasks.data[b->task].device,
+                            .task = PLAN_NONE,
+                            .block = i,
+                            .bytes = b->bytes,
+                            .begin = begin,
+                            .end = now});
+    }
+    plan->seconds = now;
+}
+
+// ---- the longest way ----------------------------------------------------------------
+
+double plan_longest(Plan *plan, const double *seconds, bool mark) {
+    double *end = arena_array(plan->in.arena, double, plan->tasks.len + 1);
+    uint32_t *from = arena_array(plan->in.arena, uint32_t, plan->tasks.len + 1);
+    uint32_t last = PLAN_NONE;
+    for (uint32_t i = 0; i < plan->tasks.len; i++) {
+        const PlanTask *task = &plan->tasks.data[i];
+        from[i] = PLAN_NONE;
+        for (uint32_t k = 0; k < task->uses.len; k++) {
+            uint32_t maker = plan->blocks.data[task->uses.data[k].block].task;
+            if (maker == PLAN_NONE || end[maker] < end[i]) continue;
+            end[i] = end[maker];
+            from[i] = maker;
+        }
+        end[i] += seconds[i];
+        if (last == PLAN_NONE || end[i] > end[last]) last = i;
+    }
+    if (last == PLAN_NONE) return 0;
+    for (uint32_t i = last; mark && i != PLAN_NONE; i = from[i])
+        plan->tasks.data[i].is_critical = true;
+    return end[last];
+}
+
+static void find_longest(Plan *plan) {
+    double *seconds = arena_array(plan->in.arena, double, plan->tasks.len + 1);
+    for (uint32_t i = 0; i < plan->tasks.len; i++) {
+        const PlanTask *task = &plan->tasks.data[i];
+        seconds[i] = task->end - task->begin;
+    }
+    plan->longest = plan_longest(plan, seconds, true);
+}
+
+void plan_place(Plan *plan) {
+    uint32_t devices = plan->in.device_count + 1;
+    Arena *arena = plan->in.arena;
+    Placer pl = {.plan = plan,
+                 .free = arena_array(arena, double, devices),
+                 .given = arena_array(arena, double, devices)};
+    map_init(&pl.present, arena);
+    for (uint32_t i = 0; i < plan->params; i++) {
+        map_set(&pl.present, key_of(i, 0, plan->in.device_count), 1);
+        add_alive(&pl, i);
+    }
+    plan->args = pl.live;
+    plan->is_timed = true;
+    for (uint32_t i = 0; i < plan->tasks.len; i++)
+        plan->is_timed = plan->is_timed && plan_is_timed(&plan->tasks.data[i]);
+    note_peak(&pl, PLAN_NONE);
+    for (uint32_t i = 0; i < plan->tasks.len; i++) place_task(&pl, i);
+    for (uint32_t d = 0; d < devices; d++)
+        if (pl.free[d] > plan->seconds) plan->seconds = pl.free[d];
+    plan->busy = pl.given;
+    fetch_results(&pl);
+    find_longest(plan);
+}
+
+Plan *plan_make(const PlanInput *in) {
+    Plan *plan = arena_new(in->arena, Plan);
+    plan->in = *in;
+    plan->peak.task = PLAN_NONE;
+    plan_walk(plan);
+    plan_place(plan);
+    return plan;
+}

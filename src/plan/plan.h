@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a call of an entry will do, before it does it: which kernels, on what, where,
+// and when. The entry is walked with the sizes of its arguments, or without; kernels
+// become tasks, and each goes where it would be ready first, as in the run
+// (api/ahead.c).
+//
+// Numbers that nobody can know before the run are NaN: sizes that depend on what arrays
+// hold, turns of `while`, and all that follows from them.
+#ifndef WEFT_PLAN_PLAN_H
+#define WEFT_PLAN_PLAN_H
+
+#include <math.h>
+
+#include "core/core.h"
+#include "fission/strategy.h"
+
+enum { PLAN_NONE = UINT32_MAX };
+
+// ---- what is given ------------------------------------------------------------------
+
+typedef struct PlanDevice {
+    const char *address;
+    double rate;     // scalar operations per second, of all its cores
+    double one;      // the same of one core
+    uint32_t weight; // its share of what is cut
+    bool is_host;    // its memory is the host's
+} PlanDevice;
+
+// A flattened parameter, as far as it is known.
+typedef struct PlanArg {
+    bool is_known;
+    uint64_t bits;       // of a scalar
+    const int64_t *dims; // of an array
+} PlanArg;
+
+typedef struct PlanInput {
+    const CoreProgram *program; // outlined
+    const CoreFun *entry;
+    const FissionLog *decisions;
+    const char *uncut; // why nothing was to be cut; NULL: it was
+    const PlanDevice *devices;
+    uint32_t device_count;
+    const PlanArg *args; // NULL: none is known
+    Arena *arena;        // in which everything is made
+} PlanInput;
+
+// ---- what is told -------------------------------------------------------------------
+
+// Memory, or a scalar: a parameter, or what a task makes.
+typedef struct PlanBlock {
+    Sym name;
+    CoreLoc loc;
+    CoreType type;
+    double bytes;
+    uint32_t task;  // that makes it; PLAN_NONE: it is a parameter
+    uint32_t last;  // task that uses it; PLAN_NONE: none
+    bool is_result; // of the entry
+} PlanBlock;
+
+// A task that uses a block, or a part of it.
+typedef struct PlanUse {
+    uint32_t block;
+    uint32_t part; // which; 0: all of it
+    double bytes;
+} PlanUse;
+
+typedef struct PlanUses {
+    PlanUse *data;
+    uint32_t len, cap;
+} PlanUses;
+
+typedef struct PlanTask {
+    CoreOp op;             // of a kernel; of the host: an operator of core
+    const CoreFun *kernel; // NULL: the host does it
+    CoreLoc loc;
+    uint32_t visit;    // tasks of one walk through a body have the same
+    double turns;      // how often: it stands for all turns of a loop but the first
+    double work;       // scalar operations, of one turn
+    PlanUses uses;     // each block and part once
+    uint32_t first;    // block that it makes
+    uint32_t makes;    // so many
+    uint32_t device;   // or device_count: the host
+    double sent;       // bytes that travel before it
+    double begin, end; // seconds
+    double measured;   // seconds of one turn; NaN: it has not run
+    bool is_critical;  // it lies on the longest way
+} PlanTask;
+
+typedef enum PlanStepKind {
+    PLAN_SEND, // to the device, for the task
+    PLAN_RUN,
+    PLAN_FREE,
+    PLAN_FETCH // from the device: a result of the entry
+} PlanStepKind;
+
+// What a device does, in order.
+typedef struct PlanStep {
+    PlanStepKind kind;
+    uint32_t device, task, block; // PLAN_NONE where there is none
+    double bytes, begin, end;
+} PlanStep;
+
+// What is alive when most is.
+typedef struct PlanPeak {
+    double bytes;
+    uint32_t task; // then
+    struct {
+        uint32_t *data;
+        uint32_t len, cap;
+    } blocks;
+} PlanPeak;
+
+typedef struct Plan {
+    PlanInput in;
+    struct {
+        PlanBlock *data;
+        uint32_t len, cap;
+    } blocks;
+    struct {
+        PlanTask *data;
+        uint32_t len, cap;
+    } tasks;
+    struct {
+        PlanStep *data;
+        uint32_t len, cap;
+    } steps;
+    uint32_t params; // the first blocks
+    PlanPeak peak;
+    bool is_timed;  // how long each task takes is known, as far as the model goes
+    double args;    // bytes of the parameters
+    double seconds; // all in all
+    double longest; // what no number of devices could shorten
+    double *busy;   // by device, and the host: seconds
+    double *measured_busy;   // the same in the run that was measured; NULL: none was
+    double measured;         // seconds of that run; with measured_busy
+    double measured_longest; // of the longest way, as far as it was measured
+    bool is_cut_off;         // there is more than is told
+    bool took_a_branch;      // that may be another in the run
+} Plan;
+
+Plan *plan_make(const PlanInput *in);
+
+// Within: the tasks (walk.c), and where they go (place.c).
+void plan_walk(Plan *plan);
+void plan_place(Plan *plan);
+// The longest way through the tasks, each of which takes so long; marks it if asked.
+double plan_longest(Plan *plan, const double *seconds, bool mark);
+
+// Whose memory a device uses: its own, or the host's, which is number device_count.
+uint32_t plan_memory(const Plan *plan, uint32_t device);
+
+// Where in the program's own file that is, or else in one that it imports; without a
+// source: nobody knows.
+Place plan_where(const CoreProgram *p, CoreLoc loc);
+
+// ---- as people read it --------------------------------------------------------------
+
+// What was decided about each operator, and why (print.c).
+void plan_print_decisions(const Plan *plan, StrBuf *out);
+// The entry as it is run, like a source text, with the lines that it comes from
+// (source.c).
+void plan_print_source(const Plan *plan, StrBuf *out);
+// The tasks, what each device does when, the memory that it takes (print.c).
+void plan_print_tasks(const Plan *plan, StrBuf *out);
+void plan_print_devices(const Plan *plan, StrBuf *out);
+void plan_print_memory(const Plan *plan, StrBuf *out);
+// The graph of tasks for Graphviz, and as a picture (dot.c, svg.c).
+void plan_print_dot(const Plan *plan, StrBuf *out);
+void plan_print_svg(const Plan *plan, StrBuf *out);
+
+// Shared by these: numbers with units, "?" for what is not known.
+enum { PLAN_TEXT = 24 };
+const char *plan_time(char text[PLAN_TEXT], double seconds);
+const char *plan_bytes(char text[PLAN_TEXT], double bytes);
+const char *plan_verb(const PlanTask *task); // "map"
+// "map ys"
+Str plan_task_name(const Plan *plan, uint32_t number, Arena *arena);
+const char *plan_device(const Plan *plan, uint32_t device);
+// "ys", or what it is, for those without a name.
+Str plan_block_name(const Plan *plan, uint32_t block);
+const char *plan_line(char text[PLAN_TEXT], const Plan *plan, CoreLoc loc); // or "-"
+// "800 kB of line 3, 8 MB of arguments": what is alive when most is.
+void plan_name_bytes(const Plan *plan, StrBuf *out);
+// Whether it is known, as far as the model goes, how long it takes.
+static inline bool plan_is_timed(const PlanTask *task) {
+    return !isnan(task->work * task->turns);
+}
+// Of all that it makes.
+double plan_made(const Plan *plan, const PlanTask *task);
+// Seconds of the run, all turns together; NaN: not measured.
+double plan_took(const PlanTask *task);
+// Whether the tasks of the operator are parts of it.
+bool plan_is_cut(const Plan *plan, const FissionDecision *decision, bool *is_run_out);
+
+#endif

@@ -1,0 +1,359 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A plan as tables: what was decided about each operator, the tasks, what each device
+// does when, the memory that it takes.
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "plan/plan.h"
+
+// ---- numbers and names --------------------------------------------------------------
+
+static const char *scaled(char text[PLAN_TEXT], double x, const char *const units[]) {
+    int i = 0;
+    while (x >= 999.5 && units[i + 1] != NULL) x /= 1000, i++;
+    int digits = i == 0 || x >= 99.95 ? 0 : x >= 9.995 ? 1 : 2;
+    if (isnan(x)) snprintf(text, PLAN_TEXT, "?");
+    else snprintf(text, PLAN_TEXT, "%.*f %s", digits, x, units[i]);
+    return text;
+}
+
+const char *plan_time(char text[PLAN_TEXT], double seconds) {
+    static const char *const units[] = {"ns", "us", "ms", "s", NULL};
+    return scaled(text, seconds * 1e9, units);
+}
+
+const char *plan_bytes(char text[PLAN_TEXT], double bytes) {
+    static const char *const units[] = {"B", "kB", "MB", "GB", "TB", "PB", NULL};
+    return scaled(text, bytes, units);
+}
+
+static const char *count_text(char text[PLAN_TEXT], double count) {
+    if (isnan(count)) return "?";
+    snprintf(text, PLAN_TEXT, "%.4g", count);
+    return text;
+}
+
+Place plan_where(const CoreProgram *p, CoreLoc loc) {
+    const Sources *sources = &p->cx->sources;
+    Place found = {0};
+    for (; loc != 0 && loc < p->places.len; loc = p->places.data[loc].caller) {
+        Place place = sources_place(sources, p->places.data[loc].span.start);
+        if (place.source == NULL || place.source->is_lib) continue;
+        if (place.source == sources->data[0]) return place;
+        if (found.source == NULL) found = place;
+    }
+    return found;
+}
+
+const char *plan_line(char text[PLAN_TEXT], const Plan *plan, CoreLoc loc) {
+    Place place = plan_where(plan->in.program, loc);
+    if (place.source == NULL) return "-";
+    snprintf(text, PLAN_TEXT, "%" PRIu32, place.line);
+    return text;
+}
+
+const char *plan_verb(const PlanTask *task) {
+    if (task->kernel != NULL && task->op == OP_FOR) return "loop";
+    return core_op_info[task->op].name;
+}
+
+const char *plan_device(const Plan *plan, uint32_t device) {
+    return device == plan->in.device_count ? "host" : plan->in.devices[device].address;
+}
+
+Str plan_block_name(const Plan *plan, uint32_t block) {
+    const PlanBlock *b = &plan->blocks.data[block];
+    if (b->name != 0) return sym_str(&plan->in.program->cx->syms, b->name);
+    return b->task == PLAN_NONE ? STR("argument")
+                                : str_of(plan_verb(&plan->tasks.data[b->task]));
+}
+
+Str plan_task_name(const Plan *plan, uint32_t number, Arena *arena) {
+    const PlanTask *task = &plan->tasks.data[number];
+    StrBuf text = strbuf(arena);
+    strbuf_cstr(&text, plan_verb(task));
+    Sym name = task->makes > 0 ? plan->blocks.data[task->first].name : 0;
+    if (name != 0) strbuf_char(&text, ' ');
+    strbuf_str(&text, sym_str(&plan->in.program->cx->syms, name));
+    return strbuf_done(&text);
+}
+
+double plan_made(const Plan *plan, const PlanTask *task) {
+    double bytes = 0;
+    for (uint32_t k = 0; k < task->makes; k++)
+        bytes += plan->blocks.data[task->first + k].bytes;
+    return bytes;
+}
+
+double plan_took(const PlanTask *task) {
+    return task->measured * task->turns;
+}
+
+static double predicted(const PlanTask *task) {
+    return plan_is_timed(task) ? task->end - task->begin : NAN;
+}
+
+static void put_title(StrBuf *out, const char *title) {
+    strbuf_printf(out, "\n%s\n", title);
+}
+
+// ---- decisions ----------------------------------------------------------------------
+
+bool plan_is_cut(const Plan *plan, const FissionDecision *decision, bool *is_run_out) {
+    *is_run_out = false;
+    const PlanTask *before = NULL;
+    for (uint32_t i = 0; i < plan->tasks.len; i++) {
+        const PlanTask *task = &plan->tasks.data[i];
+        if (task->op != decision->stm->op || task->loc != decision->stm->loc) continue;
+        *is_run_out = true;
+        if (before != NULL && before->visit == task->visit) return true;
+        before = task;
+    }
+    return false;
+}
+
+static void put_shares(const Plan *plan, StrBuf *out) {
+    double all = 0;
+    for (uint32_t i = 0; i < plan->in.device_count; i++)
+        all += plan->in.devices[i].weight;
+    for (uint32_t i = 0; i < plan->in.device_count; i++)
+        strbuf_printf(out, "%s%.0f %% for %s", i == 0 ? ": " : ", ",
+                      100 * plan->in.devices[i].weight / all,
+                      plan->in.devices[i].address);
+}
+
+static void put_cut(const Plan *plan, const FissionDecision *d, StrBuf *out) {
+    const FissionDecision *first = &plan->in.decisions->data[d->first];
+    bool is_run, is_cut = plan_is_cut(plan, d, &is_run);
+    char length[96], line[PLAN_TEXT];
+    snprintf(length, sizeof length, "%" PRId64 " element%s", d->least,
+             d->least == 1 ? "" : "s");
+    if (first != d)
+        snprintf(length, sizeof length, "%" PRId64 " of the %s of line %s", d->least,
+                 core_op_info[first->stm->op].name,
+                 plan_line(line, plan, first->stm->loc));
+    if (is_run && !is_cut) {
+        strbuf_printf(out, "whole here: there is too little to do with fewer than %s",
+                      length);
+        return;
+    }
+    if (!is_run && plan->in.args != NULL) {
+        strbuf_cstr(out, "not apart here: what is small is one kernel with what is "
+                         "around it");
+        return;
+    }
+    strbuf_printf(out, "cut in %" PRIu32, plan->in.device_count);
+    put_shares(plan, out);
+    if (!is_cut || plan->in.args == NULL) strbuf_printf(out, "; from %s on", length);
+}
+
+static void put_reason(const Plan *plan, const FissionDecision *d, StrBuf *out) {
+    switch (d->verdict) {
+    case FISSION_IS_CUT: put_cut(plan, d, out); break;
+    case FISSION_HAS_NO_RULE:
+        strbuf_printf(out, "whole: no rule that is used for devices cuts a %s",
+                      core_op_info[d->stm->op].name);
+        break;
+    case FISSION_KEEPS_ORDER:
+        strbuf_cstr(out, "whole: its result depends on the order, which is fixed");
+        break;
+    case FISSION_MAY_CHANGE:
+        strbuf_cstr(out, "whole: in parts it could fail otherwise, or make other rows");
+        break;
+    case FISSION_TRAVELS:
+        strbuf_cstr(out, "whole: what would travel takes longer than is saved");
+        break;
+    }
+}
+
+void plan_print_decisions(const Plan *plan, StrBuf *out) {
+    const FissionLog *log = plan->in.decisions;
+    put_title(out, "Operators");
+    if (plan->in.uncut != NULL) {
+        strbuf_printf(out, "  none is cut: %s\n", plan->in.uncut);
+        return;
+    }
+    if (log->len == 0) strbuf_cstr(out, "  none is outside of other operators\n");
+    for (uint32_t i = 0; i < log->len; i++) {
+        const FissionDecision *d = &log->data[i];
+        char work[PLAN_TEXT], bytes[PLAN_TEXT], line[PLAN_TEXT];
+        strbuf_printf(out, "  line %-4s %-8s ", plan_line(line, plan, d->stm->loc),
+                      core_op_info[d->stm->op].name);
+        put_reason(plan, d, out);
+        strbuf_printf(out,
+                      "\n%20s(an element: about %s scalar operations; %s travel)\n", "",
+                      count_text(work, d->work), plan_bytes(bytes, d->bytes));
+    }
+}
+
+// ---- tasks --------------------------------------------------------------------------
+
+static void put_needs(const Plan *plan, const PlanTask *task, StrBuf *out) {
+    enum { SHOWN = 4 };
+    uint32_t makers[SHOWN + 1], count = 0;
+    for (uint32_t i = 0; i < task->uses.len && count <= SHOWN; i++) {
+        uint32_t maker = plan->blocks.data[task->uses.data[i].block].task;
+        bool is_new = maker != PLAN_NONE;
+        for (uint32_t k = 0; k < count; k++) is_new = is_new && makers[k] != maker;
+        if (is_new) makers[count++] = maker;
+    }
+    StrBuf text = strbuf(out->arena);
+    for (uint32_t k = 0; k < count && k < SHOWN; k++)
+        strbuf_printf(&text, "%s%" PRIu32, k > 0 ? " " : "", makers[k] + 1);
+    if (count > SHOWN) strbuf_cstr(&text, " ..");
+    if (count == 0) strbuf_char(&text, '-');
+    strbuf_printf(out, " %-12.*s", STR_ARG(strbuf_done(&text)));
+}
+
+void plan_print_tasks(const Plan *plan, StrBuf *out) {
+    bool has_measures = plan->measured_busy != NULL;
+    put_title(out, "Tasks");
+    if (plan->tasks.len == 0) {
+        strbuf_cstr(out, "  none: there is nothing for a kernel to do\n");
+        return;
+    }
+    strbuf_printf(out, "  task line  %-16s device    needs        %9s %9s%s\n", "what",
+                  "makes", "takes", has_measures ? "  measured" : "");
+    for (uint32_t i = 0; i < plan->tasks.len; i++) {
+        const PlanTask *task = &plan->tasks.data[i];
+        char bytes[PLAN_TEXT], time[PLAN_TEXT], took[PLAN_TEXT], turns[PLAN_TEXT];
+        char line[PLAN_TEXT];
+        Str what = plan_task_name(plan, i, out->arena);
+        strbuf_printf(out, "  %4" PRIu32 " %4s%c %-16.*s %-9s", i + 1,
+                      plan_line(line, plan, task->loc), task->is_critical ? '*' : ' ',
+                      what.len < 16 ? (int)what.len : 16, what.ptr,
+                      plan_device(plan, task->device));
+        put_needs(plan, task, out);
+        strbuf_printf(out, " %9s %9s", plan_bytes(bytes, plan_made(plan, task)),
+                      plan_time(time, predicted(task)));
+        if (has_measures) strbuf_printf(out, " %9s", plan_time(took, plan_took(task)));
+        if (task->turns != 1)
+            strbuf_printf(out, "  in %s turns", count_text(turns, task->turns));
+        strbuf_char(out, '\n');
+    }
+    char time[PLAN_TEXT];
+    strbuf_printf(out, "  * on the longest way, which takes %s",
+                  plan_time(time, plan->is_timed ? plan->longest : NAN));
+    if (has_measures)
+        strbuf_printf(out, "; measured %s", plan_time(time, plan->measured_longest));
+    strbuf_char(out, '\n');
+    if (plan->took_a_branch)
+        strbuf_cstr(out, "  Of a branch that nobody knows the busier arm is told.\n");
+    if (plan->is_cut_off) strbuf_cstr(out, "  There are more, which are not told.\n");
+}
+
+// ---- what devices do ----------------------------------------------------------------
+
+static int compare_steps(const void *a, const void *b) {
+    const PlanStep *x = a, *y = b;
+    if (x->begin != y->begin) return x->begin < y->begin ? -1 : 1;
+    if (x->end != y->end) return x->end < y->end ? -1 : 1;
+    return (x->kind > y->kind) - (x->kind < y->kind);
+}
+
+static void put_step(const Plan *plan, const PlanStep *step, StrBuf *out) {
+    char begin[PLAN_TEXT], bytes[PLAN_TEXT], line[PLAN_TEXT];
+    if (plan->is_timed) strbuf_printf(out, "  %9s", plan_time(begin, step->begin));
+    strbuf_cstr(out, plan->is_timed ? "  " : "    ");
+    if (step->kind == PLAN_RUN) {
+        const PlanTask *task = &plan->tasks.data[step->task];
+        strbuf_printf(out, "run   task %" PRIu32 ": %s of line %s\n", step->task + 1,
+                      plan_verb(task), plan_line(line, plan, task->loc));
+        return;
+    }
+    static const char *const verbs[] = {
+        [PLAN_SEND] = "take", [PLAN_FREE] = "free", [PLAN_FETCH] = "give"};
+    Str name = plan_block_name(plan, step->block);
+    uint32_t maker = plan->blocks.data[step->block].task;
+    strbuf_printf(out, "%-5s %.*s", verbs[step->kind], STR_ARG(name));
+    if (maker != PLAN_NONE) strbuf_printf(out, " of task %" PRIu32, maker + 1);
+    strbuf_printf(out, ", %s\n", plan_bytes(bytes, step->bytes));
+}
+
+static double idle_of(double busy, double all) {
+    return all > 0 && busy < all ? 100 * (1 - busy / all) : 0;
+}
+
+static void put_device(const Plan *plan, uint32_t device, const PlanStep *steps,
+                       StrBuf *out) {
+    char busy[PLAN_TEXT];
+    bool is_device = device < plan->in.device_count;
+    strbuf_printf(out, "  %s:", plan_device(plan, device));
+    if (plan->is_timed && is_device)
+        strbuf_printf(out, " %s of work, %.0f %% idle",
+                      plan_time(busy, plan->busy[device]),
+                      idle_of(plan->busy[device], plan->seconds));
+    if (plan->measured_busy != NULL && is_device)
+        strbuf_printf(out, "%s measured %s, %.0f %% idle", plan->is_timed ? ";" : "",
+                      plan_time(busy, plan->measured_busy[device]),
+                      idle_of(plan->measured_busy[device], plan->measured));
+    strbuf_char(out, '\n');
+    for (uint32_t i = 0; i < plan->steps.len; i++)
+        if (steps[i].device == device) put_step(plan, &steps[i], out);
+}
+
+void plan_print_devices(const Plan *plan, StrBuf *out) {
+    char time[PLAN_TEXT];
+    put_title(out, "Devices");
+    PlanStep *steps =
+        arena_copy(plan->in.arena, plan->steps.data, plan->steps.len * sizeof *steps);
+    if (plan->steps.len > 0 && plan->is_timed)
+        qsort(steps, plan->steps.len, sizeof *steps, compare_steps);
+    for (uint32_t d = 0; d <= plan->in.device_count; d++) {
+        bool is_used = d < plan->in.device_count;
+        for (uint32_t i = 0; i < plan->steps.len; i++)
+            is_used = is_used || steps[i].device == d;
+        if (is_used) put_device(plan, d, steps, out);
+    }
+    strbuf_printf(out, "  in all: %s",
+                  plan_time(time, plan->is_timed ? plan->seconds : NAN));
+    if (plan->measured_busy != NULL)
+        strbuf_printf(out, "; measured %s", plan_time(time, plan->measured));
+    strbuf_char(out, '\n');
+}
+
+// ---- memory -------------------------------------------------------------------------
+
+void plan_name_bytes(const Plan *plan, StrBuf *out) {
+    const PlanPeak *peak = &plan->peak;
+    double *sums = arena_array(plan->in.arena, double, peak->blocks.len + 1);
+    uint32_t *lines = arena_array(plan->in.arena, uint32_t, peak->blocks.len + 1);
+    uint32_t count = 0; // line 0: the arguments
+    for (uint32_t i = 0; i < peak->blocks.len; i++) {
+        const PlanBlock *b = &plan->blocks.data[peak->blocks.data[i]];
+        uint32_t line = plan_where(plan->in.program, b->loc).line, k = 0;
+        while (k < count && lines[k] != line) k++;
+        if (k == count) lines[count++] = line;
+        if (!isnan(b->bytes)) sums[k] += b->bytes;
+    }
+    for (uint32_t k = 0; k < count; k++) {
+        char bytes[PLAN_TEXT];
+        strbuf_printf(out, "%s%s of ", k > 0 ? ", " : "", plan_bytes(bytes, sums[k]));
+        if (lines[k] == 0) strbuf_cstr(out, "arguments");
+        else strbuf_printf(out, "line %" PRIu32, lines[k]);
+    }
+}
+
+void plan_print_memory(const Plan *plan, StrBuf *out) {
+    char bytes[PLAN_TEXT], line[PLAN_TEXT];
+    put_title(out, "Memory");
+    bool is_known = true;
+    for (uint32_t i = 0; i < plan->blocks.len; i++)
+        is_known = is_known && !isnan(plan->blocks.data[i].bytes);
+    strbuf_printf(out, "  %s at %s", plan_bytes(bytes, plan->peak.bytes),
+                  is_known ? "most" : "least");
+    if (plan->peak.task != PLAN_NONE)
+        strbuf_printf(out, ", during task %" PRIu32, plan->peak.task + 1);
+    strbuf_char(out, '\n');
+    for (uint32_t i = 0; i < plan->peak.blocks.len; i++) {
+        const PlanBlock *b = &plan->blocks.data[plan->peak.blocks.data[i]];
+        Str name = plan_block_name(plan, plan->peak.blocks.data[i]);
+        strbuf_printf(out, "  %9s  %.*s", plan_bytes(bytes, b->bytes), STR_ARG(name));
+        if (b->task == PLAN_NONE) strbuf_cstr(out, ", an argument\n");
+        else strbuf_printf(out, ", made in line %s\n", plan_line(line, plan, b->loc));
+    }
+    if (!is_known) strbuf_cstr(out, "  and arrays whose sizes are not known\n");
+}

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Errands that run beside the thread which makes them, the host: in lines, one for each
+// place that can run something, each with a thread of its own. Errands have numbers,
+// the order in which the host made them. A line runs one errand at a time, the first of
+// its own that is ready, so an errand waits for earlier ones only and the first of all
+// that are left can always run.
+//
+// What an errand could not do comes back to the host, which decides (failures, memory
+// that is short, devices that are gone).
+//
+// Threads: everything is called by the host, with the turn, and so are run and is_ready
+// by the lines.
+#ifndef WEFT_RT_QUEUE_H
+#define WEFT_RT_QUEUE_H
+
+#include "base/mem.h"
+#include "rt/turn.h"
+
+typedef struct RtErrand RtErrand;
+typedef struct RtQueue RtQueue;
+
+struct RtErrand {
+    // Whether what it needs is there; told news, it is asked again.
+    bool (*is_ready)(const RtErrand *errand);
+    // May give the turn meanwhile. True: it is done, and the errand freed by now;
+    // false: it comes back to the host.
+    bool (*run)(RtErrand *errand);
+    uint64_t number;
+    unsigned line;
+    RtErrand *next; // in the line, or among those that are back
+};
+
+// NULL: no memory, or no threads.
+RtQueue *rt_queue_new(Mem *mem, unsigned lines);
+// Ends the threads. There are no errands, and the host does not have the turn. NULL is
+// ignored.
+void rt_queue_free(RtQueue *queue);
+RtTurn *rt_queue_turn(RtQueue *queue);
+
+enum { RT_NO_ERRAND = 0 };
+
+// Numbers a new errand (that of one that came back stays) and puts it in a line.
+void rt_queue_add(RtQueue *queue, RtErrand *errand, unsigned line);
+// No errand of that number or a later one is started; RT_NO_ERRAND: all may be.
+void rt_queue_hold(RtQueue *queue, uint64_t number);
+// The first of those that came back, which leaves the queue; NULL: there is none.
+RtErrand *rt_queue_back(RtQueue *queue);
+// The first that waits in that line and has this number or a later one, which leaves
+// the queue; NULL: there is none.
+RtErrand *rt_queue_withdraw(RtQueue *queue, unsigned line, uint64_t number);
+// The number of the errand that a line runs, and of the first that waits or runs
+// anywhere; RT_NO_ERRAND: there is none.
+uint64_t rt_queue_running(const RtQueue *queue, unsigned line);
+uint64_t rt_queue_first(const RtQueue *queue);
+// How many wait, run or are back; and run.
+uint32_t rt_queue_count(const RtQueue *queue);
+uint32_t rt_queue_busy(const RtQueue *queue);
+
+#endif

@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Tasks from the graph of dependences of a body: which statements follow each other in
+// one task. (The thesis leaves a graph-based form open, in its section 8.3.)
+//
+// An operation goes behind the last one that it waits for, if that is still the end of
+// a cluster: it could not have begun earlier anywhere. Of several that end last, it
+// goes where it takes most from. So clusters are chains, and no node in them waits
+// longer than for what it needs: with workers enough, the whole takes as long as the
+// critical path of the graph.
+//
+// A small node takes no time. It goes in front of the first node that needs it, if all
+// that need it are in one cluster, for that one would wait for it anyway; else behind
+// one that it needs, if all else that it needs came before that. Results are small
+// nodes.
+#include "task/make.h"
+
+enum { NONE = UINT32_MAX };
+
+typedef struct Nodes {
+    uint32_t *data;
+    uint32_t len, cap;
+} Nodes;
+
+typedef struct Graph {
+    const FlowFun *flow;
+    const FlowBody *body;
+    Arena *arena;
+    uint32_t stms, count, words; // of before
+    Nodes *preds, *succs;
+    uint64_t *before; // by node, a row of bits: the nodes it needs; behind these, the
+                      // variables from outside, and those from branches and loops
+    uint32_t *finish; // by node: how many large nodes end with it
+    uint32_t *cluster, *next, *previous;
+    Nodes first, last;
+} Graph;
+
+static const FlowStm *stm_of(const Graph *g, uint32_t node) {
+    return node < g->stms ? g->body->stms.data[node] : NULL;
+}
+
+static bool is_large(const Graph *g, uint32_t node) {
+    const FlowStm *stm = stm_of(g, node);
+    return stm != NULL && stm->kind >= FLOW_OP;
+}
+
+static bool is_trivial(const Graph *g, uint32_t node) {
+    const FlowStm *stm = stm_of(g, node);
+    return stm != NULL && task_is_trivial(stm);
+}
+
+// Branches and loops begin before all that they need is there, and what they make may
+// be ready before they end, so neither do they go behind something nor anything behind
+// them.
+static bool is_control(const Graph *g, uint32_t node) {
+    const FlowStm *stm = stm_of(g, node);
+    return stm != NULL && stm->kind >= FLOW_IF;
+}
+
+// ---- dependences --------------------------------------------------------------------
+
+static void add_edge(Graph *g, uint32_t from, uint32_t to) {
+    uint64_t *before = &g->before[(size_t)to * g->words];
+    if (from == NONE || from == to || (before[from / 64] >> from % 64 & 1) != 0) return;
+    const uint64_t *row = &g->before[(size_t)from * g->words];
+    for (uint32_t w = 0; w < g->words; w++) before[w] |= row[w];
+    before[from / 64] |= (uint64_t)1 << from % 64;
+    vec_push(g->arena, &g->preds[to], from);
+    vec_push(g->arena, &g->succs[from], to);
+    if (g->finish[from] > g->finish[to]) g->finish[to] = g->finish[from];
+}
+
+typedef struct Access {
+    uint32_t writer; // the last one; a variable from outside: its own node
+    Nodes readers;   // since then
+} Access;
+
+// What to wait for: of a branch or loop only what it does with that variable, and when
+// that is nobody knows here.
+static uint32_t source(const Graph *g, uint32_t node, FlowVar var) {
+    return node < g->count && is_control(g, node) ? g->count + g->flow->vars.len + var
+                                                  : node;
+}
+
+static void use(Graph *g, Access *access, uint32_t node, FlowUse u) {
+    add_edge(g, source(g, access->writer, u.var), node);
+    for (uint32_t i = 0; i < access->readers.len && u.writes; i++)
+        add_edge(g, source(g, access->readers.data[i], u.var), node);
+    if (u.writes) *access = (Access){.writer = node};
+    else vec_push(g->arena, &access->readers, node);
+}
+
+static void find_edges(Graph *g) {
+    Access *by_var = arena_array(g->arena, Access, g->flow->vars.len);
+    for (uint32_t i = 0; i < g->flow->vars.len; i++) by_var[i].writer = g->count + i;
+    for (uint32_t i = 0; i < g->count; i++) {
+        const FlowStm *stm = stm_of(g, i);
+        for (uint32_t k = 0; stm != NULL && k < stm->uses.len; k++)
+            use(g, &by_var[stm->uses.data[k].var], i, stm->uses.data[k]);
+        if (stm == NULL) {
+            FlowVar result = g->body->results.data[i - g->stms];
+            if (!flow_is_const(g->flow, result))
+                use(g, &by_var[result], i, (FlowUse){.var = result, .reads = true});
+        }
+        for (uint32_t k = 0; stm != NULL && stm->kind != FLOW_OP && k < stm->outs.len;
+             k++)
+            by_var[stm->outs.data[k]] = (Access){.writer = i};
+        g->finish[i] += is_large(g, i) ? 1 : 0;
+    }
+}
+
+// ---- clusters -----------------------------------------------------------------------
+
+static void put_between(Graph *g, uint32_t node, uint32_t previous, uint32_t next,
+                        uint32_t cluster) {
+    g->cluster[node] = cluster;
+    g->previous[node] = previous;
+    g->next[node] = next;
+    if (previous != NONE) g->next[previous] = node;
+    else g->first.data[cluster] = node;
+    if (next != NONE) g->previous[next] = node;
+    else g->last.data[cluster] = node;
+}
+
+static void put_alone(Graph *g, uint32_t node) {
+    vec_push(g->arena, &g->first, node);
+    vec_push(g->arena, &g->last, node);
+    put_between(g, node, NONE, NONE, g->first.len - 1);
+}
+
+// How much one node takes from another: arrays before scalars.
+static uint32_t transfer(const Graph *g, uint32_t from, uint32_t to) {
+    const FlowStm *source = stm_of(g, from), *stm = stm_of(g, to);
+    uint32_t sum = 0;
+    for (uint32_t k = 0; k < source->outs.len; k++)
+        for (uint32_t i = 0; i < stm->uses.len; i++)
+            if (stm->uses.data[i].var == source->outs.data[k])
+                sum += 1 + g->flow->vars.data[source->outs.data[k]].type.rank;
+    return sum;
+}
+
+static void put_large(Graph *g, uint32_t node) {
+    uint32_t best = NONE;
+    const uint64_t *before = &g->before[(size_t)node * g->words];
+    for (uint32_t c = 0; c < g->last.len && !is_control(g, node); c++) {
+        uint32_t end = g->last.data[c];
+        if ((before[end / 64] >> end % 64 & 1) == 0 || is_control(g, end)) continue;
+        if (best == NONE || g->finish[end] > g->finish[best] ||
+            (g->finish[end] == g->finish[best] &&
+             transfer(g, end, node) > transfer(g, best, node)))
+            best = end;
+    }
+    if (best == NONE) put_alone(g, node);
+    else put_between(g, node, best, NONE, g->cluster[best]);
+}
+
+// Whether the node begins by waiting for what `small` makes.
+static bool waits_first(const Graph *g, uint32_t node, uint32_t small) {
+    if (!is_control(g, node)) return true;
+    const FlowStm *stm = stm_of(g, node), *maker = stm_of(g, small);
+    return stm->kind == FLOW_IF && maker->outs.data[0] == stm->ins.data[0];
+}
+
+static uint32_t first_user(const Graph *g, uint32_t node) {
+    const Nodes *users = &g->succs[node];
+    if (users->len == 0) return NONE;
+    uint32_t cluster = g->cluster[users->data[0]];
+    for (uint32_t i = 0; i < users->len; i++)
+        if (g->cluster[users->data[i]] != cluster) return NONE;
+    for (uint32_t at = g->first.data[cluster];; at = g->next[at])
+        for (uint32_t i = 0; i < users->len; i++)
+            if (users->data[i] == at) return waits_first(g, at, node) ? at : NONE;
+}
+
+// The bits of a word of `before` that are variables from outside.
+static uint64_t outer_bits(const Graph *g, uint32_t word) {
+    uint64_t bits = 0;
+    for (uint32_t bit = 0; bit < 64; bit++)
+        if (word * 64 + bit >= g->count &&
+            word * 64 + bit < g->count + g->flow->vars.len)
+            bits |= (uint64_t)1 << bit;
+    return bits;
+}
+
+// Whether all that the node needs is there once `after` has begun.
+static bool is_before_all(const Graph *g, uint32_t node, uint32_t after) {
+    const uint64_t *row = &g->before[(size_t)after * g->words];
+    const uint64_t *needs = &g->before[(size_t)node * g->words];
+    for (uint32_t w = 0; w < g->words; w++) {
+        uint64_t left = needs[w] & ~row[w];
+        if (after / 64 == w) left &= ~((uint64_t)1 << after % 64);
+        if (g->body == g->flow->body)
+            left &= ~outer_bits(g, w); // params are there at once
+        // Small nodes that it needs go where it goes.
+        for (uint32_t bit = 0; bit < 64 && left != 0; bit++)
+            if ((left >> bit & 1) != 0 && w * 64 + bit < g->count &&
+                !is_large(g, w * 64 + bit))
+                left &= ~((uint64_t)1 << bit);
+        if (left != 0) return false;
+    }
+    return true;
+}
+
+static void put_small(Graph *g, uint32_t node) {
+    uint32_t user = first_user(g, node);
+    if (user != NONE) {
+        put_between(g, node, g->previous[user], user, g->cluster[user]);
+        return;
+    }
+    const uint64_t *needs = &g->before[(size_t)node * g->words];
+    for (uint32_t p = g->stms; p-- > 0;)
+        if ((needs[p / 64] >> p % 64 & 1) != 0 && is_large(g, p) && !is_control(g, p) &&
+            is_before_all(g, node, p)) {
+            put_between(g, node, p, g->next[p], g->cluster[p]);
+            return;
+        }
+    put_alone(g, node);
+}
+
+TaskClusters task_clusters(const FlowFun *flow, const FlowBody *body, Arena *arena) {
+    Graph g = {.flow = flow, .body = body, .arena = arena, .stms = body->stms.len};
+    g.count = g.stms + body->results.len;
+    uint32_t all = g.count + 2 * flow->vars.len;
+    g.words = all / 64 + 1;
+    g.preds = arena_array(arena, Nodes, all);
+    g.succs = arena_array(arena, Nodes, all);
+    g.before = arena_array(arena, uint64_t, (size_t)all * g.words);
+    g.finish = arena_array(arena, uint32_t, all);
+    g.cluster = arena_array(arena, uint32_t, g.count);
+    g.next = arena_array(arena, uint32_t, g.count);
+    g.previous = arena_array(arena, uint32_t, g.count);
+    find_edges(&g);
+    for (uint32_t i = 0; i < g.stms; i++)
+        if (is_large(&g, i)) put_large(&g, i);
+    for (uint32_t i = g.count; i-- > 0;)
+        if (!is_large(&g, i) && !is_trivial(&g, i)) put_small(&g, i);
+    return (TaskClusters){.next = g.next, .first = g.first.data, .count = g.first.len};
+}

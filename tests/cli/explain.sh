@@ -1,0 +1,286 @@
+# weft explain: what is told of programs on two devices, as text, as a graph and as a
+# picture; what does not fit is refused. -T 2 gives each of them one core everywhere.
+XDG_CACHE_HOME=$PWD/cache
+export XDG_CACHE_HOME
+mkdir cache
+
+cat >parts.weft <<'EOF'
+def busy (x: i64): i64 = loop x for i < 100 do (x * 31 + i) % 1009
+entry main (n: i64): []i64 =
+  scan (+) 0 (map busy (map busy (iota n)))
+EOF
+expect 0 "$weft" explain -T 2 --device 'cpu*2' parts.weft 100000
+out '`main` on cpu:0, cpu:1
+
+Operators
+  line 3    map      cut in 2: 50 % for cpu:0, 50 % for cpu:1
+                    (an element: about 600 scalar operations; 8 B travel)
+  line 3    scan     whole: no rule that is used for devices cuts a scan
+                    (an element: about 1 scalar operations; 16 B travel)
+
+Program
+       | entry main(n) =
+     3 |   check 0 <= n, or else "a size of %0 is negative"
+     3 |   _1 = if 333 <= n {
+     3 |     _2 = min(n, ((n // 2000) * 1000) + (((n %% 2000) * 1000) // 2000))
+     3 |     _3 = iota(_2, 0, 1)
+     3 |     _4 = map(_3) {x ->
+     1 |       _5 = for(100, x) {i, x.1 -> (i + (x.1 * 31)) % 1009}
+     1 |       _6 = for(100, _5) {i.1, x.2 -> (i.1 + (31 * x.2)) % 1009}
+     3 |       _6}
+     3 |     _7 = iota(n - _2, 0 + (_2 * 1), 1)
+     3 |     _8 = map(_7) {as above}
+     3 |     _9 = _4 ++ _8
+     3 |     _9} else {
+     3 |     _10 = iota(n, 0, 1)
+     3 |     _11 = map(_10) {as above}
+     3 |     _11}
+     3 |   _12 = scan(_1, 0) {_13, _14 -> _13 + _14}
+     3 |   in _12
+
+Tasks
+  task line  what             device    needs            makes     takes
+     1    3  map              cpu:0     -               400 kB    110 ms
+     2    3* map              cpu:1     -               400 kB    110 ms
+     3    3* concat           host      1 2             800 kB    100 us
+     4    3* scan             cpu:0     3               800 kB    110 us
+  * on the longest way, which takes 110 ms
+
+Devices
+  cpu:0: 110 ms of work, 0 % idle
+       0 ns  run   task 1: map of line 3
+     110 ms  free  map of task 1, 400 kB
+     110 ms  take  concat of task 3, 800 kB
+     110 ms  run   task 4: scan of line 3
+     110 ms  give  scan of task 4, 800 kB
+  cpu:1: 110 ms of work, 0 % idle
+       0 ns  run   task 2: map of line 3
+     110 ms  free  map of task 2, 400 kB
+  host:
+     110 ms  take  map of task 1, 400 kB
+     110 ms  take  map of task 2, 400 kB
+     110 ms  run   task 3: concat of line 3
+     110 ms  free  concat of task 3, 800 kB
+  in all: 111 ms
+
+Memory
+  1.60 MB at most, during task 3
+     400 kB  map, made in line 3
+     400 kB  map, made in line 3
+     800 kB  concat, made in line 3'
+# Fewer elements stay whole.
+expect 0 "$weft" explain -T 2 --device 'cpu*2' parts.weft 100
+out_has 'whole here: there is too little to do with fewer than 333 elements'
+out_has '     1    3* map              cpu:0     -                800 B    230 us'
+# Without values it is not known how many there are.
+expect 0 "$weft" explain -T 2 --device 'cpu*2' parts.weft
+out_has '`main` on cpu:0, cpu:1, with arguments of any size'
+out_has 'cut in 2: 50 % for cpu:0, 50 % for cpu:1; from 333 elements on'
+out_has '     2    3* map              cpu:1     -                    ?         ?'
+out_has 'Of a branch that nobody knows the busier arm is told.'
+out_has 'and arrays whose sizes are not known'
+expect 0 "$weft" explain -T 2 --device cpu:0,cpu:1@0.5 parts.weft 100000
+out_has 'cut in 2: 67 % for cpu:0, 33 % for cpu:1'
+expect 0 "$weft" explain -T 2 parts.weft 100000
+out_has 'none is cut: there is one device alone'
+expect 0 env WEFT_SPLIT=none "$weft" explain -T 2 --device 'cpu*2' parts.weft 100000
+out_has 'none is cut: WEFT_SPLIT is none'
+
+cat >turns.weft <<'EOF'
+-- Turns of a loop, and operators that stay whole.
+def step [n] (xs: [n]f64): [n]f64 =
+  map (\i -> f64.sqrt (loop x = xs[i] for _j < 90 do x * 0.5 + xs[(i + 1) % n])) (iota n)
+entry main [n] (xs: [n]f64) (is: []i64): ([n]f64, f64, []i64) =
+  let ys = loop v = xs for _i < 10 do step v
+  let zs = scan (+) 0 is
+  in (map2 (+) xs ys, f64.sum ys, filter (> 3) zs)
+EOF
+expect 0 "$weft" explain -T 2 --device 'cpu*2' turns.weft
+out '`main` on cpu:0, cpu:1, with arguments of any size
+
+Operators
+  line 3    map      cut in 2: 50 % for cpu:0, 50 % for cpu:1; from 732 elements on
+                    (an element: about 273 scalar operations; 8 B travel)
+  line 6    scan     whole: no rule that is used for devices cuts a scan
+                    (an element: about 1 scalar operations; 16 B travel)
+  line 7    map      whole: what would travel takes longer than is saved
+                    (an element: about 1 scalar operations; 24 B travel)
+  line 7    reduce   whole: its result depends on the order, which is fixed
+                    (an element: about 1 scalar operations; 8 B travel)
+  line 7    filter   whole: what would travel takes longer than is saved
+                    (an element: about 1 scalar operations; 16 B travel)
+
+Program
+       | entry main(xs, is) =
+     4 |   _1 = length(xs)
+     5 |   ys = for(10i32, xs) {_i, v ->
+     3 |     _2 = if 732 <= _1 {
+     3 |       _3 = min(_1, ((_1 // 2000) * 1000) + (((_1 %% 2000) * 1000) // 2000))
+     3 |       _4 = iota(_3, 0, 1)
+     3 |       _5 = map(_4) {i ->
+     3 |         _6 = for(90i32, v[i]) {_j, x -> fma(x, 0.5, v[(1 + i) % _1])}
+     3 |         sqrt(_6)}
+     3 |       _7 = iota(_1 - _3, 0 + (_3 * 1), 1)
+     3 |       _8 = map(_7) {as above}
+     3 |       _9 = _5 ++ _8
+     3 |       _9} else {
+     3 |       _10 = iota(_1, 0, 1)
+     3 |       _11 = map(_10) {as above}
+     3 |       _11}
+     5 |     _2}
+     6 |   zs = scan(is, 0) {_12, _13 -> _12 + _13}
+     7 |   _14 = map(xs, ys) {a, b -> a + b}
+     7 |   _15 = reduce(ys, 0.0) {_16, _17 -> _16 + _17}
+     7 |   _18 = filter(zs) {x.1 -> 3 < x.1, x.1}
+     7 |   in _14, _15, _18
+
+Tasks
+  task line  what             device    needs            makes     takes
+     1    3  map              cpu:0     -                    ?         ?
+     2    3* map              cpu:1     -                    ?         ?
+     3    3* concat           host      1 2                  ?         ?
+     4    3  map              cpu:0     3                    ?         ?  in 9 turns
+     5    3* map              cpu:1     3                    ?         ?  in 9 turns
+     6    3* concat           host      4 5                  ?         ?  in 9 turns
+     7    6  scan zs          cpu:0     -                    ?         ?
+     8    7* map              cpu:1     6                    ?         ?
+     9    7  reduce           cpu:0     6                  8 B         ?
+    10    7  filter           cpu:1     7                    ?         ?
+  * on the longest way, which takes ?
+  Of a branch that nobody knows the busier arm is told.
+
+Devices
+  cpu:0:
+    take  xs, ?
+    run   task 1: map of line 3
+    free  map of task 1, ?
+    take  concat of task 3, ?
+    run   task 4: map of line 3
+    free  map of task 4, ?
+    take  is, ?
+    run   task 7: scan of line 6
+    take  concat of task 6, ?
+    run   task 9: reduce of line 7
+    free  zs of task 7, ?
+  cpu:1:
+    take  xs, ?
+    run   task 2: map of line 3
+    free  map of task 2, ?
+    take  concat of task 3, ?
+    run   task 5: map of line 3
+    free  map of task 5, ?
+    take  concat of task 6, ?
+    run   task 8: map of line 7
+    take  zs of task 7, ?
+    run   task 10: filter of line 7
+    give  map of task 8, ?
+    give  filter of task 10, ?
+  host:
+    take  map of task 1, ?
+    take  map of task 2, ?
+    run   task 3: concat of line 3
+    free  concat of task 3, ?
+    take  map of task 4, ?
+    take  map of task 5, ?
+    run   task 6: concat of line 3
+    free  concat of task 6, ?
+  in all: ?
+
+Memory
+  0 B at least
+  and arrays whose sizes are not known'
+
+# Many turns with work that only the run can tell, and far too much of it.
+cat >deep.weft <<'EOF'
+entry main (v: []i64): []i64 =
+  loop v for a < 3 do loop v for b < 3 do loop v for c < 3 do loop v for d < 3 do
+  loop v for e < 3 do loop v for f < 3 do loop v for g < 3 do loop v for h < 3 do
+  loop v for i < 3 do loop v for j < 3 do loop v for k < 3 do loop v for l < 3 do
+  filter (> 0) (map (\x -> x * 3 % 1009) v)
+EOF
+expect 0 "$weft" explain -T 2 --device 'cpu*2' deep.weft
+out_has 'There are more, which are not told.'
+expect 0 "$weft" explain -T 2 --device 'cpu*2' deep.weft -f svg -o deep.svg
+command='the picture of much'
+if grep -q 'there are more tasks' deep.svg; then good; else bad 'it says nothing'; fi
+
+# ---- the graph ----------------------------------------------------------------------
+
+expect 0 "$weft" explain -T 2 --device 'cpu*2' parts.weft 100000 --format=dot
+out 'digraph plan {
+  node [shape=box, style="filled,rounded"];
+  t0 [label="1: map\nline 3, cpu:0\n110 ms, 400 kB", fillcolor="/pastel19/1"];
+  t1 [label="2: map\nline 3, cpu:1\n110 ms, 400 kB", fillcolor="/pastel19/2", penwidth=2];
+  t2 [label="3: concat\nline 3, host\n100 us, 800 kB", fillcolor="/pastel19/3", penwidth=2];
+  t3 [label="4: scan\nline 3, cpu:0\n110 us, 800 kB", fillcolor="/pastel19/1", penwidth=2];
+  t0 -> t2 [label="400 kB", penwidth=3];
+  t1 -> t2 [label="400 kB", penwidth=3];
+  t2 -> t3 [label="800 kB", penwidth=3];
+}'
+command='the graph for Graphviz'
+if command -v dot >/dev/null; then
+    if dot -Tsvg stdout >/dev/null 2>stderr; then good; else bad "$(cat stderr)"; fi
+fi
+expect 0 "$weft" explain -T 2 --device 'cpu*2' parts.weft 100000 -f svg -o parts.svg
+out ''
+# Each box is there once, with what it says; names are no markup.
+command='the picture'
+for text in '>1: map<' '>2: map<' '>3: concat<' '>line 3, cpu:1<' '>400 kB<'; do
+    if grep -q -e "$text" parts.svg; then good; else bad "there is no $text"; fi
+done
+if [ "$(grep -c 'class="box"' parts.svg)" = 4 ]; then good; else bad 'boxes'; fi
+cat >'<&">.weft' <<'EOF'
+entry a' (xs: []f64) = (f64.sum xs, map (+ 1) xs)
+EOF
+expect 0 "$weft" explain -T 2 --device 'cpu*2' '<&">.weft' "a'" -f svg -o odd.svg
+for file in parts.svg deep.svg odd.svg; do
+    command="$file is XML"
+    if command -v xmllint >/dev/null; then
+        if xmllint --noout $file 2>stderr; then good; else bad "$(cat stderr)"; fi
+    elif command -v python3 >/dev/null; then
+        if python3 -c 'import sys, xml.dom.minidom as m; m.parse(sys.argv[1])' $file \
+            2>stderr; then good; else bad "$(cat stderr)"; fi
+    fi
+done
+
+# ---- measured -----------------------------------------------------------------------
+
+expect 0 "$weft" explain -T 2 --device 'cpu*2' parts.weft 30000 --measure
+out_has '     makes     takes  measured'
+out_has '; measured '
+command='every kernel is measured'
+if grep -qE '^     [124] .* (ns|us|ms|s)$' stdout; then good; else bad "$(cat stdout)"; fi
+if grep -qE '^     [124] .*\?$' stdout; then bad "$(cat stdout)"; else good; fi
+echo 'entry main (n: i64): i64 = (map (\i -> 10 / i) (iota n))[1]' >fails.weft
+expect 1 "$weft" explain -T 2 --device 'cpu*2' fails.weft 10 --measure
+err_has 'division by zero'
+out ''
+
+# ---- what does not fit --------------------------------------------------------------
+
+expect 1 "$weft" explain -T 2 --device 'cpu*2' parts.weft 1000000000 -m 100M
+err_has 'and the ceiling is 105 MB: 16.0 GB of line 3'
+out ''
+expect 0 "$weft" explain -T 2 --device 'cpu*2' parts.weft 1000 -m 100M
+
+# ---- mistakes -----------------------------------------------------------------------
+
+expect 2 "$weft" explain
+err_has 'name a program to explain'
+expect 2 "$weft" explain parts.weft -f png
+err_has 'there is no format `png`: text, dot or svg'
+expect 2 "$weft" explain parts.weft -m much
+expect 2 "$weft" explain parts.weft nothing
+err_has 'has no entry `nothing`'
+expect 2 "$weft" explain parts.weft --measure
+err_has '`main` cannot be measured without values for it'
+expect 1 "$weft" explain parts.weft '[1'
+err_has 'for the parameter `n: i64` of `main`'
+expect 1 "$weft" explain parts.weft -o /nowhere/to/be.svg
+err_has 'cannot write `/nowhere/to/be.svg`'
+expect 1 "$weft" explain none.weft
+err_has 'cannot read `none.weft`'
+expect 1 "$weft" explain --device abacus parts.weft
+err_has 'device abacus cannot be used: `abacus` is no device'
+head -c 2000 /dev/urandom >noise.weft
+expect 1 "$weft" explain --device 'cpu*2' noise.weft

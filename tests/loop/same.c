@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Comparing values element by element, whatever their strides.
+#include "same.h"
+
+#include <string.h>
+
+#include "core/core.h"
+
+static bool is_nan(ScalarType type, uint64_t bits) {
+    uint64_t nan = 0;
+    return scalar_is_float(type) &&
+           core_eval(OP_ISNAN, type, SCALAR_BOOL, &bits, &nan) == FAULT_NONE &&
+           nan != 0;
+}
+
+static bool same_bits(ScalarType type, uint64_t found, uint64_t expected, StrBuf *why) {
+    if (found == expected || (is_nan(type, found) && is_nan(type, expected)))
+        return true;
+    strbuf_printf(why, "%llx, not %llx", (unsigned long long)found,
+                  (unsigned long long)expected);
+    return false;
+}
+
+static const char *element(const RtArray *a, int64_t i) {
+    int64_t offset = 0;
+    for (uint32_t d = a->rank; d-- > 0;) {
+        offset += i % a->shape[d] * a->strides[d];
+        i /= a->shape[d];
+    }
+    return a->data + offset * (int64_t)scalar_info[a->elem].bytes;
+}
+
+bool same_value(const RtValue *found, const RtValue *expected, StrBuf *why) {
+    if (found->rank == 0)
+        return same_bits(found->elem, found->bits, expected->bits, why);
+    const RtArray *a = found->array, *b = expected->array;
+    if (memcmp(a->shape, b->shape, a->rank * sizeof *a->shape) != 0) {
+        strbuf_cstr(why, "another shape");
+        return false;
+    }
+    for (int64_t i = 0, n = rt_count(a); i < n; i++) {
+        size_t before = why->len;
+        strbuf_printf(why, "element %lld: ", (long long)i);
+        if (!same_bits(a->elem, rt_load(a->elem, element(a, i)),
+                       rt_load(b->elem, element(b, i)), why))
+            return false;
+        why->len = before;
+    }
+    return true;
+}

@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Compares tasks with the oracle. Linked into the command in place of the oracle's
+// entry (the linker's --wrap), it lets every run of a program also be made into tasks,
+// in every form; these are checked and run in adversarial orders. The bits must be the
+// same, or the error. So `task_check test tests/lang` tries every program there.
+//
+// One line per run and form goes to the file that TASK_CHECK names: "same", "tired" or
+// "differs: how".
+#define _POSIX_C_SOURCE 200809L
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "opt/opt.h"
+#include "opt/passes.h"
+#include "same.h"
+#include "task/run.h"
+
+Status __real_interp_run(const CoreProgram *program, const CoreFun *fun,
+                         const InterpOptions *options, RtValue *args, RtValue *results,
+                         InterpError *error_out);
+Status __wrap_interp_run(const CoreProgram *program, const CoreFun *fun,
+                         const InterpOptions *options, RtValue *args, RtValue *results,
+                         InterpError *error_out);
+
+enum { MOST_STEPS = 400000, MOST_BYTES = 1 << 30 };
+
+typedef struct Trial {
+    CoreProgram *core; // outlined
+    const CoreFun *fun;
+    const RtValue *args;
+    Status status; // the oracle's
+    const RtValue *results;
+    const InterpError *error;
+    RtHeap *heap;
+    Arena *arena;
+    StrBuf why;
+} Trial;
+
+static _Thread_local bool is_inside; // of a trial, where the oracle runs operations
+static _Thread_local uint64_t seed;
+
+static void tell(Trial *t, TaskForm form, const char *what) {
+    const char *path = getenv("TASK_CHECK");
+    int file =
+        open(path != NULL ? path : "/dev/stderr", O_WRONLY | O_APPEND | O_CREAT, 0666);
+    StrBuf line = strbuf(t->arena);
+    Str name = sym_str(&t->core->cx->syms, t->fun->name);
+    strbuf_printf(&line, "%s %s", task_form_names[form], what);
+    if (strcmp(what, "same") != 0) {
+        const Source *source = NULL;
+        if (t->core->places.len > 1)
+            source = sources_find(&t->core->cx->sources, t->core->places.data[1].span);
+        strbuf_printf(&line, ": %.*s (%.*s", STR_ARG(strbuf_done(&t->why)),
+                      STR_ARG(name));
+        if (source != NULL) strbuf_printf(&line, " in %.*s", STR_ARG(source->name));
+        strbuf_char(&line, ')');
+    }
+    for (size_t i = 0; i < line.len; i++)
+        if (line.data[i] == '\n') line.data[i] = ' ';
+    strbuf_char(&line, '\n');
+    if (write(file, line.data, line.len) < 0) abort();
+    close(file);
+}
+
+static bool agrees(Trial *t, TaskOutcome outcome, const TaskReport *report,
+                   const RtValue *results) {
+    if (outcome == TASK_BROKEN) {
+        strbuf_str(&t->why, report->fault);
+        return false;
+    }
+    bool is_done = outcome == TASK_DONE;
+    if (is_done != (t->status == STATUS_OK)) {
+        strbuf_printf(&t->why, "%s: %.*s", is_done ? "no error" : "an error",
+                      STR_ARG(is_done ? t->error->message : report->error.message));
+        return false;
+    }
+    for (uint32_t i = 0; i < t->fun->body->result_count && is_done; i++)
+        if (!same_value(&results[i], &t->results[i], &t->why)) return false;
+    if (is_done || (str_eq(report->error.message, t->error->message) &&
+                    report->error.loc == t->error->loc))
+        return true;
+    strbuf_printf(&t->why, "%.*s at %u, not %.*s at %u", STR_ARG(report->error.message),
+                  report->error.loc, STR_ARG(t->error->message), t->error->loc);
+    return false;
+}
+
+// False: it was told.
+static bool try_order(Trial *t, const TaskProgram *tasks, TaskForm form,
+                      TaskOrder order) {
+    TaskRunOptions options = {.heap = t->heap,
+                              .arena = t->arena,
+                              .order = order,
+                              .seed = ++seed,
+                              .most_steps = MOST_STEPS};
+    uint32_t count = t->fun->body->result_count;
+    RtValue *results = arena_array(t->arena, RtValue, count);
+    TaskReport report;
+    TaskOutcome outcome = task_run(tasks, &options, t->args, results, &report);
+    if (outcome == TASK_TIRED) {
+        tell(t, form, "tired");
+        return false;
+    }
+    bool is_same = agrees(t, outcome, &report, results);
+    for (uint32_t i = 0; i < count && outcome == TASK_DONE; i++)
+        rt_release_value(t->heap, &results[i]);
+    if (is_same && form == TASK_GRAPH && outcome == TASK_DONE &&
+        report.span > report.critical) {
+        strbuf_printf(&t->why, "it takes %g, its critical path %g", report.span,
+                      report.critical);
+        is_same = false;
+    }
+    if (!is_same) tell(t, form, "differs");
+    return is_same;
+}
+
+static void try_form(Trial *t, TaskForm form) {
+    t->why = strbuf(t->arena);
+    const FlowFun *flow = flow_make(t->core, t->fun, t->arena);
+    if (flow == NULL) {
+        tell(t, form, "tired");
+        return;
+    }
+    const TaskProgram *tasks = task_make(flow, form, t->arena);
+    if (getenv("TASK_CHECK_DUMP") != NULL) {
+        StrBuf text = strbuf(t->arena);
+        task_print(tasks, &text);
+        fprintf(stderr, "%.*s\n", STR_ARG(strbuf_done(&text)));
+    }
+    if (!task_check(tasks, t->arena, &t->why)) {
+        tell(t, form, "differs");
+        return;
+    }
+    // Two of the orders each time, one of them by chance.
+    if (try_order(t, tasks, form, (TaskOrder)((seed + (uint64_t)form) % TASK_RANDOM)) &&
+        try_order(t, tasks, form, seed % 2 == 0 ? TASK_RANDOM : TASK_RANKED))
+        tell(t, form, "same");
+}
+
+// A copy that passes may change: nodes are shared, tables are not.
+static CoreProgram *copy_program(const CoreProgram *p, const CoreFun **fun,
+                                 Arena *arena) {
+    CoreProgram *copy = arena_copy(arena, p, sizeof *p);
+    copy->arena = arena;
+    copy->is_stage0 = true; // tests run core as they wrote it, stamps and all
+    copy->values.data =
+        arena_copy(arena, p->values.data, p->values.cap * sizeof *p->values.data);
+    copy->places.data =
+        arena_copy(arena, p->places.data, p->places.cap * sizeof *p->places.data);
+    copy->funs.data = arena_array(arena, CoreFun *, p->funs.cap);
+    for (uint32_t i = 0; i < p->funs.len; i++) {
+        copy->funs.data[i] = arena_copy(arena, p->funs.data[i], sizeof(CoreFun));
+        if (p->funs.data[i] == *fun) *fun = copy->funs.data[i];
+    }
+    map_init(&copy->constants, arena);
+    for (uint32_t i = 0; i < p->constants.slot_count; i++)
+        if (p->constants.slots[i].key != 0)
+            map_set(&copy->constants, p->constants.slots[i].key,
+                    p->constants.slots[i].value);
+    return copy;
+}
+
+static void try_all(Trial *t, const CoreProgram *program) {
+    t->core = copy_program(program, &t->fun, t->arena);
+    bool is_entry = t->fun->is_entry;
+    ((CoreFun *)t->fun)->is_entry = true; // outlining goes by entries
+    opt_outline(t->core);
+    ((CoreFun *)t->fun)->is_entry = is_entry;
+    for (int form = 0; form < TASK_FORM_COUNT; form++) try_form(t, (TaskForm)form);
+}
+
+Status __wrap_interp_run(const CoreProgram *program, const CoreFun *fun,
+                         const InterpOptions *options, RtValue *args, RtValue *results,
+                         InterpError *error_out) {
+    if (is_inside)
+        return __real_interp_run(program, fun, options, args, results, error_out);
+    uint32_t count = fun->body->param_count;
+    RtValue *kept = calloc(count + 1, sizeof *kept);
+    if (kept == NULL) abort();
+    for (uint32_t i = 0; i < count; i++) {
+        kept[i] = args[i];
+        if (args[i].rank > 0) rt_retain(args[i].array);
+    }
+    Status status = __real_interp_run(program, fun, options, args, results, error_out);
+    if (status == STATUS_OK || status == STATUS_RUNTIME) {
+        jmp_buf recover;
+        Mem mem = {.limit = MOST_BYTES, .recover = &recover};
+        Arena arena;
+        RtHeap heap;
+        arena_init(&arena, &mem);
+        rt_heap_init(&heap, &mem);
+        Trial t = {.fun = fun,
+                   .args = kept,
+                   .status = status,
+                   .results = results,
+                   .error = error_out,
+                   .heap = &heap,
+                   .arena = &arena};
+        is_inside = true;
+        if (setjmp(recover) == 0) try_all(&t, program);
+        is_inside = false;
+        rt_heap_free(&heap);
+        arena_free(&arena);
+    }
+    for (uint32_t i = 0; i < count; i++) rt_release_value(options->heap, &kept[i]);
+    free(kept);
+    return status;
+}

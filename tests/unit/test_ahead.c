@@ -1,0 +1,348 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What runs beside: errands in lines with promised arrays, against a model, with random
+// operations; and a program on two places, all of it in parts, with each allocation
+// failing.
+#define _POSIX_C_SOURCE 200809L
+#include "rt/queue.h"
+
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/testing.h"
+#include "rt/array.h"
+#include "test.h"
+#include "weft.h"
+
+static uint64_t state = 1;
+
+static uint32_t below(uint32_t n) {
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    return (uint32_t)(state >> 33) % n;
+}
+
+// ---- turns --------------------------------------------------------------------------
+
+enum { THREADS = 4, ROUNDS = 2000 };
+
+typedef struct Counter {
+    RtTurn turn;
+    int64_t count; // of whoever has the turn
+    int inside;
+} Counter;
+
+static void *count_up(void *data) {
+    Counter *c = data;
+    rt_turn_take(&c->turn);
+    for (int i = 0; i < ROUNDS; i++) {
+        c->inside++;
+        sched_yield(); // others would come in now
+        if (c->inside == 1) c->count++;
+        c->inside--;
+        if (i % 3 == 0) rt_turn_yield(&c->turn);
+        if (i % 64 == 0) rt_turn_wait(&c->turn, 0);
+        if (i % 7 != 0) continue;
+        rt_turn_tell(&c->turn);
+        rt_turn_give(&c->turn);
+        rt_turn_take(&c->turn);
+    }
+    rt_turn_give(&c->turn);
+    return NULL;
+}
+
+static void test_turns(void) {
+    Counter c = {.count = 0};
+    pthread_t threads[THREADS];
+    CHECK(rt_turn_init(&c.turn));
+    for (int i = 0; i < THREADS; i++)
+        CHECK(pthread_create(&threads[i], NULL, count_up, &c) == 0);
+    for (int i = 0; i < THREADS; i++) pthread_join(threads[i], NULL);
+    CHECK(c.count == THREADS * ROUNDS);
+    rt_turn_free(&c.turn);
+}
+
+// ---- errands ------------------------------------------------------------------------
+
+enum { LINES = 3, NEEDS = 3, MOST = 40, OPERATIONS = 6000 };
+
+// Makes an array whose elements are its seed and the sum of what it needs.
+typedef struct Maker {
+    RtErrand errand;
+    RtHeap *heap;
+    RtArray *needs[NEEDS];
+    uint32_t need_count;
+    RtArray *promised;
+    int64_t seed;
+    int comes_back; // so often, before it is done
+} Maker;
+
+static bool is_ready(const RtErrand *errand) {
+    const Maker *m = (const Maker *)errand;
+    for (uint32_t i = 0; i < m->need_count; i++)
+        if (m->needs[i]->maker != NULL) return false;
+    return true;
+}
+
+static int64_t sum_of(const RtArray *a) {
+    int64_t sum = 0;
+    for (int64_t i = 0; i < a->shape[0]; i++)
+        sum += ((const int64_t *)(void *)a->data)[i];
+    return sum;
+}
+
+static void free_maker(Maker *m) {
+    for (uint32_t i = 0; i < m->need_count; i++) rt_release(m->heap, m->needs[i]);
+    rt_release(m->heap, m->promised);
+    free(m);
+}
+
+static bool make(RtErrand *errand) {
+    Maker *m = (Maker *)errand;
+    if (m->comes_back-- > 0) return false;
+    int64_t shape = 1 + m->seed % 5, sum = m->seed;
+    for (uint32_t i = 0; i < m->need_count; i++) sum += sum_of(m->needs[i]);
+    RtArray *made = rt_new(m->heap, SCALAR_I64, 1, &shape);
+    int64_t *elements = (int64_t *)(void *)made->data;
+    rt_turn_give(m->heap->turn); // as a kernel would
+    for (int64_t i = 0; i < shape; i++) elements[i] = i == 0 ? sum : 0;
+    rt_turn_take(m->heap->turn);
+    rt_keep_promise(m->heap, m->promised, made);
+    free_maker(m);
+    return true;
+}
+
+typedef struct Known {
+    RtArray *array;
+    int64_t sum, length;
+} Known;
+
+typedef struct Model {
+    RtQueue *queue;
+    RtHeap heap;
+    Known known[MOST];
+    uint32_t count;
+    bool holds;
+} Model;
+
+static void add(Model *m) {
+    Maker *maker = calloc(1, sizeof *maker);
+    maker->errand = (RtErrand){.is_ready = is_ready, .run = make};
+    maker->heap = &m->heap;
+    maker->seed = below(1000);
+    maker->comes_back = below(10) == 0;
+    Known *known = &m->known[m->count];
+    known->length = 1 + maker->seed % 5;
+    known->sum = maker->seed;
+    maker->need_count = m->count == 0 ? 0 : below(NEEDS + 1);
+    for (uint32_t i = 0; i < maker->need_count; i++) {
+        const Known *from = &m->known[below(m->count)];
+        maker->needs[i] = rt_retain(from->array);
+        known->sum += from->sum;
+    }
+    known->array = rt_promise(&m->heap, SCALAR_I64, 1, &maker->errand);
+    maker->promised = rt_retain(known->array);
+    m->count++;
+    rt_queue_add(m->queue, &maker->errand, below(LINES));
+}
+
+static void let_all_go(Model *m) {
+    RtErrand *back;
+    rt_queue_hold(m->queue, RT_NO_ERRAND);
+    m->holds = false;
+    while ((back = rt_queue_back(m->queue)) != NULL)
+        rt_queue_add(m->queue, back, below(LINES));
+}
+
+static void await(Model *m, const Known *known) {
+    while (let_all_go(m), known->array->maker != NULL)
+        rt_turn_wait(rt_queue_turn(m->queue), 1000);
+    CHECK(known->array->shape[0] == known->length &&
+          sum_of(known->array) == known->sum);
+}
+
+static void forget(Model *m, uint32_t i) {
+    rt_release(&m->heap, m->known[i].array);
+    m->known[i] = m->known[--m->count];
+}
+
+// Moves what waits in one line to another.
+static void move(Model *m) {
+    RtErrand *waiting;
+    unsigned from = below(LINES), to = below(LINES);
+    uint64_t first = rt_queue_first(m->queue) + below(4);
+    uint64_t last = RT_NO_ERRAND;
+    for (int i = 0; i < 5 && (waiting = rt_queue_withdraw(m->queue, from, first));
+         i++) {
+        CHECK(waiting->number >= first && waiting->number > last);
+        last = waiting->number;
+        rt_queue_add(m->queue, waiting, to);
+        first = last + 1;
+    }
+}
+
+static void hold(Model *m) {
+    uint64_t first = rt_queue_first(m->queue);
+    if (m->holds || first == RT_NO_ERRAND) return;
+    rt_queue_hold(m->queue, first);
+    m->holds = true;
+}
+
+static void test_errands(void) {
+    Mem mem = {0};
+    Model m = {.count = 0};
+    rt_heap_init(&m.heap, &mem);
+    m.queue = rt_queue_new(&mem, LINES);
+    CHECK(m.queue != NULL);
+    m.heap.turn = rt_queue_turn(m.queue);
+    rt_turn_take(m.heap.turn);
+    for (int i = 0; i < OPERATIONS; i++) {
+        uint32_t what = below(16);
+        if (what < 7 && m.count < MOST) add(&m);
+        else if (what < 10 && m.count > 0) await(&m, &m.known[below(m.count)]);
+        else if (what < 13 && m.count > 0) forget(&m, below(m.count));
+        else if (what == 13) move(&m);
+        else if (what == 14) hold(&m);
+        else rt_turn_yield(m.heap.turn);
+    }
+    while (m.count > 0) {
+        await(&m, &m.known[0]);
+        forget(&m, 0);
+    }
+    while (let_all_go(&m), rt_queue_count(m.queue) > 0) rt_turn_wait(m.heap.turn, 1000);
+    CHECK(rt_queue_busy(m.queue) == 0 && rt_queue_first(m.queue) == RT_NO_ERRAND);
+    CHECK(m.heap.live == NULL);
+    rt_turn_give(m.heap.turn);
+    rt_queue_free(m.queue);
+    mem_trim(&mem);
+    CHECK(mem.used == 0);
+}
+
+// ---- programs -----------------------------------------------------------------------
+
+static const char text[] =
+    "entry main (n: i64): ([]i64, i64) =\n"
+    "  let (a, b) = loop (a, b) = (iota n, map (* 3) (iota n)) for _i < 4 do\n"
+    "    (map2 (+) (scan (+) 0 b) a, map (+ i64.sum a) b)\n"
+    "  let ks = filter (\\x -> x % 2 == 0) (map (* 3) b)\n"
+    "  in (map2 (-) a b, i64.sum (map2 (\\k j -> (k + j) % 7) ks (scan (+) 0 ks)))\n";
+
+static void expect(int64_t n, int64_t *elements, int64_t *total) {
+    int64_t a[64], b[64];
+    for (int64_t i = 0; i < n; i++) a[i] = i, b[i] = 3 * i;
+    for (int64_t turn = 0; turn < 4; turn++) {
+        int64_t sum = 0, before = 0;
+        for (int64_t i = 0; i < n; i++) sum += a[i];
+        for (int64_t i = 0; i < n; i++) {
+            before += b[i];
+            a[i] += before;
+            b[i] += sum;
+        }
+    }
+    int64_t kept = 0;
+    *total = 0;
+    for (int64_t i = 0; i < n; i++) {
+        elements[i] = a[i] - b[i];
+        if (b[i] % 2 != 0) continue;
+        kept += 3 * b[i];
+        *total += (3 * b[i] + kept) % 7;
+    }
+}
+
+static WeftStatus run(WeftContext *context, WeftProgram *program, int64_t n) {
+    WeftValue *arg, *results[2];
+    const void *first, *second;
+    int64_t elements[64], total;
+    WeftStatus status = weft_value_new(context, WEFT_I64, 0, NULL, &n, &arg);
+    if (status != WEFT_STATUS_OK) return status;
+    status = weft_call(program, 0, &arg, 1, results, 2);
+    weft_value_free(arg);
+    if (status != WEFT_STATUS_OK) return status;
+    expect(n, elements, &total);
+    if (weft_value_data(results[0], &first) == WEFT_STATUS_OK &&
+        weft_value_data(results[1], &second) == WEFT_STATUS_OK) {
+        CHECK(memcmp(first, elements, (size_t)n * sizeof *elements) == 0);
+        CHECK(*(const int64_t *)second == total);
+    }
+    weft_value_free(results[0]);
+    weft_value_free(results[1]);
+    return status;
+}
+
+// The program on two places. False: there is no compiler.
+static bool open_program(const char *source, WeftContext **context_out,
+                         WeftProgram **program_out) {
+    WeftOptions options = {.struct_size = sizeof options,
+                           .devices = "cpu*2",
+                           .engine = WEFT_ENGINE_NATIVE,
+                           .threads = 2};
+    CHECK(weft_context_new(&options, context_out) == WEFT_STATUS_OK);
+    if (weft_program_from_source(*context_out, "test", source, strlen(source),
+                                 program_out) == WEFT_STATUS_OK)
+        return true;
+    SKIP("%s", weft_message(*context_out));
+    weft_context_free(*context_out);
+    return false;
+}
+
+// Runs with the k-th allocation failing, until there are not as many. What lacks memory
+// is tried again, so most runs are right all the same.
+static void test_allocations(void) {
+    WeftContext *context;
+    WeftProgram *program;
+    if (!open_program(text, &context, &program)) return;
+    bool is_over = false;
+    int right = 0;
+    for (uint64_t k = 1; !is_over; k++) {
+        uint64_t before = weft_testing_allocations(context);
+        weft_testing_fail_allocation(context, k);
+        WeftStatus status = run(context, program, 40);
+        is_over = weft_testing_allocations(context) < before + k;
+        weft_testing_fail_allocation(context, 0);
+        CHECK(status == WEFT_STATUS_OK || (!is_over && status == WEFT_STATUS_MEMORY));
+        right += status == WEFT_STATUS_OK;
+        CHECK(run(context, program, (int64_t)(k % 50)) == WEFT_STATUS_OK);
+    }
+    CHECK(right > 5);
+    weft_program_free(program);
+    CHECK(weft_testing_context_free(context) == 0);
+}
+
+// A scalar that one place is long about, and that the other's kernel needs at once.
+static void test_scalar(void) {
+    static const char slow[] =
+        "def steps (x: i64) = loop x for _j < 2000 do (x * 5 + 1) % 1009\n"
+        "entry main (n: i64): []i64 =\n"
+        "  let s = i64.sum (map steps (iota n)) in map (+ s) (iota 8)\n";
+    WeftContext *context;
+    WeftProgram *program;
+    WeftValue *arg, *result;
+    const void *found;
+    int64_t n = 5000, sum = 0;
+    for (int64_t i = 0; i < n; i++) {
+        int64_t x = i;
+        for (int j = 0; j < 2000; j++) x = (x * 5 + 1) % 1009;
+        sum += x;
+    }
+    if (!open_program(slow, &context, &program)) return;
+    CHECK(weft_value_new(context, WEFT_I64, 0, NULL, &n, &arg) == WEFT_STATUS_OK);
+    for (int round = 0; round < 3; round++) {
+        CHECK(weft_call(program, 0, &arg, 1, &result, 1) == WEFT_STATUS_OK);
+        CHECK(weft_value_data(result, &found) == WEFT_STATUS_OK);
+        for (int64_t i = 0; i < 8; i++) CHECK(((const int64_t *)found)[i] == i + sum);
+        weft_value_free(result);
+    }
+    weft_value_free(arg);
+    weft_program_free(program);
+    weft_context_free(context);
+}
+
+int main(void) {
+    setenv("WEFT_SPLIT", "none", 1);
+    test_scalar();
+    setenv("WEFT_SPLIT", "0", 1); // however small
+    test_turns();
+    test_errands();
+    test_allocations();
+    return test_done();
+}

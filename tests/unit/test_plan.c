@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Plans: the tasks of small programs on two devices, what they make and take, where
+// they go, what travels and is freed, and the most memory; weft_explain and its
+// mistakes, and no memory at each of its allocations.
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/api.h"
+#include "api/testing.h"
+#include "plan/plan.h"
+#include "test.h"
+
+static const char busy[] =
+    "def busy (x: i64): i64 = loop x for i < 100 do (x * 31 + i) % 1009\n";
+
+typedef struct World {
+    WeftContext *context;
+    WeftProgram *program;
+    Arena arena;
+} World;
+
+static World open_world(const char *devices, const char *text) {
+    World w = {0};
+    WeftOptions options = {
+        .struct_size = sizeof options, .devices = devices, .threads = 2};
+    if (weft_context_new(&options, &w.context) != WEFT_STATUS_OK) abort();
+    char all[4096];
+    snprintf(all, sizeof all, "%s%s", busy, text);
+    if (weft_program_from_source(w.context, "plan.weft", all, strlen(all),
+                                 &w.program) != WEFT_STATUS_OK) {
+        fputs(weft_render(w.context, 0), stdout);
+        abort();
+    }
+    arena_init(&w.arena, &w.context->mem);
+    return w;
+}
+
+static void close_world(World *w) {
+    arena_free(&w->arena);
+    CHECK(weft_testing_context_free(w->context) == 0);
+}
+
+// On two equal devices of two billion operations a second.
+static const Plan *plan_of(World *w, const PlanArg *args) {
+    static const PlanDevice devices[] = {{"cpu:0", 2e9, 2e9, 1000, false},
+                                         {"cpu:1", 2e9, 2e9, 1000, false}};
+    stack_measure(&w->program->cx.stack);
+    return plan_make(&(PlanInput){.program = w->program->core,
+                                  .entry = w->program->entries[0].fun,
+                                  .decisions = &w->program->decisions,
+                                  .devices = devices,
+                                  .device_count = 2,
+                                  .args = args,
+                                  .arena = &w->arena});
+}
+
+static const PlanArg *ints(const int64_t *values, PlanArg *args, uint32_t count) {
+    for (uint32_t i = 0; i < count; i++)
+        args[i] = (PlanArg){.is_known = true, .bits = (uint64_t)values[i]};
+    return args;
+}
+
+static uint32_t steps_of(const Plan *plan, PlanStepKind kind) {
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < plan->steps.len; i++)
+        count += plan->steps.data[i].kind == kind;
+    return count;
+}
+
+static bool is_near(double x, double y) {
+    return fabs(x - y) <= 1e-9 * fabs(y);
+}
+
+// ---- plans --------------------------------------------------------------------------
+
+static void test_parts(void) {
+    PlanArg args[1];
+    World w = open_world(
+        "cpu*2", "entry main (n: i64) = scan (+) 0 (map busy (map busy (iota n)))");
+    const Plan *plan = plan_of(&w, ints((int64_t[]){40001}, args, 1));
+    CHECK(plan->tasks.len == 4 && plan->is_timed && !plan->took_a_branch);
+    if (plan->tasks.len != 4) return close_world(&w);
+    const PlanTask *t = plan->tasks.data;
+    CHECK(t[0].op == OP_MAP && t[1].op == OP_MAP && t[2].op == OP_CONCAT &&
+          t[3].op == OP_SCAN);
+    CHECK(t[0].device != t[1].device && t[2].device == 2);
+    // One part has an element more.
+    CHECK(plan_made(plan, &t[0]) == 160000 && plan_made(plan, &t[1]) == 160008);
+    CHECK(plan_made(plan, &t[2]) == 320008 && plan_made(plan, &t[3]) == 320008);
+    CHECK(t[0].end > t[0].begin && t[2].begin >= t[1].end && t[3].begin >= t[2].end);
+    // A sum, a product and a division in each of two hundred turns.
+    CHECK(t[0].work > 20000 * 200 * 20.0 && t[0].work < 20000 * 200 * 30.0);
+    // Both parts come to the host, and the whole goes to a device.
+    CHECK(steps_of(plan, PLAN_SEND) == 3 && t[2].sent == 320008 && t[3].sent == 320008);
+    CHECK(steps_of(plan, PLAN_FREE) == 3 && steps_of(plan, PLAN_FETCH) == 1);
+    CHECK(plan->peak.bytes == 640016 && plan->peak.task == 2);
+    CHECK(plan->blocks.data[t[0].first].last == 2);
+    CHECK(is_near(plan->longest, t[1].end - t[1].begin + (t[2].end - t[2].begin) +
+                                     (t[3].end - t[3].begin)));
+    CHECK(!t[0].is_critical && t[1].is_critical && t[2].is_critical);
+    bool is_run, is_cut = plan_is_cut(plan, &w.program->decisions.data[0], &is_run);
+    CHECK(is_cut && is_run);
+    close_world(&w);
+}
+
+static void test_unknown(void) {
+    World w = open_world("cpu*2", "entry main (n: i64) = map busy (iota n)");
+    const Plan *plan = plan_of(&w, NULL);
+    CHECK(plan->tasks.len == 3 && !plan->is_timed && plan->took_a_branch);
+    for (uint32_t i = 0; i < plan->tasks.len; i++)
+        CHECK(isnan(plan_made(plan, &plan->tasks.data[i])));
+    CHECK(plan->tasks.len == 3 &&
+          plan->tasks.data[0].device != plan->tasks.data[1].device);
+    close_world(&w);
+}
+
+// A loop on the host is its first turn, and a second one for all others.
+static void test_turns(void) {
+    PlanArg args[2];
+    World w = open_world("cpu*2", "entry main (k: i64) (n: i64) =\n"
+                                  "  loop v = iota n for i < k do\n"
+                                  "    filter (> 0) (map (\\x -> busy x + v[i]) v)\n");
+    const Plan *plan = plan_of(&w, ints((int64_t[]){10, 100000}, args, 2));
+    double first = 0, others = 0, strange = 0;
+    for (uint32_t i = 0; i < plan->tasks.len; i++) {
+        double turns = plan->tasks.data[i].turns;
+        if (turns == 1) first++;
+        else if (turns == 9) others++;
+        else strange++;
+    }
+    CHECK(first > 0 && others > 0 && strange == 0);
+    // What a filter keeps is not known, nor the work after it.
+    CHECK(!plan->is_timed);
+    plan = plan_of(&w, ints((int64_t[]){1, 100000}, args, 2));
+    for (uint32_t i = 0; i < plan->tasks.len; i++)
+        CHECK(plan->tasks.data[i].turns == 1);
+    CHECK(plan->tasks.len > 0);
+    plan = plan_of(&w, ints((int64_t[]){0, 100000}, args, 2));
+    CHECK(plan->tasks.len == 0 && plan->longest == 0);
+    close_world(&w);
+}
+
+// An array stays as long as somebody uses it, and then no longer.
+static void test_memory(void) {
+    int64_t dims[] = {1000};
+    PlanArg args[] = {{.is_known = true, .dims = dims}};
+    World w = open_world("cpu*2", "entry main [n] (xs: [n]f64) =\n"
+                                  "  let a = scan (+) 0 xs\n"
+                                  "  let b = scan (+) 0 a\n"
+                                  "  let c = scan (+) 0 b\n"
+                                  "  in scan (+) 0 c\n");
+    const Plan *plan = plan_of(&w, args);
+    CHECK(plan->tasks.len == 4 && plan->args == 8000);
+    CHECK(plan->peak.bytes == 24000 && plan->peak.blocks.len == 3);
+    CHECK(steps_of(plan, PLAN_FREE) == 3 && steps_of(plan, PLAN_FETCH) == 1);
+    // All on the device that has it: only the argument travels.
+    CHECK(steps_of(plan, PLAN_SEND) == 1);
+    StrBuf text = strbuf(&w.arena);
+    plan_name_bytes(plan, &text);
+    CHECK(str_eq(strbuf_done(&text),
+                 STR("8.00 kB of arguments, 8.00 kB of line 3, 8.00 kB of line 4")));
+    close_world(&w);
+}
+
+// ---- the call -----------------------------------------------------------------------
+
+static void test_mistakes(void) {
+    World w = open_world("cpu*2", "entry main (n: i64) = map busy (iota n)");
+    const char *text = NULL;
+    WeftValue *args[1], *wrong;
+    CHECK(weft_explain(NULL, 0, NULL, 0, WEFT_EXPLAIN_TEXT, &text) ==
+          WEFT_STATUS_USAGE);
+    CHECK(weft_explain(w.program, 0, NULL, 0, WEFT_EXPLAIN_TEXT, NULL) ==
+          WEFT_STATUS_USAGE);
+    CHECK(weft_explain(w.program, 1, NULL, 0, WEFT_EXPLAIN_TEXT, &text) ==
+          WEFT_STATUS_USAGE);
+    CHECK(weft_explain(w.program, 0, NULL, 1, WEFT_EXPLAIN_TEXT, &text) ==
+          WEFT_STATUS_USAGE);
+    CHECK(weft_explain(w.program, 0, NULL, 0, (WeftExplanation)3, &text) ==
+          WEFT_STATUS_USAGE);
+    CHECK(weft_value_read(w.program, 0, 0, "n", "100000", 6, &args[0]) ==
+          WEFT_STATUS_OK);
+    CHECK(weft_explain(w.program, 0, args, 0, WEFT_EXPLAIN_TEXT, &text) ==
+          WEFT_STATUS_USAGE);
+    CHECK(weft_value_random(w.context, "[3]f32", 1, &wrong) == WEFT_STATUS_OK);
+    CHECK(weft_explain(w.program, 0, &wrong, 1, WEFT_EXPLAIN_TEXT, &text) ==
+          WEFT_STATUS_VALUE);
+    CHECK(text == NULL);
+    CHECK(weft_explain(w.program, 0, args, 1, WEFT_EXPLAIN_TEXT, &text) ==
+          WEFT_STATUS_OK);
+    CHECK(strstr(text, "cut in 2") != NULL);
+    weft_value_free(args[0]);
+    weft_value_free(wrong);
+    close_world(&w);
+    WeftOptions options = {.struct_size = sizeof options, .engine = WEFT_ENGINE_INTERP};
+    WeftProgram *program;
+    CHECK(weft_context_new(&options, &w.context) == WEFT_STATUS_OK);
+    CHECK(weft_program_from_source(w.context, "p", "def main = 1", 12, &program) ==
+          WEFT_STATUS_OK);
+    CHECK(weft_explain(program, 0, NULL, 0, WEFT_EXPLAIN_TEXT, &text) ==
+          WEFT_STATUS_USAGE);
+    weft_context_free(w.context);
+}
+
+// Without memory there is no text, and the next call has one.
+static void test_no_memory(void) {
+    World w = open_world(
+        "cpu*2",
+        "entry main (n: i64) =\n"
+        "  let xs = loop v = iota n for i < 5 do map (\\x -> busy x + v[i]) v\n"
+        "  in (i64.sum xs, scan (+) 0 xs)");
+    for (int form = WEFT_EXPLAIN_TEXT; form <= WEFT_EXPLAIN_SVG; form++) {
+        uint64_t k = 0, wrong = 0;
+        WeftStatus status = WEFT_STATUS_MEMORY;
+        const char *text;
+        while (status == WEFT_STATUS_MEMORY && k < 100000) {
+            weft_testing_fail_allocation(w.context, ++k);
+            status = weft_explain(w.program, 0, NULL, 0, (WeftExplanation)form, &text);
+            weft_testing_fail_allocation(w.context, 0);
+            wrong += status != WEFT_STATUS_OK && weft_message(w.context)[0] == '\0';
+        }
+        CHECK(status == WEFT_STATUS_OK && wrong == 0 && k > 20);
+        CHECK(weft_explain(w.program, 0, NULL, 0, (WeftExplanation)form, &text) ==
+              WEFT_STATUS_OK);
+    }
+    close_world(&w);
+}
+
+int main(void) {
+    test_parts();
+    test_unknown();
+    test_turns();
+    test_memory();
+    test_mistakes();
+    test_no_memory();
+    return test_done();
+}

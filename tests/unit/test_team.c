@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Into which pieces a team cuts a parallel loop of a kernel whose guess, the grain, is
+// far too large: long turns go to all workers though they are few, in pieces that are
+// many but not smaller than lanes.
+#define _POSIX_C_SOURCE 200809L
+#include "rt/team.h"
+
+#include <time.h>
+
+#include "test.h"
+
+enum { THREADS = 2, MOST = 600 };
+
+static atomic_int turns[MOST];
+static atomic_int pieces, largest; // beyond the trial, which goes alone
+static int64_t count;
+
+static int32_t take_turns(KernelEnv *env, const void *frame, int64_t begin, int64_t end,
+                          int64_t *failed) {
+    (void)env, (void)frame, (void)failed;
+    for (int64_t i = begin; i < end; i++) {
+        nanosleep(&(struct timespec){.tv_nsec = 20000}, NULL);
+        atomic_fetch_add(&turns[i], 1);
+    }
+    if (begin == 0) return KERNEL_OK;
+    atomic_fetch_add(&pieces, 1);
+    if (end - begin > atomic_load(&largest)) atomic_store(&largest, (int)(end - begin));
+    return KERNEL_OK;
+}
+
+static int32_t kernel(KernelEnv *env, const uint64_t *in, uint64_t *out) {
+    (void)in, (void)out;
+    return env->parallel(env, count, 1 << 20, take_turns, NULL);
+}
+
+static void run(RtTeam *team, int64_t n) {
+    static const atomic_bool cancel;
+    RtCall call = {.team = team, .cancel = &cancel};
+    count = n;
+    atomic_store(&pieces, 0);
+    atomic_store(&largest, 0);
+    for (int64_t i = 0; i < n; i++) atomic_store(&turns[i], 0);
+    CHECK(rt_call(&call, kernel, NULL, NULL) == KERNEL_OK);
+    int once = 0;
+    for (int64_t i = 0; i < n; i++) once += atomic_load(&turns[i]) == 1;
+    CHECK(once == n);
+}
+
+int main(void) {
+    Mem mem = {0};
+    RtTeam *team = rt_team_new(&mem, &(RtPoolOptions){.threads = THREADS});
+    if (team == NULL) return 1;
+    run(team, 3); // the first by way of trial
+    CHECK(pieces == 2 && largest == 1);
+    run(team, 41);
+    CHECK(pieces == 5 && largest == 8);
+    run(team, 600);
+    CHECK(largest == 16);
+    run(team, 1);
+    run(team, 0);
+    rt_team_free(team);
+    return test_done();
+}
