@@ -314,6 +314,7 @@ void emit_launches(const Dialect *dialect, LoopKernel *const *kernels,
                     .plan = plans == NULL ? NULL : &plans[i],
                     .is_local = plans == NULL ? loop_local_buffers(kernels[i], arena)
                                               : plans[i].is_local,
+                    .is_alone = arena_array(arena, bool, kernels[i]->values.len),
                     .is_own = walk_own_buffers(kernels[i], arena),
                     .failing = ""};
         put_kernel(&w, &checks_out[i], &code);

@@ -50,12 +50,16 @@ typedef char weft_32c __attribute__((vector_size(32)));
 #define WEFT_OF_4D __builtin_ia32_blendvpd256((weft_4d)y, (weft_4d)x, (weft_4d)m)
 #define WEFT_OF_8F __builtin_ia32_blendvps256((weft_8f)y, (weft_8f)x, (weft_8f)m)
 #define WEFT_OF_4F __builtin_ia32_blendvps((weft_4f)y, (weft_4f)x, (weft_4f)m)
-#define WEFT_OF_32C __builtin_ia32_pblendvb256((weft_32c)y, (weft_32c)x, (weft_32c)m)
 #else
 #define WEFT_FAST(code)
 #define WEFT_OF_4D WEFT_OF(i64x4)
 #define WEFT_OF_8F WEFT_OF(i32x8)
 #define WEFT_OF_4F WEFT_OF(i32x4)
+#endif
+// With AVX-512, gcc 12 takes this one the wrong way round after x < y of uint16_t.
+#if defined(__AVX2__) && !defined(__AVX512BW__)
+#define WEFT_OF_32C __builtin_ia32_pblendvb256((weft_32c)y, (weft_32c)x, (weft_32c)m)
+#else
 #define WEFT_OF_32C (((weft_32c)m & (weft_32c)x) | (~(weft_32c)m & (weft_32c)y))
 #endif
 #define WEFT_OF(M) ((m & (M)x) | (~m & (M)y))

@@ -81,6 +81,7 @@ const char *walk_type(Walker *w, LoopRef ref) {
 }
 
 void walk_declare(Walker *w, LoopRef ref, const char *star, StrBuf *out) {
+    w->is_alone[ref] = false; // a pointer, which others may have, too
     strbuf_printf(out, "%s%s%.*s", walk_type(w, ref), star,
                   STR_ARG(walk_value(w, ref)));
 }
@@ -196,7 +197,6 @@ static void put_exchange(Walker *w, const LoopStm *stm, Str place, const char *w
     walk_line(w, "      if (is == was) break; } }");
 }
 
-// What only one work item sees is joined as it is.
 static void put_sift(Walker *w, const LoopStm *stm) {
     Str args[8];
     for (uint32_t i = 0; i < 8; i++) args[i] = walk_value(w, stm->args[i]);
@@ -208,14 +208,13 @@ static void put_sift(Walker *w, const LoopStm *stm) {
         STR_ARG(args[5]), STR_ARG(args[6]), STR_ARG(args[7]));
 }
 
+// What only one turn sees is joined as it is.
 static void put_atomic(Walker *w, const LoopStm *stm) {
     ScalarType elem = elem_of(w, stm->args[1]);
     const char *type = emit_types[elem],
                *wide = scalar_info[elem].bytes == 8 ? "_64" : "";
     Str place = place_of(w, stm, 2);
-    bool is_alone = w->is_local[stm->args[0]] &&
-                    (w->plan == NULL || !w->plan->is_shared[stm->args[0]]);
-    if (is_alone) {
+    if (w->is_alone[stm->args[0]]) {
         walk_line(w, "{ const %s old = %.*s;", type, STR_ARG(place));
         walk_line(w, "  %.*s = %.*s; }", STR_ARG(place),
                   STR_ARG(join_of(w, stm, "old")));
@@ -243,6 +242,7 @@ static void put_alloc(Walker *w, const LoopStm *stm) {
     LoopRef out = stm->outs[0];
     if (w->plan != NULL && w->plan->is_shared[out]) return; // the entry has it
     if (w->is_local[out]) {
+        w->is_alone[out] = true;
         walk_declare_array(w, stm, "");
         return;
     }

@@ -26,6 +26,7 @@ typedef struct Walker {
     Tables *tables;
     const LoopPlan *plan; // of a GPU's; else NULL
     const bool *is_local; // by LoopRef, of an ALLOC: it is an array of the function's
+    bool *is_alone;       // by LoopRef: no turn but the one being written sees it
     const bool *is_own;   // by LoopRef, of a buffer: no other shares its memory
     StrBuf done;          // functions finished
     StrBuf *out;          // the function being written

@@ -233,6 +233,42 @@ static void test_masks(Cx *cx, const CoreProgram *core, Arena *arena,
     native_unload(library);
 }
 
+// ---- who joins a place alone ----------------------------------------------------------
+
+// A kernel in which a place of nine is joined in parallel turns, the nine being made
+// before them or in each.
+static LoopKernel *make_joins(Cx *cx, const CoreProgram *core, Arena *arena,
+                              bool in_turns) {
+    static const char *const made = "a: [i32] = alloc(9i64)";
+    StrBuf text = strbuf(arena);
+    strbuf_printf(&text,
+                  "kernel \"joins\" (i64) -> ([]i32) {|n: i64| r: [i32] = result[0](n) %s "
+                  "= for.parallel(n) {|i: i64| %s = atomic.max(a, 7i32, 0i64, 1i64, 2i64) "
+                  "x: i32 = load(a, 0i64, 1i64, 2i64) = store(r, x, 0i64, 1i64, i) ->} "
+                  "-> r, n}",
+                  in_turns ? "" : made, in_turns ? made : "");
+    return read_kernel(cx, core, arena, &text);
+}
+
+static void test_joins(Cx *cx, const CoreProgram *core, Arena *arena) {
+    for (int in_turns = 0; in_turns < 2; in_turns++) {
+        LoopKernel *kernel = make_joins(cx, core, arena, in_turns);
+        if (kernel == NULL) return;
+        EmitChecks checks = {0};
+        StrBuf c = strbuf(arena), cl = strbuf(arena), tables = strbuf(arena);
+        LoopPlan plan;
+        loop_plan(kernel, arena, &plan);
+        emit_kernels(&emit_c, &kernel, 1, false, &c, &checks);
+        emit_launches(&emit_opencl, &kernel, &plan, 1, false, &cl, &tables, &checks);
+        const char *in_c = strstr(str_terminated(arena, strbuf_done(&c)),
+                                  "__atomic_compare_exchange(at"),
+                   *in_cl = strstr(str_terminated(arena, strbuf_done(&cl)),
+                                   "weft_atomic_max(&a_");
+        CHECK((in_c == NULL) == in_turns);
+        CHECK((in_cl == NULL) == in_turns);
+    }
+}
+
 int main(void) {
     Mem mem = {0};
     Arena arena;
@@ -243,6 +279,7 @@ int main(void) {
     uint32_t count = list_operators(operators);
     for (uint32_t i = 0; i < count; i++)
         kernels[i] = make_kernel(core, &arena, operators[i]);
+    test_joins(&cx, core, &arena);
     NativeCompiler compiler;
     Str why = {0};
     if (!native_find(&arena, &compiler, &why)) {
