@@ -46,20 +46,6 @@ static LoopRef compute_early(Batch *x, LoopRef ref) {
     return compute(x, &c, ref);
 }
 
-static LoopRef open_loop(LoopBuilder *b) {
-    LoopRef index = loop_value(b, loop_scalar_type(SCALAR_I64), 0);
-    loop_open(b, &index, 1);
-    return index;
-}
-
-static LoopStm *close_loop(LoopBuilder *b, LoopRef times, LoopOrder order) {
-    LoopBody *body = loop_close(b, NULL, 0);
-    LoopStm *stm = loop_emit(b, LOOP_FOR, &times, 1, NULL, 0);
-    stm->order = (uint8_t)order;
-    loop_set_bodies(b, stm, &body, 1);
-    return stm;
-}
-
 // Gives the loop lanes; false: it cannot have any, or, unless always, gains nothing.
 static bool give_lanes(Batch *x, LoopStm *loop, bool always) {
     bool made = vector_loop(x->b->kernel, loop, always || x->machine->always);
@@ -80,11 +66,11 @@ static void pack(Batch *x, const BatchLoad *p) {
     LoopRef at = loop_int(b, 0), times[BATCH_MOST_DIMS];
     for (uint32_t i = 0; i < p->count; i++) times[i] = times_of(x, p->loops[i]);
     for (uint32_t i = 0; i < p->count; i++) {
-        LoopRef index = open_loop(b);
+        LoopRef index = loop_open_turns(b);
         loop_copy_as(&c, x->loops[p->loops[i]].stm->bodies[0]->params[0], index);
         at = loop_add(b, loop_mul(b, at, times[i]), index);
     }
-    LoopRef lane = open_loop(b), one = loop_int(b, 1);
+    LoopRef lane = loop_open_turns(b), one = loop_int(b, 1);
     loop_copy_as(&c, x->loop->bodies[0]->params[0], loop_add(b, x->first, lane));
     for (uint32_t i = 1; i < p->load->arg_count; i++) {
         LoopRef arg = p->load->args[i], copy = compute(x, &c, arg);
@@ -95,8 +81,9 @@ static void pack(Batch *x, const BatchLoad *p) {
     LoopRef args[] = {p->buffer, load->outs[0], loop_int(b, 0), x->lanes, at,
                       one,       lane};
     loop_emit(b, LOOP_STORE, args, 7, NULL, 0);
-    give_lanes(x, close_loop(b, x->lanes, ORDER_INDEPENDENT), true);
-    for (uint32_t i = p->count; i-- > 0;) close_loop(b, times[i], ORDER_SEQUENTIAL);
+    give_lanes(x, loop_close_turns(b, x->lanes, ORDER_INDEPENDENT), true);
+    for (uint32_t i = p->count; i-- > 0;)
+        loop_close_turns(b, times[i], ORDER_SEQUENTIAL);
 }
 
 static const BatchLoad *find_packed(const Batch *x, const LoopStm *load) {
@@ -339,7 +326,7 @@ static bool emit_step(Batch *x, uint32_t first, uint32_t end) {
         look_inside(x, steps->data[i], &contents);
     }
     if (!contents.acts) return true;
-    Step s = {.x = x, .c = loop_copier(b), .lane = open_loop(b)};
+    Step s = {.x = x, .c = loop_copier(b), .lane = loop_open_turns(b)};
     loop_copy_as(&s.c, x->loop->bodies[0]->params[0], loop_add(b, x->first, s.lane));
     for (uint32_t i = 0; i < end; i++) {
         const LoopStm *stm = steps->data[i];
@@ -348,7 +335,7 @@ static bool emit_step(Batch *x, uint32_t first, uint32_t end) {
         for (uint32_t k = 0; k < stm->out_count && i >= first; k++)
             if (x->blocks[stm->outs[k]] != 0) store_kept(&s, stm->outs[k]);
     }
-    bool made = give_lanes(x, close_loop(b, x->lanes, ORDER_INDEPENDENT), false);
+    bool made = give_lanes(x, loop_close_turns(b, x->lanes, ORDER_INDEPENDENT), false);
     return made || !contents.folds;
 }
 
@@ -401,22 +388,22 @@ static bool emit_turn(Batch *x, LoopRef turn, LoopRef turns) {
     LoopRef left = loop_min(b, loop_sub(b, n, full), one);
     LoopRef extra = loop_select(b, is_last, left, loop_int(b, 0));
     LoopRef blocks = loop_add(b, one, extra);
-    LoopRef block = open_loop(b);
+    LoopRef block = loop_open_turns(b);
     x->first = loop_min(b, loop_mul(b, loop_add(b, turn, block), x->lanes),
                         loop_sub(b, n, x->lanes));
     bool made = emit_block(x);
-    close_loop(b, blocks, ORDER_SEQUENTIAL);
+    loop_close_turns(b, blocks, ORDER_SEQUENTIAL);
     return made;
 }
 
 static bool emit_blocks(Batch *x) {
     LoopBuilder *b = x->b;
     LoopRef turns = loop_quot(b, x->loop->args[0], x->lanes);
-    LoopRef turn = open_loop(b);
+    LoopRef turn = loop_open_turns(b);
     LoopRef mark = loop_emit1(b, LOOP_MARK, NULL, 0, (LoopType){.kind = LOOP_IS_MARK});
     bool made = emit_turn(x, turn, turns);
     loop_emit(b, LOOP_KEEP, &mark, 1, NULL, 0);
-    close_loop(b, turns, (LoopOrder)x->loop->order);
+    loop_close_turns(b, turns, (LoopOrder)x->loop->order);
     return made;
 }
 

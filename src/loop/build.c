@@ -174,6 +174,19 @@ LoopRef loop_emit1(LoopBuilder *b, LoopOp op, const LoopRef *args, uint32_t arg_
     return loop_emit(b, op, args, arg_count, &out, 1)->outs[0];
 }
 
+bool loop_binds(const LoopBody *body, LoopRef ref) {
+    for (uint32_t i = 0; i < body->param_count; i++)
+        if (body->params[i] == ref) return true;
+    for (uint32_t i = 0; i < body->stms.len; i++) {
+        const LoopStm *stm = body->stms.data[i];
+        for (uint32_t k = 0; k < stm->out_count; k++)
+            if (stm->outs[k] == ref) return true;
+        for (uint32_t k = 0; k < stm->body_count; k++)
+            if (loop_binds(stm->bodies[k], ref)) return true;
+    }
+    return false;
+}
+
 bool loop_has_parallel(const LoopBody *body) {
     for (uint32_t i = 0; i < body->stms.len; i++) {
         const LoopStm *stm = body->stms.data[i];

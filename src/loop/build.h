@@ -78,6 +78,8 @@ LoopStm *loop_close_turns(LoopBuilder *b, LoopRef times, LoopOrder order);
 LoopRef loop_emit1(LoopBuilder *b, LoopOp op, const LoopRef *args, uint32_t arg_count,
                    LoopType out);
 
+// Whether the body, with what is inside, binds the value.
+bool loop_binds(const LoopBody *body, LoopRef ref);
 // Whether there is a parallel loop in it.
 bool loop_has_parallel(const LoopBody *body);
 // Whether it is a loop whose turns are lanes.

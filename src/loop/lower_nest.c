@@ -22,19 +22,6 @@ void loop_keep(Lower *l, LoopRef mark, uint32_t allocs, LoopRef *bufs, uint32_t 
 
 // ---- nests --------------------------------------------------------------------------
 
-static LoopRef open_loop(Lower *l) {
-    LoopRef index = loop_value(l->b, loop_scalar_type(SCALAR_I64), 0);
-    loop_open(l->b, &index, 1);
-    return index;
-}
-
-static void close_loop(Lower *l, LoopRef times, LoopOrder order) {
-    LoopBody *body = loop_close(l->b, NULL, 0);
-    LoopStm *stm = loop_emit(l->b, LOOP_FOR, &times, 1, NULL, 0);
-    stm->order = (uint8_t)order;
-    loop_set_bodies(l->b, stm, &body, 1);
-}
-
 void loop_open_nest(Lower *l, Nest *nest, uint32_t rank, const LoopRef *shape,
                     LoopOrder order) {
     LoopBuilder *b = l->b;
@@ -48,15 +35,15 @@ void loop_open_nest(Lower *l, Nest *nest, uint32_t rank, const LoopRef *shape,
     if (order == ORDER_PARALLEL) {
         uint32_t outer = rank > 1 ? rank - 1 : 1;
         nest->outer = loop_count(l, outer, shape);
-        LoopRef rest = open_loop(l);
+        LoopRef rest = loop_open_turns(b);
         for (uint32_t d = outer; d-- > 1;) {
             nest->index[d] = loop_rem(b, rest, shape[d]);
             rest = loop_quot(b, rest, shape[d]);
         }
         nest->index[0] = rest;
-        if (rank > 1) nest->index[rank - 1] = open_loop(l);
+        if (rank > 1) nest->index[rank - 1] = loop_open_turns(b);
     } else {
-        for (uint32_t d = 0; d < rank; d++) nest->index[d] = open_loop(l);
+        for (uint32_t d = 0; d < rank; d++) nest->index[d] = loop_open_turns(b);
     }
     nest->mark = loop_mark(l);
     nest->allocs = l->allocs;
@@ -67,9 +54,9 @@ void loop_close_nest(Lower *l, Nest *nest) {
     uint32_t inner = is_parallel ? nest->rank > 1 : nest->rank;
     if (inner > 0) loop_keep(l, nest->mark, nest->allocs, NULL, 0);
     for (uint32_t d = 0; d < inner; d++)
-        close_loop(l, nest->shape[nest->rank - 1 - d],
+        loop_close_turns(l->b, nest->shape[nest->rank - 1 - d],
                    is_parallel ? ORDER_INDEPENDENT : nest->order);
-    if (is_parallel) close_loop(l, nest->outer, ORDER_PARALLEL);
+    if (is_parallel) loop_close_turns(l->b, nest->outer, ORDER_PARALLEL);
     l->is_parallel = nest->was_parallel;
     l->sizes.len = nest->known;
     loop_leave(l);

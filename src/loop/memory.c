@@ -38,20 +38,6 @@ static bool is_buffer(const Swapper *s, LoopRef ref) {
     return loop_type(s->b, ref).kind == LOOP_IS_BUFFER;
 }
 
-// Whether the body, with what is inside, binds the value.
-static bool binds(const LoopBody *body, LoopRef ref) {
-    for (uint32_t i = 0; i < body->param_count; i++)
-        if (body->params[i] == ref) return true;
-    for (uint32_t i = 0; i < body->stms.len; i++) {
-        const LoopStm *stm = body->stms.data[i];
-        for (uint32_t k = 0; k < stm->out_count; k++)
-            if (stm->outs[k] == ref) return true;
-        for (uint32_t k = 0; k < stm->body_count; k++)
-            if (binds(stm->bodies[k], ref)) return true;
-    }
-    return false;
-}
-
 bool memory_may_fail(const LoopStm *stm) {
     if (stm->op == LOOP_CHECK || stm->op == LOOP_CALL) return true;
     for (uint32_t k = 0; k < stm->body_count; k++)
@@ -90,7 +76,7 @@ enum { MOST_LEVELS = 4 };
 // Whether it can be computed before the loop, as what it is in the first turn.
 static bool has_first(const Swapper *s, LoopRef ref, unsigned levels) {
     ref = loop_find(s->b, ref);
-    if (!binds(s->turn, ref) || first_param(s, ref) != 0) return true;
+    if (!loop_binds(s->turn, ref) || first_param(s, ref) != 0) return true;
     const LoopStm *def = find_def(s, ref);
     bool ok = def != NULL && def->op == LOOP_SCALAR && levels > 0 &&
               (core_op_info[def->scalar].flags & OP_FAILS) == 0;
@@ -101,7 +87,7 @@ static bool has_first(const Swapper *s, LoopRef ref, unsigned levels) {
 
 static LoopRef first_value(const Swapper *s, LoopRef ref) {
     ref = loop_find(s->b, ref);
-    if (!binds(s->turn, ref)) return ref;
+    if (!loop_binds(s->turn, ref)) return ref;
     LoopRef first = first_param(s, ref), args[3];
     if (first != 0) return first;
     const LoopStm *def = find_def(s, ref);
@@ -121,7 +107,7 @@ static uint32_t find_alloc(const Swapper *s, LoopRef buffer) {
     for (uint32_t i = 0; i < turn->stms.len; i++) {
         const LoopStm *stm = turn->stms.data[i];
         if (stm->op == LOOP_ALLOC && stm->outs[0] == buffer)
-            return binds(turn, stm->args[0]) ? turn->stms.len : i;
+            return loop_binds(turn, stm->args[0]) ? turn->stms.len : i;
         // It may be this that sees to it that the size is one.
         bool is_told = stm->op == LOOP_CHECK && has_first(s, stm->args[0], MOST_LEVELS);
         if (memory_may_fail(stm) && !is_told) break;

@@ -169,19 +169,10 @@ static bool reads_own(Own *o, const Inside *in, const LoopStm *stm) {
 
 // ---- loads of what turns have in common ---------------------------------------------
 
-static bool binds(const LoopBody *body, LoopRef ref) {
-    for (uint32_t i = 0; i < body->param_count; i++)
-        if (body->params[i] == ref) return true;
-    for (uint32_t i = 0; i < body->stms.len; i++)
-        for (uint32_t k = 0; k < body->stms.data[i]->out_count; k++)
-            if (body->stms.data[i]->outs[k] == ref) return true;
-    return false;
-}
-
 static bool is_common(const Own *o, const LoopBody *body, const LoopStm *stm) {
     if (stm->op != LOOP_LOAD || stm->args[0] != o->old) return false;
     for (uint32_t i = 1; i < stm->arg_count; i++)
-        if (binds(body, stm->args[i])) return false;
+        if (loop_binds(body, stm->args[i])) return false;
     return true;
 }
 

@@ -20,7 +20,8 @@
 enum { SHORTEST = 8, BLOCK = 4096, MOST_BITS = 31 };
 
 static bool is_digit(const Segments *s, const LoopStm *stm, LoopRef index) {
-    bool divides = segments_is_quotient(stm) || stm->scalar == OP_REM || stm->scalar == OP_MOD;
+    bool divides =
+        segments_is_quotient(stm) || stm->scalar == OP_REM || stm->scalar == OP_MOD;
     return stm->op == LOOP_SCALAR && divides &&
            loop_same(&s->w->b, stm->args[0], index);
 }
@@ -77,7 +78,8 @@ typedef struct Digits {
 static LoopRef digit(const Segments *s, const LoopStm *stm, int64_t times,
                      const Digits *digits) {
     LoopBuilder *b = &s->w->b;
-    if (segments_is_quotient(stm)) return loop_quot(b, digits->quotient, loop_int(b, times));
+    if (segments_is_quotient(stm))
+        return loop_quot(b, digits->quotient, loop_int(b, times));
     LoopRef high = loop_rem(b, digits->quotient, loop_int(b, times));
     return loop_add(b, loop_mul(b, high, s->base), digits->rest);
 }
@@ -112,28 +114,13 @@ static void replace(const Segments *s, const LoopBody *body, LoopRef index,
 
 // ---- loops --------------------------------------------------------------------------
 
-// Opens the body of a loop like the one at hand; returns its index.
-static LoopRef open_turns(const Segments *s) {
-    LoopRef turn = loop_value(&s->w->b, loop_scalar_type(SCALAR_I64), 0);
-    loop_open(&s->w->b, &turn, 1);
-    return turn;
-}
-
-static void close_loop(const Segments *s, LoopRef times, LoopOrder order) {
-    LoopBuilder *b = &s->w->b;
-    LoopBody *body = loop_close(b, NULL, 0);
-    LoopStm *loop = loop_emit(b, LOOP_FOR, &times, 1, NULL, 0);
-    loop->order = (uint8_t)order;
-    loop_set_bodies(b, loop, &body, 1);
-}
-
 // Puts a copy of the body there, and emits the loop.
 static void close_turns(const Segments *s, const Digits *digits, LoopRef times,
                         LoopOrder order) {
     LoopBuilder *b = &s->w->b;
     if (s->sides > 1) {
         segments_emit_turn(s, digits->quotient, digits->rest);
-        close_loop(s, times, order);
+        loop_close_turns(b, times, order);
         return;
     }
     LoopCopier copier = loop_copier(b);
@@ -143,7 +130,7 @@ static void close_turns(const Segments *s, const Digits *digits, LoopRef times,
     replace(s, copy, copy->params[0], digits);
     loop_identify(b, copy->params[0], digits->index);
     for (uint32_t i = 0; i < copy->stms.len; i++) loop_append(b, copy->stms.data[i]);
-    close_loop(s, times, order);
+    loop_close_turns(b, times, order);
 }
 
 // Emits the loop as it is, but for the division, which is a multiplication: with
@@ -152,7 +139,7 @@ static void emit_product(const Segments *s) {
     LoopBuilder *b = &s->w->b;
     LoopRef most = loop_int(b, (int64_t)1 << 2 * MOST_BITS);
     LoopRef inverse = loop_add(b, loop_quot(b, most, s->base), loop_int(b, 1));
-    LoopRef turn = open_turns(s);
+    LoopRef turn = loop_open_turns(b);
     LoopRef factors[] = {loop_mul(b, turn, loop_int(b, 4)), inverse};
     LoopRef quotient = loop_scalar(b, OP_MULHI, SCALAR_I64, factors, 2);
     LoopRef rest = loop_sub(b, turn, loop_mul(b, quotient, s->base));
@@ -166,16 +153,16 @@ static void emit_segments(const Segments *s, LoopRef begin, LoopRef end) {
     LoopRef least = loop_quot(b, begin, s->base);
     LoopRef most = loop_quot(b, loop_sub(b, end, loop_int(b, 1)), s->base);
     LoopRef count = loop_add(b, loop_sub(b, most, least), loop_int(b, 1));
-    LoopRef number = open_turns(s);
+    LoopRef number = loop_open_turns(b);
     LoopRef quotient = loop_add(b, least, number);
     LoopRef whole = loop_mul(b, quotient, s->base);
     LoopRef first = loop_max(b, begin, whole), rest = loop_sub(b, first, whole);
     LoopRef last = loop_min(b, end, loop_add(b, whole, s->base));
     LoopRef length = loop_sub(b, last, first);
-    LoopRef turn = open_turns(s);
+    LoopRef turn = loop_open_turns(b);
     Digits digits = {loop_add(b, first, turn), quotient, loop_add(b, rest, turn)};
     close_turns(s, &digits, length, ORDER_INDEPENDENT);
-    close_loop(s, count, ORDER_SEQUENTIAL);
+    loop_close_turns(b, count, ORDER_SEQUENTIAL);
 }
 
 // Emits the divisors, computed where it is known that they do not wrap.
@@ -200,9 +187,9 @@ static void emit_loop(const Segments *s) {
         return;
     }
     LoopRef blocks = loop_quot(b, loop_add(b, turns, loop_int(b, BLOCK - 1)), size);
-    LoopRef begin = loop_mul(b, open_turns(s), size);
+    LoopRef begin = loop_mul(b, loop_open_turns(b), size);
     emit_segments(s, begin, loop_min(b, loop_add(b, begin, size), turns));
-    close_loop(s, blocks, ORDER_PARALLEL);
+    loop_close_turns(b, blocks, ORDER_PARALLEL);
 }
 
 // Emits short segments, of which many blocks have several sides each: the blocks go
@@ -215,14 +202,14 @@ static void emit_columns(const Segments *s) {
     LoopRef round = loop_add(b, blocks, loop_int(b, BLOCK / SHORTEST - 1));
     LoopRef rounds = loop_quot(b, round, size);
     if (is_parallel) {
-        begin = loop_mul(b, open_turns(s), size);
+        begin = loop_mul(b, loop_open_turns(b), size);
         length = loop_min(b, size, loop_sub(b, blocks, begin));
     }
-    Digits digits = {.rest = open_turns(s)};
-    digits.quotient = loop_add(b, begin, open_turns(s));
+    Digits digits = {.rest = loop_open_turns(b)};
+    digits.quotient = loop_add(b, begin, loop_open_turns(b));
     close_turns(s, &digits, length, ORDER_INDEPENDENT);
-    close_loop(s, s->base, ORDER_SEQUENTIAL);
-    if (is_parallel) close_loop(s, rounds, ORDER_PARALLEL);
+    loop_close_turns(b, s->base, ORDER_SEQUENTIAL);
+    if (is_parallel) loop_close_turns(b, rounds, ORDER_PARALLEL);
 }
 
 static void emit_branch(LoopBuilder *b, LoopRef c, LoopBody *const *arms) {

@@ -45,19 +45,6 @@ static const LoopStm *def_of(const Turns *t, LoopRef ref) {
 
 // ---- places -------------------------------------------------------------------------
 
-static bool binds(const LoopBody *body, LoopRef ref) {
-    for (uint32_t i = 0; i < body->param_count; i++)
-        if (body->params[i] == ref) return true;
-    for (uint32_t i = 0; i < body->stms.len; i++) {
-        const LoopStm *stm = body->stms.data[i];
-        for (uint32_t k = 0; k < stm->out_count; k++)
-            if (stm->outs[k] == ref) return true;
-        for (uint32_t k = 0; k < stm->body_count; k++)
-            if (binds(stm->bodies[k], ref)) return true;
-    }
-    return false;
-}
-
 // A place in row `row` of the matrix, which begins at its start: so far, element
 // `column`.
 typedef struct Spot {
@@ -108,7 +95,8 @@ static bool only_looks(const Turns *t, const LoopStm *stm, LoopRef index,
     case LOOP_SCALAR:
     case LOOP_CHECK: return true;
     case LOOP_ALLOC: return index == 0;
-    case LOOP_STORE: return stm->args[0] != t->matrix && binds(t->body, stm->args[0]);
+    case LOOP_STORE:
+        return stm->args[0] != t->matrix && loop_binds(t->body, stm->args[0]);
     case LOOP_LOAD:
         return stm->args[0] != t->matrix ||
                (find_spot(t, stm->args + 1, stm->arg_count - 1, &spot) &&
@@ -134,7 +122,7 @@ static bool only_changes(Turns *t, const LoopBody *body, LoopRef index, LoopRef 
         if (stm->op == LOOP_STORE) {
             if (!find_spot(t, stm->args + 2, stm->arg_count - 2, &spot) ||
                 spot.row != t->rows->bodies[0]->params[0] || spot.column != index ||
-                binds(t->body, times) || binds(t->body, spot.stride) ||
+                loop_binds(t->body, times) || loop_binds(t->body, spot.stride) ||
                 spot.stride != times) // else rows might overlap
                 return false;
             if (t->matrix == 0) {
@@ -222,8 +210,8 @@ static bool can_go(Turns *t) {
     t->at = count - (keeps ? 2 : 1);
     t->rows = body->stms.data[t->at];
     if (t->rows->op != LOOP_FOR || t->rows->order == ORDER_SEQUENTIAL ||
-        binds(body, t->rows->args[0]) || !only_changes(t, t->rows->bodies[0], 0, 0) ||
-        t->matrix == 0)
+        loop_binds(body, t->rows->args[0]) ||
+        !only_changes(t, t->rows->bodies[0], 0, 0) || t->matrix == 0)
         return false;
     for (uint32_t i = 0; i < t->at; i++)
         if (!only_looks(t, body->stms.data[i], 0, 0)) return false;
@@ -232,19 +220,6 @@ static bool can_go(Turns *t) {
 }
 
 // ---- blocks -------------------------------------------------------------------------
-
-static LoopRef open_loop(LoopBuilder *b) {
-    LoopRef index = loop_value(b, loop_scalar_type(SCALAR_I64), 0);
-    loop_open(b, &index, 1);
-    return index;
-}
-
-static void close_loop(LoopBuilder *b, LoopRef times, LoopOrder order) {
-    LoopBody *body = loop_close(b, NULL, 0);
-    LoopStm *loop = loop_emit(b, LOOP_FOR, &times, 1, NULL, 0);
-    loop->order = (uint8_t)order;
-    loop_set_bodies(b, loop, &body, 1);
-}
 
 static void copy_stms(const Turns *t, LoopCopier *turn, const LoopBody *body,
                       uint32_t begin, uint32_t end) {
@@ -327,10 +302,10 @@ static void change_by_all(const Turns *t, LoopCopier *turns, LoopRef row) {
     LoopBuilder *b = t->b;
     for (int k = 0; k < TURNS; k++) look_before(t, turns, k, row);
     LoopRef one = loop_int(b, 1), begin = loop_mul(b, t->high, row);
-    LoopRef column = open_loop(b), x = load_cell(t, row, column);
+    LoopRef column = loop_open_turns(b), x = load_cell(t, row, column);
     for (int k = 0; k < TURNS; k++) x = change_cell(t, &turns[k], x, column);
     loop_emit(b, LOOP_STORE, (LoopRef[]){t->matrix, x, begin, one, column}, 5, NULL, 0);
-    close_loop(b, t->wide, (LoopOrder)t->cells->order);
+    loop_close_turns(b, t->wide, (LoopOrder)t->cells->order);
 }
 
 static void emit_block(const Turns *t, LoopRef first) {
@@ -345,7 +320,7 @@ static void emit_block(const Turns *t, LoopRef first) {
         copy_stms(t, &turns[k], t->body, 0, t->at);
     }
     LoopBody *arms[2];
-    LoopRef row = open_loop(b);
+    LoopRef row = loop_open_turns(b);
     LoopRef is_apart =
         loop_or(b, loop_lt(b, row, first), loop_lt(b, numbers[TURNS - 1], row));
     is_apart = loop_and(b, is_apart, loop_lt(b, loop_int(b, 0), t->wide));
@@ -356,7 +331,7 @@ static void emit_block(const Turns *t, LoopRef first) {
     for (int k = 0; k < TURNS; k++) change_by(t, turns, numbers, k, row);
     arms[1] = loop_close(b, NULL, 0);
     loop_set_bodies(b, loop_emit(b, LOOP_IF, &is_apart, 1, NULL, 0), arms, 2);
-    close_loop(b, t->rows->args[0], (LoopOrder)t->rows->order);
+    loop_close_turns(b, t->rows->args[0], (LoopOrder)t->rows->order);
     copy_stms(t, &turns[0], t->body, t->at + 1, t->body->stms.len);
 }
 
@@ -365,13 +340,13 @@ static void emit(const Turns *t) {
     LoopRef n = t->loop->args[0], turns = loop_int(b, TURNS);
     LoopRef rows = loop_min(b, n, t->rows->args[0]);
     LoopRef blocks = loop_quot(b, rows, turns), most = loop_mul(b, blocks, turns);
-    emit_block(t, loop_mul(b, open_loop(b), turns));
-    close_loop(b, blocks, ORDER_SEQUENTIAL);
-    LoopRef left = loop_sub(b, n, most), number = loop_add(b, most, open_loop(b));
+    emit_block(t, loop_mul(b, loop_open_turns(b), turns));
+    loop_close_turns(b, blocks, ORDER_SEQUENTIAL);
+    LoopRef left = loop_sub(b, n, most), number = loop_add(b, most, loop_open_turns(b));
     loop_identify(b, t->body->params[0], number);
     for (uint32_t i = 0; i < t->body->stms.len; i++)
         loop_append(b, t->body->stms.data[i]);
-    close_loop(b, left, ORDER_SEQUENTIAL);
+    loop_close_turns(b, left, ORDER_SEQUENTIAL);
 }
 
 // ---- the pass -----------------------------------------------------------------------
