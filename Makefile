@@ -35,7 +35,7 @@ test: setup-test gcc clang gcc-asan gcc-tsan ## every test with gcc; a part with
 test-full: setup-test gcc clang gcc-asan clang-asan gcc-tsan ## the whole matrix
 	@tests/run full
 
-test-isa: gcc ## vectors as other machines have them: none, AVX, AVX-512, NEON
+test-isa: gcc ## vectors as other machines have them: none, AVX, AVX2, AVX-512, NEON
 	@tools/setup isa
 	@tests/isa/run build
 
