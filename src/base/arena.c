@@ -66,9 +66,11 @@ void *arena_copy(Arena *arena, const void *from, size_t size) {
 
 void *vec_grow(Arena *arena, void *data, uint32_t *cap, size_t size) {
     uint32_t larger = *cap == 0 ? 8 : *cap * 2;
-    if (larger <= *cap) mem_fail(arena->mem);
-    void *moved = arena_zeroed(arena, larger, size);
-    if (*cap != 0) memcpy(moved, data, (size_t)*cap * size);
+    if (larger <= *cap || larger > SIZE_MAX / size) mem_fail(arena->mem);
+    size_t kept = *cap * size, whole = larger * size;
+    char *moved = arena_alloc(arena, whole);
+    if (kept != 0) memcpy(moved, data, kept);
+    memset(moved + kept, 0, whole - kept);
     *cap = larger;
     return moved;
 }

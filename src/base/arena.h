@@ -40,6 +40,13 @@ void *arena_copy(Arena *arena, const void *from, size_t size);
         (vec)->data[(vec)->len++] = __VA_ARGS__;                                   \
     } while (0)
 
+// Gives an empty one room for so many elements.
+#define vec_reserve(arena, vec, room)                                              \
+    do {                                                                           \
+        (vec)->cap = (room);                                                       \
+        (vec)->data = arena_zeroed((arena), (vec)->cap, sizeof *(vec)->data);      \
+    } while (0)
+
 // Doubles *cap and returns the moved block; use through vec_push.
 void *vec_grow(Arena *arena, void *data, uint32_t *cap, size_t size);
 

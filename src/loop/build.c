@@ -31,11 +31,12 @@ static uint64_t constant_key(ScalarType type, uint64_t bits) {
 LoopBuilder loop_builder(LoopKernel *kernel) {
     LoopBuilder b = {.kernel = kernel, .arena = kernel->arena};
     map_init(&b.constants, b.arena);
+    vec_reserve(b.arena, &b.same, kernel->values.len + 32);
+    b.same.len = kernel->values.len;
     for (LoopRef ref = 0; ref < kernel->values.len; ref++) {
         const LoopValue *value = &kernel->values.data[ref];
-        uint64_t unused, key = constant_key((ScalarType)value->type.elem, value->bits);
-        vec_push(b.arena, &b.same, 0);
         if (!value->is_const) continue;
+        uint64_t unused, key = constant_key((ScalarType)value->type.elem, value->bits);
         while (key == 0 || map_get(&b.constants, key, &unused)) key++;
         map_set(&b.constants, key, ref);
     }

@@ -192,19 +192,19 @@ static bool goes_back(Ranges *r, const RangeFact *fact, LoopRef atom) {
 static bool prove_by_facts(Ranges *r, const RangeForm *form, RangeTerm term) {
     uint32_t at = range_value(r, term.atom)->facts;
     for (unsigned tried = 0; at != 0 && tried < MOST_FACTS; tried++) {
-        RangeFact fact = r->facts.data[at - 1];
-        RangeForm rest = *form;
-        int64_t factor = factor_in(&fact, term.atom, &at), times = term.factor;
+        const RangeFact *fact = &r->facts.data[at - 1];
+        int64_t factor = factor_in(fact, term.atom, &at), times = term.factor;
         if ((factor < 0) != (times < 0) || factor == INT64_MIN || times == INT64_MIN ||
-            goes_back(r, &fact, term.atom))
+            goes_back(r, fact, term.atom))
             continue;
+        RangeForm rest = *form;
         if (factor < 0) {
             factor = -factor;
             times = -times;
         }
         if (times % factor == 0) times /= factor;
         else if (!use_fact(&rest, form, -(factor - 1))) continue;
-        if (use_fact(&rest, &fact.form, times) && prove(r, &rest)) return true;
+        if (use_fact(&rest, &fact->form, times) && prove(r, &rest)) return true;
     }
     return false;
 }

@@ -409,6 +409,8 @@ static void learn_params(RangeWalk *w) {
 void range_walk(RangeWalk *w, LoopKernel *kernel) {
     w->b = loop_builder(kernel);
     w->r.b = &w->b;
+    vec_reserve(kernel->arena, &w->r.values, kernel->values.len + 32);
+    w->r.values.len = kernel->values.len;
     map_init(&w->computed, kernel->arena);
     for (uint32_t i = 0; i < kernel->funs.len; i++)
         walk_body(w, kernel->funs.data[i].body);

@@ -165,6 +165,11 @@ static void test_strings(Arena *arena) {
         CHECK(text.data[text.len - 2] == '1' && text.data[text.len - 1] == '>');
     }
     CHECK(strcmp(str_terminated(arena, STR("abc")), "abc") == 0);
+    StrBuf mixed = strbuf(arena);
+    strbuf_printf(&mixed, "%s|%u|%u|%.*s|%.*s", "one", 0u, 4294967295u, 2, "two", 0, "");
+    strbuf_printf(&mixed, "|%u %5u %.*s %s %u%%", 1u, 2u, 9, "three", "four", 5u);
+    CHECK(str_eq(strbuf_done(&mixed),
+                 STR("one|0|4294967295|tw||1     2 three four 5%")));
 }
 
 static void test_tables(Arena *arena) {
