@@ -75,9 +75,12 @@ static const char *find_program(Arena *arena, const char *word) {
 // Appends what -march=native depends on.
 static void put_cpu(StrBuf *text) {
 #if defined(__x86_64__)
-    for (unsigned leaf = 0; leaf < 8; leaf += leaf == 1 ? 6 : 1) {
-        unsigned a = 0, b = 0, c = 0, d = 0;
-        if (!__get_cpuid_count(leaf, 0, &a, &b, &c, &d)) break;
+    // Each CPUID leaves a virtual machine, which takes it some microseconds.
+    unsigned most = 0;
+    for (unsigned leaf = 0; leaf <= most && leaf < 8; leaf += leaf == 1 ? 6 : 1) {
+        unsigned a, b, c, d;
+        __cpuid_count(leaf, 0, a, b, c, d);
+        if (leaf == 0) most = a;
         if (leaf == 1) b = 0; // names the core that ran this
         strbuf_printf(text, " %08x%08x%08x%08x", leaf == 7 ? 0 : a, b, c, d);
     }

@@ -4,6 +4,10 @@
 // how many lanes. What would not gain stays as it is.
 #include "loop/vector.h"
 
+#if defined(__x86_64__) && __has_include(<sys/platform/x86.h>)
+#include <sys/platform/x86.h>
+#endif
+
 #include "loop/copy.h"
 #include "loop/passes.h"
 
@@ -375,7 +379,9 @@ bool vector_loop(LoopKernel *kernel, LoopStm *loop, bool always) {
 }
 
 bool vector_is_here(void) {
-#if defined(__x86_64__)
+#if defined(CPU_FEATURE_ACTIVE)
+    return CPU_FEATURE_ACTIVE(AVX2); // as the loader knows; asking again takes longer
+#elif defined(__x86_64__)
     return __builtin_cpu_supports("avx2");
 #else
     return false;
