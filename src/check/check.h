@@ -55,6 +55,7 @@ typedef struct LibFile {
     const char *path; // such as "prelude" or "math/f64", without ending
     const char *text; // a zero follows
     size_t size;
+    bool has_open; // whether "open " is in the text
 } LibFile;
 extern const LibFile lib_files[];
 extern const size_t lib_file_count;

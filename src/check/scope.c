@@ -85,7 +85,7 @@ static bool text_has(const LibFile *lib, const char *what, bool whole) {
 static bool may_define(Checker *ck, const Open *open, Space space, Sym name) {
     if (open->module != NULL || open->exp->kind != MOD_IMPORT) return true;
     const LibFile *lib = lib_find(open->exp->as.import);
-    if (lib == NULL || text_has(lib, "open ", false)) return true;
+    if (lib == NULL || lib->has_open) return true;
     static const char *const words[] = {"def ", "type ", "module ", "type "};
     StrBuf buf = strbuf(ck->arena);
     Str text = sym_str(&ck->cx->syms, name);

@@ -179,11 +179,12 @@ bool range_bounds(Ranges *r, LoopRef atom, int64_t *least_out, int64_t *most_out
 
 static bool prove(Ranges *r, const RangeForm *form);
 
-// Whether the fact is on something else that is being replaced.
-static bool goes_back(Ranges *r, const RangeFact *fact, LoopRef atom) {
+// Whether the fact is on something else that is being replaced. What a fact is on has
+// its value.
+static bool goes_back(const Ranges *r, const RangeFact *fact, LoopRef atom) {
     for (uint32_t i = 0; i < fact->form.count; i++) {
         LoopRef other = fact->form.terms[i].atom;
-        if (other != atom && range_value(r, other)->is_busy) return true;
+        if (other != atom && r->values.data[other].is_busy) return true;
     }
     return false;
 }
@@ -263,8 +264,9 @@ static bool prove(Ranges *r, const RangeForm *form) {
     r->fuel--;
     r->depth++;
     RangeTerm term = form->terms[0];
-    bool was_busy = range_value(r, term.atom)->is_busy;
-    range_value(r, term.atom)->is_busy = true;
+    RangeValue *value = range_value(r, term.atom);
+    bool was_busy = value->is_busy;
+    value->is_busy = true;
     bool is_proved = prove_by_facts(r, form, term) || prove_by_cases(r, form, term) ||
                      prove_by_type(r, form, term);
     range_value(r, term.atom)->is_busy = was_busy;
