@@ -214,7 +214,9 @@ const char *weft_entry_result_type(const WeftProgram *program, size_t entry,
 
 /* Calls an entry. args are borrowed: they stay yours, unchanged, and may be used again.
  * On success results holds result_count new values, yours to free. The counts must be
- * those of the entry. */
+ * those of the entry. WEFT_STATUS_MEMORY: there is not enough; if it is certain that the
+ * call does not fit below the context's memory_ceiling, before it starts, with the bytes
+ * by line. */
 WeftStatus weft_call(WeftProgram *program, size_t entry, WeftValue *const *args,
                      size_t arg_count, WeftValue **results, size_t result_count);
 

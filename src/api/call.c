@@ -3,6 +3,7 @@
 // Calling an entry. The arguments' arrays are lent to the engine, which consumes the
 // references it is given; since the caller keeps its own, none is updated in place.
 #include "api/ahead.h"
+#include "api/fit.h"
 #include "interp/interp.h"
 #include "rt/store.h"
 
@@ -121,6 +122,8 @@ WeftStatus api_call(WeftContext *context, void *data) {
     WeftStatus checked = check_call(context, call, entry);
     if (checked != WEFT_STATUS_OK) return checked;
     if (atomic_load(&context->cancel)) return WEFT_STATUS_CANCELLED;
+    checked = api_check_fit(context, program, entry, call->args);
+    if (checked != WEFT_STATUS_OK) return checked;
     api_record_entry(program, entry->name);
 
     const CoreBody *body = entry->fun->body;

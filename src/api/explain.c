@@ -5,9 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/engine.h"
+#include "api/fit.h"
 #include "base/thread.h"
-#include "plan/plan.h"
 
 typedef struct ExplainCall {
     WeftProgram *program;
@@ -47,21 +46,6 @@ static const char *why_uncut(const WeftContext *context) {
     if (context->place_count < 2) return "there is one device alone";
     if (least != NULL && strcmp(least, "none") == 0) return "WEFT_SPLIT is none";
     return NULL;
-}
-
-static void describe_args(const ExplainCall *call, const ApiEntry *entry,
-                          PlanInput *in) {
-    if (call->args == NULL && entry->param_count > 0) return;
-    PlanArg *args = arena_array(in->arena, PlanArg, entry->fun->body->param_count + 1);
-    for (uint32_t i = 0; i < entry->param_count; i++)
-        for (uint32_t k = 0; k < entry->params[i].count; k++) {
-            const RtValue *leaf = &call->args[i]->leaves[k];
-            args[entry->params[i].first + k] =
-                (PlanArg){.is_known = true,
-                          .bits = leaf->bits,
-                          .dims = leaf->rank > 0 ? leaf->array->shape : NULL};
-        }
-    in->args = args;
 }
 
 // ---- what was measured --------------------------------------------------------------
@@ -142,19 +126,6 @@ static void measure(Plan *plan, const WeftProgram *program, const char *entry) {
 
 // ---- what comes out -----------------------------------------------------------------
 
-// The plan needs more than the ceiling: which lines it is that take it.
-static WeftStatus refuse(WeftContext *context, const Plan *plan, const ApiEntry *entry,
-                         double needed) {
-    char text[PLAN_TEXT], most[PLAN_TEXT];
-    StrBuf lines = strbuf(&context->scratch);
-    plan_name_bytes(plan, &lines);
-    return api_fail(context, WEFT_STATUS_MEMORY,
-                    "`%s` needs %s at once, and the ceiling is %s: %.*s", entry->name,
-                    plan_bytes(text, needed),
-                    plan_bytes(most, (double)context->options.memory_ceiling),
-                    STR_ARG(strbuf_done(&lines)));
-}
-
 static void print_title(const Plan *plan, const ApiEntry *entry, StrBuf *out) {
     strbuf_printf(out, "`%s` on", entry->name);
     for (uint32_t i = 0; i < plan->in.device_count; i++)
@@ -198,14 +169,15 @@ static WeftStatus explain(WeftContext *context, void *data) {
                     .uncut = why_uncut(context),
                     .arena = &context->scratch};
     describe_devices(context, &in);
-    describe_args(call, entry, &in);
+    if (call->args != NULL || entry->param_count == 0)
+        in.args = api_plan_args(in.arena, entry, call->args);
     stack_measure(&program->cx.stack);
     Plan *plan = plan_make(&in);
     double needed =
         plan->peak.bytes - plan->args + (double)atomic_load(&context->mem.used);
     size_t ceiling = context->options.memory_ceiling;
     if (ceiling != 0 && needed > (double)ceiling)
-        return refuse(context, plan, entry, needed);
+        return api_refuse_plan(context, plan, &plan->peak, entry, "", needed);
     measure(plan, program, entry->name);
     StrBuf text = strbuf(&context->report);
     print(plan, call, entry, &text);

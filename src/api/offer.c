@@ -6,6 +6,7 @@
 
 #include "api/ahead.h"
 #include "base/clock.h"
+#include "core/rules.h"
 
 // ---- how much it is -----------------------------------------------------------------
 
@@ -205,15 +206,6 @@ static EngineKernel *wait_for_kernel(ApiEngine *engine, const InterpOffer *offer
 
 // ---- the offer ----------------------------------------------------------------------
 
-// What a guard of the body hands on, or the value itself.
-static CoreRef unguarded(const CoreBody *body, CoreRef ref) {
-    for (uint32_t i = body->stms.len; i-- > 0;) {
-        const CoreStm *stm = body->stms.data[i];
-        if (stm->op == OP_GUARD && stm->outs[0] == ref) ref = stm->args[0];
-    }
-    return ref;
-}
-
 // The most elements that operators inside make at once, as far as this call tells.
 static double made_inside(const InterpOffer *offer, const CoreProgram *core,
                           const CoreBody *body) {
@@ -225,7 +217,7 @@ static double made_inside(const InterpOffer *offer, const CoreProgram *core,
                                                  : 0;
         double made = sizes > 0;
         for (int32_t d = 0; d < sizes; d++)
-            made *= size_of(offer, core, unguarded(body, stm->args[d]));
+            made *= size_of(offer, core, core_unguarded(body, stm->args[d]));
         for (uint32_t k = 0; k < stm->body_count; k++)
             made = fmax(made, made_inside(offer, core, stm->bodies[k]));
         most = fmax(most, made);

@@ -182,3 +182,11 @@ bool core_is_plain_call(const CoreProgram *p, const CoreStm *stm) {
     return are_scalars(p, body->params, body->param_count) &&
            are_scalars(p, body->results, body->result_count) && is_plain_body(p, body);
 }
+
+CoreRef core_unguarded(const CoreBody *body, CoreRef ref) {
+    for (uint32_t i = body->stms.len; i-- > 0;) {
+        const CoreStm *stm = body->stms.data[i];
+        if (stm->op == OP_GUARD && stm->outs[0] == ref) ref = stm->args[0];
+    }
+    return ref;
+}

@@ -32,6 +32,9 @@ CoreFeeds core_feeds(const CoreStm *stm);
 // nothing but scalars, by no loops, and cannot fail.
 bool core_is_plain_call(const CoreProgram *p, const CoreStm *stm);
 
+// What a guard of the body hands on, or the value itself.
+CoreRef core_unguarded(const CoreBody *body, CoreRef ref);
+
 static inline bool core_is_scalar_op(CoreOp op) {
     return core_op_operands(op) != 0;
 }

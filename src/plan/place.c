@@ -292,10 +292,7 @@ void plan_place(Plan *plan) {
 }
 
 Plan *plan_make(const PlanInput *in) {
-    Plan *plan = arena_new(in->arena, Plan);
-    plan->in = *in;
-    plan->peak.task = PLAN_NONE;
-    plan_walk(plan);
+    Plan *plan = plan_walk(in);
     plan_place(plan);
     return plan;
 }

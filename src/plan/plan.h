@@ -30,6 +30,7 @@ typedef struct PlanDevice {
 // A flattened parameter, as far as it is known.
 typedef struct PlanArg {
     bool is_known;
+    bool is_held;        // its elements lie in memory that counts, and in no other's
     uint64_t bits;       // of a scalar
     const int64_t *dims; // of an array
 } PlanArg;
@@ -56,6 +57,7 @@ typedef struct PlanBlock {
     uint32_t task;  // that makes it; PLAN_NONE: it is a parameter
     uint32_t last;  // task that uses it; PLAN_NONE: none
     bool is_result; // of the entry
+    bool is_held;   // it has memory of its own, whatever runs the program
 } PlanBlock;
 
 // A task that uses a block, or a part of it.
@@ -104,7 +106,7 @@ typedef struct PlanStep {
 // What is alive when most is.
 typedef struct PlanPeak {
     double bytes;
-    uint32_t task; // then
+    uint32_t task; // then; PLAN_NONE: before all of them
     struct {
         uint32_t *data;
         uint32_t len, cap;
@@ -126,6 +128,7 @@ typedef struct Plan {
         uint32_t len, cap;
     } steps;
     uint32_t params; // the first blocks
+    uint32_t sure;   // so many tasks run as told; PLAN_NONE: all, with these results
     PlanPeak peak;
     bool is_timed;  // how long each task takes is known, as far as the model goes
     double args;    // bytes of the parameters
@@ -141,9 +144,12 @@ typedef struct Plan {
 
 Plan *plan_make(const PlanInput *in);
 
-// Within: the tasks (walk.c), and where they go (place.c).
-void plan_walk(Plan *plan);
+// The tasks alone (walk.c), and where they go (place.c).
+Plan *plan_walk(const PlanInput *in);
 void plan_place(Plan *plan);
+// What is surely alive when most is, which any call with these arguments has to hold;
+// of no task (least.c). in_order: tasks run one after the other.
+PlanPeak plan_least(const Plan *plan, bool in_order);
 // The longest way through the tasks, each of which takes so long; marks it if asked.
 double plan_longest(Plan *plan, const double *seconds, bool mark);
 
@@ -180,8 +186,8 @@ const char *plan_device(const Plan *plan, uint32_t device);
 // "ys", or what it is, for those without a name.
 Str plan_block_name(const Plan *plan, uint32_t block);
 const char *plan_line(char text[PLAN_TEXT], const Plan *plan, CoreLoc loc); // or "-"
-// "800 kB of line 3, 8 MB of arguments": what is alive when most is.
-void plan_name_bytes(const Plan *plan, StrBuf *out);
+// "800 kB of line 3, 8 MB of arguments": what is alive then.
+void plan_name_bytes(const Plan *plan, const PlanPeak *peak, StrBuf *out);
 // Whether it is known, as far as the model goes, how long it takes.
 static inline bool plan_is_timed(const PlanTask *task) {
     return !isnan(task->work * task->turns);

@@ -317,8 +317,7 @@ void plan_print_devices(const Plan *plan, StrBuf *out) {
 
 // ---- memory -------------------------------------------------------------------------
 
-void plan_name_bytes(const Plan *plan, StrBuf *out) {
-    const PlanPeak *peak = &plan->peak;
+void plan_name_bytes(const Plan *plan, const PlanPeak *peak, StrBuf *out) {
     double *sums = arena_array(plan->in.arena, double, peak->blocks.len + 1);
     uint32_t *lines = arena_array(plan->in.arena, uint32_t, peak->blocks.len + 1);
     uint32_t count = 0; // line 0: the arguments

@@ -41,6 +41,11 @@ typedef struct Walk {
     bool is_over;           // there is too much
 } Walk;
 
+// What follows is likely, but not certain.
+static void guess(Walk *w) {
+    if (w->plan->sure == PLAN_NONE) w->plan->sure = w->plan->tasks.len;
+}
+
 // ---- values -------------------------------------------------------------------------
 
 static Value value_of(const Walk *w, CoreRef ref) {
@@ -125,16 +130,53 @@ static void use_value(Walk *w, PlanTask *task, CoreRef ref) {
         add_use(w, task, (PlanUse){v.block, v.part, bytes_of(&v)});
 }
 
-static uint32_t new_block(Walk *w, const Value *v, Sym name, CoreLoc loc,
-                          uint32_t task) {
+static uint32_t new_block(Walk *w, const Value *v, Sym name, CoreLoc loc, uint32_t task,
+                          bool is_held) {
     PlanBlock block = {.name = name,
                        .loc = loc,
                        .type = v->type,
                        .bytes = bytes_of(v),
                        .task = task,
-                       .last = PLAN_NONE};
+                       .last = PLAN_NONE,
+                       .is_held = is_held};
     vec_push(w->arena, &w->plan->blocks, block);
     return w->plan->blocks.len - 1;
+}
+
+// Whether what the statement makes has memory of its own, even if it is interpreted.
+static bool makes_memory(const Walk *w, const CoreStm *stm) {
+    uint32_t filled = 0;
+    switch ((int)stm->op) {
+    case OP_GENERATE:
+    case OP_MAP:
+    case OP_SCAN:
+    case OP_HIST:
+    case OP_SCATTER:
+    case OP_FILTER:
+    case OP_SORT:
+    case OP_IOTA:
+    case OP_REPLICATE:
+    case OP_ARRAY:
+    case OP_COPY:
+    case OP_UPDATE: return true;
+    case OP_CONCAT: // a part that alone has elements is the result
+        for (uint32_t i = 0; i < stm->arg_count; i++)
+            filled += value_of(w, stm->args[i]).dims[stm->attrs[0]] > 0;
+        return filled > 1;
+    default: return false;
+    }
+}
+
+// The same of a result of a kernel: no other one is the same array.
+static bool gives_memory(const Walk *w, const CoreBody *body, uint32_t result) {
+    CoreRef ref = core_unguarded(body, body->results[result]);
+    for (uint32_t i = 0; i < result; i++)
+        if (core_unguarded(body, body->results[i]) == ref) return false;
+    for (uint32_t i = 0; i < body->stms.len; i++)
+        for (uint32_t k = 0; k < body->stms.data[i]->out_count; k++)
+            if (body->stms.data[i]->outs[k] == ref)
+                return makes_memory(w, body->stms.data[i]);
+    return false;
 }
 
 // A task for the statement, which takes its args and makes its outs.
@@ -160,8 +202,10 @@ static void add_task(Walk *w, const CoreStm *stm, const CoreFun *kernel, double 
     if (w->waits != PLAN_NONE) add_use(w, task, (PlanUse){w->waits, 0, 0});
     for (uint32_t k = 0; k < stm->out_count; k++) {
         Value *out = &w->values[stm->outs[k]];
-        out->block =
-            new_block(w, out, w->p->values.data[stm->outs[k]].name, stm->loc, number);
+        bool is_held =
+            kernel != NULL ? gives_memory(w, kernel->body, k) : makes_memory(w, stm);
+        out->block = new_block(w, out, w->p->values.data[stm->outs[k]].name, stm->loc,
+                               number, is_held);
         out->part = 0;
     }
 }
@@ -240,6 +284,9 @@ static void walk_view(Walk *w, const CoreStm *stm) {
         else if (stm->op == OP_PERMUTE) v.dims[d] = a.dims[stm->attrs[d]];
         else v.dims[d] = a.dims[d];
     }
+    // A part may be copied, and the whole be freed.
+    if (stm->op == OP_RESHAPE && v.block != PLAN_NONE && v.part != 0)
+        w->plan->blocks.data[v.block].is_held = false;
     if (stm->op == OP_SLICE) {
         v.dims[stm->attrs[0]] = int_of(w, stm->args[2]);
         v.part = ++w->parts;
@@ -410,6 +457,7 @@ static double walk_if(Walk *w, const CoreStm *stm) {
         c.is_known ? c.bits != 0 : calls_in(stm->bodies[0]) >= calls_in(stm->bodies[1]);
     look(w, stm->args[0]);
     if (c.is_known || w->depth == 0) {
+        if (!c.is_known) guess(w);
         w->plan->took_a_branch |= !c.is_known;
         const CoreBody *body = stm->bodies[is_first ? 0 : 1];
         double work = walk_body(w, body);
@@ -443,6 +491,14 @@ static void generalise(const Walk *w, const Value *before, Value *states,
         v.part = states[i].part;
         states[i] = v;
     }
+}
+
+// Then later turns do so, too.
+static bool keeps_sizes(const Value *before, const Value *states, uint32_t count) {
+    for (uint32_t i = 0; i < count; i++)
+        for (uint32_t d = 0; d < states[i].type.rank; d++)
+            if (states[i].dims[d] != before[i].dims[d]) return false;
+    return true;
 }
 
 typedef struct Loop {
@@ -485,8 +541,21 @@ static void walk_host_turn(Walk *w, Loop *l, int t) {
     walk_turn(w, l->turn, l->first, l->states, l->count);
 }
 
+// Whether later turns go like the last one, before which `first` was the next block: no
+// less is known after it, and each state stays or is made by the turn.
+static bool repeats(const Loop *l, const Value *before, uint32_t first) {
+    for (uint32_t i = 0; i < l->count; i++) {
+        uint32_t block = l->states[i].block;
+        bool is_made = block != PLAN_NONE && block >= first;
+        if (block != before[i].block && !is_made) return false;
+        if (l->states[i].is_known != before[i].is_known) return false;
+    }
+    return keeps_sizes(before, l->states, l->count);
+}
+
 static void walk_on_host(Walk *w, Loop *l) {
     if (l->guard == NULL) look(w, l->stm->args[0]);
+    if (isnan(l->turns)) guess(w);
     double around = w->turns;
     uint32_t visit = w->visit;
     Value *before = arena_array(w->arena, Value, l->count);
@@ -494,8 +563,10 @@ static void walk_on_host(Walk *w, Loop *l) {
         w->visit = ++w->visits;
         if (t == 1) w->turns = around * (l->turns - 1);
         memcpy(before, l->states, l->count * sizeof *before);
+        uint32_t first = w->plan->blocks.len;
         walk_host_turn(w, l, t);
         if (!(l->turns <= t + 1)) generalise(w, before, l->states, l->count);
+        if (t == 1 && l->turns > 2 && !repeats(l, before, first)) guess(w);
     }
     w->turns = around;
     w->visit = visit;
@@ -517,19 +588,22 @@ static double walk_loop(Walk *w, const CoreStm *stm) {
         work = (isnan(l.turns) ? SOME : l.turns) *
                walk_turn(w, l.turn, l.first, l.states, l.count);
         generalise(w, before, l.states, l.count);
+        if (!keeps_sizes(before, l.states, l.count)) guess(w);
     }
     for (uint32_t k = 0; k < l.count; k++) bind(w, stm, k, l.states[k]);
     return work;
 }
 
 // Whether a loop with parallel work inside is large enough for the host to walk it.
-static bool is_for_host(const Walk *w, const CoreFun *kernel, const CoreStm *call) {
+static bool is_for_host(Walk *w, const CoreFun *kernel, const CoreStm *call) {
     double elements = 0;
+    if (kernel->otherwise == 0) return false;
     for (uint32_t i = 0; i < call->arg_count; i++) {
         Value v = value_of(w, call->args[i]);
         if (v.type.rank > 0) elements += count_of(&v);
     }
-    return kernel->otherwise != 0 && !(elements <= SMALL);
+    if (!(elements > SMALL)) guess(w); // the run also looks at what it makes inside
+    return !(elements <= SMALL);
 }
 
 static double walk_call(Walk *w, const CoreStm *stm) {
@@ -659,8 +733,10 @@ static Value param_of(const Walk *w, CoreRef ref, const PlanArg *arg) {
     return v;
 }
 
-void plan_walk(Plan *plan) {
-    const PlanInput *in = &plan->in;
+Plan *plan_walk(const PlanInput *in) {
+    Plan *plan = arena_new(in->arena, Plan);
+    plan->in = *in;
+    plan->peak.task = plan->sure = PLAN_NONE;
     const CoreBody *body = in->entry->body;
     Walk w = {.plan = plan,
               .p = in->program,
@@ -670,10 +746,11 @@ void plan_walk(Plan *plan) {
               .waits = PLAN_NONE};
     for (uint32_t i = 0; i < body->param_count; i++) {
         CoreRef ref = body->params[i];
-        Value v = param_of(&w, ref, in->args != NULL ? &in->args[i] : NULL);
+        const PlanArg *arg = in->args != NULL ? &in->args[i] : NULL;
+        Value v = param_of(&w, ref, arg);
         if (v.type.rank > 0)
-            v.block =
-                new_block(&w, &v, in->program->values.data[ref].name, 0, PLAN_NONE);
+            v.block = new_block(&w, &v, in->program->values.data[ref].name, 0,
+                                PLAN_NONE, arg != NULL && arg->is_held);
         w.values[ref] = v;
     }
     plan->params = plan->blocks.len;
@@ -683,4 +760,6 @@ void plan_walk(Plan *plan) {
         if (v.block != PLAN_NONE) plan->blocks.data[v.block].is_result = true;
     }
     plan->is_cut_off = w.is_over;
+    if (w.is_over) guess(&w);
+    return plan;
 }

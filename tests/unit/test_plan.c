@@ -2,7 +2,8 @@
 //
 // Plans: the tasks of small programs on two devices, what they make and take, where
 // they go, what travels and is freed, and the most memory; weft_explain and its
-// mistakes, and no memory at each of its allocations.
+// mistakes, and no memory at each of its allocations; the least memory of calls, those
+// that are refused for it, and those that are not.
 #include <stdlib.h>
 #include <string.h>
 
@@ -157,10 +158,100 @@ static void test_memory(void) {
     // All on the device that has it: only the argument travels.
     CHECK(steps_of(plan, PLAN_SEND) == 1);
     StrBuf text = strbuf(&w.arena);
-    plan_name_bytes(plan, &text);
+    plan_name_bytes(plan, &plan->peak, &text);
     CHECK(str_eq(strbuf_done(&text),
                  STR("8.00 kB of arguments, 8.00 kB of line 3, 8.00 kB of line 4")));
     close_world(&w);
+}
+
+// ---- the least memory ---------------------------------------------------------------
+
+typedef struct Need {
+    const char *text;
+    double in_order, in_parts; // of 1000 elements of 8 bytes, and 3 turns
+} Need;
+
+static const Need needs[] = {
+    // What is made, while the next is made of it; an argument is there all the time.
+    {"entry main (n: i64) (k: i64) = scan (+) k (iota n)", 8000, 8000},
+    {"entry main (n: i64) (k: i64) = i64.sum (scan (+) k (iota n))", 8000, 8000},
+    {"entry main (n: i64) (k: i64) =\n"
+     "  let a = scan (+) 0 (iota n)\n"
+     "  let b = scan (+) k a\n"
+     "  let c = scan (+) 1 b\n"
+     "  in i64.sum (scan (+) 0 (map2 (+) a c))",
+     16000, 16000},
+    {"entry main (n: i64) (k: i64) =\n"
+     "  let a = scan (+) 0 (iota n)\n"
+     "  let b = scan (+) k (scan (+) 1 a)\n"
+     "  in a[0] + i64.sum (scan (+) a[1] (scan (+) 2 b))",
+     8000, 8000},
+    {"entry main (n: i64) (k: i64) =\n"
+     "  let a = scan (+) 0 (iota n)\n"
+     "  let b = scan (+) k (scan (+) 1 a)\n"
+     "  in (b, a)",
+     16000, 16000},
+    // In any order the first two may be gone before the others are made.
+    {"entry main (n: i64) (k: i64) =\n"
+     "  let a = scan (+) 0 (iota n)\n"
+     "  let b = scan (+) k (iota n)\n"
+     "  let c = scan (+) 1 b\n"
+     "  in (i64.sum (scan (+) 0 c), i64.sum (scan (+) 2 a))",
+     16000, 8000},
+    {"entry main (n: i64) (k: i64) =\n"
+     "  let a = scan (+) 0 (iota n)\n"
+     "  let b = scan (+) k (iota n)\n"
+     "  let c = scan (+) 1 (iota n)\n"
+     "  in (a, i64.sum (scan (+) 0 (map2 (+) b c)))",
+     24000, 16000},
+    // One array, however often it is given.
+    {"entry main (n: i64) (k: i64) = let a = scan (+) k (iota n) in (a, a, reverse a)",
+     8000, 8000},
+    // It is written into where it is.
+    {"entry main (n: i64) (k: i64) = scan (+) k (iota n) with [k] = 1", 8000, 8000},
+    // What is alone in having elements is what is joined.
+    {"entry main (n: i64) (k: i64) = scan (+) 0 (iota n) ++ scan (+) 0 (iota k)", 8024,
+     8024},
+    {"entry main (n: i64) (k: i64) =\n"
+     "  let a = scan (+) 0 (iota n)\n"
+     "  in (a ++ scan (+) 1 (iota (k - 3)), a)",
+     8000, 8000},
+    // A part may be copied, and the rest be gone.
+    {"entry main (n: i64) (k: i64) =\n"
+     "  (unflatten (take (10 * 10) (scan (+) k (iota n))) : [10][10]i64)",
+     0, 0},
+    // What a filter keeps is not known, nor which branch is taken.
+    {"entry main (n: i64) (k: i64) = filter (> k) (iota n)", 0, 0},
+    {"entry main (n: i64) (k: i64) =\n"
+     "  let a = scan (+) k (iota (100 * n))\n"
+     "  in if a[n / 2] > 3 then a else scan (+) 0 (iota (200 * n))",
+     0, 0},
+    // A loop on the host: as many turns as are known, or none for sure; it begins.
+    {"entry main (n: i64) (k: i64) =\n"
+     "  loop v = scan (+) 0 (iota (100 * n)) for i < k do scan (+) i v",
+     800000, 800000},
+    {"entry main (n: i64) (k: i64) =\n"
+     "  loop v = scan (+) 0 (iota (100 * n)) while v[k] < 100 do scan (+) 1 v",
+     800000, 800000},
+};
+
+static double least_of(World *w, const PlanArg *args, bool in_order) {
+    return plan_least(plan_of(w, args), in_order).bytes;
+}
+
+static void test_least(void) {
+    PlanArg args[2];
+    for (size_t i = 0; i < sizeof needs / sizeof *needs; i++) {
+        World w = open_world("cpu", needs[i].text);
+        ints((int64_t[]){1000, 3}, args, 2);
+        double in_order = least_of(&w, args, true),
+               in_parts = least_of(&w, args, false);
+        bool is_right = in_order == needs[i].in_order && in_parts == needs[i].in_parts;
+        if (!is_right) printf("%s\n  %g, %g\n", needs[i].text, in_order, in_parts);
+        CHECK(is_right);
+        CHECK(least_of(&w, NULL, true) == 0);
+        close_world(&w);
+    }
 }
 
 // ---- the call -----------------------------------------------------------------------
@@ -203,6 +294,50 @@ static void test_mistakes(void) {
     weft_context_free(w.context);
 }
 
+static WeftValue *ones(WeftContext *context, const int64_t *data, int64_t count,
+                       bool is_lent) {
+    WeftValue *value = NULL;
+    WeftStatus status =
+        is_lent ? weft_value_borrow(context, WEFT_I64, 1, &count, NULL, data, NULL,
+                                    NULL, &value)
+                : weft_value_new(context, WEFT_I64, 1, &count, data, &value);
+    CHECK(status == WEFT_STATUS_OK);
+    return value;
+}
+
+// Arguments count once, and not if their memory is another's: two arrays fit below the
+// ceiling, and three do not.
+static void test_refused(void) {
+    enum { COUNT = 2000000 };
+    static const char text[] =
+        "entry add [n] (xs: [n]i64) (ys: [n]i64) = map2 (+) xs ys";
+    static int64_t data[COUNT];
+    WeftOptions options = {
+        .struct_size = sizeof options, .memory_ceiling = 44000000, .threads = 2};
+    World w;
+    CHECK(weft_context_new(&options, &w.context) == WEFT_STATUS_OK);
+    CHECK(weft_program_from_source(w.context, "p", text, sizeof text - 1, &w.program) ==
+          WEFT_STATUS_OK);
+    WeftValue *own = ones(w.context, data, COUNT, false), *result;
+    WeftValue *lent = ones(w.context, data, COUNT, true);
+    WeftValue *pairs[][2] = {{own, own}, {own, lent}, {lent, lent}};
+    for (size_t i = 0; i < 3; i++) {
+        CHECK(weft_call(w.program, 0, pairs[i], 2, &result, 1) == WEFT_STATUS_OK);
+        weft_value_free(result);
+    }
+    weft_value_free(lent);
+    WeftValue *both[] = {own, ones(w.context, data, COUNT, false)};
+    size_t before = weft_memory_used(w.context);
+    CHECK(weft_call(w.program, 0, both, 2, &result, 1) == WEFT_STATUS_MEMORY);
+    CHECK(strcmp(weft_message(w.context),
+                 "`add` needs at least 48.0 MB of memory at once, and the ceiling is "
+                 "44.0 MB: 32.0 MB of arguments, 16.0 MB of line 1") == 0);
+    CHECK(weft_memory_used(w.context) < before + COUNT);
+    weft_value_free(both[1]);
+    weft_value_free(own);
+    CHECK(weft_testing_context_free(w.context) == 0);
+}
+
 // Without memory there is no text, and the next call has one.
 static void test_no_memory(void) {
     World w = open_world(
@@ -232,7 +367,9 @@ int main(void) {
     test_unknown();
     test_turns();
     test_memory();
+    test_least();
     test_mistakes();
+    test_refused();
     test_no_memory();
     return test_done();
 }

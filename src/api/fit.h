@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Plans of calls (plan/plan.h) and the ceiling of the context.
+#ifndef WEFT_API_FIT_H
+#define WEFT_API_FIT_H
+
+#include "api/engine.h"
+#include "plan/plan.h"
+
+// What a plan has to know of the arguments, which are of the entry's types.
+const PlanArg *api_plan_args(Arena *arena, const ApiEntry *entry,
+                             WeftValue *const *args);
+// Says that the entry needs so many bytes, which are too many, and which lines they are
+// of. `least` is "at least ", or nothing.
+WeftStatus api_refuse_plan(WeftContext *context, const Plan *plan, const PlanPeak *peak,
+                           const ApiEntry *entry, const char *least, double needed);
+// WEFT_STATUS_MEMORY, and says why, if it is certain that the call does not fit below
+// the ceiling. Without a ceiling there is nothing to find out.
+WeftStatus api_check_fit(WeftContext *context, WeftProgram *program,
+                         const ApiEntry *entry, WeftValue *const *args);
+
+#endif

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The least memory that a call needs, whatever is freed, copied or moved meanwhile:
+// what certain tasks make and others use later, the results, the arguments.
+#include "plan/plan.h"
+
+typedef struct Least {
+    const Plan *plan;
+    uint32_t count;  // of tasks that are certain
+    bool has_end;    // so are the results
+    bool in_order;   // tasks run one after the other
+    uint32_t *until; // by block: 1 + the last task that uses it, of those noted
+    PlanPeak peak;
+} Least;
+
+static void note_uses(Least *l, uint32_t task) {
+    const PlanUses *uses = &l->plan->tasks.data[task].uses;
+    for (uint32_t i = 0; i < uses->len; i++) {
+        uint32_t *until = &l->until[uses->data[i].block];
+        if (uses->data[i].bytes != 0 && *until <= task) *until = task + 1;
+    }
+}
+
+// Whether the block is alive when that task begins, or all have ended. In any order
+// only what the task takes is.
+static bool is_alive(const Least *l, uint32_t block, uint32_t task) {
+    const PlanBlock *b = &l->plan->blocks.data[block];
+    if (!b->is_held || b->type.rank == 0 || isnan(b->bytes)) return false;
+    if (b->task == PLAN_NONE) return true;
+    bool is_kept = b->is_result && l->has_end && (l->in_order || task == l->count);
+    return b->task < task && (l->until[block] > task || is_kept);
+}
+
+static void note_alive(Least *l, uint32_t task) {
+    double bytes = 0;
+    uint32_t count = l->plan->blocks.len;
+    for (uint32_t i = 0; i < count; i++)
+        if (is_alive(l, i, task)) bytes += l->plan->blocks.data[i].bytes;
+    if (bytes <= l->peak.bytes) return;
+    l->peak.bytes = bytes;
+    l->peak.blocks.len = 0;
+    for (uint32_t i = 0; i < count; i++)
+        if (is_alive(l, i, task)) vec_push(l->plan->in.arena, &l->peak.blocks, i);
+}
+
+PlanPeak plan_least(const Plan *plan, bool in_order) {
+    Least l = {.plan = plan,
+               .count = plan->sure == PLAN_NONE ? plan->tasks.len : plan->sure,
+               .has_end = plan->sure == PLAN_NONE,
+               .in_order = in_order,
+               .until = arena_array(plan->in.arena, uint32_t, plan->blocks.len + 1),
+               .peak = {.task = PLAN_NONE}};
+    for (uint32_t i = 0; i < l.count && in_order; i++) note_uses(&l, i);
+    for (uint32_t i = 0; i < l.count; i++) {
+        note_uses(&l, i);
+        note_alive(&l, i);
+    }
+    note_alive(&l, l.count);
+    return l.peak;
+}

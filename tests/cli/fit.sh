@@ -1,0 +1,42 @@
+# Calls that do not fit below a ceiling are refused before they start, with the bytes by
+# line; what may fit runs.
+XDG_CACHE_HOME=$PWD/cache
+export XDG_CACHE_HOME
+mkdir cache
+
+cat >sums.weft <<'PROGRAM'
+entry main (n: i64): i64 =
+  let a = scan (+) 0 (iota n)
+  let b = scan (+) 1 a
+  let c = scan (+) 2 b
+  in i64.sum (map2 (+) a c)
+entry both [n] (xs: [n]i64) (ys: [n]i64) =
+  (scan (+) 0 (map2 (+) xs ys), scan i64.max xs[0] ys)
+entry turns (n: i64) (k: i64): i64 =
+  i64.sum (loop v = scan (+) 3 (iota n) for i < k do scan (+) i v)
+entry choose (n: i64): []i64 =
+  let a = scan (+) 0 (iota 1000)
+  in if a[n % 1000] >= 0 then [n] else scan (+) 0 (iota n)
+PROGRAM
+# There is no time to make anything so large: nothing was begun.
+for device in '' cpu; do
+    expect 1 "$weft" run -T 2 ${device:+--device=$device} -m 100M sums.weft main 100000000000
+    err 'error: `main` needs at least 1.60 TB of memory at once, and the ceiling is 105 MB: 800 GB of line 2, 800 GB of line 3'
+done
+# On several devices only what one task takes, or gives, is there for sure.
+expect 1 "$weft" run -T 2 --device 'cpu*2' -m 100M sums.weft main 100000000000
+err 'error: `main` needs at least 1.60 TB of memory at once, and the ceiling is 105 MB: 800 GB of line 2, 800 GB of line 4'
+expect 1 "$weft" run -m 100M sums.weft turns 100000000000 5
+err_has '`turns` needs at least'
+# Arguments count, beside what is made of them.
+expect 0 "$weft" data random '[1000000]i64' -o xs.bin
+expect 1 "$weft" run -m 28M sums.weft both xs.bin xs.bin
+err 'error: `both` needs at least 32.0 MB of memory at once, and the ceiling is 29.4 MB: 16.0 MB of arguments, 16.0 MB of line 7'
+# What may be gone in time runs: five arrays in turn, an arm that is not taken.
+expect 0 "$weft" run -m 48M sums.weft turns 1000000 5
+expect 0 "$weft" run -m 64M sums.weft main 1000000
+expect 0 "$weft" run -m 64M sums.weft choose 100000000000
+out '[100000000000i64]'
+# Without a ceiling, and in the interpreter, nobody asks.
+expect 1 "$weft" run -e interp -m 100M sums.weft main 100000000000
+err_has 'sums.weft:2:23: error: out of memory: 800000000000 bytes were wanted'
