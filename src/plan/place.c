@@ -109,6 +109,20 @@ static double or_nothing(double bytes) {
     return isnan(bytes) ? 0 : bytes;
 }
 
+// What becomes of a block where it was made: it is freed, or given to the caller.
+static void add_leaving(Plan *plan, PlanStepKind kind, uint32_t block, double begin,
+                        double end) {
+    const PlanBlock *b = &plan->blocks.data[block];
+    vec_push(plan->in.arena, &plan->steps,
+             (PlanStep){.kind = kind,
+                        .device = plan->tasks.data[b->task].device,
+                        .task = PLAN_NONE,
+                        .block = block,
+                        .bytes = b->bytes,
+                        .begin = begin,
+                        .end = end});
+}
+
 static void note_peak(Placer *pl, uint32_t task) {
     Plan *plan = pl->plan;
     if (pl->live <= plan->peak.bytes) return;
@@ -138,14 +152,7 @@ static void free_after(Placer *pl, uint32_t number, double end) {
             continue;
         }
         pl->live -= or_nothing(b->bytes);
-        vec_push(plan->in.arena, &plan->steps,
-                 (PlanStep){.kind = PLAN_FREE,
-                            .device = plan->tasks.data[b->task].device,
-                            .task = PLAN_NONE,
-                            .block = block,
-                            .bytes = b->bytes,
-                            .begin = end,
-                            .end = end});
+        add_leaving(plan, PLAN_FREE, block, end, end);
     }
     pl->alive.len = kept;
 }
@@ -222,14 +229,7 @@ static void fetch_results(Placer *pl) {
         if (!b->is_result || b->type.rank == 0 || is_there(pl, use, host)) continue;
         double begin = now;
         now += or_nothing(b->bytes) / BYTES_PER_SECOND;
-        vec_push(plan->in.arena, &plan->steps,
-                 (PlanStep){.kind = PLAN_FETCH,
-                            .device = plan->tasks.data[b->task].device,
-                            .task = PLAN_NONE,
-                            .block = i,
-                            .bytes = b->bytes,
-                            .begin = begin,
-                            .end = now});
+        add_leaving(plan, PLAN_FETCH, i, begin, now);
     }
     plan->seconds = now;
 }
