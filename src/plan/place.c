@@ -140,6 +140,10 @@ static void add_alive(Placer *pl, uint32_t block) {
     pl->live += or_nothing(b->bytes);
 }
 
+static void add_made(Placer *pl, const PlanTask *task) {
+    for (uint32_t k = 0; k < task->makes; k++) add_alive(pl, task->first + k);
+}
+
 static void free_after(Placer *pl, uint32_t number, double end) {
     Plan *plan = pl->plan;
     uint32_t kept = 0;
@@ -210,12 +214,14 @@ static void place_task(Placer *pl, uint32_t number) {
                         .end = task->end});
     pl->free[device] = task->end;
     pl->given[device] += duration(plan, task, device);
-    for (uint32_t k = 0; k < task->makes; k++) {
+    for (uint32_t k = 0; k < task->makes; k++)
         map_set(&pl->present, key_of(task->first + k, 0, plan_memory(plan, device)), 1);
-        if (!takes_over(plan, number)) add_alive(pl, task->first + k);
-    }
+    // What is taken over is freed as another's, before it is alive as the task's own.
+    bool is_new = !takes_over(plan, number);
+    if (is_new) add_made(pl, task);
     note_peak(pl, number);
     free_after(pl, number, task->end);
+    if (!is_new) add_made(pl, task);
 }
 
 // Results come to the host.

@@ -164,6 +164,19 @@ static void test_memory(void) {
     close_world(&w);
 }
 
+// What is written into where it is stays, as long as it is used.
+static void test_taken_over(void) {
+    PlanArg args[2];
+    World w = open_world("cpu", "entry main (n: i64) (k: i64) =\n"
+                                "  let a = scan (+) 0 (iota n) with [k] = 1\n"
+                                "  let b = scan (+) 1 a\n"
+                                "  in (a, b)\n");
+    const Plan *plan = plan_of(&w, ints((int64_t[]){1000, 3}, args, 2));
+    CHECK(plan->tasks.len == 3 && plan->peak.bytes == 16000 && plan->peak.task == 2);
+    CHECK(steps_of(plan, PLAN_FREE) == 1);
+    close_world(&w);
+}
+
 // ---- the least memory ---------------------------------------------------------------
 
 typedef struct Need {
@@ -367,6 +380,7 @@ int main(void) {
     test_unknown();
     test_turns();
     test_memory();
+    test_taken_over();
     test_least();
     test_mistakes();
     test_refused();
