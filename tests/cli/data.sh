@@ -200,7 +200,7 @@ for line in open("types"):
     np.save(path + "-big.npy", a)
     np.savez_compressed(path + ".npz", other=np.zeros(3), it=a)
 END_OF_PROGRAM
-    expect 0 python3 there.py
+    python3 there.py >stdout 2>stderr && good || bad "$(cat stderr)" # not bound to 10 s
     while read -r type; do
         for file in "$type-big.npy" "$type.npz:it"; do
             expect 0 "$weft" data convert "$file" back.in
