@@ -133,7 +133,7 @@ static const Probe probes[] = {
     {"names", "def main (a: i32) = reduec (+) 0 [a]", "1", "error: unknown name"},
     {"syntax", "def main (a: i32) = (a +", "1", "error: expected an operand"},
     {"value", "def main (a: u8) = a", "256", "error: `256` does not fit in a u8"},
-    {"memory", "def main (n: i64) = i64.sum (scan (+) 0 (iota n))", "100000000",
+    {"memory", "def main (ns: []i64) = i64.sum (scan (+) 0 (iota ns[0]))", "[100000000]",
      "error: out of memory"},
 };
 

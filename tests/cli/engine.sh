@@ -69,8 +69,8 @@ engines negative 4
 engines square 100000
 expect 1 "$weft" run -e native -m 100K calls.weft square 100000
 err_has 'out of memory'
-echo 'entry main (n: i64): []i64 = map (+ 1) (iota n)' >large.weft
-expect 1 "$weft" run -e native -m 8M large.weft 10000000
+echo 'entry main (ns: []i64): []i64 = map (+ 1) (iota ns[0])' >large.weft
+expect 1 "$weft" run -e native -m 8M large.weft '[10000000]'
 err_has 'out of memory: 80000000 bytes were wanted'
 expect 0 "$weft" run --engine auto calls.weft square 10
 out '285i64'
