@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What the files of the generator's own evaluation share: eval.c (the frame and
-// control), eval_scalar.c (numbers) and eval_array.c (arrays).
+// control), eval_scalar.c (numbers), eval_array.c (arrays), eval_reduce.c (folds) and
+// eval_tiled.c (what gen_tiled.c makes).
 #ifndef WEFT_TESTS_RANDOM_EVAL_H
 #define WEFT_TESTS_RANDOM_EVAL_H
 
@@ -23,6 +24,9 @@ typedef struct Run {
 GValue eval_kid(Run *r, const GNode *node, int kid);
 GValue eval_array(Run *r, const GNode *node);
 GValue eval_reduction(Run *r, const GNode *node);
+GValue eval_tiled(Run *r, const GNode *node);
+// Where NEAR and the like look from i of n.
+int64_t eval_near_index(Run *r, int64_t i, int64_t n, uint64_t bits);
 // One step of a scalar node whose kids have these values.
 uint64_t eval_scalar(Run *r, const GNode *node, const GValue *kids);
 uint64_t eval_op(Run *r, GOp op, ScalarType t, uint64_t x, uint64_t y);

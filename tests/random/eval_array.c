@@ -58,7 +58,7 @@ static GValue transposed(Run *r, GValue a) {
 
 // ---- neighbours ---------------------------------------------------------------------
 
-static int64_t near_index(Run *r, int64_t i, int64_t n, uint64_t bits) {
+int64_t eval_near_index(Run *r, int64_t i, int64_t n, uint64_t bits) {
     int64_t c = gen_near_by(bits), at = i;
     switch (gen_near(bits)) {
     case NEAR_MAX: return i < c ? 0 : i - c;
@@ -80,7 +80,7 @@ static GValue eval_near(Run *r, const GNode *node) {
     GValue a = eval_kid(r, node, 0);
     int64_t n = a.shape[0], *from = arena_array(r->arena, int64_t, (size_t)n + 1);
     for (int64_t i = 0; i < n && !r->failed && !r->inexact; i++)
-        from[i] = near_index(r, i, n, i % 2 == 0 ? node->bits : node->bits >> 8);
+        from[i] = eval_near_index(r, i, n, i % 2 == 0 ? node->bits : node->bits >> 8);
     return r->failed || r->inexact ? a : select_rows(r, a, from, n);
 }
 
@@ -92,8 +92,8 @@ static GValue eval_near2(Run *r, const GNode *node) {
     GValue out = eval_new_array(r, a.type, a.shape);
     for (int64_t i = 0; i < n; i++)
         for (int64_t j = 0; j < m && !r->failed; j++) {
-            int64_t row = near_index(r, i, n, node->bits);
-            int64_t column = near_index(r, j, m, node->bits >> 8);
+            int64_t row = eval_near_index(r, i, n, node->bits);
+            int64_t column = eval_near_index(r, j, m, node->bits >> 8);
             out.data[i * m + j] = a.data[row * m + column];
         }
     return out;

@@ -122,6 +122,18 @@ static GValue eval_rows(Run *r, const GNode *node) {
     return out;
 }
 
+static GValue eval_row_folds(Run *r, const GNode *node) {
+    GValue a = eval_kid(r, node, 0);
+    GValue out = eval_new_array(r, node->type, a.shape);
+    for (int64_t i = 0; i < a.shape[0] && !r->failed && !r->inexact; i++) {
+        Fold fold = start_fold(node->op, node->type.elem);
+        for (int64_t j = 0; j < a.shape[1]; j++)
+            add_to_fold(r, &fold, a.data[i * a.shape[1] + j]);
+        out.data[i] = end_fold(r, &fold);
+    }
+    return out;
+}
+
 // What kid `body`, a scalar, is for each element of the array.
 static GValue eval_each(Run *r, const GNode *node, GValue array, int body) {
     GType type = {node->kids[body]->type.elem, 1};
@@ -176,6 +188,7 @@ GValue eval_reduction(Run *r, const GNode *node) {
     switch ((int)node->kind) {
     case G_ARGMAX: return eval_argmax(r, node);
     case G_ANY: return eval_any(r, node);
+    case G_ROWFOLDS: return eval_row_folds(r, node);
     case G_ROWRED: case G_ROWSCAN: return eval_rows(r, node);
     case G_SCATTER: case G_SCATTER2: case G_HIST: case G_HIST2: case G_BINS:
     case G_PUTS:

@@ -311,6 +311,10 @@ GNode *gen_exp(Gen *g, GType type, int depth) {
     if (depth <= 0 || g->budget == 0 || crowded) return gen_leaf(g, type);
     g->budget--;
     bool nests = g->deep && g->nesting < GEN_NESTING;
+    if (g->tiled && gen_below(g, 3) == 0) {
+        GNode *node = gen_tiled(g, type, depth);
+        if (node != NULL) return node;
+    }
     if (gen_below(g, nests ? 6 : 4) == 0) return gen_control(g, type, depth);
     return type.rank == 0 ? make_scalar(g, type, depth) : gen_array(g, type, depth);
 }
@@ -325,6 +329,7 @@ GProgram *gen_program(Arena *arena, uint64_t seed, GCoverage *coverage) {
     g.deep = gen_below(&g, 3) == 0;
     if (gen_below(&g, 16) == 0) g.large = 1 + gen_below(&g, 2);
     if (g.large == 1 && gen_below(&g, 2)) g.no_floats = g.wild = false;
+    g.tiled = seed % 8 == 0;
     g.budget = 10 + gen_below(&g, g.deep ? 120 : 70);
     GProgram *program = arena_new(arena, GProgram);
     program->seed = seed;
@@ -338,6 +343,9 @@ GProgram *gen_program(Arena *arena, uint64_t seed, GCoverage *coverage) {
     if (g.large != 0 && result.rank > 1) result.rank = 1;
     if (g.large == 1 && !g.no_floats && gen_below(&g, 2))
         result.elem = SCALAR_F32 + gen_below(&g, 2);
+    if (g.tiled && gen_below(&g, 2))
+        program->inputs[2].type.elem = g.scope[2].type.elem = result.elem =
+            SCALAR_F32 + gen_below(&g, 2);
     int depth = (g.deep ? 5 : 3) + (int)gen_below(&g, 5);
     if (g.large != 1) program->body = gen_exp(&g, result, depth);
     else if (result.rank == 1) program->body = gen_fold(&g, result, depth);

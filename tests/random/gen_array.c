@@ -12,7 +12,7 @@ static GNode *resize(Gen *g, GNode *array, uint64_t n, GNode *otherwise) {
     return node;
 }
 
-static GNode *sized_by(Gen *g, GType type, int depth, uint64_t n, uint64_t m) {
+GNode *gen_sized_by(Gen *g, GType type, int depth, uint64_t n, uint64_t m) {
     if (type.rank == 0) return gen_exp(g, type, depth);
     GNode *array = gen_exp(g, type, depth - 1);
     GNode *row = gen_leaf(g, gen_element(type));
@@ -43,7 +43,7 @@ static GNode *hidden(Gen *g, GNode *array) {
 
 GNode *gen_sized(Gen *g, GType type, int depth) {
     uint64_t n = gen_below(g, 4);
-    return sized_by(g, type, depth, n, 2);
+    return gen_sized_by(g, type, depth, n, 2);
 }
 
 void gen_body(Gen *g, GNode *node, int kid, GType type, int depth) {
@@ -105,7 +105,7 @@ static GNode *make_map(Gen *g, GType type, int depth) {
         g->nesting++;
         for (int i = 0; i < 2; i++) {
             gen_bind(g, node, 1 + i, node->kids[2 + i]->type);
-            node->kids[4 + i] = sized_by(g, elem, depth - 1, n, 2);
+            node->kids[4 + i] = gen_sized_by(g, elem, depth - 1, n, 2);
             gen_unbind(g, 1);
         }
         g->nesting--;
@@ -144,14 +144,14 @@ static GNode *make_selection(Gen *g, GType type, int depth) {
     return node;
 }
 
-static uint64_t near_bits(Gen *g) {
+uint64_t gen_near_bits(Gen *g) {
     uint32_t bits = gen_below(g, 3 * NEAR_COUNT);
     return gen_near(bits) == NEAR_OUTSIDE && !g->risky ? bits - 1 : bits;
 }
 
 static GNode *make_neighbours(Gen *g, GType type, int depth) {
     GNode *node = gen_make(g, type.rank == 1 ? G_NEAR : G_NEAR2, type);
-    node->bits = near_bits(g) | near_bits(g) << 8;
+    node->bits = gen_near_bits(g) | gen_near_bits(g) << 8;
     node->kids[0] = gen_exp(g, type, depth - 1);
     return node;
 }
@@ -244,8 +244,7 @@ static GNode *make_update(Gen *g, GType type, int depth) {
     }
 }
 
-// (x % a few), for small indices.
-static GNode *few(Gen *g, GNode *x) {
+GNode *gen_few(Gen *g, GNode *x) {
     GNode *rest = gen_make(g, G_BIN, GEN_INDEX);
     rest->op = GOP_MOD;
     rest->bits = 1;
@@ -266,7 +265,7 @@ static GNode *make_chain(Gen *g, GType type, int depth) {
     gen_bind(g, node, 0, gen_element(node->kids[0]->type));
     g->nesting++;
     node->kids[1] = node->kind == G_KEEPS ? gen_exp(g, GEN_BOOL, depth - 2)
-                                          : few(g, gen_exp(g, GEN_INDEX, depth - 2));
+                                          : gen_few(g, gen_exp(g, GEN_INDEX, depth - 2));
     node->kids[2] = gen_exp(g, (GType){type.elem, 0}, depth - 1);
     g->nesting--;
     gen_unbind(g, 1);
@@ -283,7 +282,7 @@ static GNode *make_indices(Gen *g, int depth) {
     g->nesting++;
     GNode *var = gen_make(g, G_VAR, GEN_INDEX);
     var->var[0] = node->var[0];
-    node->kids[1] = few(g, var);
+    node->kids[1] = gen_few(g, var);
     g->nesting--;
     gen_unbind(g, 1);
     return node;
@@ -329,7 +328,7 @@ static GNode *make_fresh(Gen *g, GType type, int depth) {
         uint64_t n = gen_below(g, 4);
         for (int i = 0; i < 3; i++) {
             if (g->risky && type.rank == 2 && gen_below(g, 3) == 0) n = gen_below(g, 3);
-            node->kids[i] = sized_by(g, gen_element(type), depth - 1, n, 2);
+            node->kids[i] = gen_sized_by(g, gen_element(type), depth - 1, n, 2);
             if (g->risky && type.rank == 2) node->kids[i] = hidden(g, node->kids[i]);
         }
     }

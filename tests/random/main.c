@@ -5,10 +5,11 @@
 // text, it must give the same bits or the same error; and where only integers are
 // computed, the bits that the generator's own evaluation gives. What differs is shrunk.
 //
-//   random_programs [-n COUNT] [-s FIRST_SEED] [-c] [-q] [-e] [-d DEVICES]
+//   random_programs [-n COUNT] [-s FIRST_SEED] [-c] [-q] [-e] [-d DEVICES] [-f LEAST]
 // -c prints the coverage; -q stops at the first difference, without shrinking; -e runs
 // them on the native engine too, with 1 and 3 threads and on cpu*3, and -d on those
-// devices, which must give the same or fail with the same message.
+// devices, which must give the same or fail with the same message; -f counts the forms of
+// code (forms.h) that every fourth program reaches: each must be reached by so many.
 #include <setjmp.h>
 #include <signal.h>
 #include <stdio.h>
@@ -18,6 +19,7 @@
 
 #include "check/check.h"
 #include "engine.h"
+#include "forms.h"
 #include "gen.h"
 #include "interp/interp.h"
 #include "lower/lower.h"
@@ -36,6 +38,7 @@ static const char *const outcome_names[] = {
 
 static bool has_engines;     // -e, -d
 static const char *devices;  // -d; NULL: machine code
+static uint64_t least_forms;  // -f
 
 // One run: the shape and bits of the result, or the error, as text to compare.
 typedef struct Trial {
@@ -127,6 +130,7 @@ static void found(Trial *t, Outcome outcome, const char *where, Str expected, St
 
 static void after_pass(void *data, const OptPassInfo *pass, CoreProgram *core) {
     Trial *t = data;
+    if (pass == &opt_passes[OPT_SIMPLIFY]) forms_before_fusion(core);
     if (!core->is_stage0) return;
     Str seen = run_core(t, core);
     if (t->first.ptr == NULL) t->first = seen;
@@ -218,6 +222,7 @@ static void compile_and_run(Trial *t) {
         found(t, UNSOUND, "verifying", STR("a sound program"), strbuf_done(&report));
         return;
     }
+    if (least_forms > 0 && t->program->seed % 4 == 0) forms_of(&t->mem, t->core);
     check_evaluation(t);
     check_text(t, cx);
     if (has_engines && t->outcome == SAME) check_engines(t);
@@ -338,13 +343,14 @@ static bool run_seed(uint64_t seed, GCoverage *coverage, bool stops, Counts *cou
 int main(int argc, char **argv) {
     uint64_t count = 200, first = 1;
     bool shows_coverage = false, stops = false;
-    for (int c; (c = getopt(argc, argv, "n:s:cqed:")) != -1;) {
+    for (int c; (c = getopt(argc, argv, "n:s:cqed:f:")) != -1;) {
         if (c == 'n') count = strtoull(optarg, NULL, 10);
         else if (c == 's') first = strtoull(optarg, NULL, 10);
         else if (c == 'c') shows_coverage = true;
         else if (c == 'q') stops = true;
         else if (c == 'e') has_engines = true;
         else if (c == 'd') has_engines = true, devices = optarg;
+        else if (c == 'f') least_forms = strtoull(optarg, NULL, 10);
         else return 2;
     }
     static GCoverage coverage;
@@ -356,6 +362,7 @@ int main(int argc, char **argv) {
     }
     if (shows_coverage) print_coverage(&coverage);
     if (counts.skipped * 10 > count) counts.failed++;  // they must be few
+    if (least_forms > 0) counts.failed += (uint64_t)forms_print(least_forms);
     printf("%llu programs were rejected for their sizes\n",
            (unsigned long long)counts.skipped);
     printf("%llu passed, %llu failed\n", (unsigned long long)counts.passed,

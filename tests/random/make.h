@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What the files that make random programs share: gen.c (the frame, leaves, scalars),
-// gen_array.c (arrays) and gen_control.c (what exists at every type).
+// gen_array.c (arrays), gen_control.c (what exists at every type), and gen_tiled.c (what
+// single passes are for).
 #ifndef WEFT_TESTS_RANDOM_MAKE_H
 #define WEFT_TESTS_RANDOM_MAKE_H
 
@@ -19,6 +20,7 @@ typedef struct Gen {
     bool wild;         // floats of all kinds
     bool risky;        // may fail on purpose
     bool deep;         // prefers to nest
+    bool tiled;        // has what single passes are for
     uint32_t large;    // 1: long arrays outermost; 2: inside one operation; 0: none
     GCoverage *coverage;
 } Gen;
@@ -46,12 +48,20 @@ void gen_bind(Gen *g, GNode *node, int which, GType type);
 void gen_unbind(Gen *g, uint32_t count);
 // What may stand where every value must have one size: of rows, resized.
 GNode *gen_sized(Gen *g, GType type, int depth);
+// Of so many rows, each of so many elements.
+GNode *gen_sized_by(Gen *g, GType type, int depth, uint64_t n, uint64_t m);
 // The body of a parallel operation.
 void gen_body(Gen *g, GNode *node, int kid, GType type, int depth);
 
 GNode *gen_array(Gen *g, GType type, int depth);
 // A scan, a histogram or a scatter.
 GNode *gen_fold(Gen *g, GType type, int depth);
+// NULL: there is nothing of the type.
+GNode *gen_tiled(Gen *g, GType type, int depth);
+// (x % a few), for small indices.
+GNode *gen_few(Gen *g, GNode *x);
+// Where neighbours are looked for.
+uint64_t gen_near_bits(Gen *g);
 GNode *gen_control(Gen *g, GType type, int depth);
 
 #endif

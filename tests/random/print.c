@@ -133,6 +133,21 @@ static const char *const uprows_texts[] = {
     ("(let a = $0 let n = length a in if n == 0 then a else let m = length a[0] in "
      "if m == 0 then a else let i = $1 in a with [:, $2 % m] = map (\\r -> r[i % m]) a)")};
 
+static const char *const unzip_texts[] = {
+    "(let ($w, $u) = unzip (map (\\$r -> ($1, $2)) $0) in $3)",
+    "(let a = $0 let $w = map (\\$r -> $1) a let $u = map (\\$r -> $2) a in $3)"};
+
+static const char *const product_texts[] = { // with as many as both have
+    "(let f [n][k][l][m] (a: [n][k]$t) (b: [l][m]$t): [n][m]$t = let s = i64.min k l in "
+    "map (\\x -> map (\\y -> reduce $p (map2 (*) (take s x) (take s y))) (transpose b)) a "
+    "in f $0 $1)",
+    "(let f [n][k][l][m] (a: [n][k]$t) (b: [m][l]$t): [n][m]$t = let s = i64.min k l in "
+    "map (\\x -> map (\\y -> reduce $p (map2 (*) (take s x) (take s y))) b) a in f $0 $1)",
+    "(let f [n][k][m] (a: [n][k]$t) (b: [k][m]$t): [n][m]$t = "
+    "map (\\x -> map (\\y -> reduce $p (map2 (*) x y)) (transpose b)) a in f $0 $1)",
+    "(let f [n][k][m] (a: [n][k]$t) (b: [m][k]$t): [n][m]$t = "
+    "map (\\x -> map (\\y -> reduce $p (map2 (*) x y)) b) a in f $0 $1)"};
+
 static const char *text_of(const GNode *node) {
     uint64_t bits = node->bits;
     switch ((int)node->kind) {
@@ -155,6 +170,8 @@ static const char *text_of(const GNode *node) {
     case G_SCAN: return bits == 0 ? "(exscan $p $0)" : "(scan $p $0)";
     case G_SLICE: return slice_texts[bits & 3];
     case G_SLICE2: return slice2_texts[bits & 3];
+    case G_UNZIP: return unzip_texts[bits & 1];
+    case G_PRODUCT: return product_texts[bits & 3];
     case G_UPROWS: return uprows_texts[bits & 3];
     default: return gen_info[node->kind].text;
     }
@@ -185,6 +202,7 @@ static void put_kid(StrBuf *out, const GNode *node) {
 // SLICE and RANGE keep the variant in the two lowest bits.
 static unsigned small_number(const GNode *node) {
     if (node->kind == G_SLICE) return (unsigned)(node->bits >> 2);
+    if (node->kind == G_STEPS) return (unsigned)(node->bits >> 16);
     if (node->kind == G_RANGE) return (unsigned)(node->bits >> 2) + 1;
     return (unsigned)node->bits;
 }
@@ -239,10 +257,12 @@ static void put(StrBuf *out, const GNode *node, const char *text) {
 
 typedef struct Used {
     bool twice, modules;
+    bool apart[SCALAR_COUNT];
     bool fold[GOP_COUNT][SCALAR_COUNT];
 } Used;
 
 static void find_used(const GNode *node, Used *used) {
+    if (node->kind == G_APART || node->kind == G_APARTS) used->apart[node->type.elem] = true;
     if (node->kind == G_POLY) used->twice = true;
     if (node->kind == G_REDUCE && node->bits == 2)
         used->modules = used->fold[node->op][node->type.elem] = true;
@@ -252,6 +272,14 @@ static void find_used(const GNode *node, Used *used) {
 static void put_modules(StrBuf *out, const Used *used) {
     if (used->twice)
         strbuf_cstr(out, "def twice 't (f: t -> t) (x: t): t = f (f x)\n");
+    for (int t = 0; t < SCALAR_COUNT; t++) {
+        const char *name = scalar_info[t].name;
+        if (!used->apart[t]) continue;
+        strbuf_printf(out, "#[noinline]\ndef apart_%s (x: %s) (y: %s): %s = "
+                           "if x < y then x + y else x\n", name, name, name, name);
+        strbuf_printf(out, "#[noinline]\ndef aparts_%s [n] (a: [n]%s): [n]%s = "
+                           "map2 apart_%s a (reverse a)\n", name, name, name, name);
+    }
     if (!used->modules) return;
     strbuf_cstr(out, "module type operator = {type t val op: t -> t -> t val ne: t}\n"
                      "module fold (m: operator) = "

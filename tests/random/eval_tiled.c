@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The generator's own evaluation: products of matrices, eliminations, steps of
+// stencils, chains, counts, and functions that stay functions.
+#include "eval.h"
+
+// Two numbers; floats only where nothing rounds and no zero has a sign.
+static uint64_t apply(Run *r, GOp op, ScalarType t, uint64_t x, uint64_t y) {
+    double value;
+    uint64_t made = eval_op(r, op, t, x, y);
+    if (scalar_is_float(t) && (!eval_whole(t, made, &value) || value == 0))
+        r->inexact = true;
+    return made;
+}
+
+static GValue eval_product(Run *r, const GNode *node) {
+    GValue a = eval_kid(r, node, 0), b = eval_kid(r, node, 1);
+    ScalarType t = node->type.elem;
+    bool by_columns = node->bits % 2 == 0;
+    int64_t n = a.shape[0], m = b.shape[by_columns], depth = b.shape[!by_columns];
+    int64_t down = by_columns ? m : 1, across = by_columns ? 1 : depth,
+            wide = a.shape[1];
+    if (wide < depth) depth = wide;
+    // Rows of nothing have any size.
+    if (n == 0 || b.shape[0] == 0 || depth == 0 || m == 0) r->inexact = true;
+    GValue out = eval_new_array(r, node->type, (int64_t[3]){n, m, 0});
+    for (int64_t i = 0; i < n && !r->inexact && !r->failed; i++)
+        for (int64_t j = 0; j < m; j++) {
+            uint64_t sum = 0;
+            for (int64_t k = 0; k < depth; k++) {
+                uint64_t y = b.data[j * across + k * down];
+                uint64_t x = apply(r, GOP_MUL, t, a.data[i * wide + k], y);
+                sum = k == 0 ? x : apply(r, node->op, t, sum, x);
+            }
+            out.data[i * m + j] = sum;
+        }
+    return out;
+}
+
+static GValue eval_eliminate(Run *r, const GNode *node) {
+    GValue a = eval_kid(r, node, 0);
+    ScalarType t = node->type.elem;
+    int64_t n = a.shape[0], m = a.shape[1],
+            shape[3] = {n < m ? n : m, n < m ? n : m, 0};
+    if (scalar_is_float(t)) r->inexact = true;
+    GValue square = eval_new_array(r, node->type, shape);
+    n = shape[0];
+    for (int64_t i = 0; i < n * n && !r->inexact; i++)
+        square.data[i] = a.data[i / n * m + i % n];
+    a = square;
+    for (int64_t k = 0; k < n && !r->inexact && !r->failed; k++) {
+        GValue next = eval_new_array(r, node->type, a.shape);
+        for (int64_t i = 0; i < n; i++)
+            for (int64_t j = 0; j < n; j++) {
+                uint64_t x = a.data[i * n + j], y = a.data[k * n + j];
+                uint64_t by = eval_op(r, GOP_MUL, t, a.data[i * n + k], y);
+                by = eval_op(r, GOP_MUL, t, by, a.data[k * n + k]);
+                next.data[i * n + j] = i == k ? y : eval_op(r, GOP_SUB, t, x, by);
+            }
+        a = next;
+    }
+    return a;
+}
+
+static GValue eval_steps(Run *r, const GNode *node) {
+    GValue a = eval_kid(r, node, 0);
+    int64_t n = a.shape[0], m = a.shape[1];
+    if (n == 0) r->inexact = true; // rows of nothing have any size
+    int64_t steps = (int64_t)(node->bits >> 16) < n ? (int64_t)(node->bits >> 16) : n;
+    for (int64_t k = 0; k < steps && !r->inexact && !r->failed; k++) {
+        GValue next = eval_new_array(r, node->type, a.shape);
+        for (int64_t i = 0; i < n; i++)
+            for (int64_t j = 0; j < m && !r->failed; j++) {
+                int64_t row = eval_near_index(r, i, n, node->bits);
+                int64_t column = eval_near_index(r, j, m, node->bits >> 8);
+                next.data[i * m + j] =
+                    apply(r, node->op, node->type.elem, a.data[row * m + j],
+                          a.data[i * m + column]);
+            }
+        a = next;
+    }
+    return a;
+}
+
+static GValue eval_grown(Run *r, const GNode *node) {
+    GValue a = eval_kid(r, node, 0);
+    int64_t n = a.shape[0], m = a.shape[1], by = (int64_t)node->bits;
+    GValue out =
+        eval_new_array(r, node->type, (int64_t[3]){n + by, m + (by < 99 ? by : 16), 0});
+    for (int64_t i = 0; i < out.shape[0]; i++)
+        for (int64_t j = 0; j < out.shape[1]; j++)
+            out.data[i * out.shape[1] + j] =
+                n == 0 || m == 0 ? eval_neutral(node->op, node->type.elem)
+                                 : a.data[i % n * m + j % m];
+    return out;
+}
+
+static GValue eval_chain(Run *r, const GNode *node) {
+    GValue a = eval_kid(r, node, 0);
+    GValue out = eval_new_array(r, node->type, a.shape);
+    for (int64_t i = 0; i < a.shape[0] && !r->failed && !r->inexact; i++)
+        out.data[i] =
+            i == 0 ? a.data[0]
+                   : apply(r, node->op, node->type.elem, out.data[i - 1], a.data[i]);
+    return out;
+}
+
+static GValue eval_count(Run *r, const GNode *node) {
+    GValue a = eval_kid(r, node, 0);
+    uint64_t count = 0;
+    for (int64_t i = 0; i < a.shape[0] && !r->failed && !r->inexact; i++) {
+        r->vars[node->var[0]] = eval_row(a, i);
+        count += eval_kid(r, node, 1).data[0] != 0;
+    }
+    return eval_new_scalar(r, SCALAR_I64, count);
+}
+
+// As print.c has it.
+static uint64_t apart(Run *r, ScalarType t, uint64_t x, uint64_t y) {
+    bool is_less = eval_op(r, GOP_LT, t, x, y) != 0;
+    return is_less ? apply(r, GOP_ADD, t, x, y) : x;
+}
+
+static GValue eval_aparts(Run *r, const GNode *node) {
+    GValue a = eval_kid(r, node, 0);
+    int64_t n = a.shape[0];
+    GValue out = eval_new_array(r, node->type, a.shape);
+    for (int64_t i = 0; i < n && !r->failed && !r->inexact; i++)
+        out.data[i] = apart(r, node->type.elem, a.data[i], a.data[n - 1 - i]);
+    return out;
+}
+
+GValue eval_tiled(Run *r, const GNode *node) {
+    switch ((int)node->kind) {
+    case G_PRODUCT: return eval_product(r, node);
+    case G_ELIMINATE: return eval_eliminate(r, node);
+    case G_STEPS: return eval_steps(r, node);
+    case G_GROWN: return eval_grown(r, node);
+    case G_CHAIN: return eval_chain(r, node);
+    case G_TALLY: return eval_count(r, node);
+    case G_APARTS: return eval_aparts(r, node);
+    default: { // APART
+        uint64_t x = eval_kid(r, node, 0).data[0], y = eval_kid(r, node, 1).data[0];
+        return eval_new_scalar(r, node->type.elem, apart(r, node->type.elem, x, y));
+    }
+    }
+}
