@@ -24,8 +24,9 @@ typedef struct ApiTask {
     RtArray **promised; // by result
     CoreLoc *calls;     // where functions kept out of line were called
     uint32_t call_count;
-    double seconds; // predicted
-    size_t size;    // of the block that all of it lies in
+    const FissionPiece *piece; // that it is of an operator; NULL: it is whole
+    double seconds;            // predicted
+    size_t size;               // of the block that all of it lies in
     ExecEnd end;
     _Atomic int64_t done, total; // turns of the loop that it is in
 } ApiTask;
@@ -112,6 +113,15 @@ static void note_progress(void *data, int64_t done, int64_t total) {
     atomic_store_explicit(&task->total, total, memory_order_relaxed);
 }
 
+// What the first run on a device took tells nothing: code is loaded then, or compiled.
+static void note_time(const ApiTask *task, const ApiPlace *place, bool is_first) {
+    static const double loaded = 5e-3;
+    double seconds = task->run.kernel->seconds[task->errand.line];
+    bool is_told = !is_first || (!api_is_launched(place) && seconds > loaded);
+    if (task->piece != NULL && task->piece->part == task->errand.line && is_told)
+        api_shares_note(task->run.program->engine->shares, task->piece, seconds);
+}
+
 // In the thread of the line; or in the host's, if it is to run alone.
 static bool run_task(RtErrand *base) {
     ApiTask *task = task_of(base);
@@ -121,11 +131,13 @@ static bool run_task(RtErrand *base) {
     atomic_store(&place->cancel, atomic_load(&context->cancel));
     task->run.cancel = &place->cancel;
     take_scalars(context, task->run.offer.args, arg_count(task));
+    bool is_first = task->run.kernel->seconds[base->line] == 0;
     api_kernel_run_at(&task->run, place, &task->end);
     place->load -= task->seconds;
     place->task = NULL;
     place->is_halted = task->end.status == EXEC_BROKEN && api_is_launched(place);
     if (task->end.status != EXEC_OK) return false;
+    note_time(task, place, is_first);
     release_args(task); // an array that the kernel took has one owner now
     keep_promises(task);
     free_task(task);
@@ -217,12 +229,13 @@ static double predict(const ApiTask *task, const ApiPlace *place, uint32_t numbe
     return seconds;
 }
 
-// Puts the task where it would be ready first; among equals, where there was less to do
-// so far.
-static void put(ApiAhead *ahead, ApiTask *task) {
-    WeftContext *context = ahead->context;
+// Where the task would be ready first; among equals, where there was less to do so far.
+// A part of an operator has its own place, as long as that is there.
+static uint32_t choose_place(const WeftContext *context, const ApiTask *task) {
     uint32_t best = 0;
     double least = -1;
+    if (task->piece != NULL && !context->places[task->piece->part].is_lost)
+        return task->piece->part;
     for (uint32_t i = 0; i < context->place_count; i++) {
         const ApiPlace *place = &context->places[i];
         if (place->is_lost) continue;
@@ -233,6 +246,12 @@ static void put(ApiAhead *ahead, ApiTask *task) {
         best = i;
         least = end;
     }
+    return best;
+}
+
+static void put(ApiAhead *ahead, ApiTask *task) {
+    WeftContext *context = ahead->context;
+    uint32_t best = choose_place(context, task);
     ApiPlace *place = &context->places[best];
     task->seconds = predict(task, place, best);
     place->load += task->seconds;
@@ -528,6 +547,7 @@ void api_ahead_run(ApiEngine *engine, EngineKernel *kernel, const InterpOffer *o
     while (task == NULL && relieve(engine)) task = try_task(context, kernel, offer);
     if (task == NULL) return refuse(offer, STATUS_MEMORY, error_out);
     task->run.program = engine->program;
+    task->piece = fission_find_piece(&engine->program->decisions, offer->loc);
     for (uint32_t i = 0; i < arg_count(task); i++) {
         RtValue *arg = &task->run.offer.args[i];
         *arg = offer->args[i];

@@ -194,6 +194,8 @@ WeftStatus api_engine_new(WeftProgram *program) {
     api_lap(program->context, "outline", program->core);
     bool must = wanted == WEFT_ENGINE_NATIVE || context->devices[0] != '\0';
     program->engine = make_engine(program, must);
+    program->engine->shares =
+        api_shares_new(&program->arena, &program->decisions, context->place_count);
     return program->engine->must ? api_engine_start(program->engine) : WEFT_STATUS_OK;
 }
 

@@ -3,13 +3,14 @@
 // The native engine of a program: its kernels (opt/outline.c) as C, built by the
 // system's compiler while the interpreter already runs, and called by it from then on.
 //
-// An engine that may run kernels (WEFT_ENGINE_AUTO) is idle until some work is worth it;
-// one that must (WEFT_ENGINE_NATIVE) starts when the program is compiled, and entries
-// wait until the kernels that they may call are built.
+// An engine that may run kernels (WEFT_ENGINE_AUTO) is idle until some work is worth
+// it; one that must (WEFT_ENGINE_NATIVE) starts when the program is compiled, and
+// entries wait until the kernels that they may call are built.
 #ifndef WEFT_API_ENGINE_H
 #define WEFT_API_ENGINE_H
 
 #include "api/places.h"
+#include "api/shares.h"
 #include "dev/native.h"
 #include "emit/emit.h"
 
@@ -19,10 +20,10 @@ typedef struct EngineKernel {
     EmitChecks checks, launch_checks;
     LoopPlan plan;
     ExecKernel exec;
-    struct EngineGroup *group; // NULL: there are no cores to build it for
+    struct EngineGroup *group;    // NULL: there are no cores to build it for
     struct LaunchGroup *launched; // NULL: there is no device to build it for
-    double *seconds;   // by place: of its last call there; 0: none
-    const bool *keeps; // by param: false, for may_take
+    double *seconds;              // by place: of its last call there; 0: none
+    const bool *keeps;            // by param: false, for may_take
 } EngineKernel;
 
 typedef enum GroupState {
@@ -72,6 +73,7 @@ struct ApiEngine {
     unsigned tries;       // kernels interpreted for a while, to see (offer.c)
     LaunchGroup *launch_groups;
     uint32_t launch_group_count;
+    ApiShares *shares; // of the places in what is cut between them
 };
 
 // Gives a program past its passes an engine, if it is to have one. With
@@ -83,7 +85,8 @@ WeftStatus api_engine_start(ApiEngine *engine);
 // Asks for the kernels of an entry that is about to be called. With `must` it waits for
 // them: WEFT_STATUS_CANCELLED, or IO if they cannot be built.
 WeftStatus api_engine_enter(ApiEngine *engine, const CoreFun *entry);
-// A program's kernels as loops, after that pass (loop/passes.h), or as code, for people.
+// A program's kernels as loops, after that pass (loop/passes.h), or as code, for
+// people.
 void api_engine_print(WeftProgram *program, ApiStage stage, int after, StrBuf *out);
 // Prints the tasks of the entries in the form after which to stop (task.c).
 void api_task_print(WeftProgram *program, int after, StrBuf *out);
@@ -104,8 +107,8 @@ void api_builds_poll(ApiEngine *engine, EngineGroup *first);
 // WEFT_STATUS_CANCELLED: the context is.
 WeftStatus api_builds_wait(ApiEngine *engine, EngineGroup *group);
 // Appends kernels as C.
-void api_builds_write(ApiEngine *engine, uint32_t first, uint32_t count, bool for_people,
-                      StrBuf *out);
+void api_builds_write(ApiEngine *engine, uint32_t first, uint32_t count,
+                      bool for_people, StrBuf *out);
 void api_builds_free(ApiEngine *engine);
 
 // ---- launches.c ---------------------------------------------------------------------

@@ -34,7 +34,6 @@ static void describe_devices(WeftContext *context, PlanInput *in) {
         devices[i] = (PlanDevice){.address = place->address,
                                   .rate = core_rate * most * weight / 1000,
                                   .one = core_rate * place->speed,
-                                  .weight = weight,
                                   .is_host = place->device == NULL};
     }
     in->devices = devices;

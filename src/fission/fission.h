@@ -14,7 +14,10 @@
 
 #include "core/core.h"
 
-enum { FISSION_MOST_PARTS = 64 };
+enum {
+    FISSION_MOST_PARTS = 64,
+    FISSION_WHOLE = 720720 // what shares are of: as many parts as up to 16 are equal
+};
 
 typedef struct FissionSplit FissionSplit; // split.h
 
@@ -57,11 +60,13 @@ typedef struct FissionPlaces {
 } FissionPlaces;
 
 // How to cut: at a point (what is beyond the end counts as the end), or into parts of
-// which none is more than one longer than another, or by weights.
+// which none is more than one longer than another, or by shares.
 typedef struct FissionCut {
     uint32_t parts; // 2 to FISSION_MOST_PARTS
     int64_t at;     // with 2 parts: the length of the first; -1: equal parts
-    const uint32_t *weights; // by part; NULL: they are equal
+    // Values: how much of FISSION_WHOLE is before part 1, 2, ...; NULL: parts are
+    // equal.
+    const CoreRef *shares;
 } FissionCut;
 
 // Appends all places of the body at which one of the rules applies. The program is past

@@ -164,17 +164,10 @@ static CoreRef equal_bound(FissionSplit *s, ScalarType type, uint32_t p) {
     return fission_op2(s, OP_ADD, before, fission_op2(s, OP_SUB, longer, parts));
 }
 
-// The first element of part p of those that share as the weights say, which are so few
-// and small that nothing overflows. Rounded down at each bound, like equal parts of
-// two.
-static CoreRef weighted_bound(FissionSplit *s, const uint32_t *weights, uint32_t p) {
-    int64_t before = 0, all = 0;
-    for (uint32_t i = 0; i < s->parts; i++) {
-        if (i < p) before += weights[i];
-        all += weights[i];
-    }
-    CoreRef whole = fission_int(s, SCALAR_I64, all);
-    CoreRef share = fission_int(s, SCALAR_I64, before);
+// The first element of a part with such a share before it; nothing overflows. Rounded
+// down at each bound, like equal parts of two.
+static CoreRef share_bound(FissionSplit *s, CoreRef share) {
+    CoreRef whole = fission_int(s, SCALAR_I64, FISSION_WHOLE);
     CoreRef each = fission_op2(s, OP_QUOT, s->size, whole);
     CoreRef rest = fission_op2(s, OP_REM, s->size, whole);
     CoreRef more = fission_op2(s, OP_QUOT, fission_op2(s, OP_MUL, rest, share), whole);
@@ -183,8 +176,8 @@ static CoreRef weighted_bound(FissionSplit *s, const uint32_t *weights, uint32_t
 
 static CoreRef bound_of(FissionSplit *s, FissionCut cut, ScalarType type, uint32_t p) {
     if (cut.at >= 0) return fission_int(s, type, cut.at);
-    if (cut.weights == NULL || type != SCALAR_I64) return equal_bound(s, type, p);
-    return weighted_bound(s, cut.weights, p);
+    if (cut.shares == NULL || type != SCALAR_I64) return equal_bound(s, type, p);
+    return share_bound(s, cut.shares[p - 1]);
 }
 
 // A size that is negative is that of the first part, which fails as the whole would.

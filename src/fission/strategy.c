@@ -2,10 +2,10 @@
 //
 // The strategy (strategy.h), one pass from what makes arrays to what takes them.
 //
-// Where something is cut depends on its length and the weights alone. So arrays of one
-// length have parts of one length each, and an operator on arrays that were made in
-// parts takes those, with nothing in between; it remains to be seen that the lengths
-// are equal.
+// Within a run of statements all is cut by one row of shares, so that where something
+// is cut depends on its length alone. So arrays of one length have parts of one length
+// each, and an operator on arrays that were made in parts takes those, with nothing in
+// between; it remains to be seen that the lengths are equal.
 //
 // Splitting is worth it if the time that the other devices save is more than what the
 // parts take to travel. Sizes are not known here: both are counted by element.
@@ -25,6 +25,8 @@ typedef struct Strategy {
     const uint32_t *weights;
     uint32_t count;
     FissionLog *log;
+    uint32_t row;                       // of shares, of the run that is being split
+    CoreRef shares[FISSION_MOST_PARTS]; // its bounds
     bool changed;
 } Strategy;
 
@@ -205,6 +207,20 @@ static void keep_parts(Strategy *y, const FissionSplit *s, const CoreRef *result
     }
 }
 
+// Each part has a place of its own, by which it is known when it runs.
+static void emit_parts(const Strategy *y, FissionSplit *s, CoreRef *results) {
+    const CoreStm *stm = s->stm;
+    uint32_t op = y->log->rows.data[y->row].operators++;
+    for (uint32_t part = 0; part < s->parts; part++) {
+        CoreStm own = *stm;
+        FissionPiece of = {stm->loc, y->row, op, part};
+        if (stm->loc != 0) own.loc = fission_new_piece(y->log, y->program, of);
+        s->stm = &own;
+        s->rule->part(s, part, results + part * stm->out_count);
+    }
+    s->stm = stm;
+}
+
 static void split(Strategy *y, FissionSplit *s) {
     CoreProgram *p = y->program;
     uint32_t outs = s->stm->out_count;
@@ -213,10 +229,9 @@ static void split(Strategy *y, FissionSplit *s) {
     s->b->loc = s->stm->loc;
     s->pieces = arena_array(p->arena, CoreRef *, s->stm->arg_count);
     s->size = s->rule->size(s);
-    fission_cut(s, (FissionCut){.parts = y->count, .at = -1, .weights = y->weights});
+    fission_cut(s, (FissionCut){.parts = y->count, .at = -1, .shares = y->shares});
     take_parts(y, s);
-    for (uint32_t part = 0; part < s->parts; part++)
-        s->rule->part(s, part, results + part * outs);
+    emit_parts(y, s, results);
     if (has_parts(s)) keep_parts(y, s, results);
     if (s->rule->join == JOIN_CONCAT) fission_concat(s, 0, results);
     else fission_fold(s, fission_inner_op(s), results);
@@ -306,9 +321,24 @@ static CoreBody *copy_of(Strategy *y, const CoreBody *run) {
     return copy;
 }
 
+// The bounds of a new row, read once, so that all is cut by the same.
+static void open_row(Strategy *y) {
+    CoreBuilder *b = &y->builder;
+    CoreProgram *p = y->program;
+    y->row = fission_new_row(y->log, p->arena, y->weights, y->count);
+    const char *bounds = (const char *)y->log->rows.data[y->row].bounds;
+    CoreStm *row = core_emit(b, OP_LITERAL, NULL, 0, &(CoreType){SCALAR_I64, 1}, 1);
+    row->text = (Str){bounds, (y->count - 1) * sizeof(int64_t)};
+    for (uint32_t i = 0; i + 1 < y->count; i++)
+        y->shares[i] = core_emit(b, OP_INDEX, (CoreRef[]){row->outs[0], core_i64(p, i)},
+                                 2, &(CoreType){SCALAR_I64, 0}, 1)
+                           ->outs[0];
+}
+
 static CoreBody *in_parts(Strategy *y, const CoreBody *run, int64_t least) {
     uint32_t first = y->log->len;
     core_open(&y->builder, NULL, 0);
+    open_row(y);
     for (uint32_t i = 0; i < run->stms.len; i++) {
         FissionSplit s = split_of(y, run, i);
         FissionVerdict verdict = judge(y, &s);
@@ -318,6 +348,7 @@ static CoreBody *in_parts(Strategy *y, const CoreBody *run, int64_t least) {
     }
     for (uint32_t i = first; i < y->log->len; i++) {
         y->log->data[i].first = first;
+        y->log->data[i].row = y->row;
         y->log->data[i].least = least;
     }
     return core_close(&y->builder, run->results, run->result_count);

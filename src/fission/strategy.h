@@ -20,18 +20,44 @@ typedef struct FissionDecision {
     FissionVerdict verdict;
     const char *rule;   // IS_CUT: by which
     double work, bytes; // of an element: scalar operations; bytes that would travel
+    uint32_t row;       // IS_CUT: of shares, by which
     uint32_t first;     // IS_CUT: the decision whose operator's length decides
     int64_t least;      // IS_CUT: from which length on
 } FissionDecision;
 
-// All decisions in the order of the program; in the arena of the program's core.
+// Where operators in a row are cut, all at the same shares of their lengths.
+typedef struct FissionRow {
+    int64_t
+        *bounds; // of part 1, 2, ...: how much of FISSION_WHOLE is before it, rising
+    uint32_t operators; // so many
+} FissionRow;
+
+// A part of an operator, known by the place of its statement, which is its own.
+typedef struct FissionPiece {
+    CoreLoc whole;    // the place of the operator
+    uint32_t row, op; // of shares; which of the row's operators
+    uint32_t part;    // and of its parts
+} FissionPiece;
+
+// All decisions in the order of the program; in the arena of the program's core. The
+// bounds of the rows are the elements of literals in the program: whoever writes to
+// them between two runs cuts elsewhere.
 typedef struct FissionLog {
     FissionDecision *data;
     uint32_t len, cap;
+    struct {
+        FissionRow *data;
+        uint32_t len, cap;
+    } rows;
+    struct {
+        FissionPiece *data;
+        uint32_t len, cap;
+    } pieces;
+    Map by_place; // of its own -> piece; once there are pieces
 } FissionLog;
 
 // Splits what the entries do outside of other operators into one part for each device,
-// along dimension 0, in proportion to these weights (whole numbers, 1 to 1000), where
+// along dimension 0, at first in proportion to these weights (1 to 1000), where
 // that is worth what has to travel. What is made in parts is used in parts: the whole
 // is joined for those alone who need it. Operators that make up less than so many
 // scalar operations (about) stay whole when the program runs; with 0 all that can be is
@@ -39,5 +65,17 @@ typedef struct FissionLog {
 // Returns whether anything was split.
 bool fission_for_devices(CoreProgram *program, const uint32_t *weights, uint32_t count,
                          double least, FissionLog *log);
+
+// ---- shares.c -----------------------------------------------------------------------
+
+// A row of shares as these weights say. Returns its number.
+uint32_t fission_new_row(FissionLog *log, Arena *arena, const uint32_t *weights,
+                         uint32_t count);
+// A place for the piece's statement, by which it is known.
+CoreLoc fission_new_piece(FissionLog *log, CoreProgram *program, FissionPiece piece);
+// The piece whose statement stands there; NULL: none does. The log may be NULL.
+const FissionPiece *fission_find_piece(const FissionLog *log, CoreLoc loc);
+// Where the operator stands of which that may be a piece.
+CoreLoc fission_whole(const FissionLog *log, CoreLoc loc);
 
 #endif

@@ -64,9 +64,17 @@ RtArray *interp_own(Run *run, const Step *step, uint32_t arg, uint32_t slot) {
 
 // ---- from nothing -------------------------------------------------------------------
 
+// Shares of devices are literals that change while a program runs (fission/strategy.h).
+static bool is_as_before(const RtArray *a, Str text) {
+    enum { MOST_SHARES = 64 };
+    return a != NULL && (text.len > MOST_SHARES * sizeof(int64_t) ||
+                         text.len == 0 || memcmp(a->data, text.ptr, text.len) == 0);
+}
+
 void interp_literal(Run *run, const Step *step) {
-    if (interp_array(run, step->spare) == NULL) {
-        Str text = step->stm->text;
+    Str text = step->stm->text;
+    if (!is_as_before(interp_array(run, step->spare), text)) {
+        interp_drop(run, step->spare);
         int64_t count = (int64_t)(text.len / scalar_info[step->to].bytes);
         RtArray *a =
             interp_new(run, step, step->spare, (ScalarType)step->to, 1, &count);

@@ -21,10 +21,9 @@ enum { PLAN_NONE = UINT32_MAX };
 
 typedef struct PlanDevice {
     const char *address;
-    double rate;     // scalar operations per second, of all its cores
-    double one;      // the same of one core
-    uint32_t weight; // its share of what is cut
-    bool is_host;    // its memory is the host's
+    double rate;  // scalar operations per second, of all its cores
+    double one;   // the same of one core
+    bool is_host; // its memory is the host's
 } PlanDevice;
 
 // A flattened parameter, as far as it is known.
@@ -76,7 +75,8 @@ typedef struct PlanTask {
     CoreOp op;             // of a kernel; of the host: an operator of core
     const CoreFun *kernel; // NULL: the host does it
     CoreLoc loc;
-    uint32_t visit;    // tasks of one walk through a body have the same
+    const FissionPiece *piece; // of an operator; NULL: it is whole
+    uint32_t visit;            // tasks of one walk through a body have the same
     double turns;      // how often: it stands for all turns of a loop but the first
     double work;       // scalar operations, of one turn
     PlanUses uses;     // each block and part once

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fission/fission.h"
 #include "plan/plan.h"
 
 // ---- numbers and names --------------------------------------------------------------
@@ -107,7 +108,9 @@ bool plan_is_cut(const Plan *plan, const FissionDecision *decision, bool *is_run
     const PlanTask *before = NULL;
     for (uint32_t i = 0; i < plan->tasks.len; i++) {
         const PlanTask *task = &plan->tasks.data[i];
-        if (task->op != decision->stm->op || task->loc != decision->stm->loc) continue;
+        if (task->op != decision->stm->op ||
+            fission_whole(plan->in.decisions, task->loc) != decision->stm->loc)
+            continue;
         *is_run_out = true;
         if (before != NULL && before->visit == task->visit) return true;
         before = task;
@@ -115,14 +118,16 @@ bool plan_is_cut(const Plan *plan, const FissionDecision *decision, bool *is_run
     return false;
 }
 
-static void put_shares(const Plan *plan, StrBuf *out) {
-    double all = 0;
-    for (uint32_t i = 0; i < plan->in.device_count; i++)
-        all += plan->in.devices[i].weight;
-    for (uint32_t i = 0; i < plan->in.device_count; i++)
+static void put_shares(const Plan *plan, const FissionRow *row, StrBuf *out) {
+    int64_t before = 0;
+    for (uint32_t i = 0; i < plan->in.device_count; i++) {
+        bool is_last = i + 1 == plan->in.device_count;
+        int64_t bound = is_last ? FISSION_WHOLE : row->bounds[i];
         strbuf_printf(out, "%s%.0f %% for %s", i == 0 ? ": " : ", ",
-                      100 * plan->in.devices[i].weight / all,
+                      100 * (double)(bound - before) / FISSION_WHOLE,
                       plan->in.devices[i].address);
+        before = bound;
+    }
 }
 
 static void put_cut(const Plan *plan, const FissionDecision *d, StrBuf *out) {
@@ -146,7 +151,7 @@ static void put_cut(const Plan *plan, const FissionDecision *d, StrBuf *out) {
         return;
     }
     strbuf_printf(out, "cut in %" PRIu32, plan->in.device_count);
-    put_shares(plan, out);
+    put_shares(plan, &plan->in.decisions->rows.data[d->row], out);
     if (!is_cut || plan->in.args == NULL) strbuf_printf(out, "; from %s on", length);
 }
 

@@ -142,6 +142,21 @@ static void put_slice(Printer *pr, const CoreStm *stm) {
     strbuf_char(pr->out, ']');
 }
 
+// Numbers of which there are few, such as shares.
+static bool is_list(const Printer *pr, const CoreStm *stm) {
+    return stm->op == OP_LITERAL && core_type(pr->p, stm->outs[0]).elem == SCALAR_I64 &&
+           stm->text.len <= LONGEST * sizeof(int64_t);
+}
+
+static void put_list(Printer *pr, Str elements) {
+    int64_t x;
+    for (size_t i = 0; i < elements.len; i += sizeof x) {
+        memcpy(&x, elements.ptr + i, sizeof x);
+        strbuf_printf(pr->out, "%s%" PRId64, i == 0 ? "[" : ", ", x);
+    }
+    strbuf_cstr(pr->out, elements.len == 0 ? "[]" : "]");
+}
+
 static void put_exp(Printer *pr, const CoreStm *stm, bool is_inner) {
     const char *infix = infix_of(stm->op);
     if (infix != NULL) {
@@ -165,6 +180,8 @@ static void put_exp(Printer *pr, const CoreStm *stm, bool is_inner) {
         put_call(pr, scalar_info[core_type(pr->p, stm->outs[0]).elem].name, stm);
     } else if (stm->op == OP_SLICE) {
         put_slice(pr, stm);
+    } else if (is_list(pr, stm)) {
+        put_list(pr, stm->text);
     } else if (stm->op == OP_CALL) {
         const CoreFun *fun = pr->p->funs.data[stm->attrs[0]];
         Str name = sym_str(&pr->p->cx->syms, fun->name);
@@ -178,7 +195,8 @@ static void put_exp(Printer *pr, const CoreStm *stm, bool is_inner) {
 
 // Whether the statement stands where its one result is used once; notes it then.
 static bool moves(Printer *pr, const CoreStm *stm) {
-    bool may = core_is_scalar_op(stm->op) || stm->op == OP_DIM || stm->op == OP_INDEX;
+    bool may = core_is_scalar_op(stm->op) || stm->op == OP_DIM || stm->op == OP_INDEX ||
+               is_list(pr, stm);
     if (!may || stm->out_count != 1 || pr->uses[stm->outs[0]] != 1) return false;
     uint32_t size = 1;
     for (uint32_t i = 0; i < stm->arg_count; i++)
@@ -287,7 +305,8 @@ static void put_concat(Printer *pr, const CoreStm *stm) {
 
 // The bodies of an operator, which its parts have in common: once.
 static void put_operator(Printer *pr, const CoreStm *stm) {
-    uint64_t key = ((uint64_t)stm->loc << 8 | (uint64_t)stm->op) + 1, known;
+    CoreLoc loc = fission_whole(pr->plan->in.decisions, stm->loc);
+    uint64_t key = ((uint64_t)loc << 8 | (uint64_t)stm->op) + 1, known;
     if (pr->inside == 0 && map_get(&pr->told, key, &known)) {
         strbuf_cstr(pr->out, " {as above}");
         return;

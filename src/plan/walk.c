@@ -25,6 +25,7 @@ typedef struct Value {
     int64_t *dims;  // of an array; -1: not known
     uint32_t block; // PLAN_NONE: it takes no memory, and nobody need wait for it
     uint32_t part;  // of the block; 0: all
+    Str elements;   // of a literal of i64
 } Value;
 
 typedef struct Walk {
@@ -191,6 +192,7 @@ static void add_task(Walk *w, const CoreStm *stm, const CoreFun *kernel, double 
              (PlanTask){.op = kernel != NULL ? core_kernel_op(kernel) : stm->op,
                         .kernel = kernel,
                         .loc = stm->loc,
+                        .piece = fission_find_piece(plan->in.decisions, stm->loc),
                         .visit = w->visit,
                         .turns = w->turns,
                         .work = work,
@@ -257,6 +259,10 @@ static void walk_concat(Walk *w, const CoreStm *stm) {
 static void walk_index(Walk *w, const CoreStm *stm) {
     Value a = value_of(w, stm->args[0]), v = row_of(w, &a, stm->arg_count - 1);
     if (v.type.rank > 0) v.block = a.block, v.part = ++w->parts;
+    int64_t at = int_of(w, stm->args[1]);
+    v.is_known = at >= 0 && (uint64_t)at < a.elements.len / sizeof v.bits;
+    if (v.is_known)
+        memcpy(&v.bits, a.elements.ptr + (size_t)at * sizeof v.bits, sizeof v.bits);
     bind(w, stm, 0, v);
 }
 
@@ -320,6 +326,7 @@ static double walk_array(Walk *w, const CoreStm *stm) {
         first = value_like(w, stm->outs[0]);
         first.dims[0] =
             (int64_t)(stm->text.len / (size_t)scalar_info[first.type.elem].bytes);
+        if (first.type.elem == SCALAR_I64) first.elements = stm->text;
         bind(w, stm, 0, first);
         return 0;
     case OP_ARRAY:

@@ -44,8 +44,8 @@ static void close_world(World *w) {
 
 // On two equal devices of two billion operations a second.
 static const Plan *plan_of(World *w, const PlanArg *args) {
-    static const PlanDevice devices[] = {{"cpu:0", 2e9, 2e9, 1000, false},
-                                         {"cpu:1", 2e9, 2e9, 1000, false}};
+    static const PlanDevice devices[] = {{"cpu:0", 2e9, 2e9, false},
+                                         {"cpu:1", 2e9, 2e9, false}};
     stack_measure(&w->program->cx.stack);
     return plan_make(&(PlanInput){.program = w->program->core,
                                   .entry = w->program->entries[0].fun,

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Rows of shares, and the pieces that are cut by them (strategy.h).
+#include "fission/fission.h"
+#include "fission/strategy.h"
+
+uint32_t fission_new_row(FissionLog *log, Arena *arena, const uint32_t *weights,
+                         uint32_t count) {
+    int64_t before = 0, all = 0;
+    FissionRow row = {.bounds = arena_array(arena, int64_t, count)};
+    for (uint32_t i = 0; i < count; i++) all += weights[i];
+    for (uint32_t i = 0; i + 1 < count; i++) {
+        before += weights[i];
+        row.bounds[i] = before * FISSION_WHOLE / all;
+    }
+    vec_push(arena, &log->rows, row);
+    return log->rows.len - 1;
+}
+
+CoreLoc fission_new_piece(FissionLog *log, CoreProgram *p, FissionPiece piece) {
+    CorePlace place = p->places.data[piece.whole];
+    if (log->pieces.len == 0) map_init(&log->by_place, p->arena);
+    vec_push(p->arena, &p->places, place);
+    CoreLoc loc = p->places.len - 1;
+    map_set(&log->by_place, loc, log->pieces.len);
+    vec_push(p->arena, &log->pieces, piece);
+    return loc;
+}
+
+const FissionPiece *fission_find_piece(const FissionLog *log, CoreLoc loc) {
+    uint64_t found;
+    if (log == NULL || log->pieces.len == 0 || !map_get(&log->by_place, loc, &found))
+        return NULL;
+    return &log->pieces.data[found];
+}
+
+CoreLoc fission_whole(const FissionLog *log, CoreLoc loc) {
+    const FissionPiece *piece = fission_find_piece(log, loc);
+    return piece != NULL ? piece->whole : loc;
+}

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Shares of devices: on devices and work that are made up they come to where nobody
+// waits; real calls, and turns of one call, are cut by what was learned before; and
+// answers are the same whatever the shares are.
+#define _POSIX_C_SOURCE 200809L
+#include "api/shares.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/places.h"
+#include "api/testing.h"
+#include "fission/fission.h"
+#include "test.h"
+
+// ---- devices that are made up -------------------------------------------------------
+
+enum { MOST = 4 };
+
+typedef struct World {
+    Mem mem;
+    Arena arena;
+    FissionLog log;
+    ApiShares *shares;
+    uint32_t parts;
+} World;
+
+static void open_world(World *w, uint32_t parts, uint32_t operators) {
+    static const uint32_t weights[MOST] = {1, 1, 1, 1};
+    *w = (World){.parts = parts};
+    arena_init(&w->arena, &w->mem);
+    uint32_t row = fission_new_row(&w->log, &w->arena, weights, parts);
+    w->log.rows.data[row].operators = operators;
+    w->shares = api_shares_new(&w->arena, &w->log, parts);
+}
+
+static double bound_of(const World *w, uint32_t part) {
+    if (part == 0) return 0;
+    if (part == w->parts) return 1;
+    return (double)w->log.rows.data[0].bounds[part - 1] / FISSION_WHOLE;
+}
+
+// Work before x: even, or with most of it in the middle.
+static double even(double x) {
+    return x;
+}
+
+static double hill(double x) {
+    return x * x * (3 - 2 * x);
+}
+
+// One run of all operators. Returns which share of the time devices were idle.
+static double run_once(World *w, double (*work)(double), const double *speeds) {
+    double most = 0, sum = 0;
+    double seconds[MOST];
+    for (uint32_t p = 0; p < w->parts; p++) {
+        seconds[p] = (work(bound_of(w, p + 1)) - work(bound_of(w, p))) / speeds[p];
+        most = fmax(most, seconds[p]);
+        sum += seconds[p];
+    }
+    uint32_t operators = w->log.rows.data[0].operators;
+    for (uint32_t op = 0; op < operators; op++)
+        for (uint32_t p = 0; p < w->parts; p++)
+            api_shares_note(w->shares, &(FissionPiece){.op = op, .part = p},
+                            seconds[p]);
+    return 1 - sum / most / w->parts;
+}
+
+static void check_learning(double (*work)(double), uint32_t parts, uint32_t operators,
+                           const double *speeds) {
+    World w;
+    double idle = 1;
+    open_world(&w, parts, operators);
+    for (int i = 0; i < 10; i++) {
+        idle = run_once(&w, work, speeds);
+        for (uint32_t p = 0; p < parts; p++)
+            CHECK(bound_of(&w, p) < bound_of(&w, p + 1));
+    }
+    CHECK(idle < 0.05);
+    arena_free(&w.arena);
+}
+
+static void test_learning(void) {
+    check_learning(even, 2, 1, (double[]){1, 1});
+    check_learning(even, 2, 2, (double[]){1, 0.33});
+    check_learning(even, 3, 1, (double[]){1, 10, 3});
+    check_learning(hill, 2, 3, (double[]){1, 1});
+    check_learning(hill, 2, 1, (double[]){1, 0.33});
+    check_learning(hill, 4, 1, (double[]){1, 2, 0.5, 3});
+    // Even work is shared at once.
+    World w;
+    open_world(&w, 2, 1);
+    run_once(&w, even, (double[]){1, 0.25});
+    CHECK(fabs(bound_of(&w, 1) - 0.8) < 1e-4);
+    // Too short to tell; even enough to leave.
+    run_once(&w, even, (double[]){1e6, 1e6});
+    run_once(&w, even, (double[]){1, 0.245});
+    CHECK(fabs(bound_of(&w, 1) - 0.8) < 1e-4);
+    // What counts are all operators of a row together.
+    World two;
+    open_world(&two, 2, 2);
+    for (uint32_t op = 0; op < 2; op++)
+        for (uint32_t p = 0; p < 2; p++)
+            api_shares_note(two.shares, &(FissionPiece){.op = op, .part = p},
+                            op == p ? 3 : 1);
+    CHECK(bound_of(&two, 1) == 0.5);
+    arena_free(&two.arena);
+    // Nobody gets nothing.
+    run_once(&w, even, (double[]){1, 1e-9});
+    CHECK(bound_of(&w, 1) < 1);
+    arena_free(&w.arena);
+}
+
+// ---- real ones ----------------------------------------------------------------------
+
+enum { N = 20001 }; // more than what one kernel does alone, loop and all
+
+static const char text[] =
+    "def busy (k: i64) (x: i64): i64 = loop x for i < k do (x * 31 + i) % 1009\n"
+    "entry main (k: i64) (turns: i64) (xs: []i64): []i64 =\n"
+    "  loop xs for t < turns do\n"
+    "    let ys = map (busy k) xs\n"
+    "    in map2 (\\y i -> y + i + t + i64.sum ys % 7) (filter (>= 0) (map (+ 1) ys))\n"
+    "         (indices ys)\n";
+
+typedef struct Call {
+    WeftContext *context;
+    WeftProgram *program;
+    int64_t results[N];
+} Call;
+
+static void open_call(Call *c, const char *devices) {
+    WeftOptions options = {
+        .struct_size = sizeof options, .devices = devices, .threads = 1};
+    if (weft_context_new(&options, &c->context) != WEFT_STATUS_OK) abort();
+    if (weft_program_from_source(c->context, "shares.weft", text, sizeof text - 1,
+                                 &c->program) != WEFT_STATUS_OK) {
+        fputs(weft_render(c->context, 0), stdout);
+        abort();
+    }
+}
+
+static void close_call(Call *c) {
+    weft_program_free(c->program);
+    CHECK(weft_testing_context_free(c->context) == 0);
+}
+
+static void call(Call *c, int64_t k, int64_t turns) {
+    static int64_t xs[N];
+    int64_t shape = N;
+    const void *data;
+    WeftValue *args[3], *result;
+    for (int64_t i = 0; i < N; i++) xs[i] = i * i % 1000;
+    weft_value_new(c->context, WEFT_I64, 0, NULL, &k, &args[0]);
+    weft_value_new(c->context, WEFT_I64, 0, NULL, &turns, &args[1]);
+    weft_value_new(c->context, WEFT_I64, 1, &shape, xs, &args[2]);
+    if (weft_call(c->program, 0, args, 3, &result, 1) != WEFT_STATUS_OK ||
+        weft_value_data(result, &data) != WEFT_STATUS_OK)
+        abort();
+    memcpy(c->results, data, sizeof c->results);
+    for (int i = 0; i < 3; i++) weft_value_free(args[i]);
+    weft_value_free(result);
+}
+
+static void set_bounds(const Call *c, int64_t first, int64_t second) {
+    for (uint32_t i = 0; i < c->program->decisions.rows.len; i++) {
+        c->program->decisions.rows.data[i].bounds[0] = first;
+        c->program->decisions.rows.data[i].bounds[1] = second;
+    }
+}
+
+static void test_same(void) {
+    Call whole, parts;
+    setenv("WEFT_SPLIT", "none", 1);
+    open_call(&whole, "cpu");
+    call(&whole, 3, 5);
+    setenv("WEFT_SPLIT", "0", 1);
+    open_call(&parts, "cpu*3");
+    CHECK(parts.program->decisions.rows.len > 0);
+    srand(7);
+    for (int i = 0; i < 40; i++) {
+        int64_t a = rand() % (FISSION_WHOLE + 1), b = rand() % (FISSION_WHOLE + 1);
+        if (i < 4) a = i % 2 * FISSION_WHOLE, b = i / 2 * FISSION_WHOLE;
+        set_bounds(&parts, a < b ? a : b, a < b ? b : a);
+        call(&parts, 3, 5);
+        CHECK(memcmp(parts.results, whole.results, sizeof whole.results) == 0);
+    }
+    unsetenv("WEFT_SPLIT");
+    close_call(&whole);
+    close_call(&parts);
+}
+
+// Of what the devices of a context gave to the host, as yet.
+static double share_read(const Call *c) {
+    double first = (double)c->context->places[0].device->counts.read_bytes;
+    return first / (first + (double)c->context->places[1].device->counts.read_bytes);
+}
+
+// One call of many turns from halves on: the slower device gets less before it ends.
+static void test_turns(void) {
+    bool has_learned = false;
+    for (int i = 0; i < 10 && !has_learned; i++) {
+        Call c;
+        open_call(&c, "cpu:0,cpu:1@0.2");
+        for (uint32_t r = 0; r < c.program->decisions.rows.len; r++)
+            c.program->decisions.rows.data[r].bounds[0] = FISSION_WHOLE / 2;
+        call(&c, 50, 12);
+        has_learned = share_read(&c) > 0.8; // with halves 0.75
+        close_call(&c);
+    }
+    CHECK(has_learned);
+}
+
+int main(void) {
+    test_learning();
+    test_same();
+    test_turns();
+    return test_done();
+}
