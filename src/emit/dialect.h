@@ -23,6 +23,7 @@ struct Dialect {
     // f16.
     const char *head[MOST_HEADS], *head_f64[MOST_HEADS], *head_f16[MOST_HEADS];
     const char *head_lanes[MOST_HEADS]; // of one with vectors
+    const char *head_wide[MOST_HEADS];  // of one with vectors of 64 bytes
     const char *head_sift[MOST_HEADS];  // of one that sifts
 };
 
@@ -35,9 +36,9 @@ extern const char *const emit_types[SCALAR_COUNT];
 typedef struct Helpers {
     bool is_used[OP_COUNT][SCALAR_COUNT];
     bool to_int[SCALAR_COUNT][SCALAR_COUNT]; // from f32 or f64 to that type
-    Map made;     // those for lanes
-    Map loaded;   // constants that lie in memory
-    StrBuf lanes; // the text of both
+    Map made;                                // those for lanes
+    Map loaded;                              // constants that lie in memory
+    StrBuf lanes;                            // the text of both
 } Helpers;
 
 // Appends the expression of a scalar operator on these operands.
@@ -53,14 +54,19 @@ void emit_bits(ScalarType type, Str value, StrBuf *out);
 
 // ---- lanes.c ------------------------------------------------------------------------
 
-// Appends the name of a vector of 4 or 8 lanes; of bool that of a mask.
-void emit_lanes_type(ScalarType type, uint32_t lanes, StrBuf *out);
+// A vector: its lanes, and the bits that a mask has for each.
+typedef struct Lanes {
+    uint32_t count, mask;
+} Lanes;
+
+// Appends the name of a vector; of bool that of a mask.
+void emit_lanes_type(ScalarType type, Lanes lanes, StrBuf *out);
 // Appends the mask with lanes as wide as those of that type.
-void emit_mask_for(ScalarType type, uint32_t lanes, Str mask, StrBuf *out);
+void emit_mask_for(ScalarType type, Lanes lanes, Str mask, StrBuf *out);
 // Appends a constant that lies in memory, of which compilers do not know the value.
 void emit_loaded(uint64_t bits, Helpers *helpers, StrBuf *out);
 // Appends the expression of a scalar operator on vectors.
 void emit_lanes(const Dialect *dialect, CoreOp op, ScalarType in, ScalarType to,
-                uint32_t lanes, const Str *operands, Helpers *helpers, StrBuf *out);
+                Lanes lanes, const Str *operands, Helpers *helpers, StrBuf *out);
 
 #endif

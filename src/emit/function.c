@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "emit/walk.h"
+#include "loop/machine.h"
 
 static bool allocates(const LoopBody *body) {
     return walk_has(body, LOOP_ALLOC) || walk_has(body, LOOP_CALL);
@@ -286,7 +287,10 @@ static void put_head(const Dialect *dialect, LoopKernel *const *kernels, uint32_
     if (has_f16 || has_type(kernels, count, SCALAR_F64))
         put_texts(dialect->head_f64, out);
     if (has_f16) put_texts(dialect->head_f16, out);
-    if (has_lanes(kernels, count)) put_texts(dialect->head_lanes, out);
+    if (has_lanes(kernels, count)) {
+        put_texts(dialect->head_lanes, out);
+        if (machine_vector_bytes() == 64) put_texts(dialect->head_wide, out);
+    }
     if (sifts(kernels, count)) put_texts(dialect->head_sift, out);
     strbuf_char(out, '\n');
 }

@@ -47,22 +47,23 @@ typedef char weft_32c __attribute__((vector_size(32)));
 
 #if defined(__AVX2__)
 #define WEFT_FAST(code) return code;
-#define WEFT_OF_4D __builtin_ia32_blendvpd256((weft_4d)y, (weft_4d)x, (weft_4d)m)
-#define WEFT_OF_8F __builtin_ia32_blendvps256((weft_8f)y, (weft_8f)x, (weft_8f)m)
-#define WEFT_OF_4F __builtin_ia32_blendvps((weft_4f)y, (weft_4f)x, (weft_4f)m)
 #else
 #define WEFT_FAST(code)
-#define WEFT_OF_4D WEFT_OF(i64x4)
-#define WEFT_OF_8F WEFT_OF(i32x8)
-#define WEFT_OF_4F WEFT_OF(i32x4)
-#endif
-// With AVX-512, gcc 12 takes this one the wrong way round after x < y of uint16_t.
-#if defined(__AVX2__) && !defined(__AVX512BW__)
-#define WEFT_OF_32C __builtin_ia32_pblendvb256((weft_32c)y, (weft_32c)x, (weft_32c)m)
-#else
-#define WEFT_OF_32C (((weft_32c)m & (weft_32c)x) | (~(weft_32c)m & (weft_32c)y))
 #endif
 #define WEFT_OF(M) ((m & (M)x) | (~m & (M)y))
+// With AVX-512 compilers make one instruction of that, and gcc 12 takes the last of
+// these the wrong way round after x < y of uint16_t.
+#if defined(__AVX2__) && !defined(__AVX512VL__)
+#define WEFT_OF_4D  __builtin_ia32_blendvpd256((weft_4d)y, (weft_4d)x, (weft_4d)m)
+#define WEFT_OF_8F  __builtin_ia32_blendvps256((weft_8f)y, (weft_8f)x, (weft_8f)m)
+#define WEFT_OF_4F  __builtin_ia32_blendvps((weft_4f)y, (weft_4f)x, (weft_4f)m)
+#define WEFT_OF_32C __builtin_ia32_pblendvb256((weft_32c)y, (weft_32c)x, (weft_32c)m)
+#else
+#define WEFT_OF_4D  WEFT_OF(i64x4)
+#define WEFT_OF_8F  WEFT_OF(i32x8)
+#define WEFT_OF_4F  WEFT_OF(i32x4)
+#define WEFT_OF_32C (((weft_32c)m & (weft_32c)x) | (~(weft_32c)m & (weft_32c)y))
+#endif
 
 WEFT_LANES(int8_t, i8x4, i8x4, 4, WEFT_OF(i8x4))
 WEFT_LANES(uint8_t, u8x4, i8x4, 4, WEFT_OF(i8x4))
@@ -126,7 +127,7 @@ WEFT_STREAM(u8x32)
 #define weft_mask_i64x4(m) __builtin_ia32_movmskpd256((weft_4d)(m))
 #define weft_mask_i32x8(m) __builtin_ia32_movmskps256((weft_8f)(m))
 // A bit for each byte.
-#define weft_mask_i8x32(m) ((uint32_t)__builtin_ia32_pmovmskb256((weft_32c)(m)))
+#define weft_mask_i8x32(m)  ((uint32_t)__builtin_ia32_pmovmskb256((weft_32c)(m)))
 #define weft_mask_i16x16(m) ((uint32_t)__builtin_ia32_pmovmskb256((weft_32c)(m)))
 #else
 static inline uint32_t weft_mask_i8x32(i8x32 m) {
@@ -145,6 +146,16 @@ static inline int32_t weft_mask_i32x8(i32x8 m) {
            (m[5] & 32) | (m[6] & 64) | (m[7] & 128);
 }
 #endif
+
+// Whether all lanes of a mask are set; and how many are.
+#define weft_all_i64x4(m)    (weft_mask_i64x4(m) == 15)
+#define weft_all_i32x8(m)    (weft_mask_i32x8(m) == 255)
+#define weft_all_i16x16(m)   (weft_mask_i16x16(m) == UINT32_MAX)
+#define weft_all_i8x32(m)    (weft_mask_i8x32(m) == UINT32_MAX)
+#define weft_count_i64x4(m)  weft_popc((uint32_t)weft_mask_i64x4(m))
+#define weft_count_i32x8(m)  weft_popc((uint32_t)weft_mask_i32x8(m))
+#define weft_count_i16x16(m) (weft_popc(weft_mask_i16x16(m)) / 2)
+#define weft_count_i8x32(m)  weft_popc(weft_mask_i8x32(m))
 
 // A mask as bools in memory, a byte for each lane.
 #if defined(WEFT_BITS)
@@ -219,13 +230,12 @@ WEFT_FMA(f32x4, 4, __builtin_fmaf)
 WEFT_FLOAT(u64x4, 0x4530000000000000, 0x1.00000001p84)
 WEFT_FLOAT(i64x4, 0x4530000080000000, 0x1.00000801p84)
 
-// x + step * (first + l) for each lane l as floats, first being less than 32. Where
+// x + step * (first + l) for each lane l as floats, first + l being less than 64. Where
 // nothing is rounded on the way it is computed in lanes.
 #define WEFT_STEPS(V, T, n, BITS, ...)                                                 \
     static inline V weft_steps_##V(int64_t x, int64_t step, int32_t first) {           \
         const uint64_t half = (uint64_t)1 << BITS;                                     \
-        if ((uint64_t)x + half <= 2 * half &&                                          \
-            (uint64_t)step + half / 64 <= half / 32)                                   \
+        if ((uint64_t)x + half <= 2 * half && (uint64_t)step + half / 64 <= half / 32) \
             return __VA_ARGS__;                                                        \
         V r;                                                                           \
         for (int i = 0; i < n; i++)                                                    \
@@ -235,10 +245,10 @@ WEFT_FLOAT(i64x4, 0x4530000080000000, 0x1.00000801p84)
 WEFT_STEPS(f64x4, double, 4, 51,
            weft_splat_f64x4((double)x) + ((f64x4){0, 1, 2, 3} + first) * (double)step)
 WEFT_STEPS(f32x8, float, 8, 29,
-           __builtin_convertvector(
-               weft_splat_i32x8((int32_t)x) +
-                   ((i32x8){0, 1, 2, 3, 4, 5, 6, 7} + first) * (int32_t)step,
-               f32x8))
+           __builtin_convertvector(weft_splat_i32x8((int32_t)x) +
+                                       ((i32x8){0, 1, 2, 3, 4, 5, 6, 7} + first) *
+                                           (int32_t)step,
+                                   f32x8))
 WEFT_STEPS(f32x4, float, 4, 29,
            __builtin_convertvector(weft_splat_i32x4((int32_t)x) +
                                        ((i32x4){0, 1, 2, 3} + first) * (int32_t)step,

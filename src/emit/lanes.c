@@ -40,21 +40,16 @@ static unsigned width_of(ScalarType type) {
     return 8u * scalar_info[type].bytes;
 }
 
-// Of a mask.
-static unsigned mask_width(uint32_t lanes) {
-    return 256 / lanes;
+void emit_lanes_type(ScalarType type, Lanes lanes, StrBuf *out) {
+    if (type == SCALAR_BOOL) strbuf_printf(out, "i%ux%u", lanes.mask, lanes.count);
+    else if (type == SCALAR_F16) strbuf_printf(out, "u16x%u", lanes.count);
+    else strbuf_printf(out, "%sx%u", scalar_info[type].name, lanes.count);
 }
 
-void emit_lanes_type(ScalarType type, uint32_t lanes, StrBuf *out) {
-    if (type == SCALAR_BOOL) strbuf_printf(out, "i%ux%u", mask_width(lanes), lanes);
-    else if (type == SCALAR_F16) strbuf_printf(out, "u16x%u", lanes);
-    else strbuf_printf(out, "%sx%u", scalar_info[type].name, lanes);
-}
-
-void emit_mask_for(ScalarType type, uint32_t lanes, Str mask, StrBuf *out) {
-    bool is_alike = type == SCALAR_BOOL || width_of(type) == mask_width(lanes);
+void emit_mask_for(ScalarType type, Lanes lanes, Str mask, StrBuf *out) {
+    bool is_alike = type == SCALAR_BOOL || width_of(type) == lanes.mask;
     strbuf_printf(out, is_alike ? "%.*s" : "__builtin_convertvector(%.*s, i%ux%u)",
-                  STR_ARG(mask), width_of(type), lanes);
+                  STR_ARG(mask), width_of(type), lanes.count);
 }
 
 void emit_loaded(uint64_t bits, Helpers *helpers, StrBuf *out) {
@@ -71,7 +66,7 @@ void emit_loaded(uint64_t bits, Helpers *helpers, StrBuf *out) {
 
 typedef struct Filling {
     ScalarType in, to;
-    uint32_t lanes;
+    Lanes lanes;
     const Str *operands;
 } Filling;
 
@@ -80,8 +75,8 @@ static void put_variable(const Filling *f, char name, StrBuf *out) {
     switch (name) {
     case 'T': emit_lanes_type(f->to, f->lanes, out); return;
     case 'V': emit_lanes_type(f->in, f->lanes, out); return;
-    case 'U': strbuf_printf(out, "u%ux%u", width, f->lanes); return;
-    case 'S': strbuf_printf(out, "i%ux%u", width, f->lanes); return;
+    case 'U': strbuf_printf(out, "u%ux%u", width, f->lanes.count); return;
+    case 'S': strbuf_printf(out, "i%ux%u", width, f->lanes.count); return;
     case 'W': strbuf_printf(out, "%u", width); return;
     case 'Q':
         strbuf_cstr(out, width == 32 ? "0x7fc00000" : "0x7ff8000000000000");
@@ -102,17 +97,18 @@ static void put_template(const Filling *f, const char *text, StrBuf *out) {
 
 // A comparison, whose lanes are as wide as the operands', as a mask.
 static void put_mask(const Filling *f, const char *text, StrBuf *out) {
-    bool is_alike = f->in == SCALAR_BOOL || width_of(f->in) == mask_width(f->lanes);
+    bool is_alike = f->in == SCALAR_BOOL || width_of(f->in) == f->lanes.mask;
     if (!is_alike) strbuf_cstr(out, "__builtin_convertvector(");
     put_template(f, text, out);
-    if (!is_alike) strbuf_printf(out, ", i%ux%u)", mask_width(f->lanes), f->lanes);
+    if (!is_alike) strbuf_printf(out, ", i%ux%u)", f->lanes.mask, f->lanes.count);
 }
 
 // ---- lane by lane -------------------------------------------------------------------
 
 static void put_helper_name(CoreOp op, const Filling *f, StrBuf *out) {
-    strbuf_printf(out, "weft_%s_%s_%s_x%u", core_op_info[op].name,
-                  scalar_info[f->in].name, scalar_info[f->to].name, f->lanes);
+    strbuf_printf(out, "weft_%s_%s_%s_x%u_%u", core_op_info[op].name,
+                  scalar_info[f->in].name, scalar_info[f->to].name, f->lanes.count,
+                  f->lanes.mask);
 }
 
 static void define_helper(const Dialect *dialect, CoreOp op, const Filling *f,
@@ -131,7 +127,7 @@ static void define_helper(const Dialect *dialect, CoreOp op, const Filling *f,
     }
     strbuf_cstr(out, ") {\n    ");
     emit_lanes_type(f->to, f->lanes, out);
-    strbuf_printf(out, " r;\n    for (int i = 0; i < %u; i++) {\n", f->lanes);
+    strbuf_printf(out, " r;\n    for (int i = 0; i < %u; i++) {\n", f->lanes.count);
     for (uint32_t i = 0; i < count; i++)
         strbuf_printf(out, "        const %s %c = %c[i]%s;\n", emit_types[f->in],
                       "abc"[i], "xyz"[i], f -> in == SCALAR_BOOL ? " != 0" : "");
@@ -142,9 +138,9 @@ static void define_helper(const Dialect *dialect, CoreOp op, const Filling *f,
 
 static void put_lane_by_lane(const Dialect *dialect, CoreOp op, const Filling *f,
                              Helpers *helpers, StrBuf *out) {
-    uint64_t key = (uint64_t)op << 24 | (uint64_t)f->in << 16 | (uint64_t)f->to << 8;
+    uint64_t key = (uint64_t)op << 16 | (uint64_t)f->in << 8 | (uint64_t)f->to;
     uint64_t unused;
-    key |= f->lanes;
+    key = key << 16 | (uint64_t)f->lanes.count << 8 | f->lanes.mask;
     if (!map_get(&helpers->made, key, &unused)) {
         map_set(&helpers->made, key, 1);
         define_helper(dialect, op, f, helpers);
@@ -183,7 +179,7 @@ static bool put_conversion(const Filling *f, StrBuf *out) {
 }
 
 void emit_lanes(const Dialect *dialect, CoreOp op, ScalarType in, ScalarType to,
-                uint32_t lanes, const Str *operands, Helpers *helpers, StrBuf *out) {
+                Lanes lanes, const Str *operands, Helpers *helpers, StrBuf *out) {
     Filling f = {in, to, lanes, operands};
     if (op == OP_CONV && put_conversion(&f, out)) return;
     const Template *template = find_template(op, in);

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Vector turns. A value in lanes is one or more vectors of 32 bytes at most, its parts,
-// so that compilers see what the machine has and several are in flight. All values of a
-// turn have as many lanes in a part: as a vector holds of the widest, from 4 of 8 bytes
-// to 32 of one.
+// Vector turns. A value in lanes is one or more vectors, its parts, as large as the
+// machine's at most, so that compilers see what it has and several are in flight. All
+// values of a turn have as many lanes in a part: as a vector holds of the widest, from
+// 4 of 8 bytes to 64 of one.
 #include "emit/walk.h"
+#include "loop/machine.h"
 
 static ScalarType elem_of(const Walker *w, LoopRef ref) {
     return (ScalarType)w->kernel->values.data[ref].type.elem;
@@ -17,7 +18,7 @@ static bool has_lanes(const Walker *w, LoopRef ref) {
 // ---- parts --------------------------------------------------------------------------
 
 uint32_t walk_parts(const Walker *w, LoopRef ref) {
-    return has_lanes(w, ref) ? w->lanes / w->part_lanes : 1;
+    return has_lanes(w, ref) ? w->lanes / w->part.count : 1;
 }
 
 Str walk_part(Walker *w, LoopRef ref, uint32_t part) {
@@ -30,7 +31,7 @@ Str walk_part(Walker *w, LoopRef ref, uint32_t part) {
 
 static Str type_name(Walker *w, ScalarType elem) {
     StrBuf text = strbuf(w->arena);
-    emit_lanes_type(elem, w->part_lanes, &text);
+    emit_lanes_type(elem, w->part, &text);
     return strbuf_done(&text);
 }
 
@@ -69,9 +70,8 @@ static Str vector_of(Walker *w, LoopRef ref, uint32_t part) {
 // A condition that is one when all lanes of a mask are.
 static Str all_of(Walker *w, Str mask) {
     StrBuf text = strbuf(w->arena);
-    strbuf_printf(&text, "weft_mask_%.*s(%.*s) == %u",
-                  STR_ARG(type_name(w, SCALAR_BOOL)), STR_ARG(mask),
-                  w->part_lanes > 8 ? UINT32_MAX : (1u << w->part_lanes) - 1);
+    strbuf_printf(&text, "weft_all_%.*s(%.*s)", STR_ARG(type_name(w, SCALAR_BOOL)),
+                  STR_ARG(mask));
     return strbuf_done(&text);
 }
 
@@ -141,7 +141,7 @@ static Str place_of(Walker *w, const Access *a, uint32_t part, uint32_t lane) {
         }
         put_lane(w, stm->args[i + 1], part, lane, &text);
     }
-    if (!a->has_places) strbuf_printf(&text, " + %u", part * w->part_lanes + lane);
+    if (!a->has_places) strbuf_printf(&text, " + %u", part * w->part.count + lane);
     strbuf_char(&text, ']');
     return strbuf_done(&text);
 }
@@ -150,7 +150,7 @@ static Str place_of(Walker *w, const Access *a, uint32_t part, uint32_t lane) {
 static Str gather(Walker *w, const Access *a, uint32_t part, bool is_masked) {
     StrBuf text = strbuf(w->arena);
     strbuf_printf(&text, "(%.*s){", STR_ARG(type_name(w, a->elem)));
-    for (uint32_t i = 0; i < w->part_lanes; i++) {
+    for (uint32_t i = 0; i < w->part.count; i++) {
         if (i > 0) strbuf_cstr(&text, ", ");
         if (is_masked) {
             put_lane(w, a->mask, part, i, &text);
@@ -171,7 +171,7 @@ static Str load_part(Walker *w, const Access *a, uint32_t part) {
     if (a->elem == SCALAR_BOOL)
         strbuf_printf(&text,
                       "__builtin_convertvector(weft_load_i8x%u(&%.*s), %.*s) != 0",
-                      w->part_lanes, STR_ARG(at), STR_ARG(type_name(w, SCALAR_BOOL)));
+                      w->part.count, STR_ARG(at), STR_ARG(type_name(w, SCALAR_BOOL)));
     else
         strbuf_printf(&text, "weft_load_%.*s(&%.*s)", STR_ARG(type_name(w, a->elem)),
                       STR_ARG(at));
@@ -190,7 +190,7 @@ static Str load(Walker *w, const LoopStm *stm, uint32_t part) {
 }
 
 static void store_lanes(Walker *w, const Access *a, LoopRef x, uint32_t part) {
-    for (uint32_t i = 0; i < w->part_lanes; i++) {
+    for (uint32_t i = 0; i < w->part.count; i++) {
         StrBuf text = strbuf(w->arena);
         if (a->mask != 0) {
             strbuf_cstr(&text, "if (");
@@ -237,7 +237,7 @@ static void store_part(Walker *w, const Access *a, LoopRef x, uint32_t part) {
         walk_line(w, "weft_flags_%.*s(&%.*s, %.*s);", STR_ARG(type_name(w, a->elem)),
                   STR_ARG(at), STR_ARG(from));
     else if (w->streams && w->depth == 1 && may_stream(w, a) &&
-             w->part_lanes * scalar_info[a->elem].bytes == 32)
+             w->part.count * scalar_info[a->elem].bytes >= 32)
         walk_line(w, "weft_stream_%.*s(&%.*s, %.*s, is_far);",
                   STR_ARG(type_name(w, a->elem)), STR_ARG(at), STR_ARG(from));
     else
@@ -248,7 +248,7 @@ static void store_part(Walker *w, const Access *a, LoopRef x, uint32_t part) {
 static void put_store(Walker *w, const LoopStm *stm) {
     Access a = access_of(w, stm);
     LoopRef x = stm->args[a.first - 1];
-    for (uint32_t p = 0; p < w->lanes / w->part_lanes; p++) {
+    for (uint32_t p = 0; p < w->lanes / w->part.count; p++) {
         bool may_be_all = !a.has_places && a.mask != 0;
         if (may_be_all)
             walk_line(w, "if (%.*s)", STR_ARG(all_of(w, walk_part(w, a.mask, p))));
@@ -267,7 +267,7 @@ static Str scalar(Walker *w, const LoopStm *stm, uint32_t part) {
     for (uint32_t i = 0; i < stm->arg_count && i < 3; i++)
         operands[i] = vector_of(w, stm->args[i], part);
     emit_lanes(w->dialect, stm->scalar, elem_of(w, stm->args[0]),
-               elem_of(w, stm->outs[0]), w->part_lanes, operands, w->helpers, &text);
+               elem_of(w, stm->outs[0]), w->part, operands, w->helpers, &text);
     return strbuf_done(&text);
 }
 
@@ -277,12 +277,12 @@ static Str number_lanes(Walker *w, const LoopStm *stm, uint32_t part) {
         strbuf_printf(&text, "weft_steps_%.*s(%.*s, %.*s, %u)",
                       STR_ARG(type_of(w, stm->outs[0])),
                       STR_ARG(walk_value(w, stm->args[0])),
-                      STR_ARG(walk_value(w, stm->args[1])), part * w->part_lanes);
+                      STR_ARG(walk_value(w, stm->args[1])), part * w->part.count);
         return strbuf_done(&text);
     }
     strbuf_printf(&text, "(%.*s){", STR_ARG(type_of(w, stm->outs[0])));
-    for (uint32_t i = 0; i < w->part_lanes; i++)
-        strbuf_printf(&text, i == 0 ? "%u" : ", %u", part * w->part_lanes + i);
+    for (uint32_t i = 0; i < w->part.count; i++)
+        strbuf_printf(&text, i == 0 ? "%u" : ", %u", part * w->part.count + i);
     strbuf_char(&text, '}');
     return strbuf_done(&text);
 }
@@ -291,7 +291,7 @@ static Str select(Walker *w, const LoopStm *stm, uint32_t part) {
     ScalarType elem = elem_of(w, stm->outs[0]);
     StrBuf text = strbuf(w->arena);
     strbuf_printf(&text, "weft_select_%.*s(", STR_ARG(type_name(w, elem)));
-    emit_mask_for(elem, w->part_lanes, walk_part(w, stm->args[0], part), &text);
+    emit_mask_for(elem, w->part, walk_part(w, stm->args[0], part), &text);
     for (uint32_t i = 1; i < 3; i++)
         strbuf_printf(&text, ", %.*s", STR_ARG(vector_of(w, stm->args[i], part)));
     strbuf_char(&text, ')');
@@ -303,9 +303,9 @@ static Str pack(Walker *w, const LoopStm *stm, uint32_t part) {
     StrBuf text = strbuf(w->arena);
     bool is_mask = elem_of(w, stm->outs[0]) == SCALAR_BOOL;
     strbuf_printf(&text, "(%.*s){", STR_ARG(type_of(w, stm->outs[0])));
-    for (uint32_t i = 0; i < w->part_lanes; i++)
+    for (uint32_t i = 0; i < w->part.count; i++)
         strbuf_printf(&text, "%s%s%.*s", i > 0 ? ", " : "", is_mask ? "-" : "",
-                      STR_ARG(walk_value(w, stm->args[part * w->part_lanes + i])));
+                      STR_ARG(walk_value(w, stm->args[part * w->part.count + i])));
     strbuf_char(&text, '}');
     return strbuf_done(&text);
 }
@@ -317,13 +317,13 @@ typedef struct Origins {
 } Origins;
 
 static uint64_t origin_of(const Walker *w, const LoopStm *stm, uint32_t lane) {
-    return w->kernel->values.data[stm->args[2 + lane]].bits / w->part_lanes;
+    return w->kernel->values.data[stm->args[2 + lane]].bits / w->part.count;
 }
 
 static bool find_origins(const Walker *w, const LoopStm *stm, uint32_t part,
                          Origins *s) {
-    for (uint32_t i = 0; i < w->part_lanes; i++) {
-        uint64_t number = origin_of(w, stm, part * w->part_lanes + i);
+    for (uint32_t i = 0; i < w->part.count; i++) {
+        uint64_t number = origin_of(w, stm, part * w->part.count + i);
         uint32_t k = 0;
         while (k < s->count && s->numbers[k] != number) k++;
         if (k == 2) return false;
@@ -333,7 +333,7 @@ static bool find_origins(const Walker *w, const LoopStm *stm, uint32_t part,
 }
 
 static Str origin(Walker *w, const LoopStm *stm, uint64_t number) {
-    uint32_t parts = w->lanes / w->part_lanes;
+    uint32_t parts = w->lanes / w->part.count;
     return walk_part(w, stm->args[number / parts], (uint32_t)(number % parts));
 }
 
@@ -346,11 +346,11 @@ static Str take(Walker *w, const LoopStm *stm, uint32_t part) {
                       STR_ARG(origin(w, stm, s.numbers[0])),
                       STR_ARG(origin(w, stm, s.numbers[s.count - 1])));
     else strbuf_printf(&text, "(%.*s){", STR_ARG(type_of(w, stm->outs[0])));
-    for (uint32_t i = 0; i < w->part_lanes; i++) {
-        LoopRef from = stm->args[2 + part * w->part_lanes + i];
-        uint64_t lane = w->kernel->values.data[from].bits % w->part_lanes;
-        uint64_t number = origin_of(w, stm, part * w->part_lanes + i);
-        if (is_pair && number != s.numbers[0]) lane += w->part_lanes;
+    for (uint32_t i = 0; i < w->part.count; i++) {
+        LoopRef from = stm->args[2 + part * w->part.count + i];
+        uint64_t lane = w->kernel->values.data[from].bits % w->part.count;
+        uint64_t number = origin_of(w, stm, part * w->part.count + i);
+        if (is_pair && number != s.numbers[0]) lane += w->part.count;
         if (is_pair) strbuf_printf(&text, ", %u", (unsigned)lane);
         else
             strbuf_printf(&text, "%s%.*s[%u]", i > 0 ? ", " : "",
@@ -374,7 +374,7 @@ static void put_apply(Walker *w, const LoopStm *stm, uint32_t part) {
         walk_line(w, "%.*s %.*s = {0};", STR_ARG(type_of(w, stm->outs[k])),
                   STR_ARG(walk_part(w, stm->outs[k], part)));
     }
-    walk_line(w, "for (int i = 0; i < %u; i++) {", w->part_lanes);
+    walk_line(w, "for (int i = 0; i < %u; i++) {", w->part.count);
     w->indent++;
     walk_line(w, "if (!%.*s[i]) continue;", STR_ARG(walk_part(w, stm->args[0], part)));
     for (uint32_t k = 0; k < stm->out_count; k++)
@@ -401,15 +401,14 @@ static void put_any(Walker *w, const LoopStm *stm) {
               STR_ARG(join_parts(w, stm->args[0], '|')));
 }
 
-// Masks of two bytes give two bits for a lane.
 static void put_tally(Walker *w, const LoopStm *stm) {
     StrBuf text = strbuf(w->arena);
     for (uint32_t p = 0; p < walk_parts(w, stm->args[0]); p++)
-        strbuf_printf(&text, "%sweft_popc((uint32_t)weft_mask_%.*s(%.*s))",
-                      p > 0 ? " + " : "", STR_ARG(type_name(w, SCALAR_BOOL)),
+        strbuf_printf(&text, "%sweft_count_%.*s(%.*s)", p > 0 ? " + " : "",
+                      STR_ARG(type_name(w, SCALAR_BOOL)),
                       STR_ARG(walk_part(w, stm->args[0], p)));
-    walk_line(w, "const int64_t %.*s = (%.*s)%s;", STR_ARG(walk_value(w, stm->outs[0])),
-              STR_ARG(strbuf_done(&text)), w->part_lanes == 16 ? " / 2" : "");
+    walk_line(w, "const int64_t %.*s = %.*s;", STR_ARG(walk_value(w, stm->outs[0])),
+              STR_ARG(strbuf_done(&text)));
 }
 
 // A part of what a statement gives that goes by parts.
@@ -464,7 +463,7 @@ uint32_t walk_parts_in_turn(Walker *w, const LoopBody *body, uint32_t from) {
     if (w->lanes == 0) return from;
     while (end < body->stms.len && goes_by_parts(w, body->stms.data[end])) end++;
     if (end > from && !is_chain(body, from, end)) end = from + 1;
-    for (uint32_t part = 0; part < w->lanes / w->part_lanes; part++)
+    for (uint32_t part = 0; part < w->lanes / w->part.count; part++)
         for (uint32_t i = from; i < end; i++) {
             const LoopStm *stm = body->stms.data[i];
             bool is_vector = has_lanes(w, stm->outs[0]);
@@ -516,18 +515,20 @@ static void find_widest(const Walker *w, const LoopBody *body, uint32_t *widest)
 }
 
 // As many as a vector holds of the widest, and a part of all lanes.
-static uint32_t lanes_of_part(const Walker *w, const LoopBody *vector) {
-    uint32_t widest = 0;
+static Lanes choose_part(const Walker *w, const LoopBody *vector) {
+    uint32_t widest = 0, bytes = machine_vector_bytes();
     find_widest(w, vector, &widest);
-    uint32_t lanes = widest == 0 ? 8 : 32 / widest;
-    while (w->lanes % lanes != 0) lanes /= 2;
-    return lanes;
+    if (widest == 0) widest = 4;
+    Lanes part = {.count = (bytes == 64 ? bytes : 32) / widest};
+    while (w->lanes % part.count != 0) part.count /= 2;
+    part.mask = 8 * widest > 256 / part.count ? 8 * widest : 256 / part.count;
+    return part;
 }
 
 static void put_vector_turn(Walker *w, const LoopStm *stm) {
     const LoopBody *vector = stm->bodies[0];
     w->lanes = stm->number;
-    w->part_lanes = lanes_of_part(w, vector);
+    w->part = choose_part(w, vector);
     w->vector = vector->params[0];
     w->gives_up = false;
     walk_body(w, vector);

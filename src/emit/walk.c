@@ -68,7 +68,7 @@ const char *walk_type(Walker *w, LoopRef ref) {
     bool is_shared = w->plan != NULL && w->plan->is_shared[ref];
     StrBuf text = strbuf(w->arena);
     if (type_of(w, ref).lanes > 0) {
-        emit_lanes_type(elem_of(w, ref), w->part_lanes, &text);
+        emit_lanes_type(elem_of(w, ref), w->part, &text);
         strbuf_char(&text, ' ');
         return str_terminated(w->arena, strbuf_done(&text));
     }

@@ -21,10 +21,11 @@
 // are tested before: where they fail, or there are few turns, the loop stays as it was,
 // with its errors. Each value is computed as before, in its order.
 #include "loop/batch.h"
+#include "loop/machine.h"
 #include "loop/passes.h"
 #include "loop/vector.h"
 
-enum { LEAST_BLOCKS = 4, MOST_LANES = 8 };
+enum { LEAST_BLOCKS = 4, LEAST_LANE = 4 }; // bytes
 
 // ---- copies -------------------------------------------------------------------------
 
@@ -48,7 +49,8 @@ static LoopRef compute_early(Batch *x, LoopRef ref) {
 
 // Gives the loop lanes; false: it cannot have any, or, unless always, gains nothing.
 static bool give_lanes(Batch *x, LoopStm *loop, bool always) {
-    bool made = vector_loop(x->b->kernel, loop, always || x->machine->always);
+    bool made = vector_loop(x->b->kernel, loop, x->machine->bytes,
+                            always || x->machine->always);
     loop_catch_up(x->b);
     return made;
 }
@@ -457,8 +459,8 @@ static bool batch(Batch *x, LoopStm *loop) {
     LoopBuilder *b = x->b;
     uint64_t bits;
     b->loc = loop->loc;
-    uint32_t lanes = x->machine->bytes / x->bytes;
-    x->lanes = loop_int(b, lanes > MOST_LANES ? MOST_LANES : lanes);
+    uint32_t lane = x->bytes > LEAST_LANE ? x->bytes : LEAST_LANE;
+    x->lanes = loop_int(b, x->machine->bytes / lane);
     LoopBody *arms[2];
     loop_open(b, NULL, 0);
     LoopRef c = is_wanted(x);
@@ -503,5 +505,6 @@ void batch_run(LoopKernel *kernel, const LiftMachine *machine) {
 }
 
 void loop_batch(LoopKernel *kernel) {
-    if (vector_is_here()) batch_run(kernel, &lift_machine);
+    LiftMachine machine = lift_machine(machine_vector_bytes());
+    if (machine.bytes > 0) batch_run(kernel, &machine);
 }

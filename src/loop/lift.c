@@ -13,11 +13,16 @@
 // they were.
 #include "loop/lift.h"
 
+#include "loop/machine.h"
 #include "loop/passes.h"
-#include "loop/vector.h"
 
-const LiftMachine lift_machine = {
-    .registers = 16, .bytes = 32, .near = 256 << 10, .packed = 4 << 20, .least = 8};
+LiftMachine lift_machine(uint32_t bytes) {
+    return (LiftMachine){.registers = machine_registers(bytes),
+                         .bytes = bytes,
+                         .near = 256 << 10,
+                         .packed = 4 << 20,
+                         .least = 8};
+}
 
 typedef struct Lift {
     const LiftMachine *machine;
@@ -444,5 +449,6 @@ void lift_run(LoopKernel *kernel, const LiftMachine *machine) {
 }
 
 void loop_lift(LoopKernel *kernel) {
-    if (vector_is_here()) lift_run(kernel, &lift_machine);
+    LiftMachine machine = lift_machine(machine_vector_bytes());
+    if (machine.bytes > 0) lift_run(kernel, &machine);
 }

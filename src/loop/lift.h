@@ -16,11 +16,12 @@ typedef struct LiftMachine {
     bool always;     // lanes whether they gain or not, for tests
 } LiftMachine;
 
-extern const LiftMachine lift_machine;
+// Of one with vectors of so many bytes.
+LiftMachine lift_machine(uint32_t bytes);
 
 enum {
     LIFT_VECTORS = 2,    // in a row of a register block
-    LIFT_MOST_ROWS = 8,  // of a register block
+    LIFT_MOST_ROWS = 12, // of a register block
     LIFT_MOST_STRIP = 8, // register blocks in a turn, one under another
     LIFT_PANELS = 8,     // and panels, side by side
     LIFT_SPREAD = 16     // turns, at least, if there are as many register blocks

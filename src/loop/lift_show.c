@@ -3,11 +3,13 @@
 // What the lift pass makes of a kernel, for people: for each nest the levels that its
 // rows, columns and fold become, how large they are, and why.
 #include "loop/lift.h"
+#include "loop/machine.h"
 
 typedef struct Show {
     LoopKernel *kernel;
     StrBuf *out;
     uint32_t nests;
+    LiftMachine machine;
 } Show;
 
 // " rows 4096", or " rows any" if the program does not say how many.
@@ -35,7 +37,7 @@ static void put_packed(const Show *s, const LoopRefs *refs) {
 }
 
 static void put_nest(Show *s, const LiftNest *n) {
-    const LiftMachine *m = &lift_machine;
+    const LiftMachine *m = &s->machine;
     StrBuf *out = s->out;
     uint32_t sums = n->depth->out_count;
     s->nests++;
@@ -73,7 +75,7 @@ static void show_body(Show *s, const LoopBody *body) {
     for (uint32_t i = 0; i < body->stms.len; i++) {
         LoopStm *stm = body->stms.data[i];
         LiftNest nest;
-        if (lift_find(s->kernel, &lift_machine, stm, &nest)) {
+        if (lift_find(s->kernel, &s->machine, stm, &nest)) {
             put_nest(s, &nest);
             continue;
         }
@@ -82,7 +84,9 @@ static void show_body(Show *s, const LoopBody *body) {
 }
 
 void lift_show(LoopKernel *kernel, StrBuf *out) {
-    Show s = {.kernel = kernel, .out = out};
+    uint32_t bytes = machine_vector_bytes();
+    Show s = {
+        .kernel = kernel, .out = out, .machine = lift_machine(bytes > 0 ? bytes : 32)};
     strbuf_printf(out, "kernel %.*s\n",
                   STR_ARG(sym_str(&kernel->core->cx->syms, kernel->name)));
     for (uint32_t i = 0; i < kernel->funs.len; i++)

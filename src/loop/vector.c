@@ -4,11 +4,8 @@
 // how many lanes. What would not gain stays as it is.
 #include "loop/vector.h"
 
-#if defined(__x86_64__) && __has_include(<sys/platform/x86.h>)
-#include <sys/platform/x86.h>
-#endif
-
 #include "loop/copy.h"
+#include "loop/machine.h"
 #include "loop/passes.h"
 
 // ---- what varies --------------------------------------------------------------------
@@ -199,23 +196,22 @@ static bool is_fold(const Vector *v, const LoopBody *body) {
 }
 
 // A few turns are one vector turn if they are short, or fold sums that have registers.
-enum { MOST_AT_ONCE = 32, MOST_IN_TURN = 80, MOST_SUMS = 12 };
+enum { MOST_AT_ONCE = 32, MOST_IN_TURN = 80, NOT_FOR_SUMS = 4 };
 
-static bool is_at_once(const LoopBody *body, const LoopValue *n, uint32_t width) {
-    uint64_t sums = 0;
+static bool is_at_once(const Vector *v, const LoopBody *body, const LoopValue *n,
+                       uint32_t width) {
+    uint64_t sums = 0, most_sums = machine_registers(v->bytes) - NOT_FOR_SUMS;
     if (!n->is_const || n->bits % width != 0 || n->bits > MOST_AT_ONCE) return false;
     for (uint32_t i = 0; i < body->stms.len; i++)
         if (body->stms.data[i]->op == LOOP_FOR) sums += body->stms.data[i]->out_count;
     return loop_body_size(body) <= MOST_IN_TURN ||
-           (sums > 1 && sums * (n->bits / width) <= MOST_SUMS);
+           (sums > 1 && sums * (n->bits / width) <= most_sums);
 }
 
 static bool is_few(const LoopKernel *kernel, LoopRef n, uint64_t few) {
     const LoopValue *value = &kernel->values.data[n];
     return value->is_const && value->bits < few;
 }
-
-enum { VECTOR_BYTES = 32, USUAL = 8 }; // lanes, of four bytes
 
 // Whether something of that size is stored, or lanes are counted; else there is no use
 // in as many lanes of it as a vector has.
@@ -235,13 +231,17 @@ static bool stores_width(const LoopKernel *kernel, const LoopBody *body,
     return false;
 }
 
+enum { LEAST_BYTES = 32 };
+
 // With so many lanes in a vector; NULL: they do not fit, or gain nothing.
 static LoopBody *try_width(Vector *v, const LoopStm *loop, uint32_t width) {
     v->kernel->values.len = v->old; // without what the last attempt made
     v->b = loop_builder(v->kernel);
     for (LoopRef ref = 0; ref < v->old; ref++) v->reps[ref] = (Rep){0};
     const LoopValue *n = &v->kernel->values.data[loop->args[0]];
-    bool at_once = is_at_once(loop->bodies[0], n, width);
+    bool at_once = is_at_once(v, loop->bodies[0], n, width);
+    bool is_whole = at_once || v->bytes <= LEAST_BYTES || !n->is_const ||
+                    n->bits > MOST_AT_ONCE || n->bits % width == 0;
     v->width = width;
     v->lanes = v->flight * width;
     v->at_once = at_once;
@@ -250,9 +250,21 @@ static LoopBody *try_width(Vector *v, const LoopStm *loop, uint32_t width) {
     v->scalar_cost = v->vector_cost = 0;
     LoopBody *body = vector_translate(v, loop->bodies[0]);
     uint32_t widest = widest_lane(v, body);
-    bool fits = width * widest == VECTOR_BYTES;
+    bool fits = width * widest == v->bytes && is_whole;
     bool gains = v->always || v->vector_cost < 0.7 * width * v->scalar_cost;
     return fits && gains ? body : NULL;
+}
+
+// With as many lanes as fit; NULL: none do, or they gain nothing.
+static LoopBody *try_vectors(Vector *v, const LoopStm *loop) {
+    uint32_t usual = v->bytes / 4; // lanes, of four bytes
+    LoopBody *body = NULL;
+    for (uint32_t width = v->bytes; width >= usual / 2 && body == NULL; width /= 2)
+        if (width <= usual ||
+            (v->flight == 1 && !is_few(v->kernel, loop->args[0], width) &&
+             stores_width(v->kernel, loop->bodies[0], v->bytes / width)))
+            body = try_width(v, loop, width);
+    return body;
 }
 
 static void note_uses(Vector *v, const LoopBody *body) {
@@ -277,12 +289,13 @@ static uint32_t choose_flight(const Vector *v, const LoopStm *loop) {
 static void vectorise(Vector *v, LoopStm *loop) {
     if (!vector_analyse(v, loop)) return;
     if (v->flight == 0) v->flight = choose_flight(v, loop);
-    LoopBody *body = NULL;
-    for (uint32_t width = VECTOR_BYTES; width >= 4 && body == NULL; width /= 2)
-        if (width <= USUAL ||
-            (v->flight == 1 && !is_few(v->kernel, loop->args[0], width) &&
-             stores_width(v->kernel, loop->bodies[0], VECTOR_BYTES / width)))
-            body = try_width(v, loop, width);
+    const LoopValue *n = &v->kernel->values.data[loop->args[0]];
+    bool is_short = n->is_const && n->bits <= MOST_AT_ONCE;
+    LoopBody *body = try_vectors(v, loop);
+    while (body == NULL && is_short && v->bytes > LEAST_BYTES) {
+        v->bytes /= 2;
+        body = try_vectors(v, loop);
+    }
     if (body == NULL) {
         v->kernel->values.len = v->old;
         return;
@@ -373,23 +386,19 @@ static bool vectorise_body(const Vector *pass, LoopBody *body) {
     return has_lanes;
 }
 
-bool vector_loop(LoopKernel *kernel, LoopStm *loop, bool always) {
-    Vector pass = {.kernel = kernel, .arena = kernel->arena, .always = always};
+static Vector vector_pass(LoopKernel *kernel, uint32_t bytes, bool always) {
+    return (Vector){
+        .kernel = kernel, .arena = kernel->arena, .bytes = bytes, .always = always};
+}
+
+bool vector_loop(LoopKernel *kernel, LoopStm *loop, uint32_t bytes, bool always) {
+    Vector pass = vector_pass(kernel, bytes, always);
     return make_lanes(&pass, loop, 1) != 0;
 }
 
-bool vector_is_here(void) {
-#if defined(CPU_FEATURE_ACTIVE)
-    return CPU_FEATURE_ACTIVE(AVX2); // as the loader knows; asking again takes longer
-#elif defined(__x86_64__)
-    return __builtin_cpu_supports("avx2");
-#else
-    return false;
-#endif
-}
-
 void loop_vector(LoopKernel *kernel) {
-    if (vector_is_here()) vector_run(kernel, false);
+    uint32_t bytes = machine_vector_bytes();
+    if (bytes > 0) vector_run(kernel, bytes, false);
 }
 
 static void note_sizes(const LoopKernel *kernel, const LoopBody *body,
@@ -403,8 +412,8 @@ static void note_sizes(const LoopKernel *kernel, const LoopBody *body,
     }
 }
 
-void vector_run(LoopKernel *kernel, bool always) {
-    Vector pass = {.kernel = kernel, .arena = kernel->arena, .always = always};
+void vector_run(LoopKernel *kernel, uint32_t bytes, bool always) {
+    Vector pass = vector_pass(kernel, bytes, always);
     pass.sized = kernel->values.len;
     uint64_t *sizes = arena_array(kernel->arena, uint64_t, pass.sized);
     pass.sizes = sizes;

@@ -24,6 +24,7 @@ typedef struct Vector {
     LoopKernel *kernel;
     Arena *arena;
     LoopBuilder b;
+    uint32_t bytes; // of a vector
     bool always;
     bool at_once;          // the loop's turns are one vector turn
     const uint64_t *sizes; // by LoopRef: of memory of a known size; or 0
@@ -39,14 +40,12 @@ typedef struct Vector {
     double weight, scalar_cost, vector_cost;
 } Vector;
 
-// The pass. `always`: whether it gains or not, on any machine, for tests.
-void vector_run(LoopKernel *kernel, bool always);
+// The pass, for vectors of so many bytes. `always`: whether it gains or not, for tests.
+void vector_run(LoopKernel *kernel, uint32_t bytes, bool always);
 
-// Whether this machine has vectors for the pass.
-bool vector_is_here(void);
 // Gives the loop, whose turns are as many as some vectors have lanes, these lanes; or
 // returns false.
-bool vector_loop(LoopKernel *kernel, LoopStm *loop, bool always);
+bool vector_loop(LoopKernel *kernel, LoopStm *loop, uint32_t bytes, bool always);
 // Finds out which values vary. False: the loop is not for lanes.
 bool vector_analyse(Vector *v, const LoopStm *loop);
 // The body of vector turns.

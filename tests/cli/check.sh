@@ -47,8 +47,10 @@ cat >product.weft <<'END'
 entry main [n][m][p] (a: [n][m]f64) (b: [m][p]f64) =
   map (\x -> map (\y -> f64.sum (map2 (*) x y)) (transpose b)) a
 END
-expect 0 "$weft" dump --stage=lifted product.weft
+expect 0 env WEFT_VECTOR_BYTES=32 "$weft" dump --stage=lifted product.weft
 out_has '6 rows × 2 vectors'
+expect 0 env WEFT_VECTOR_BYTES=64 "$weft" dump --stage=lifted product.weft
+out_has '12 rows × 2 vectors'
 expect 1 "$weft" dump wrong.weft
 expect 0 "$weft" run good.core 41
 out '42i32'

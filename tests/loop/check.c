@@ -16,8 +16,8 @@
 
 #include "eval.h"
 #include "interp/interp.h"
-#include "loop/passes.h"
 #include "loop/lift.h"
+#include "loop/passes.h"
 #include "loop/vector.h"
 #include "plan.h"
 #include "same.h"
@@ -130,8 +130,12 @@ static void verify_pass(void *data, const LoopPassInfo *pass,
 }
 
 // Of which the matrices in tests are large ones: two rows are a register block.
-static const LiftMachine small = {
-    .registers = 8, .bytes = 16, .near = 4096, .packed = 1024, .least = 2, .always = true};
+static const LiftMachine small = {.registers = 8,
+                                  .bytes = 16,
+                                  .near = 4096,
+                                  .packed = 1024,
+                                  .least = 2,
+                                  .always = true};
 
 // Parallel kernels go through the passes for cores, others, and those for GPUs,
 // through those for all targets, and both are also tried as they were lowered, and with
@@ -139,8 +143,8 @@ static const LiftMachine small = {
 // (stop_after being the pass before those).
 static void try_form(Trial *t, const char *form, LoopShape shape, int stop_after) {
     const char *reason;
-    LoopOptions options = {shape == LOOP_PARALLEL ? LOOP_FOR_HERE : LOOP_FOR_ALL, stop_after,
-                           verify_pass, t};
+    LoopOptions options = {shape == LOOP_PARALLEL ? LOOP_FOR_HERE : LOOP_FOR_ALL,
+                           stop_after, verify_pass, t};
     t->why = strbuf(t->arena);
     t->is_unsound = false;
     LoopKernel *kernel = loop_lower(t->core, t->fun, shape, t->arena, &reason);
@@ -150,11 +154,14 @@ static void try_form(Trial *t, const char *form, LoopShape shape, int stop_after
     }
     loop_optimise(kernel, &options);
     if (stop_after == LOOP_PASS_BATCH - 1) {
-        batch_run(kernel, &small);
+        static uint32_t bytes = 32; // of a vector; and 64, in turns
+        LiftMachine wide = small;
+        bytes = wide.bytes = 96 - bytes;
+        batch_run(kernel, &wide);
         verify_after(t, "batches for a small machine", kernel);
         lift_run(kernel, &small);
         verify_after(t, "lift for a small machine", kernel);
-        vector_run(kernel, true);
+        vector_run(kernel, bytes, true);
     }
     if (getenv("LOOP_CHECK_DUMP") != NULL) {
         StrBuf text = strbuf(t->arena);

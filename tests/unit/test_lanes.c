@@ -2,7 +2,9 @@
 //
 // Operators one after the other: turns of random steps, in lanes and as loops that a
 // compiler puts in vectors itself, compared with core_eval. What a compiler makes of
-// two operators need not be what it makes of each. Usage: test_lanes [FILES [SEED]]
+// two operators need not be what it makes of each. Every other file has vectors of 64
+// bytes, whether the machine has them or not. Usage: test_lanes [FILES [SEED]]
+#define _POSIX_C_SOURCE 200809L
 #include <stdlib.h>
 
 #include "abi/kernel.h"
@@ -284,10 +286,11 @@ static void test_file(Cx *cx, const CoreProgram *core, Arena *arena,
 }
 
 int main(int argc, char **argv) {
-    uint32_t files = argc > 1 ? (uint32_t)strtoul(argv[1], NULL, 10) : 1;
+    uint32_t files = argc > 1 ? (uint32_t)strtoul(argv[1], NULL, 10) : 2;
     if (argc > 2) random_state = strtoull(argv[2], NULL, 10) * 0x9e3779b97f4a7c15u | 1;
     operator_count = list_operators(operators);
     for (uint32_t i = 0; i < files; i++) {
+        setenv("WEFT_VECTOR_BYTES", i % 2 == 0 ? "32" : "64", 1);
         Mem mem = {0};
         Arena arena;
         Cx cx;

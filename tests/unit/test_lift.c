@@ -2,6 +2,8 @@
 //
 // What the lift pass finds and what it makes of it, down to the vectors. That the
 // answers stay the same is the business of tests/loop and tests/lang/tiles.
+#define _POSIX_C_SOURCE 200809L
+#include <stdlib.h>
 #include <string.h>
 
 #include "loop/lift.h"
@@ -60,11 +62,11 @@ static Lifted lift(const char *code, bool in_lanes) {
     LoopKernel *kernel = read_kernel(&s, code);
     if (kernel != NULL) {
         StrBuf text = strbuf(&s.arena), faults = strbuf(&s.arena);
+        const LiftMachine machine = lift_machine(32);
         LiftNest nest;
-        made.is_found =
-            lift_find(kernel, &lift_machine, find_loop(kernel->root), &nest);
-        lift_run(kernel, &lift_machine);
-        if (in_lanes) vector_run(kernel, false);
+        made.is_found = lift_find(kernel, &machine, find_loop(kernel->root), &nest);
+        lift_run(kernel, &machine);
+        if (in_lanes) vector_run(kernel, machine.bytes, false);
         bool is_sound = loop_verify(kernel, &faults);
         CHECK(is_sound);
         if (!is_sound) printf("%.*s", STR_ARG(strbuf_done(&faults)));
@@ -197,7 +199,9 @@ static void test_text(void) {
     start(&s, EMPTY);
     LoopKernel *kernel = read_kernel(&s, HEAD ROW COLS FOLD STORE END);
     StrBuf text = strbuf(&s.arena);
+    setenv("WEFT_VECTOR_BYTES", "32", 1);
     if (kernel != NULL) lift_show(kernel, &text);
+    unsetenv("WEFT_VECTOR_BYTES");
     const char *shown = str_terminated(&s.arena, strbuf_done(&text));
     CHECK(strstr(shown, "6 rows × 2 vectors: 12 of 16 hold sums") != NULL);
     CHECK(strstr(shown, "16 columns × the fold, packed: f32;") != NULL);
@@ -230,7 +234,8 @@ static Batched batch(const char *code) {
     LoopKernel *kernel = read_kernel(&s, code);
     if (kernel != NULL) {
         StrBuf text = strbuf(&s.arena), faults = strbuf(&s.arena);
-        batch_run(kernel, &lift_machine);
+        const LiftMachine machine = lift_machine(32);
+        batch_run(kernel, &machine);
         bool is_sound = loop_verify(kernel, &faults);
         CHECK(is_sound);
         if (!is_sound) printf("%.*s", STR_ARG(strbuf_done(&faults)));

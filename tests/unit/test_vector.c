@@ -189,7 +189,7 @@ static void expect(const char *times, const char *turn, bool always,
     LoopKernel *kernel = read_kernel(&s, str_terminated(&s.arena, strbuf_done(&text)));
     if (kernel != NULL) {
         CHECK(is_sound(&s, kernel));
-        vector_run(kernel, always);
+        vector_run(kernel, 32, always);
         CHECK(is_sound(&s, kernel));
         const char *made = show(&s, kernel);
         for (; counts->word != NULL; counts++) {

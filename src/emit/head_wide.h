@@ -1,0 +1,147 @@
+
+// ---- lanes of vectors of 64 bytes ---------------------------------------------------
+
+WEFT_LANES(int64_t, i64x8, i64x8, 8, WEFT_OF(i64x8))
+WEFT_LANES(uint64_t, u64x8, i64x8, 8, WEFT_OF(i64x8))
+WEFT_LANES(double, f64x8, i64x8, 8, WEFT_OF(i64x8))
+WEFT_LANES(int32_t, i32x16, i32x16, 16, WEFT_OF(i32x16))
+WEFT_LANES(uint32_t, u32x16, i32x16, 16, WEFT_OF(i32x16))
+WEFT_LANES(float, f32x16, i32x16, 16, WEFT_OF(i32x16))
+WEFT_LANES(int16_t, i16x32, i16x32, 32, WEFT_OF(i16x32))
+WEFT_LANES(uint16_t, u16x32, i16x32, 32, WEFT_OF(i16x32))
+WEFT_LANES(int8_t, i8x64, i8x64, 64, WEFT_OF(i8x64))
+WEFT_LANES(uint8_t, u8x64, i8x64, 64, WEFT_OF(i8x64))
+
+#if defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512DQ__)
+#define WEFT_WIDE_HERE
+#endif
+
+typedef double weft_8d __attribute__((vector_size(64)));
+typedef float weft_16f __attribute__((vector_size(64)));
+typedef int weft_16i __attribute__((vector_size(64)));
+typedef short weft_32s __attribute__((vector_size(64)));
+typedef char weft_64c __attribute__((vector_size(64)));
+typedef long long weft_8l __attribute__((vector_size(64)));
+
+// Past the caches, as vectors of 32 bytes go.
+#if defined(WEFT_WIDE_HERE) && defined(__clang__)
+#define WEFT_PAST_WIDE(to, x) __builtin_nontemporal_store((i64x8)(x), (i64x8 *)(to))
+#elif defined(WEFT_WIDE_HERE)
+#define WEFT_PAST_WIDE(to, x) __builtin_ia32_movntdq512((weft_8l *)(to), (weft_8l)(x))
+#endif
+#if defined(WEFT_WIDE_HERE)
+#define WEFT_STREAM_WIDE(V)                                                            \
+    static inline void weft_stream_##V(void *to, V x, bool is_far) {                   \
+        if (is_far && (uint64_t)to % 64 == 0) WEFT_PAST_WIDE(to, x);                   \
+        else weft_store_##V(to, x);                                                    \
+    }
+#else
+#define WEFT_STREAM_WIDE(V)                                                            \
+    static inline void weft_stream_##V(void *to, V x, bool is_far) {                   \
+        weft_store_##V(to, x);                                                         \
+    }
+#endif
+WEFT_STREAM_WIDE(f64x8)
+WEFT_STREAM_WIDE(i64x8)
+WEFT_STREAM_WIDE(u64x8)
+WEFT_STREAM_WIDE(f32x16)
+WEFT_STREAM_WIDE(i32x16)
+WEFT_STREAM_WIDE(u32x16)
+WEFT_STREAM_WIDE(i16x32)
+WEFT_STREAM_WIDE(u16x32)
+WEFT_STREAM_WIDE(i8x64)
+WEFT_STREAM_WIDE(u8x64)
+
+// A bit for each lane.
+#if defined(WEFT_WIDE_HERE)
+#define weft_mask_i64x8(m)  ((uint8_t)__builtin_ia32_cvtq2mask512((weft_8l)(m)))
+#define weft_mask_i32x16(m) ((uint16_t)__builtin_ia32_cvtd2mask512((weft_16i)(m)))
+#define weft_mask_i16x32(m) ((uint32_t)__builtin_ia32_cvtw2mask512((weft_32s)(m)))
+#define weft_mask_i8x64(m)  ((uint64_t)__builtin_ia32_cvtb2mask512((weft_64c)(m)))
+#else
+#define WEFT_MASK(M, n)                                                                \
+    static inline uint64_t weft_mask_##M(M m) {                                        \
+        uint64_t bits = 0;                                                             \
+        for (int i = 0; i < n; i++) bits |= (uint64_t)(m[i] & 1) << i;                 \
+        return bits;                                                                   \
+    }
+WEFT_MASK(i64x8, 8)
+WEFT_MASK(i32x16, 16)
+WEFT_MASK(i16x32, 32)
+WEFT_MASK(i8x64, 64)
+#endif
+#define weft_all_i64x8(m)    (weft_mask_i64x8(m) == 0xff)
+#define weft_all_i32x16(m)   (weft_mask_i32x16(m) == 0xffff)
+#define weft_all_i16x32(m)   (weft_mask_i16x32(m) == UINT32_MAX)
+#define weft_all_i8x64(m)    (weft_mask_i8x64(m) == UINT64_MAX)
+#define weft_count_i64x8(m)  weft_popc(weft_mask_i64x8(m))
+#define weft_count_i32x16(m) weft_popc(weft_mask_i32x16(m))
+#define weft_count_i16x32(m) weft_popc(weft_mask_i16x32(m))
+#define weft_count_i8x64(m)  weft_popc(weft_mask_i8x64(m))
+
+// A mask as bools in memory, a byte for each lane.
+#define WEFT_FLAGS(M, B)                                                               \
+    static inline void weft_flags_##M(void *to, M m) {                                 \
+        weft_store_##B(to, __builtin_convertvector(m, B) & 1);                         \
+    }
+WEFT_FLAGS(i64x8, i8x8)
+WEFT_FLAGS(i32x16, i8x16)
+WEFT_FLAGS(i16x32, i8x32)
+WEFT_FLAGS(i8x64, i8x64)
+
+// Functions that are one instruction; -1 are all lanes, 4 the rounding that is set.
+#if defined(WEFT_WIDE_HERE)
+#define WEFT_MATH_WIDE(name, V, n, math, FAST)                                         \
+    static inline V weft_##name##_##V(V x) {                                           \
+        return FAST;                                                                   \
+    }
+#else
+#define WEFT_MATH_WIDE(name, V, n, math, FAST)                                         \
+    static inline V weft_##name##_##V(V x) {                                           \
+        for (int i = 0; i < n; i++) x[i] = math(x[i]);                                 \
+        return x;                                                                      \
+    }
+#endif
+#if defined(__clang__)
+#define WEFT_SQRT(p) __builtin_ia32_sqrt##p##512(x, 4)
+#else
+#define WEFT_SQRT(p) __builtin_ia32_sqrt##p##512_mask(x, x, -1, 4)
+#endif
+#define WEFT_ROUND(p, how) __builtin_ia32_rndscale##p##_mask(x, how, x, -1, 4)
+WEFT_MATH_WIDE(sqrt, f64x8, 8, __builtin_sqrt, WEFT_SQRT(pd))
+WEFT_MATH_WIDE(sqrt, f32x16, 16, __builtin_sqrtf, WEFT_SQRT(ps))
+WEFT_MATH_WIDE(floor, f64x8, 8, __builtin_floor, WEFT_ROUND(pd, 9))
+WEFT_MATH_WIDE(floor, f32x16, 16, __builtin_floorf, WEFT_ROUND(ps, 9))
+WEFT_MATH_WIDE(ceil, f64x8, 8, __builtin_ceil, WEFT_ROUND(pd, 10))
+WEFT_MATH_WIDE(ceil, f32x16, 16, __builtin_ceilf, WEFT_ROUND(ps, 10))
+WEFT_MATH_WIDE(trunc, f64x8, 8, __builtin_trunc, WEFT_ROUND(pd, 11))
+WEFT_MATH_WIDE(trunc, f32x16, 16, __builtin_truncf, WEFT_ROUND(ps, 11))
+WEFT_MATH_WIDE(round, f64x8, 8, __builtin_rint, WEFT_ROUND(pd, 8))
+WEFT_MATH_WIDE(round, f32x16, 16, __builtin_rintf, WEFT_ROUND(ps, 8))
+
+#if defined(WEFT_WIDE_HERE)
+#define weft_fma_f64x8(x, y, z)  __builtin_ia32_vfmaddpd512_mask(x, y, z, -1, 4)
+#define weft_fma_f32x16(x, y, z) __builtin_ia32_vfmaddps512_mask(x, y, z, -1, 4)
+#else
+#define WEFT_FMA_WIDE(V, n, math)                                                      \
+    static inline V weft_fma_##V(V x, V y, V z) {                                      \
+        for (int i = 0; i < n; i++) z[i] = math(x[i], y[i], z[i]);                     \
+        return z;                                                                      \
+    }
+WEFT_FMA_WIDE(f64x8, 8, __builtin_fma)
+WEFT_FMA_WIDE(f32x16, 16, __builtin_fmaf)
+#endif
+
+#define weft_float_u64x8(x) __builtin_convertvector(x, f64x8)
+#define weft_float_i64x8(x) __builtin_convertvector(x, f64x8)
+
+WEFT_STEPS(f64x8, double, 8, 51,
+           weft_splat_f64x8((double)x) +
+               ((f64x8){0, 1, 2, 3, 4, 5, 6, 7} + first) * (double)step)
+WEFT_STEPS(f32x16, float, 16, 29,
+           __builtin_convertvector(weft_splat_i32x16((int32_t)x) +
+                                       ((i32x16){0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11,
+                                                 12, 13, 14, 15} +
+                                        first) *
+                                           (int32_t)step,
+                                   f32x16))

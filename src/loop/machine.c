@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "loop/machine.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+// As the loader knows, where it tells; asking the CPU again takes longer.
+#if defined(__x86_64__) && __has_include(<sys/platform/x86.h>)
+#include <sys/platform/x86.h>
+#define HAS(feature, name) CPU_FEATURE_ACTIVE(feature)
+#elif defined(__x86_64__)
+#define HAS(feature, name) __builtin_cpu_supports(name)
+#else
+#define HAS(feature, name) 0
+#endif
+
+uint32_t machine_vector_bytes(void) {
+    static const char *const names[] = {"0", "32", "64"};
+    const char *wanted = getenv("WEFT_VECTOR_BYTES");
+    for (uint32_t i = 0; i < 3 && wanted != NULL; i++)
+        if (strcmp(wanted, names[i]) == 0) return 32 * i;
+    if (!HAS(AVX2, "avx2")) return 0;
+    return HAS(AVX512F, "avx512f") && HAS(AVX512BW, "avx512bw") &&
+                   HAS(AVX512DQ, "avx512dq") && HAS(AVX512VL, "avx512vl")
+               ? 64
+               : 32;
+}

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the passes and the emitter know of the machine that code is made for.
+#ifndef WEFT_LOOP_MACHINE_H
+#define WEFT_LOOP_MACHINE_H
+
+#include <stdint.h>
+
+// The bytes of a vector here: 64 (AVX-512), 32 (AVX2), or 0 if there are none that
+// lanes gain by. $WEFT_VECTOR_BYTES, one of these numbers, says otherwise.
+uint32_t machine_vector_bytes(void);
+
+// How many registers hold vectors of so many bytes.
+static inline uint32_t machine_registers(uint32_t bytes) {
+    return bytes == 64 ? 32 : 16;
+}
+
+#endif
