@@ -134,11 +134,13 @@ static void go(Way *way, const CoreProgram *core, const CoreFun *fun, LoopShape 
     has_changed(way, kernel);
     loop_optimise(kernel, &options);
     if (is_here) {
-        batch_run(kernel, &small);
+        LiftMachine wide = small;
+        wide.bytes = 32;
+        batch_run(kernel, &wide);
         after_pass(way, &loop_passes[LOOP_PASS_BATCH], kernel);
         lift_run(kernel, &small);
         after_pass(way, &loop_passes[LOOP_PASS_LIFT], kernel);
-        vector_run(kernel, true);
+        vector_run(kernel, wide.bytes, true);
         after_pass(way, &loop_passes[LOOP_PASS_VECTOR], kernel);
         loop_jam(kernel);
         after_pass(way, &loop_passes[LOOP_PASS_JAM], kernel);
