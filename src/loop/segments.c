@@ -119,7 +119,8 @@ static void close_turns(const Segments *s, const Digits *digits, LoopRef times,
                         LoopOrder order) {
     LoopBuilder *b = &s->w->b;
     if (s->sides > 1) {
-        segments_emit_turn(s, digits->quotient, digits->rest);
+        segments_emit_turn(
+            s, (SidePlace){.block = digits->quotient, .place = digits->rest});
         loop_close_turns(b, times, order);
         return;
     }
@@ -218,12 +219,13 @@ static void emit_branch(LoopBuilder *b, LoopRef c, LoopBody *const *arms) {
 }
 
 // Emits all of it: by segments if they are not short.
-static void emit_turns(const Segments *s) {
+static void emit_turns(Segments *s) {
     LoopBuilder *b = &s->w->b;
     LoopBody *arms[2];
     LoopRef is_long = loop_le(b, loop_int(b, SHORTEST), s->base);
     loop_open(b, NULL, 0);
-    emit_loop(s);
+    if (s->table_count > 0) segments_emit_tiles(s);
+    else emit_loop(s);
     arms[0] = loop_close(b, NULL, 0);
     loop_open(b, NULL, 0);
     if (s->sides > 1) emit_columns(s);
@@ -246,6 +248,7 @@ static void emit_sides(Segments *s) {
     alone.sides = 1;
     loop_open(b, NULL, 0);
     s->turns = loop_quot(b, s->turns, loop_int(b, s->sides));
+    segments_find_tables(s);
     emit_turns(s);
     arms[0] = loop_close(b, NULL, 0);
     loop_open(b, NULL, 0);

@@ -7,13 +7,19 @@
 
 #include "loop/range.h"
 
-enum { SEGMENTS_MOST_DIVISORS = 8 };
+enum { SEGMENTS_MOST_DIVISORS = 8, SEGMENTS_MOST_TABLES = 8 };
 
 // What the index is divided by.
 typedef struct Divisor {
     LoopRef ref, copy; // what it is within segments
     int64_t times;     // the base; 0: that is not known
 } Divisor;
+
+// What turns load from places that only their own in a segment tells apart.
+typedef struct SegmentTable {
+    LoopStm *load;
+    LoopRef copy; // private memory: the elements of the places of a tile
+} SegmentTable;
 
 typedef struct Segments {
     RangeWalk *w;
@@ -24,7 +30,16 @@ typedef struct Segments {
     Divisor divisors[SEGMENTS_MOST_DIVISORS];
     uint32_t count;
     int64_t sides; // turns of the old loop in one of it
+    SegmentTable tables[SEGMENTS_MOST_TABLES];
+    uint32_t table_count;
 } Segments;
+
+// A turn of one side.
+typedef struct SidePlace {
+    LoopRef block, place;
+    LoopRef in_tile; // the place in the copies of tables; 0: there is no tile
+    int64_t side;
+} SidePlace;
 
 // The divisor by which a statement divides the index, or of which it takes the
 // remainder; NULL: it does not.
@@ -39,6 +54,19 @@ int64_t segments_sides(const Segments *s);
 // Emits whether all turns are in blocks of so many segments, and pass their checks.
 LoopRef segments_test(const Segments *s);
 // Emits what all sides of a block do at a place, without the checks.
-void segments_emit_turn(const Segments *s, LoopRef block, LoopRef place);
+void segments_emit_turn(const Segments *s, SidePlace at);
+// What a statement is that takes a digit of the index, or of such a digit; 0: it takes
+// none.
+LoopRef segments_digit(const Segments *s, const LoopStm *stm, const SidePlace *at);
+
+// Finds the tables that are not loaded one element after the other.
+void segments_find_tables(Segments *s);
+// Emits the turns by tiles, with copies of the tables.
+void segments_emit_tiles(Segments *s);
+
+// The scalar operator that gives a value; NULL: there is none.
+const LoopStm *segments_def(const Segments *s, LoopRef ref);
+// Whether the loop does not change it.
+bool segments_is_outside(const Segments *s, LoopRef ref);
 
 #endif

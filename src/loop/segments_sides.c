@@ -22,18 +22,12 @@ enum {
     MOST_SIDES = 4
 };
 
-// A turn of one side.
-typedef struct SidePlace {
-    LoopRef block, place;
-    int64_t side;
-} SidePlace;
-
-static const LoopStm *def_of(const Segments *s, LoopRef ref) {
+const LoopStm *segments_def(const Segments *s, LoopRef ref) {
     const LoopStm *def = range_value(&s->w->r, ref)->def;
     return def != NULL && def->op == LOOP_SCALAR ? def : NULL;
 }
 
-static bool is_outside(const Segments *s, LoopRef ref) {
+bool segments_is_outside(const Segments *s, LoopRef ref) {
     return range_value(&s->w->r, ref)->depth <= s->w->depth;
 }
 
@@ -57,7 +51,7 @@ static const Divisor *inner_divisor(const Segments *s, const LoopStm *stm,
         !loop_is_known(&s->w->b, stm->args[1], digit) || *digit == 0 ||
         *digit > MOST_SIDES)
         return NULL;
-    const LoopStm *def = def_of(s, stm->args[0]);
+    const LoopStm *def = segments_def(s, stm->args[0]);
     return def != NULL && segments_is_quotient(def) ? segments_divisor(s, def) : NULL;
 }
 
@@ -68,9 +62,7 @@ static LoopRef quotient(const Segments *s, const SidePlace *at, int64_t times) {
                     loop_int(b, at->side / times));
 }
 
-// What a statement is that takes a digit of the index, or of such a digit; 0: it takes
-// none.
-static LoopRef digit_of(const Segments *s, const LoopStm *stm, const SidePlace *at) {
+LoopRef segments_digit(const Segments *s, const LoopStm *stm, const SidePlace *at) {
     LoopBuilder *b = &s->w->b;
     uint64_t digit;
     const Divisor *d = stm->op == LOOP_SCALAR ? segments_divisor(s, stm) : NULL;
@@ -172,8 +164,8 @@ static Number look_at(const Segments *s, LoopRef ref, uint32_t levels) {
     const Number none = {0};
     if (loop_type(&s->w->b, ref).elem != SCALAR_I64 || levels == 0) return none;
     if (ref == s->index) return (Number){true, SMALL_BITS, ON_BLOCK | ON_PLACE};
-    if (is_outside(s, ref)) return (Number){true, SMALL_BITS, 0};
-    const LoopStm *def = def_of(s, ref);
+    if (segments_is_outside(s, ref)) return (Number){true, SMALL_BITS, 0};
+    const LoopStm *def = segments_def(s, ref);
     const Divisor *d = def == NULL ? NULL : segments_divisor(s, def);
     if (d != NULL)
         return (Number){true, SMALL_BITS,
@@ -188,8 +180,8 @@ static Number look_at(const Segments *s, LoopRef ref, uint32_t levels) {
 
 // Whether it is computed from what the loop does not change, without a division.
 static bool is_still(const Segments *s, LoopRef ref, uint32_t levels) {
-    const LoopStm *def = def_of(s, ref);
-    if (is_outside(s, ref)) return true;
+    const LoopStm *def = segments_def(s, ref);
+    if (segments_is_outside(s, ref)) return true;
     bool ok =
         def != NULL && levels > 0 && (core_op_info[def->scalar].flags & OP_FAILS) == 0;
     for (uint32_t i = 0; ok && i < def->arg_count; i++)
@@ -198,7 +190,7 @@ static bool is_still(const Segments *s, LoopRef ref, uint32_t levels) {
 }
 
 static bool can_test(const Segments *s, LoopRef c, uint32_t levels) {
-    const LoopStm *def = def_of(s, c);
+    const LoopStm *def = segments_def(s, c);
     if (is_still(s, c, levels)) return true;
     if (def == NULL || levels == 0) return false;
     if (def->scalar == OP_AND)
@@ -268,10 +260,10 @@ static LoopRef compute_at(Corner *c, LoopRef ref) {
     const Segments *s = c->s;
     LoopBuilder *b = &s->w->b;
     if (ref == s->index) return index_of(s, &c->at);
-    if (is_outside(s, ref))
+    if (segments_is_outside(s, ref))
         return loop_type(b, ref).elem == SCALAR_I64 ? small(c, ref) : ref;
-    const LoopStm *def = def_of(s, ref);
-    LoopRef digit = digit_of(s, def, &c->at), args[3];
+    const LoopStm *def = segments_def(s, ref);
+    LoopRef digit = segments_digit(s, def, &c->at), args[3];
     if (digit != 0) return digit;
     args[0] = value_at(c, def->args[0]);
     for (uint32_t i = 0; i < s->count && segments_is_quotient(def); i++)
@@ -348,21 +340,33 @@ static void emit_branch(const Segments *s, LoopCopier *copier, const LoopStm *st
         loop_copy_as(copier, stm->outs[i], made->outs[i]);
 }
 
+// The element of the tile, if there is one, that the statement loads; 0: it loads none.
+static LoopRef load_copy(const Segments *s, const LoopStm *stm, const SidePlace *at) {
+    LoopBuilder *b = &s->w->b;
+    for (uint32_t i = 0; at->in_tile != 0 && i < s->table_count; i++) {
+        const SegmentTable *table = &s->tables[i];
+        LoopRef args[] = {table->copy, loop_int(b, 0), loop_int(b, 1), at->in_tile};
+        if (table->load == stm)
+            return loop_emit1(b, LOOP_LOAD, args, 4, loop_type(b, stm->outs[0]));
+    }
+    return 0;
+}
+
 static void emit_body(const Segments *s, LoopCopier *copier, const LoopBody *body,
                       const SidePlace *at) {
     for (uint32_t i = 0; i < body->stms.len; i++) {
         const LoopStm *stm = body->stms.data[i];
-        LoopRef digit = digit_of(s, stm, at);
-        if (digit != 0) loop_copy_as(copier, stm->outs[0], digit);
+        LoopRef known = segments_digit(s, stm, at);
+        if (known == 0) known = load_copy(s, stm, at);
+        if (known != 0) loop_copy_as(copier, stm->outs[0], known);
         else if (stm->op == LOOP_IF) emit_branch(s, copier, stm, at);
         else if (stm->op != LOOP_CHECK)
             loop_append(&s->w->b, loop_copy_stm(copier, stm));
     }
 }
 
-void segments_emit_turn(const Segments *s, LoopRef block, LoopRef place) {
-    SidePlace at = {.block = block, .place = place};
-    for (; at.side < s->sides; at.side++) {
+void segments_emit_turn(const Segments *s, SidePlace at) {
+    for (at.side = 0; at.side < s->sides; at.side++) {
         LoopCopier copier = loop_copier(&s->w->b);
         for (uint32_t i = 0; i < s->count; i++)
             loop_copy_as(&copier, s->divisors[i].ref, s->divisors[i].copy);
