@@ -51,7 +51,7 @@ static Access place_of(Vector *v, const LoopStm *stm, uint32_t first, uint32_t b
 }
 
 static void charge_access(Vector *v, const Access *p, LoopRef mask) {
-    if (p->has_lanes) turn_charge(v, 1, 2.5 * v->width);
+    if (p->has_lanes) turn_charge(v, 1, (mask == 0 ? 2.5 : 4) * v->width);
     else turn_charge(v, 1, mask == 0 ? 1 : 3);
 }
 
