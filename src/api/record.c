@@ -28,6 +28,9 @@ void api_record_end(WeftContext *context) {
     rt_events_free(context->events);
     context->events = NULL;
     context->owners = 0;
+    // The next recording may lie where this one did.
+    for (uint32_t i = 0; i < context->place_count; i++)
+        context->places[i].events = NULL;
 }
 
 static WeftStatus record(WeftContext *context, void *data) {

@@ -280,6 +280,21 @@ static void test_trace(void) {
     CHECK(weft_testing_context_free(context) == 0); // while it records
 }
 
+// A recording after another one, which may well lie where that did.
+static void test_again(void) {
+    WeftOptions options = {.struct_size = sizeof options, .devices = "cpu*2"};
+    WeftContext *context;
+    CHECK(weft_context_new(&options, &context) == WEFT_STATUS_OK);
+    for (int i = 0; i < 3; i++) {
+        CHECK(weft_record(context, WEFT_RECORD_EVENTS) == WEFT_STATUS_OK);
+        CHECK(run(context, "main", "40") == WEFT_STATUS_OK);
+        char *all = trace(context);
+        CHECK(count_of(all, "\"cpu:0\"") + count_of(all, "\"cpu:1\"") > 0);
+        free(all);
+    }
+    CHECK(weft_testing_context_free(context) == 0);
+}
+
 static void test_usage(void) {
     WeftContext *context = open_context(WEFT_ENGINE_INTERP);
     Seen seen = {.context = context};
@@ -321,6 +336,7 @@ int main(void) {
     test_profile(WEFT_ENGINE_INTERP);
     test_profile(WEFT_ENGINE_AUTO);
     test_trace();
+    test_again();
     test_usage();
     test_memory();
     return test_done();
