@@ -19,13 +19,17 @@
 // none is around it, or since its places lie apart there; and whose memory fits near a
 // core. Their loops make as many turns for all. Conditions that are the same for all
 // are tested before: where they fail, or there are few turns, the loop stays as it was,
-// with its errors. Each value is computed as before, in its order.
+// with its errors. Turns that load what they store do not go twice: those left over are
+// a loop of their own. Each value is computed as before, in its order.
 #include "loop/batch.h"
 #include "loop/machine.h"
 #include "loop/passes.h"
 #include "loop/vector.h"
 
 enum { LEAST_BLOCKS = 4, LEAST_LANE = 4 }; // bytes
+// Lanes where folds wait, which may be loaded one by one: more rows than that, a power
+// of two apart, want more lines of the first cache than may lie there.
+enum { MOST_APART = 8 };
 
 // ---- copies -------------------------------------------------------------------------
 
@@ -337,7 +341,8 @@ static bool emit_step(Batch *x, uint32_t first, uint32_t end) {
         for (uint32_t k = 0; k < stm->out_count && i >= first; k++)
             if (x->blocks[stm->outs[k]] != 0) store_kept(&s, stm->outs[k]);
     }
-    bool made = give_lanes(x, loop_close_turns(b, x->lanes, ORDER_INDEPENDENT), false);
+    LoopStm *lanes = loop_close_turns(b, x->lanes, ORDER_INDEPENDENT);
+    bool made = give_lanes(x, lanes, contents.folds && x->waits);
     return made || !contents.folds;
 }
 
@@ -368,7 +373,8 @@ static LoopRef packed_size(Batch *x, const BatchLoad *p) {
 }
 
 // The blocks of one turn, which is one of so many: the last one has two if there are
-// turns left over, so that no block reaches back into another turn.
+// turns left over, so that no block reaches back into another turn. Turns that may not
+// run twice are left to emit_rest.
 static bool emit_turn(Batch *x, LoopRef turn, LoopRef turns) {
     LoopBuilder *b = x->b;
     LoopRef one = loop_int(b, 1), n = x->loop->args[0];
@@ -388,7 +394,8 @@ static bool emit_turn(Batch *x, LoopRef turn, LoopRef turns) {
     LoopRef is_last = loop_eq(b, loop_add(b, turn, one), turns);
     LoopRef full = loop_mul(b, turns, x->lanes);
     LoopRef left = loop_min(b, loop_sub(b, n, full), one);
-    LoopRef extra = loop_select(b, is_last, left, loop_int(b, 0));
+    LoopRef none = loop_int(b, 0);
+    LoopRef extra = x->is_once ? none : loop_select(b, is_last, left, none);
     LoopRef blocks = loop_add(b, one, extra);
     LoopRef block = loop_open_turns(b);
     x->first = loop_min(b, loop_mul(b, loop_add(b, turn, block), x->lanes),
@@ -396,6 +403,18 @@ static bool emit_turn(Batch *x, LoopRef turn, LoopRef turns) {
     bool made = emit_block(x);
     loop_close_turns(b, blocks, ORDER_SEQUENTIAL);
     return made;
+}
+
+// The turns from `done` on, as they were.
+static void emit_rest(Batch *x, LoopRef done) {
+    LoopBuilder *b = x->b;
+    const LoopBody *body = x->loop->bodies[0];
+    LoopCopier c = loop_copier(b);
+    LoopRef left = loop_sub(b, x->loop->args[0], done), turn = loop_open_turns(b);
+    loop_copy_as(&c, body->params[0], loop_add(b, done, turn));
+    for (uint32_t i = 0; i < body->stms.len; i++)
+        loop_append(b, loop_copy_stm(&c, body->stms.data[i]));
+    loop_close_turns(b, left, (LoopOrder)x->loop->order);
 }
 
 static bool emit_blocks(Batch *x) {
@@ -406,6 +425,7 @@ static bool emit_blocks(Batch *x) {
     bool made = emit_turn(x, turn, turns);
     loop_emit(b, LOOP_KEEP, &mark, 1, NULL, 0);
     loop_close_turns(b, turns, (LoopOrder)x->loop->order);
+    if (x->is_once) emit_rest(x, loop_mul(b, turns, x->lanes));
     return made;
 }
 
@@ -460,7 +480,8 @@ static bool batch(Batch *x, LoopStm *loop) {
     uint64_t bits;
     b->loc = loop->loc;
     uint32_t lane = x->bytes > LEAST_LANE ? x->bytes : LEAST_LANE;
-    x->lanes = loop_int(b, x->machine->bytes / lane);
+    uint32_t lanes = x->machine->bytes / lane;
+    x->lanes = loop_int(b, x->waits && lanes > MOST_APART ? MOST_APART : lanes);
     LoopBody *arms[2];
     loop_open(b, NULL, 0);
     LoopRef c = is_wanted(x);

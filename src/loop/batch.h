@@ -51,6 +51,8 @@ typedef struct Batch {
     LoopRefs loaded, stored; // buffers from outside
     uint32_t bytes;          // of the widest element in private memory
     bool is_worth_it;
+    bool waits;      // a fold waits long: lanes gain even if their places lie apart
+    bool is_once;    // turns load what they store, so that none may run twice
     bool *is_narrow; // by LoopRef: a number that is an i32 in lanes
     LoopRefs small;  // what must be small for that
     // While blocks are made:

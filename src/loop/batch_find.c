@@ -247,6 +247,51 @@ static void find_narrow(Batch *x, const LoopStm *loop) {
     }
 }
 
+// ---- folds that wait ----------------------------------------------------------------
+
+// About the cycles from what an operator takes to what it gives.
+static uint32_t cycles_of(const Batch *x, const LoopStm *stm) {
+    bool is_float = scalar_is_float((ScalarType)loop_type(x->b, stm->args[0]).elem);
+    switch ((int)stm->scalar) {
+    case OP_DIV:
+    case OP_SQRT: return 12;
+    default: return is_float ? 4 : 1;
+    }
+}
+
+// By value: the cycles since the state was there; 0: it does not depend on that.
+static void note_waits(const Batch *x, uint32_t *waits, const LoopBody *body) {
+    for (uint32_t i = 0; i < body->stms.len; i++) {
+        const LoopStm *stm = body->stms.data[i];
+        uint32_t longest = 0;
+        for (uint32_t k = 0; k < stm->arg_count; k++)
+            if (waits[stm->args[k]] > longest) longest = waits[stm->args[k]];
+        if (stm->op == LOOP_SCALAR && longest > 0)
+            waits[stm->outs[0]] = longest + cycles_of(x, stm);
+        for (uint32_t k = 0; k < stm->body_count && stm->op == LOOP_IF; k++) {
+            const LoopBody *arm = stm->bodies[k];
+            note_waits(x, waits, arm);
+            for (uint32_t out = 0; out < stm->out_count; out++)
+                if (waits[arm->results[out]] > waits[stm->outs[out]])
+                    waits[stm->outs[out]] = waits[arm->results[out]];
+        }
+    }
+}
+
+// Whether each step of the fold waits long for the one before, as for a division.
+static bool waits_long(const Batch *x, const LoopStm *fold) {
+    enum { LONG = 16 };
+    const LoopBody *body = fold->bodies[0];
+    uint32_t *waits = arena_array(x->b->arena, uint32_t, x->known);
+    for (uint32_t i = 1; i < body->param_count; i++) waits[body->params[i]] = 1;
+    note_waits(x, waits, body);
+    for (uint32_t i = 0; i < body->result_count; i++)
+        if (waits[body->results[i]] > LONG) return true;
+    return false;
+}
+
+// ---- statements ---------------------------------------------------------------------
+
 static bool look_at_loop(Batch *x, const LoopStm *stm, uint32_t around) {
     const LoopBody *body = stm->bodies[0];
     if (stm->order == ORDER_PARALLEL || stm->number != 0 ||
@@ -262,6 +307,7 @@ static bool look_at_loop(Batch *x, const LoopStm *stm, uint32_t around) {
         bind(x, stm->outs[i], BATCH_ON_STATE);
     }
     if (!look_at_body(x, body, number)) return false;
+    x->waits = x->waits || waits_long(x, stm);
     if (around == 0) find_narrow(x, stm);
     return true;
 }
@@ -335,6 +381,7 @@ bool batch_find(Batch *x, const LoopStm *loop) {
     x->is_private = arena_array(arena, bool, x->known);
     x->is_narrow = arena_array(arena, bool, x->known);
     bind(x, loop->bodies[0]->params[0], BATCH_ON_TURN);
-    return look_at_body(x, loop->bodies[0], 0) && x->is_worth_it &&
-           x->steps.len <= MOST_STATEMENTS && !stores_what_it_loads(x);
+    if (!look_at_body(x, loop->bodies[0], 0)) return false;
+    x->is_once = stores_what_it_loads(x);
+    return x->is_worth_it && x->steps.len <= MOST_STATEMENTS;
 }

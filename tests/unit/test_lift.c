@@ -265,6 +265,25 @@ static void test_batches(void) {
                  "e: i64, f: f32 = if(d) {-> l, v} {-> c1, c2} -> e, f} "
                  "= store(r, h, g, 1i64, i) -> } -> }");
     CHECK(made.narrow == 0);
+    // turns that load what they store do not run twice: those left over are by
+    // themselves
+    made =
+        batch(HEAD TURN INNER WEIGH
+              "q: f32 = load(r, 0i64, 1i64, i) = store(r, q, 0i64, 1i64, i) -> } -> }");
+    CHECK(made.lanes == 1 && made.parallel == 3);
+}
+
+// A fold whose places lie apart is in lanes if its steps wait long.
+static void test_waiting(void) {
+#define WAIT                                                                           \
+    HEAD TURN                                                                          \
+        "s: f32 = for(m, 0f32) {|k: i64, u: f32| x: f32 = load(a, from, 1i64, k) "     \
+        "y: f32 = load(b, from, 1i64, k) z: f32 = fma(u, x, y) "
+#define DONE "= store(t, v, 0i64, 1i64, k) -> v} = store(r, s, 0i64, 1i64, i) -> } -> }"
+    Batched made = batch(WAIT "v: f32 = div(x, z) " DONE);
+    CHECK(made.lanes == 1 && made.parallel == 2);
+    made = batch(WAIT "v: f32 = add(x, z) " DONE);
+    CHECK(made.lanes == 0 && made.parallel == 1);
 }
 
 static void test_no_batches(void) {
@@ -279,9 +298,7 @@ static void test_no_batches(void) {
         "s: f32 = for(m, 0f32) {|k: i64, u: f32| x: f32 = load(a, from, 1i64, k) "
         "y: f32 = load(b, j, p, k) z: f32 = fma(x, y, u) -> z} "
         "= store(t, s, 0i64, 1i64, j) -> } = store(r, 0f32, 0i64, 1i64, i) -> } -> }",
-        // what is stored is loaded; as many turns as the turn says; a check of a turn
-        HEAD TURN INNER WEIGH
-        "q: f32 = load(r, 0i64, 1i64, i) = store(r, q, 0i64, 1i64, i) -> } -> }",
+        // as many turns as the turn says; a check of a turn
         HEAD
         "= for.parallel(n) {|i: i64| from: i64 = mul(m, i) t: [f32] = alloc(i) " INNER
             WEIGH "= store(r, 0f32, 0i64, 1i64, i) -> } -> }",
@@ -300,6 +317,7 @@ static void test_no_batches(void) {
 
 int main(void) {
     test_batches();
+    test_waiting();
     test_no_batches();
     test_product();
     test_sizes();
