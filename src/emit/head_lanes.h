@@ -100,28 +100,28 @@ WEFT_LANES(uint16_t, u16x16, i16x16, 16, WEFT_OF_32C)
 #endif
 #if defined(__AVX2__)
 #define weft_fence() __builtin_ia32_sfence()
-#define WEFT_STREAM(V)                                                                 \
+#define WEFT_STREAM(V, PAST)                                                           \
     static inline void weft_stream_##V(void *to, V x, bool is_far) {                   \
-        if (is_far && (uint64_t)to % 32 == 0) WEFT_PAST(to, x);                        \
+        if (is_far && (uint64_t)to % sizeof(V) == 0) PAST(to, x);                      \
         else weft_store_##V(to, x);                                                    \
     }
 #else
 #define weft_fence()
-#define WEFT_STREAM(V)                                                                 \
+#define WEFT_STREAM(V, PAST)                                                           \
     static inline void weft_stream_##V(void *to, V x, bool is_far) {                   \
         weft_store_##V(to, x);                                                         \
     }
 #endif
-WEFT_STREAM(f64x4)
-WEFT_STREAM(i64x4)
-WEFT_STREAM(u64x4)
-WEFT_STREAM(f32x8)
-WEFT_STREAM(i32x8)
-WEFT_STREAM(u32x8)
-WEFT_STREAM(i16x16)
-WEFT_STREAM(u16x16)
-WEFT_STREAM(i8x32)
-WEFT_STREAM(u8x32)
+WEFT_STREAM(f64x4, WEFT_PAST)
+WEFT_STREAM(i64x4, WEFT_PAST)
+WEFT_STREAM(u64x4, WEFT_PAST)
+WEFT_STREAM(f32x8, WEFT_PAST)
+WEFT_STREAM(i32x8, WEFT_PAST)
+WEFT_STREAM(u32x8, WEFT_PAST)
+WEFT_STREAM(i16x16, WEFT_PAST)
+WEFT_STREAM(u16x16, WEFT_PAST)
+WEFT_STREAM(i8x32, WEFT_PAST)
+WEFT_STREAM(u8x32, WEFT_PAST)
 
 #if defined(__AVX2__)
 #define weft_mask_i64x4(m) __builtin_ia32_movmskpd256((weft_4d)(m))
@@ -204,16 +204,16 @@ WEFT_MATH(round, f64x4, 4, __builtin_rint, __builtin_ia32_roundpd256(x, 8))
 WEFT_MATH(round, f32x8, 8, __builtin_rintf, __builtin_ia32_roundps256(x, 8))
 WEFT_MATH(round, f32x4, 4, __builtin_rintf, __builtin_ia32_roundps(x, 8))
 
-#if defined(__FMA__)
-#define weft_fma_f64x4(x, y, z) __builtin_ia32_vfmaddpd256(x, y, z)
-#define weft_fma_f32x8(x, y, z) __builtin_ia32_vfmaddps256(x, y, z)
-#define weft_fma_f32x4(x, y, z) __builtin_ia32_vfmaddps(x, y, z)
-#else
 #define WEFT_FMA(V, n, math)                                                           \
     static inline V weft_fma_##V(V x, V y, V z) {                                      \
         for (int i = 0; i < n; i++) z[i] = math(x[i], y[i], z[i]);                     \
         return z;                                                                      \
     }
+#if defined(__FMA__)
+#define weft_fma_f64x4(x, y, z) __builtin_ia32_vfmaddpd256(x, y, z)
+#define weft_fma_f32x8(x, y, z) __builtin_ia32_vfmaddps256(x, y, z)
+#define weft_fma_f32x4(x, y, z) __builtin_ia32_vfmaddps(x, y, z)
+#else
 WEFT_FMA(f64x4, 4, __builtin_fma)
 WEFT_FMA(f32x8, 8, __builtin_fmaf)
 WEFT_FMA(f32x4, 4, __builtin_fmaf)

@@ -16,8 +16,6 @@ WEFT_LANES(uint8_t, u8x64, i8x64, 64, WEFT_OF(i8x64))
 #define WEFT_WIDE_HERE
 #endif
 
-typedef double weft_8d __attribute__((vector_size(64)));
-typedef float weft_16f __attribute__((vector_size(64)));
 typedef int weft_16i __attribute__((vector_size(64)));
 typedef short weft_32s __attribute__((vector_size(64)));
 typedef char weft_64c __attribute__((vector_size(64)));
@@ -28,29 +26,19 @@ typedef long long weft_8l __attribute__((vector_size(64)));
 #define WEFT_PAST_WIDE(to, x) __builtin_nontemporal_store((i64x8)(x), (i64x8 *)(to))
 #elif defined(WEFT_WIDE_HERE)
 #define WEFT_PAST_WIDE(to, x) __builtin_ia32_movntdq512((weft_8l *)(to), (weft_8l)(x))
-#endif
-#if defined(WEFT_WIDE_HERE)
-#define WEFT_STREAM_WIDE(V)                                                            \
-    static inline void weft_stream_##V(void *to, V x, bool is_far) {                   \
-        if (is_far && (uint64_t)to % 64 == 0) WEFT_PAST_WIDE(to, x);                   \
-        else weft_store_##V(to, x);                                                    \
-    }
 #else
-#define WEFT_STREAM_WIDE(V)                                                            \
-    static inline void weft_stream_##V(void *to, V x, bool is_far) {                   \
-        weft_store_##V(to, x);                                                         \
-    }
+#define WEFT_PAST_WIDE(to, x) __builtin_memcpy(to, &x, sizeof x)
 #endif
-WEFT_STREAM_WIDE(f64x8)
-WEFT_STREAM_WIDE(i64x8)
-WEFT_STREAM_WIDE(u64x8)
-WEFT_STREAM_WIDE(f32x16)
-WEFT_STREAM_WIDE(i32x16)
-WEFT_STREAM_WIDE(u32x16)
-WEFT_STREAM_WIDE(i16x32)
-WEFT_STREAM_WIDE(u16x32)
-WEFT_STREAM_WIDE(i8x64)
-WEFT_STREAM_WIDE(u8x64)
+WEFT_STREAM(f64x8, WEFT_PAST_WIDE)
+WEFT_STREAM(i64x8, WEFT_PAST_WIDE)
+WEFT_STREAM(u64x8, WEFT_PAST_WIDE)
+WEFT_STREAM(f32x16, WEFT_PAST_WIDE)
+WEFT_STREAM(i32x16, WEFT_PAST_WIDE)
+WEFT_STREAM(u32x16, WEFT_PAST_WIDE)
+WEFT_STREAM(i16x32, WEFT_PAST_WIDE)
+WEFT_STREAM(u16x32, WEFT_PAST_WIDE)
+WEFT_STREAM(i8x64, WEFT_PAST_WIDE)
+WEFT_STREAM(u8x64, WEFT_PAST_WIDE)
 
 // A bit for each lane.
 #if defined(WEFT_WIDE_HERE)
@@ -90,17 +78,11 @@ WEFT_FLAGS(i16x32, i8x32)
 WEFT_FLAGS(i8x64, i8x64)
 
 // Functions that are one instruction; -1 are all lanes, 4 the rounding that is set.
+#undef WEFT_FAST
 #if defined(WEFT_WIDE_HERE)
-#define WEFT_MATH_WIDE(name, V, n, math, FAST)                                         \
-    static inline V weft_##name##_##V(V x) {                                           \
-        return FAST;                                                                   \
-    }
+#define WEFT_FAST(code) return code;
 #else
-#define WEFT_MATH_WIDE(name, V, n, math, FAST)                                         \
-    static inline V weft_##name##_##V(V x) {                                           \
-        for (int i = 0; i < n; i++) x[i] = math(x[i]);                                 \
-        return x;                                                                      \
-    }
+#define WEFT_FAST(code)
 #endif
 #if defined(__clang__)
 #define WEFT_SQRT(p) __builtin_ia32_sqrt##p##512(x, 4)
@@ -108,28 +90,23 @@ WEFT_FLAGS(i8x64, i8x64)
 #define WEFT_SQRT(p) __builtin_ia32_sqrt##p##512_mask(x, x, -1, 4)
 #endif
 #define WEFT_ROUND(p, how) __builtin_ia32_rndscale##p##_mask(x, how, x, -1, 4)
-WEFT_MATH_WIDE(sqrt, f64x8, 8, __builtin_sqrt, WEFT_SQRT(pd))
-WEFT_MATH_WIDE(sqrt, f32x16, 16, __builtin_sqrtf, WEFT_SQRT(ps))
-WEFT_MATH_WIDE(floor, f64x8, 8, __builtin_floor, WEFT_ROUND(pd, 9))
-WEFT_MATH_WIDE(floor, f32x16, 16, __builtin_floorf, WEFT_ROUND(ps, 9))
-WEFT_MATH_WIDE(ceil, f64x8, 8, __builtin_ceil, WEFT_ROUND(pd, 10))
-WEFT_MATH_WIDE(ceil, f32x16, 16, __builtin_ceilf, WEFT_ROUND(ps, 10))
-WEFT_MATH_WIDE(trunc, f64x8, 8, __builtin_trunc, WEFT_ROUND(pd, 11))
-WEFT_MATH_WIDE(trunc, f32x16, 16, __builtin_truncf, WEFT_ROUND(ps, 11))
-WEFT_MATH_WIDE(round, f64x8, 8, __builtin_rint, WEFT_ROUND(pd, 8))
-WEFT_MATH_WIDE(round, f32x16, 16, __builtin_rintf, WEFT_ROUND(ps, 8))
+WEFT_MATH(sqrt, f64x8, 8, __builtin_sqrt, WEFT_SQRT(pd))
+WEFT_MATH(sqrt, f32x16, 16, __builtin_sqrtf, WEFT_SQRT(ps))
+WEFT_MATH(floor, f64x8, 8, __builtin_floor, WEFT_ROUND(pd, 9))
+WEFT_MATH(floor, f32x16, 16, __builtin_floorf, WEFT_ROUND(ps, 9))
+WEFT_MATH(ceil, f64x8, 8, __builtin_ceil, WEFT_ROUND(pd, 10))
+WEFT_MATH(ceil, f32x16, 16, __builtin_ceilf, WEFT_ROUND(ps, 10))
+WEFT_MATH(trunc, f64x8, 8, __builtin_trunc, WEFT_ROUND(pd, 11))
+WEFT_MATH(trunc, f32x16, 16, __builtin_truncf, WEFT_ROUND(ps, 11))
+WEFT_MATH(round, f64x8, 8, __builtin_rint, WEFT_ROUND(pd, 8))
+WEFT_MATH(round, f32x16, 16, __builtin_rintf, WEFT_ROUND(ps, 8))
 
 #if defined(WEFT_WIDE_HERE)
 #define weft_fma_f64x8(x, y, z)  __builtin_ia32_vfmaddpd512_mask(x, y, z, -1, 4)
 #define weft_fma_f32x16(x, y, z) __builtin_ia32_vfmaddps512_mask(x, y, z, -1, 4)
 #else
-#define WEFT_FMA_WIDE(V, n, math)                                                      \
-    static inline V weft_fma_##V(V x, V y, V z) {                                      \
-        for (int i = 0; i < n; i++) z[i] = math(x[i], y[i], z[i]);                     \
-        return z;                                                                      \
-    }
-WEFT_FMA_WIDE(f64x8, 8, __builtin_fma)
-WEFT_FMA_WIDE(f32x16, 16, __builtin_fmaf)
+WEFT_FMA(f64x8, 8, __builtin_fma)
+WEFT_FMA(f32x16, 16, __builtin_fmaf)
 #endif
 
 #define weft_float_u64x8(x) __builtin_convertvector(x, f64x8)
