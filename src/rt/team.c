@@ -97,23 +97,35 @@ static int32_t run_alone(KernelEnv *root, int64_t begin, int64_t n, int64_t grai
     return KERNEL_OK;
 }
 
-// Runs turns alone for a moment, to see how long they take: *done_out of them. What is
-// left is worth other threads if it takes longer than waking them does.
+// Turns that went alone, to see how long they take.
+typedef struct Trial {
+    int64_t most_ns, worth_ns; // when it ends; what is worth other threads
+    int64_t done, ns;          // turns, and how long they took
+} Trial;
+
+// Runs turns alone for a moment. Whether what is left is worth other threads.
 static int32_t try_alone(KernelEnv *root, int64_t n, KernelChunk *chunk,
-                         const void *frame, int64_t *done_out, bool *is_worth_out) {
-    enum { TRIAL_NS = 10000, WORTH_NS = 30000 };
-    uint64_t began = clock_ns(), ns = 0;
-    int64_t failed, done = 0;
-    for (int64_t strip = 1; done < n && ns < TRIAL_NS; strip *= 2) {
-        int64_t end = end_of(done, strip, n);
-        int32_t status = chunk(root, frame, done, end, &failed);
+                         const void *frame, Trial *trial, bool *is_worth_out) {
+    uint64_t began = clock_ns();
+    int64_t failed;
+    for (int64_t strip = 1; trial->done < n && trial->ns < trial->most_ns; strip *= 2) {
+        int64_t end = end_of(trial->done, strip, n);
+        int32_t status = chunk(root, frame, trial->done, end, &failed);
         if (status != KERNEL_OK) return status;
-        done = end;
-        ns = clock_ns() - began;
+        trial->done = end;
+        trial->ns = (int64_t)(clock_ns() - began);
     }
-    *done_out = done;
-    *is_worth_out = (double)ns * (double)(n - done) > (double)WORTH_NS * (double)done;
+    *is_worth_out = (double)trial->ns * (double)(n - trial->done) >
+                    (double)trial->worth_ns * (double)trial->done;
     return *root->cancel ? KERNEL_CANCELLED : KERNEL_OK;
+}
+
+// What is handed out at a time takes longer than handing it out.
+static int64_t coarser(int64_t grain, const Trial *trial) {
+    enum { PIECE_NS = 2000 };
+    if (trial->done == 0) return grain;
+    int64_t least = PIECE_NS * trial->done / (trial->ns + 1);
+    return grain < least ? least : grain;
 }
 
 typedef struct TeamLoop {
@@ -193,20 +205,29 @@ static int32_t run_together(KernelEnv *root, int64_t first, int64_t n, int64_t g
                               : KERNEL_CANCELLED;
 }
 
+// A loop whose turns are thought to be short is tried, and is worth waking others if it
+// takes longer than that does. One of long turns goes to all at once, after a look at
+// how long they are if one of them is next to nothing.
 static int32_t run_parallel(KernelEnv *root, int64_t n, int64_t grain,
                             KernelChunk *chunk, const void *frame) {
-    enum { MANY = 16 }; // turns, of which one alone does not delay the others much
+    enum { SHORT = 16, MANY = 32 }; // turns: a grain of short ones; for each thread
     RtCall *call = root->host;
     uint64_t began = call->ran != NULL ? clock_ns() : 0;
-    int64_t done = 0;
-    bool is_worth = n > 1 && rt_pool_threads(call->team->pool) > 1;
-    if (is_worth && (grain >= MANY || n <= grain)) {
-        int32_t status = try_alone(root, n, chunk, frame, &done, &is_worth);
+    int64_t threads = rt_pool_threads(call->team->pool);
+    bool is_worth = n > 1 && threads > 1;
+    bool is_short = grain >= SHORT || n <= grain;
+    Trial trial = {.most_ns = is_short ? 10000 : 1000,
+                   .worth_ns = is_short ? 30000 : 3000};
+    if (is_worth && (is_short || n / threads >= MANY)) {
+        int32_t status = try_alone(root, n, chunk, frame, &trial, &is_worth);
         if (status != KERNEL_OK) return status;
-        if (call->ran != NULL && is_worth) call->ran(call->data, 0, began, began, done);
+        if (call->ran != NULL && is_worth)
+            call->ran(call->data, 0, began, began, trial.done);
     }
-    if (is_worth) return run_together(root, done, n, grain, chunk, frame, began);
-    int32_t status = run_alone(root, done, n, grain, chunk, frame);
+    if (is_worth)
+        return run_together(root, trial.done, n, coarser(grain, &trial), chunk, frame,
+                            began);
+    int32_t status = run_alone(root, trial.done, n, grain, chunk, frame);
     if (call->ran != NULL) call->ran(call->data, 0, began, began, n);
     return status;
 }
