@@ -20,13 +20,17 @@ void loop_dim(Lower *l, const CoreStm *stm) {
     loop_bind(l, stm->outs[0], val_scalar(a->shape[stm->attrs[0]]));
 }
 
+static bool is_checked(const CoreStm *stm) {
+    return (stm->flags & STM_UNSAFE) == 0;
+}
+
 void loop_index(Lower *l, const CoreStm *stm) {
     const Array *a = loop_arg_array(l, stm, 0);
     uint32_t depth = stm->arg_count - 1;
     LoopRef index[CORE_MAX_RANK];
     for (uint32_t d = 0; d < depth; d++) {
         index[d] = loop_arg(l, stm, 1 + d);
-        loop_check_index(l, a, d, index[d]);
+        if (is_checked(stm)) loop_check_index(l, a, d, index[d]);
     }
     Val v = depth == a->rank ? val_scalar(loop_load(l, a, index))
                              : val_array(loop_part(l, a, depth, index));
@@ -139,7 +143,7 @@ static Array *region_of(Lower *l, const CoreStm *stm, const Array *a, bool check
 void loop_update(Lower *l, const CoreStm *stm) {
     Array *a = loop_arg_array(l, stm, 0);
     Val value = loop_val(l, stm->args[1]);
-    const Array *region = region_of(l, stm, a, true);
+    const Array *region = region_of(l, stm, a, is_checked(stm));
     if (value.array != NULL)
         LOWER_CHECK(l,
                     loop_same_shape(l, region->rank, value.array->shape, region->shape),

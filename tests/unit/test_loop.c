@@ -280,6 +280,17 @@ static const char updates[] = "stage0\n"
                               "  -> r\n"
                               "}\n";
 
+static const char unsafe_updates[] =
+    "stage0\n"
+    "entry main(n: i64, xs: []i64) -> ([]i64) {\n"
+    "  r: []i64 = for(n, xs) {|i: i64, a: []i64|\n"
+    "    x: i64 = unsafe index(a, i)\n"
+    "    b: []i64 = unsafe update[0](a, x, i, 0i64, 0i64)\n"
+    "    -> b\n"
+    "  }\n"
+    "  -> r\n"
+    "}\n";
+
 static const char kept_updates[] = "stage0\n"
                                    "entry main(n: i64, xs: []i64) -> ([]i64, []i64) {\n"
                                    "  r: []i64 = for(n, xs) {|i: i64, a: []i64|\n"
@@ -415,7 +426,9 @@ static void test_lowering(void) {
     expect_counts(map_of_maps, true,
                   COUNTS({"alloc", 0}, {"for.parallel(", 1}, {"for.independent(", 1}));
     expect_counts(updates, false,
-                  COUNTS({"owned", 1}, {"alloc", 0}, {"result[", 0}, {"= for(", 1}));
+                  COUNTS({"owned", 1}, {"alloc", 0}, {"result[", 0}, {"= for(", 1},
+                         {"is outside", 1}));
+    expect_counts(unsafe_updates, false, COUNTS({"= for(", 1}, {"is outside", 0}));
     // The old array is a result, too: it is copied once, outside the loop.
     expect_counts(kept_updates, false,
                   COUNTS({"owned", 0}, {"alloc", 0}, {"result[", 2}, {"= for(", 1},
