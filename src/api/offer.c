@@ -7,16 +7,23 @@
 #include "api/ahead.h"
 #include "base/clock.h"
 #include "core/rules.h"
+#include "plan/plan.h"
 
 // ---- how much it is -----------------------------------------------------------------
 
-// What a size is in this call; 0 if that is not known.
-static double size_of(const InterpOffer *offer, const CoreProgram *core, CoreRef ref) {
+// What a param is in this call; 0: it is none. A PlanSize.
+static double param_of(const void *data, CoreRef ref) {
+    const InterpOffer *offer = data;
     const CoreBody *body = offer->kernel->body;
-    if (core_is_const(core, ref)) return (double)(int64_t)core->values.data[ref].bits;
     for (uint32_t i = 0; i < body->param_count; i++)
         if (body->params[i] == ref) return (double)(int64_t)offer->args[i].bits;
     return 0;
+}
+
+// What a size is in this call; 0 if that is not known.
+static double size_of(const InterpOffer *offer, const CoreProgram *core, CoreRef ref) {
+    if (core_is_const(core, ref)) return (double)(int64_t)core->values.data[ref].bits;
+    return param_of(offer, ref);
 }
 
 // How often the body of a nested loop runs; some number if that is not known.
@@ -206,31 +213,11 @@ static EngineKernel *wait_for_kernel(ApiEngine *engine, const InterpOffer *offer
 
 // ---- the offer ----------------------------------------------------------------------
 
-// The most elements that operators inside make at once, as far as this call tells.
-static double made_inside(const InterpOffer *offer, const CoreProgram *core,
-                          const CoreBody *body) {
-    double most = 0;
-    for (uint32_t i = 0; i < body->stms.len; i++) {
-        const CoreStm *stm = body->stms.data[i];
-        int32_t sizes = stm->op == OP_IOTA       ? 1
-                        : stm->op == OP_GENERATE ? stm->attrs[0]
-                                                 : 0;
-        double made = sizes > 0;
-        for (int32_t d = 0; d < sizes; d++)
-            made *= size_of(offer, core, core_unguarded(body, stm->args[d]));
-        for (uint32_t k = 0; k < stm->body_count; k++)
-            made = fmax(made, made_inside(offer, core, stm->bodies[k]));
-        most = fmax(most, made);
-    }
-    return most;
-}
-
 // A kernel that hides parallel work is for small arrays only.
 static bool is_for_host(const InterpOffer *offer, const CoreProgram *core) {
-    enum { SMALL = 1 << 14 };
     return offer->kernel->otherwise != 0 &&
-           (elements_of(offer) > SMALL ||
-            made_inside(offer, core, offer->kernel->body) > SMALL);
+           (elements_of(offer) > PLAN_SMALL ||
+            plan_made_inside(core, offer->kernel->body, param_of, offer) > PLAN_SMALL);
 }
 
 // The kernel if it is there and its arguments do not matter; else waits for them.

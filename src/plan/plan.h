@@ -153,6 +153,20 @@ PlanPeak plan_least(const Plan *plan, bool in_order);
 // The longest way through the tasks, each of which takes so long; marks it if asked.
 double plan_longest(Plan *plan, const double *seconds, bool mark);
 
+// ---- what is small ------------------------------------------------------------------
+
+// A loop with parallel work inside is one kernel where it takes no more elements than
+// that, and makes no more at once; else the host walks it.
+enum { PLAN_SMALL = 1 << 14 };
+
+// What a value is that is bound outside of a kernel; NaN: nobody knows; 0: it is
+// inside.
+typedef double PlanSize(const void *data, CoreRef ref);
+// The most elements that operators of a body make at once, as far as these tell: NaN if
+// that may be any number (small.c).
+double plan_made_inside(const CoreProgram *p, const CoreBody *body, PlanSize *size_of,
+                        const void *data);
+
 // Whose memory a device uses: its own, or the host's, which is number device_count.
 uint32_t plan_memory(const Plan *plan, uint32_t device);
 

@@ -142,6 +142,23 @@ static void test_turns(void) {
     close_world(&w);
 }
 
+// A loop is one kernel unless it takes or makes much: then the host walks it.
+static void test_inside(void) {
+    PlanArg args[2];
+    World w =
+        open_world("cpu*2", "entry main (k: i64) (n: i64) =\n"
+                            "  loop s = 0 for i < k do\n"
+                            "    s + i64.sum (map busy (map (% (s + i)) (iota n)))\n");
+    const Plan *plan = plan_of(&w, ints((int64_t[]){10, 1 << 14}, args, 2));
+    CHECK(plan->tasks.len == 1 && plan->sure == PLAN_NONE);
+    plan = plan_of(&w, ints((int64_t[]){10, (1 << 14) + 1}, args, 2));
+    CHECK(plan->tasks.len > 1 && plan->sure == PLAN_NONE);
+    args[1].is_known = false;
+    plan = plan_of(&w, args);
+    CHECK(plan->tasks.len > 1 && plan->sure == 0);
+    close_world(&w);
+}
+
 // An array stays as long as somebody uses it, and then no longer.
 static void test_memory(void) {
     int64_t dims[] = {1000};
@@ -379,6 +396,7 @@ int main(void) {
     test_parts();
     test_unknown();
     test_turns();
+    test_inside();
     test_memory();
     test_taken_over();
     test_least();

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Tasks, the blocks of memory that they make and take, and who waits for them (walk.h).
+#include "core/rules.h"
+#include "plan/walk.h"
+
+static void add_use(Walk *w, PlanTask *task, PlanUse use) {
+    uint32_t number = w->plan->tasks.len - 1;
+    PlanBlock *block = &w->plan->blocks.data[use.block];
+    block->last = number;
+    if (!(use.bytes <= block->bytes)) use.bytes = block->bytes;
+    for (uint32_t i = 0; i < task->uses.len; i++)
+        if (task->uses.data[i].block == use.block &&
+            task->uses.data[i].part == use.part)
+            return;
+    vec_push(w->arena, &task->uses, use);
+}
+
+static void use_value(Walk *w, PlanTask *task, CoreRef ref) {
+    WalkValue v = visit_value(w, ref);
+    if (v.block != PLAN_NONE)
+        add_use(w, task, (PlanUse){v.block, v.part, visit_bytes(&v)});
+}
+
+uint32_t visit_new_block(Walk *w, const WalkValue *v, Sym name, CoreLoc loc,
+                         uint32_t task, bool is_held) {
+    PlanBlock block = {.name = name,
+                       .loc = loc,
+                       .type = v->type,
+                       .bytes = visit_bytes(v),
+                       .task = task,
+                       .last = PLAN_NONE,
+                       .is_held = is_held};
+    vec_push(w->arena, &w->plan->blocks, block);
+    return w->plan->blocks.len - 1;
+}
+
+// Whether what the statement makes has memory of its own, even if it is interpreted.
+static bool makes_memory(const Walk *w, const CoreStm *stm) {
+    uint32_t filled = 0;
+    switch ((int)stm->op) {
+    case OP_GENERATE:
+    case OP_MAP:
+    case OP_SCAN:
+    case OP_HIST:
+    case OP_SCATTER:
+    case OP_FILTER:
+    case OP_SORT:
+    case OP_IOTA:
+    case OP_REPLICATE:
+    case OP_ARRAY:
+    case OP_COPY:
+    case OP_UPDATE: return true;
+    case OP_CONCAT: // a part that alone has elements is the result
+        for (uint32_t i = 0; i < stm->arg_count; i++)
+            filled += visit_value(w, stm->args[i]).dims[stm->attrs[0]] > 0;
+        return filled > 1;
+    default: return false;
+    }
+}
+
+// The same of a result of a kernel: no other one is the same array.
+static bool gives_memory(const Walk *w, const CoreBody *body, uint32_t result) {
+    CoreRef ref = core_unguarded(body, body->results[result]);
+    for (uint32_t i = 0; i < result; i++)
+        if (core_unguarded(body, body->results[i]) == ref) return false;
+    for (uint32_t i = 0; i < body->stms.len; i++)
+        for (uint32_t k = 0; k < body->stms.data[i]->out_count; k++)
+            if (body->stms.data[i]->outs[k] == ref)
+                return makes_memory(w, body->stms.data[i]);
+    return false;
+}
+
+// A task for the statement, which takes its args and makes its outs.
+void visit_add_task(Walk *w, const CoreStm *stm, const CoreFun *kernel, double work) {
+    Plan *plan = w->plan;
+    if (plan->tasks.len == MOST_TASKS) {
+        w->is_over = true;
+        return;
+    }
+    uint32_t number = plan->tasks.len;
+    vec_push(w->arena, &plan->tasks,
+             (PlanTask){.op = kernel != NULL ? core_kernel_op(kernel) : stm->op,
+                        .kernel = kernel,
+                        .loc = stm->loc,
+                        .piece = fission_find_piece(plan->in.decisions, stm->loc),
+                        .visit = w->visit,
+                        .turns = w->turns,
+                        .work = work,
+                        .first = plan->blocks.len,
+                        .makes = stm->out_count,
+                        .measured = NAN});
+    PlanTask *task = &plan->tasks.data[number];
+    for (uint32_t i = 0; i < stm->arg_count; i++) use_value(w, task, stm->args[i]);
+    if (w->waits != PLAN_NONE) add_use(w, task, (PlanUse){w->waits, 0, 0});
+    for (uint32_t k = 0; k < stm->out_count; k++) {
+        WalkValue *out = &w->values[stm->outs[k]];
+        bool is_held =
+            kernel != NULL ? gives_memory(w, kernel->body, k) : makes_memory(w, stm);
+        out->block = visit_new_block(w, out, w->p->values.data[stm->outs[k]].name,
+                                     stm->loc, number, is_held);
+        out->part = 0;
+    }
+}
+
+// The host looks at it.
+void visit_look(Walk *w, CoreRef ref) {
+    WalkValue v = visit_value(w, ref);
+    if (w->depth == 0 && v.block != PLAN_NONE &&
+        w->plan->blocks.data[v.block].task != PLAN_NONE)
+        w->waits = v.block;
+}
