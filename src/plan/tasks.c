@@ -5,9 +5,7 @@
 #include "plan/walk.h"
 
 static void add_use(Walk *w, PlanTask *task, PlanUse use) {
-    uint32_t number = w->plan->tasks.len - 1;
     PlanBlock *block = &w->plan->blocks.data[use.block];
-    block->last = number;
     if (!(use.bytes <= block->bytes)) use.bytes = block->bytes;
     for (uint32_t i = 0; i < task->uses.len; i++)
         if (task->uses.data[i].block == use.block &&
@@ -16,10 +14,16 @@ static void add_use(Walk *w, PlanTask *task, PlanUse use) {
     vec_push(w->arena, &task->uses, use);
 }
 
+// It lives until the last task so far at least.
+static void keep(Walk *w, uint32_t block) {
+    w->plan->blocks.data[block].last = w->plan->tasks.len - 1;
+}
+
 static void use_value(Walk *w, PlanTask *task, CoreRef ref) {
     WalkValue v = visit_value(w, ref);
-    if (v.block != PLAN_NONE)
-        add_use(w, task, (PlanUse){v.block, v.part, visit_bytes(&v)});
+    if (v.block == PLAN_NONE) return;
+    keep(w, v.block);
+    add_use(w, task, (PlanUse){v.block, v.part, visit_bytes(&v)});
 }
 
 uint32_t visit_new_block(Walk *w, const WalkValue *v, Sym name, CoreLoc loc,
@@ -106,7 +110,9 @@ void visit_add_task(Walk *w, const CoreStm *stm, const CoreFun *kernel, double w
 // The host looks at it.
 void visit_look(Walk *w, CoreRef ref) {
     WalkValue v = visit_value(w, ref);
-    if (w->depth == 0 && v.block != PLAN_NONE &&
-        w->plan->blocks.data[v.block].task != PLAN_NONE)
-        w->waits = v.block;
+    if (w->depth > 0 || v.block == PLAN_NONE ||
+        w->plan->blocks.data[v.block].task == PLAN_NONE)
+        return;
+    keep(w, v.block);
+    w->waits = v.block;
 }
