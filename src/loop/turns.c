@@ -10,15 +10,16 @@
 //       for a < n {change row a}}         turns of the block before i have changed it
 //                                       for a < n {change row a by each i in turn}}
 //
-// so that a row that is there is changed four times. Each row goes through the same
-// changes in the same order. Rows of the block are changed early by the turns before
-// them, and then no more by these. What may stop is in what looks at rows, whose order
-// stays. Turns that are left over follow, one by one.
+// so that a row that is there is changed four times, and two rows at once share what
+// they load. Each row goes through the same changes in the same order. Rows of the
+// block are changed early by the turns before them, and then no more by these. What may
+// stop is in what looks at rows, whose order stays. Turns that are left over follow,
+// one by one.
 #include "loop/copy.h"
 #include "loop/memory.h"
 #include "loop/passes.h"
 
-enum { TURNS = 4, MOST_STMS = 80 };
+enum { TURNS = 4, ROWS = 2, MOST_STMS = 80 }; // a block is whole groups of rows
 
 typedef struct Turns {
     LoopBuilder *b;
@@ -297,15 +298,74 @@ static void look_before(const Turns *t, LoopCopier *turns, int k, LoopRef row) {
     }
 }
 
-// A row that is not of the block, by all turns at once, element by element.
+// The results of what turn k does before the elements of a row.
+static LoopRef *note_before(const Turns *t, const LoopCopier *turn) {
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < t->before.len; i++) count += t->before.data[i]->out_count;
+    LoopRef *results = arena_array(t->b->arena, LoopRef, count), *next = results;
+    for (uint32_t i = 0; i < t->before.len; i++)
+        for (uint32_t r = 0; r < t->before.data[i]->out_count; r++)
+            *next++ = loop_copy_of(turn, t->before.data[i]->outs[r]);
+    return results;
+}
+
+static void recall_before(const Turns *t, LoopCopier *turn, LoopRef row,
+                          const LoopRef *results) {
+    loop_copy_as(turn, t->rows->bodies[0]->params[0], row);
+    for (uint32_t i = 0; i < t->before.len; i++)
+        for (uint32_t r = 0; r < t->before.data[i]->out_count; r++)
+            loop_copy_as(turn, t->before.data[i]->outs[r], *results++);
+}
+
+// Rows that are not of the block, by all turns at once, element by element.
 static void change_by_all(const Turns *t, LoopCopier *turns, LoopRef row) {
     LoopBuilder *b = t->b;
-    for (int k = 0; k < TURNS; k++) look_before(t, turns, k, row);
-    LoopRef one = loop_int(b, 1), begin = loop_mul(b, t->high, row);
-    LoopRef column = loop_open_turns(b), x = load_cell(t, row, column);
-    for (int k = 0; k < TURNS; k++) x = change_cell(t, &turns[k], x, column);
-    loop_emit(b, LOOP_STORE, (LoopRef[]){t->matrix, x, begin, one, column}, 5, NULL, 0);
+    LoopRef *before[ROWS][TURNS], rows[ROWS], begin[ROWS], x[ROWS],
+        one = loop_int(b, 1);
+    for (int r = 0; r < ROWS; r++) {
+        rows[r] = loop_add(b, row, loop_int(b, r));
+        begin[r] = loop_mul(b, t->high, rows[r]);
+        for (int k = 0; k < TURNS; k++) look_before(t, turns, k, rows[r]);
+        for (int k = 0; k < TURNS; k++) before[r][k] = note_before(t, &turns[k]);
+    }
+    LoopRef column = loop_open_turns(b);
+    for (int r = 0; r < ROWS; r++) {
+        x[r] = load_cell(t, rows[r], column);
+        for (int k = 0; k < TURNS; k++) {
+            recall_before(t, &turns[k], rows[r], before[r][k]);
+            x[r] = change_cell(t, &turns[k], x[r], column);
+        }
+    }
+    for (int r = 0; r < ROWS; r++) {
+        LoopRef args[] = {t->matrix, x[r], begin[r], one, column};
+        loop_emit(b, LOOP_STORE, args, 5, NULL, 0);
+    }
     loop_close_turns(b, t->wide, (LoopOrder)t->cells->order);
+}
+
+// Changes so many rows from one on by one turn after the other.
+static void change_in_turn(const Turns *t, LoopCopier *turns, const LoopRef *numbers,
+                           LoopRef first, LoopRef count) {
+    LoopRef row = loop_add(t->b, first, loop_open_turns(t->b));
+    for (int k = 0; k < TURNS; k++) change_by(t, turns, numbers, k, row);
+    loop_close_turns(t->b, count, ORDER_SEQUENTIAL);
+}
+
+// Changes rows from one on, all of which are of the block, or none.
+static void change_rows(const Turns *t, LoopCopier *turns, const LoopRef *numbers,
+                        LoopRef row) {
+    LoopBuilder *b = t->b;
+    LoopBody *arms[2];
+    LoopRef is_apart =
+        loop_or(b, loop_lt(b, row, numbers[0]), loop_lt(b, numbers[TURNS - 1], row));
+    is_apart = loop_and(b, is_apart, loop_lt(b, loop_int(b, 0), t->wide));
+    loop_open(b, NULL, 0);
+    change_by_all(t, turns, row);
+    arms[0] = loop_close(b, NULL, 0);
+    loop_open(b, NULL, 0);
+    change_in_turn(t, turns, numbers, row, loop_int(b, ROWS));
+    arms[1] = loop_close(b, NULL, 0);
+    loop_set_bodies(b, loop_emit(b, LOOP_IF, &is_apart, 1, NULL, 0), arms, 2);
 }
 
 static void emit_block(const Turns *t, LoopRef first) {
@@ -319,19 +379,11 @@ static void emit_block(const Turns *t, LoopRef first) {
         for (int i = 0; i < k; i++) change_row(t, &turns[i], numbers[k]);
         copy_stms(t, &turns[k], t->body, 0, t->at);
     }
-    LoopBody *arms[2];
-    LoopRef row = loop_open_turns(b);
-    LoopRef is_apart =
-        loop_or(b, loop_lt(b, row, first), loop_lt(b, numbers[TURNS - 1], row));
-    is_apart = loop_and(b, is_apart, loop_lt(b, loop_int(b, 0), t->wide));
-    loop_open(b, NULL, 0);
-    change_by_all(t, turns, row);
-    arms[0] = loop_close(b, NULL, 0);
-    loop_open(b, NULL, 0);
-    for (int k = 0; k < TURNS; k++) change_by(t, turns, numbers, k, row);
-    arms[1] = loop_close(b, NULL, 0);
-    loop_set_bodies(b, loop_emit(b, LOOP_IF, &is_apart, 1, NULL, 0), arms, 2);
-    loop_close_turns(b, t->rows->args[0], (LoopOrder)t->rows->order);
+    LoopRef high = t->rows->args[0], size = loop_int(b, ROWS);
+    LoopRef groups = loop_quot(b, high, size), whole = loop_mul(b, groups, size);
+    change_rows(t, turns, numbers, loop_mul(b, loop_open_turns(b), size));
+    loop_close_turns(b, groups, (LoopOrder)t->rows->order);
+    change_in_turn(t, turns, numbers, whole, loop_sub(b, high, whole));
     copy_stms(t, &turns[0], t->body, t->at + 1, t->body->stms.len);
 }
 
