@@ -19,7 +19,7 @@
 #include "loop/copy.h"
 #include "loop/passes.h"
 
-enum { ROWS = 4 };
+enum { ROWS = 4, SHORT = 192 }; // SHORT: turns of a row
 
 typedef struct Rows {
     RangeWalk *w;
@@ -29,6 +29,7 @@ typedef struct Rows {
     Map varies;         // what depends on the row
     Map stored;         // buffers
     bool is_plain;
+    bool only_short; // rows are joined where they are short
 } Rows;
 
 // ---- which loops --------------------------------------------------------------------
@@ -202,6 +203,36 @@ static LoopCopier copier_of(Rows *r, LoopRef row, LoopRef other) {
     return copier;
 }
 
+static bool is_there(const Rows *r, const LoopCopier *copier, LoopRef ref) {
+    return !loop_binds(r->loop->bodies[0], ref) || loop_copy_of(copier, ref) != ref;
+}
+
+static bool can_leave(const Rows *r, const LoopCopier *copier, const LoopStm *stm) {
+    if (stm->op != LOOP_SCALAR || (core_op_info[stm->scalar].flags & OP_FAILS) != 0)
+        return false;
+    for (uint32_t i = 0; i < stm->arg_count; i++)
+        if (!is_there(r, copier, stm->args[i])) return false;
+    return true;
+}
+
+// Whether all loops of a row are short, if that can be known before the row; else
+// false.
+static LoopRef are_short(Rows *r) {
+    LoopBuilder *b = &r->w->b;
+    const LoopBody *body = r->loop->bodies[0];
+    LoopCopier copier = loop_copier(b);
+    LoopRef c = loop_const(b, SCALAR_BOOL, 1);
+    for (uint32_t i = 0; i < body->stms.len; i++) {
+        const LoopStm *stm = body->stms.data[i];
+        if (can_leave(r, &copier, stm)) loop_append(b, loop_copy_stm(&copier, stm));
+        if (!is_row_loop(stm)) continue;
+        if (!is_there(r, &copier, stm->args[0])) return loop_const(b, SCALAR_BOOL, 0);
+        LoopRef times = loop_copy_of(&copier, stm->args[0]);
+        c = loop_and(b, c, loop_le(b, times, loop_int(b, SHORT)));
+    }
+    return c;
+}
+
 // The new loop, not walked yet, with what it needs before it.
 static LoopBody *make_blocks(Rows *r) {
     LoopBuilder *b = &r->w->b;
@@ -221,13 +252,15 @@ static LoopBody *make_blocks(Rows *r) {
     }
     LoopRef first = loop_mul(b, block, rows);
     LoopRef c = loop_lt(b, block, full);
+    if (r->only_short) c = loop_and(b, c, are_short(r));
     arms[0] = loop_open(b, NULL, 0);
     for (int k = 0; k < ROWS; k++)
         copiers[k] = copier_of(r, loop_add(b, first, loop_int(b, k)), other);
     copy_rows(r, arms[0], copiers, ROWS);
     loop_close(b, NULL, 0);
     loop_open(b, NULL, 0);
-    LoopRef left = loop_sub(b, r->count, first), k = loop_open_turns(b);
+    LoopRef left = loop_min(b, loop_sub(b, r->count, first), rows);
+    LoopRef k = loop_open_turns(b);
     copiers[0] = copier_of(r, loop_add(b, first, k), other);
     copy_rows(r, b->open.data[b->open.len - 1], copiers, 1);
     loop_close_turns(b, left, ORDER_INDEPENDENT);
@@ -257,16 +290,33 @@ static const LoopBody *joined_arm(const LoopBody *made) {
     return last->op == LOOP_IF ? last->bodies[0] : NULL;
 }
 
-// Whether at least a fifth of what four rows load is loaded once. Where less is, it
-// does not make up for what ten rows at once cost: if they are 4096 bytes apart, they
-// want more lines of the first cache than may lie there.
-static bool is_worth(const Rows *r, const LoopBody *made) {
+// Whether so much of what four rows load is loaded once, in tenths. Where it is less
+// than a fifth, it does not make up for what ten rows at once cost: if they are 4096
+// bytes apart, they want more lines of the first cache than may lie there. Up to a
+// third it does in short rows, of which the ends and what stands before them count;
+// long ones are more streams at once than processors fetch ahead.
+static bool shares(const Rows *r, const LoopBody *made, uint32_t tenths) {
     const LoopBody *arm = joined_arm(made);
-    return arm != NULL && 5 * count_loads(arm, false) <=
-                              4 * ROWS * count_loads(r->loop->bodies[0], false);
+    return arm != NULL &&
+           10 * count_loads(arm, false) <=
+               (10 - tenths) * ROWS * count_loads(r->loop->bodies[0], false);
+}
+
+static LoopBody *walk_blocks(Rows *r) {
+    RangeWalk *w = r->w;
+    LoopBody *raw = make_blocks(r);
+    w->data = r;
+    w->shares_loads = true;
+    LoopBody *made = loop_open(&w->b, NULL, 0);
+    for (uint32_t i = 0; i < raw->stms.len; i++) range_walk_stm(w, raw->stms.data[i]);
+    loop_close(&w->b, NULL, 0);
+    w->data = NULL;
+    w->shares_loads = false;
+    return made;
 }
 
 static void leave_loop(RangeWalk *w, LoopStm *loop) {
+    enum { SOME = 2, MUCH = 3 }; // tenths
     Rows r = {.w = w, .loop = loop};
     if (w->data != NULL) { // within what was made here
         range_keep(w, loop);
@@ -279,16 +329,14 @@ static void leave_loop(RangeWalk *w, LoopStm *loop) {
         range_keep(w, loop);
         return;
     }
-    LoopBody *raw = make_blocks(&r);
     uint32_t known = w->r.facts.len;
-    w->data = &r;
-    w->shares_loads = true;
-    LoopBody *made = loop_open(&w->b, NULL, 0);
-    for (uint32_t i = 0; i < raw->stms.len; i++) range_walk_stm(w, raw->stms.data[i]);
-    loop_close(&w->b, NULL, 0);
-    w->data = NULL;
-    w->shares_loads = false;
-    if (!is_worth(&r, made)) {
+    LoopBody *made = walk_blocks(&r);
+    if (!shares(&r, made, MUCH) && shares(&r, made, SOME)) {
+        range_forget(&w->r, known);
+        r.only_short = true;
+        made = walk_blocks(&r);
+    }
+    if (!shares(&r, made, SOME)) {
         range_forget(&w->r, known);
         range_keep(w, loop);
         return;

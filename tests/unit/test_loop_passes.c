@@ -798,6 +798,22 @@ static void test_rows(void) {
            LOOP_PASS_ROWS,
            COUNTS({"for.parallel", 1}, {"for.independent", 3}, {"load", 9},
                   {"quot(", 3}, {"rem(", 1}));
+    // What is shared is a quarter: where rows are short, if that can be known before
+    // them.
+#define OWN                                                                            \
+    "t1: i64 = load(a, 1i64, 3i64, y, 2i64, x) t2: i64 = load(a, 2i64, 3i64, y, "      \
+    "2i64, "                                                                           \
+    "x) t3: i64 = load(a, 4i64, 3i64, y, 2i64, x) = store(to, t1, t2, t3, x) "
+    expect(GRID(".parallel", "h", Y, "w", OWN), LOOP_PASS_ROWS,
+           COUNTS({"le(w, 192i64)", 1}, {"load", 24}, {"store", 10}));
+    expect(GRID(".parallel", "h", Y " f: i64 = sub(w, 2i64)", "f", OWN), LOOP_PASS_ROWS,
+           COUNTS({"192i64)", 1}, {"load", 24}, {"store", 10}));
+    expect(GRID(".parallel", "h", Y, "64i64", OWN), LOOP_PASS_ROWS,
+           COUNTS({"192i64", 0}, {"load", 24}, {"store", 10}));
+    expect(GRID(".parallel", "h", Y, "500i64", OWN), LOOP_PASS_ROWS,
+           COUNTS({"store", 2}));
+    expect(GRID(".parallel", "h", Y " f: i64 = load(a, k)", "f", OWN), LOOP_PASS_ROWS,
+           COUNTS({"store", 2}));
     // In order; as long as the row says; a row that may stop.
     expect(GRID("", "h", Y, "w", ""), LOOP_PASS_ROWS, COUNTS({"store", 1}));
     expect(GRID(".parallel", "h", Y, "y", ""), LOOP_PASS_ROWS, COUNTS({"store", 1}));
@@ -867,7 +883,8 @@ static void test_jam_steps(void) {
     "= for.independent(4i64) {|i: i64| s: i64 = for(" n ", 0i64) {|j: i64, t: i64| "   \
     "x: i64 = load(b, 0i64, 1i64, i, 1i64, j) u: i64 = add(t, x) -> u} "               \
     "= store(a, s, 0i64, 1i64, i) ->} -> }"
-    expect(STEPS("3i64"), LOOP_PASS_JAM, COUNTS({"load(", 12}, {"1i64, 2i64)", 4}, {"for", 1}));
+    expect(STEPS("3i64"), LOOP_PASS_JAM,
+           COUNTS({"load(", 12}, {"1i64, 2i64)", 4}, {"for", 1}));
     expect(STEPS("9i64"), LOOP_PASS_JAM, COUNTS({"load(", 4}, {"for", 2}));
     expect(STEPS("m"), LOOP_PASS_JAM, COUNTS({"load(", 4}, {"for", 2}));
 }

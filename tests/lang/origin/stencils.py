@@ -95,6 +95,16 @@ def rows__box(d, h, w):
     return digest(a)
 
 
+def rows__cross(d, h, w):
+    a = numbers(d * h * w).reshape(d, h, w)
+    if a.size == 0:
+        return np.int64(0)
+    p = np.pad(a, 1, "edge")
+    i = slice(1, -1)
+    return digest(a + 2 * p[:-2, i, i] + 3 * p[2:, i, i] + 5 * p[i, :-2, i]
+                  + 7 * p[i, 2:, i] + 11 * p[i, i, :-2] + 13 * p[i, i, 2:])
+
+
 def rows__plane(h, w):
     a = grid(h, w).astype(np.uint8)
     if a.size == 0:
