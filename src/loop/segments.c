@@ -218,13 +218,29 @@ static void emit_branch(LoopBuilder *b, LoopRef c, LoopBody *const *arms) {
     loop_set_bodies(b, branch, arms, 2);
 }
 
+// Emits tiles; of the shortest segments, which are as long as a vector, for themselves.
+static void emit_tiles(const Segments *s) {
+    LoopBuilder *b = &s->w->b;
+    LoopBody *arms[2];
+    Segments shortest = *s, other = *s;
+    shortest.base = loop_int(b, SHORTEST);
+    LoopRef is_shortest = loop_eq(b, s->base, shortest.base);
+    loop_open(b, NULL, 0);
+    segments_emit_tiles(&shortest);
+    arms[0] = loop_close(b, NULL, 0);
+    loop_open(b, NULL, 0);
+    segments_emit_tiles(&other);
+    arms[1] = loop_close(b, NULL, 0);
+    emit_branch(b, is_shortest, arms);
+}
+
 // Emits all of it: by segments if they are not short.
-static void emit_turns(Segments *s) {
+static void emit_turns(const Segments *s) {
     LoopBuilder *b = &s->w->b;
     LoopBody *arms[2];
     LoopRef is_long = loop_le(b, loop_int(b, SHORTEST), s->base);
     loop_open(b, NULL, 0);
-    if (s->table_count > 0) segments_emit_tiles(s);
+    if (s->table_count > 0) emit_tiles(s);
     else emit_loop(s);
     arms[0] = loop_close(b, NULL, 0);
     loop_open(b, NULL, 0);

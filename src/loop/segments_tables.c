@@ -113,7 +113,9 @@ void segments_emit_tiles(Segments *s) {
     LoopRef tile = loop_int(b, TILE), least = loop_int(b, LEAST_BLOCKS);
     LoopRef blocks = loop_quot(b, s->turns, s->base);
     LoopRef wide = loop_quot(b, tile, loop_min(b, blocks, least));
-    wide = loop_min(b, wide, s->base);
+    uint64_t base;
+    bool is_whole = loop_is_known(b, s->base, &base) && base <= TILE / LEAST_BLOCKS;
+    wide = is_whole ? s->base : loop_min(b, wide, s->base);
     LoopRef high = loop_quot(b, tile, wide), columns = parts(b, s->base, wide);
     LoopRef tiles = loop_mul(b, parts(b, blocks, high), columns);
     LoopRef turn = loop_open_turns(b), mark = 0;
@@ -122,7 +124,8 @@ void segments_emit_tiles(Segments *s) {
         mark = loop_emit1(b, LOOP_MARK, NULL, 0, (LoopType){.kind = LOOP_IS_MARK});
     LoopRef first = loop_mul(b, loop_rem(b, turn, columns), wide);
     LoopRef begin = loop_mul(b, loop_quot(b, turn, columns), high);
-    LoopRef count = loop_min(b, wide, loop_sub(b, s->base, first));
+    LoopRef rest = loop_sub(b, s->base, first);
+    LoopRef count = is_whole ? s->base : loop_min(b, wide, rest);
     LoopRef length = loop_min(b, high, loop_sub(b, blocks, begin));
     emit_copies(s, first, count);
     SidePlace at = {.block = loop_add(b, begin, loop_open_turns(b)),
