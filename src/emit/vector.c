@@ -392,7 +392,6 @@ static void put_sure(Walker *w, const LoopStm *stm) {
     LoopRef c = stm->args[0];
     Str ok = has_lanes(w, c) ? all_of(w, join_parts(w, c, '&')) : walk_value(w, c);
     walk_line(w, "if (!(%.*s)) goto alone_%u;", STR_ARG(ok), w->vector);
-    w->gives_up = true;
 }
 
 static void put_any(Walker *w, const LoopStm *stm) {
@@ -530,13 +529,11 @@ static void put_vector_turn(Walker *w, const LoopStm *stm) {
     w->lanes = stm->number;
     w->part = choose_part(w, vector);
     w->vector = vector->params[0];
-    w->gives_up = false;
     walk_body(w, vector);
     w->lanes = 0;
 }
 
-// ---- turns that are left over
-// ---------------------------------------------------------
+// ---- turns that are left over -------------------------------------------------------
 
 typedef struct Traffic {
     const Walker *w;
@@ -581,6 +578,77 @@ static bool may_repeat(const Walker *w, const LoopBody *vector) {
            note_stores(&t, vector) && !loads_stored(&t, vector);
 }
 
+// Turns one by one: too few for a compiler's own vectors, which the empty text keeps
+// away.
+static void put_turns_alone(Walker *w, const LoopStm *stm, Str end, const char *after) {
+    Str i = walk_value(w, stm->bodies[0]->params[0]);
+    walk_line(w, "for (; %.*s < %.*s; %.*s++) {", STR_ARG(i), STR_ARG(end), STR_ARG(i));
+    w->indent++;
+    w->depth++;
+    walk_line(w, "__asm__ volatile(\"\");");
+    walk_body(w, stm->bodies[1]);
+    if (after != NULL) walk_line(w, "%s", after);
+    w->depth--;
+    w->indent--;
+    walk_line(w, "}");
+}
+
+// Vector turns, and then the turns that are left over.
+static void put_sure_loop(Walker *w, const LoopStm *stm, Str begin, Str end,
+                          const char *poll, const char *after) {
+    const LoopBody *vector = stm->bodies[0];
+    Str i = walk_value(w, vector->params[0]);
+    walk_line(w, "{");
+    w->indent++;
+    walk_line(w, "%s%.*s = %.*s;", walk_type(w, vector->params[0]), STR_ARG(i),
+              STR_ARG(begin));
+    walk_line(w, "while (%.*s - %.*s >= %u) {", STR_ARG(end), STR_ARG(i), stm->number);
+    w->indent++;
+    w->depth++;
+    if (poll != NULL) walk_line(w, "%s", poll);
+    put_vector_turn(w, stm);
+    walk_line(w, "%.*s += %u;", STR_ARG(i), stm->number);
+    if (may_repeat(w, vector))
+        walk_line(w, "if (%.*s < %.*s && %.*s - %.*s < %u) %.*s = %.*s - %u;",
+                  STR_ARG(i), STR_ARG(end), STR_ARG(end), STR_ARG(i), stm->number,
+                  STR_ARG(i), STR_ARG(end), stm->number);
+    w->depth--;
+    w->indent--;
+    walk_line(w, "}");
+    put_turns_alone(w, stm, end, after);
+    w->indent--;
+    walk_line(w, "}");
+}
+
+// A vector turn that gives up is followed by its turns, one by one, and then by others.
+static void put_unsure_loop(Walker *w, const LoopStm *stm, Str begin, Str end,
+                            const char *poll, const char *after) {
+    uint32_t number = stm->bodies[0]->params[0];
+    const char *type = walk_type(w, number);
+    Str i = walk_value(w, number);
+    StrBuf last = strbuf(w->arena);
+    strbuf_printf(&last, "end_%u", number);
+    walk_line(w, "for (%s%.*s = %.*s; %.*s < %.*s;) {", type, STR_ARG(i),
+              STR_ARG(begin), STR_ARG(i), STR_ARG(end));
+    w->indent++;
+    w->depth++;
+    if (poll != NULL) walk_line(w, "%s", poll);
+    walk_line(w, "%send_%u = %.*s;", type, number, STR_ARG(end));
+    walk_line(w, "if (%.*s - %.*s >= %u) {", STR_ARG(end), STR_ARG(i), stm->number);
+    w->indent++;
+    put_vector_turn(w, stm);
+    walk_line(w, "%.*s += %u;", STR_ARG(i), stm->number);
+    walk_line(w, "continue;");
+    walk_line(w, "alone_%u:", number);
+    walk_line(w, "end_%u = %.*s + %u;", number, STR_ARG(i), stm->number);
+    w->indent--;
+    walk_line(w, "}");
+    put_turns_alone(w, stm, strbuf_done(&last), after);
+    w->depth--;
+    w->indent--;
+    walk_line(w, "}");
+}
+
 void walk_vector_loop(Walker *w, const LoopStm *stm, Str begin, Str end,
                       const char *poll, const char *after) {
     const LoopBody *vector = stm->bodies[0], *alone = stm->bodies[1];
@@ -598,37 +666,6 @@ void walk_vector_loop(Walker *w, const LoopStm *stm, Str begin, Str end,
         walk_line(w, "}");
         return;
     }
-    Str i = walk_value(w, number);
-    walk_line(w, "for (%s%.*s = %.*s; %.*s < %.*s;) {", type, STR_ARG(i),
-              STR_ARG(begin), STR_ARG(i), STR_ARG(end));
-    w->indent++;
-    w->depth++;
-    if (poll != NULL) walk_line(w, "%s", poll);
-    if (may_repeat(w, vector))
-        walk_line(w, "if (%.*s - %.*s < %u && %.*s - %.*s >= %u) %.*s = %.*s - %u;",
-                  STR_ARG(end), STR_ARG(i), stm->number, STR_ARG(end), STR_ARG(begin),
-                  stm->number, STR_ARG(i), STR_ARG(end), stm->number);
-    walk_line(w, "%send_%u = %.*s;", type, number, STR_ARG(end));
-    walk_line(w, "if (%.*s - %.*s >= %u) {", STR_ARG(end), STR_ARG(i), stm->number);
-    w->indent++;
-    put_vector_turn(w, stm);
-    walk_line(w, "%.*s += %u;", STR_ARG(i), stm->number);
-    walk_line(w, "continue;");
-    if (w->gives_up) {
-        walk_line(w, "alone_%u:", number);
-        walk_line(w, "end_%u = %.*s + %u;", number, STR_ARG(i), stm->number);
-    }
-    w->indent--;
-    walk_line(w, "}");
-    // Too few for a compiler's own vectors, which the empty text keeps away.
-    walk_line(w, "for (; %.*s < end_%u; %.*s++) {", STR_ARG(i), number, STR_ARG(i));
-    w->indent++;
-    walk_line(w, "__asm__ volatile(\"\");");
-    walk_body(w, alone);
-    if (after != NULL) walk_line(w, "%s", after);
-    w->indent--;
-    walk_line(w, "}");
-    w->depth--;
-    w->indent--;
-    walk_line(w, "}");
+    if (walk_has(vector, LOOP_SURE)) put_unsure_loop(w, stm, begin, end, poll, after);
+    else put_sure_loop(w, stm, begin, end, poll, after);
 }

@@ -38,7 +38,6 @@ typedef struct Walker {
     uint32_t lanes;         // of the vector turn; 0: in none
     Lanes part;             // of its values
     uint32_t vector;        // its number
-    bool gives_up;          // it may
     bool streams;           // what the loop stores may go past the caches
     const LoopLaunch *team; // whose turn this is, outside of loops that are spread
 } Walker;
