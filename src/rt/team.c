@@ -78,10 +78,11 @@ static int64_t end_of(int64_t begin, int64_t strip, int64_t n) {
 
 // The rest of a loop, from turn `begin` on, in the thread of the call, in strips after
 // each of which it polls. Nobody knows how long a turn takes, so strips grow while they
-// are short.
+// are short; those that may not fill lanes yet, of which many turns take as long as
+// one, may be longer.
 static int32_t run_alone(KernelEnv *root, int64_t begin, int64_t n, int64_t grain,
                          KernelChunk *chunk, const void *frame) {
-    enum { SHORT_NS = 50000 };
+    enum { LANES = 64, FEW_NS = 1000000, SHORT_NS = 50000 };
     int64_t failed, strip = 1;
     while (begin < n) {
         int64_t end = end_of(begin, strip, n);
@@ -90,8 +91,8 @@ static int32_t run_alone(KernelEnv *root, int64_t begin, int64_t n, int64_t grai
         uint64_t ns = clock_ns() - began;
         if (status != KERNEL_OK) return status;
         if (root->poll(root, end, n)) return KERNEL_CANCELLED;
-        if (ns < SHORT_NS && strip < 64 * grain) strip *= 2;
-        if (ns > 2 * SHORT_NS && strip > 1) strip /= 2;
+        if (ns < (strip < LANES ? FEW_NS : SHORT_NS) && strip < 64 * grain) strip *= 2;
+        if (ns > 2 * (strip <= LANES ? FEW_NS : SHORT_NS) && strip > 1) strip /= 2;
         begin = end;
     }
     return KERNEL_OK;
@@ -165,11 +166,12 @@ static void keep_fault(void *data, RtWorker *self) {
 // is, each worker gets enough pieces to even out what it got wrong, but, if there are
 // turns enough for some pieces each, none too small for lanes.
 static int64_t finest(int64_t n, int64_t grain, unsigned workers) {
-    enum { PIECES = 16, FEW = 2, LANES = 8, LINE = 64 };
+    enum { PIECES = 16, FEW = 2, LANES = 16, LINE = 64 };
     int64_t even = n / (PIECES * (int64_t)workers), most = n / (FEW * (int64_t)workers);
     if (even < LANES) even = most < LANES ? most : LANES;
     if (even < grain) grain = even;
-    if (grain > LANES) grain -= grain % (grain < LINE ? LANES : LINE);
+    for (int64_t unit = LINE; unit >= LANES / 2; unit /= 2)
+        if (grain >= unit) return grain - grain % unit;
     return grain < 1 ? 1 : grain;
 }
 
