@@ -20,8 +20,6 @@ uint32_t machine_vector_bytes(void) {
     for (uint32_t i = 0; i < 3 && wanted != NULL; i++)
         if (strcmp(wanted, names[i]) == 0) return 32 * i;
     if (!HAS(AVX2, "avx2")) return 0;
-    return HAS(AVX512F, "avx512f") && HAS(AVX512BW, "avx512bw") &&
-                   HAS(AVX512DQ, "avx512dq") && HAS(AVX512VL, "avx512vl")
-               ? 64
-               : 32;
+    // Those that have these two have all that is needed.
+    return HAS(AVX512BW, "avx512bw") && HAS(AVX512DQ, "avx512dq") ? 64 : 32;
 }
