@@ -85,6 +85,7 @@ static GValue eval_steps(Run *r, const GNode *node) {
 static GValue eval_grown(Run *r, const GNode *node) {
     GValue a = eval_kid(r, node, 0);
     int64_t n = a.shape[0], m = a.shape[1], by = (int64_t)node->bits;
+    if (n == 0) r->inexact = true; // rows of nothing have any size
     GValue out =
         eval_new_array(r, node->type, (int64_t[3]){n + by, m + (by < 99 ? by : 16), 0});
     for (int64_t i = 0; i < out.shape[0]; i++)
