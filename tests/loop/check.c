@@ -16,11 +16,11 @@
 
 #include "eval.h"
 #include "interp/interp.h"
-#include "loop/lift.h"
 #include "loop/passes.h"
 #include "loop/vector.h"
 #include "plan.h"
 #include "same.h"
+#include "small.h"
 
 Status __real_interp_run(const CoreProgram *program, const CoreFun *fun,
                          const InterpOptions *options, RtValue *args, RtValue *results,
@@ -129,14 +129,6 @@ static void verify_pass(void *data, const LoopPassInfo *pass,
     verify_after(data, pass->name, kernel);
 }
 
-// Of which the matrices in tests are large ones: two rows are a register block.
-static const LiftMachine small = {.registers = 8,
-                                  .bytes = 16,
-                                  .near = 4096,
-                                  .packed = 1024,
-                                  .least = 2,
-                                  .always = true};
-
 // Parallel kernels go through the passes for cores, others, and those for GPUs,
 // through those for all targets, and both are also tried as they were lowered, and with
 // all nests lifted and all loops in lanes that can be, whether that gains or not
@@ -155,8 +147,8 @@ static void try_form(Trial *t, const char *form, LoopShape shape, int stop_after
     loop_optimise(kernel, &options);
     if (stop_after == LOOP_PASS_BATCH - 1) {
         static uint32_t bytes = 32; // of a vector; and 64, in turns
-        LiftMachine wide = small;
-        bytes = wide.bytes = 96 - bytes;
+        bytes = 96 - bytes;
+        LiftMachine wide = small_with(bytes);
         batch_run(kernel, &wide);
         verify_after(t, "batches for a small machine", kernel);
         lift_run(kernel, &small);

@@ -10,9 +10,9 @@
 #include <string.h>
 
 #include "core/rules.h"
-#include "loop/lift.h"
 #include "loop/passes.h"
 #include "loop/vector.h"
+#include "small.h"
 
 // ---- fusion -------------------------------------------------------------------------
 
@@ -85,14 +85,6 @@ static void note_fused(const CoreProgram *core) {
 
 // ---- loops --------------------------------------------------------------------------
 
-// Of which the matrices in programs are large ones: two rows are a register block.
-static const LiftMachine small = {.registers = 8,
-                                  .bytes = 16,
-                                  .near = 4096,
-                                  .packed = 1024,
-                                  .least = 2,
-                                  .always = true};
-
 // A kernel on its way through the passes.
 typedef struct Way {
     Arena *arena;
@@ -134,8 +126,7 @@ static void go(Way *way, const CoreProgram *core, const CoreFun *fun, LoopShape 
     has_changed(way, kernel);
     loop_optimise(kernel, &options);
     if (is_here) {
-        LiftMachine wide = small;
-        wide.bytes = 32;
+        LiftMachine wide = small_with(32);
         batch_run(kernel, &wide);
         after_pass(way, &loop_passes[LOOP_PASS_BATCH], kernel);
         lift_run(kernel, &small);
