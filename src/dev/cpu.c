@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The cores of this machine as devices: "cpu", and "cpu:I", one of several that stand
-// for devices with memory of their own. There, memory that is new or freed holds
+// for devices with memory of their own. There, memory that is new or freed begins with
 // nothing but the byte 0xA5, so that reading what was never transferred shows.
 #define _DEFAULT_SOURCE
 #include <stdio.h>
@@ -12,7 +12,8 @@
 #include "base/thread.h"
 #include "dev/kinds.h"
 
-enum { POISON = 0xA5 };
+// Of so many bytes of a block at most: all of a small one, and no time for a large one.
+enum { POISON = 0xA5, MOST_POISON = 1 << 16 };
 
 typedef struct CpuDevice {
     Device base;
@@ -24,7 +25,8 @@ static void *pointer(uint64_t address) {
 }
 
 static void poison(Device *device, void *block, size_t bytes) {
-    if (((CpuDevice *)device)->is_apart) memset(block, POISON, bytes);
+    size_t most = bytes < MOST_POISON ? bytes : MOST_POISON;
+    if (((CpuDevice *)device)->is_apart) memset(block, POISON, most);
 }
 
 static void close_device(Device *device) {
