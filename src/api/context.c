@@ -54,9 +54,6 @@ static bool init_lock(pthread_mutex_t *lock) {
     return is_made;
 }
 
-// Bytes of memory that a context keeps from one call for the next.
-enum { SPARE_MOST = 1 << 28 };
-
 WeftStatus weft_context_new(const WeftOptions *options, WeftContext **context_out) {
     if (context_out == NULL) return WEFT_STATUS_USAGE;
     if (options != NULL && options->struct_size == 0) return WEFT_STATUS_USAGE;
@@ -75,7 +72,7 @@ WeftStatus weft_context_new(const WeftOptions *options, WeftContext **context_ou
     }
     context->mem = mem;
     context->mem.limit = context->options.memory_ceiling;
-    context->mem.spare_most = SPARE_MOST;
+    context->mem.spare_most = mem_spare_most();
     if (context->options.devices != NULL)
         snprintf(context->devices, sizeof context->devices, "%s",
                  context->options.devices);

@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 enum { ALIGNMENT = 64, POISON = 0xA5 };
 
@@ -94,6 +96,29 @@ void mem_age(Mem *mem) {
         else mem->spares[i].is_fresh = false;
     }
     make_room(mem, 0, mem->spare_most);
+    for (uint32_t i = 0; i < mem->spare_count; i++)
+        mem_loosen(mem->spares[i].block, mem->spares[i].size);
+}
+
+size_t mem_spare_most(void) {
+    enum { UNKNOWN = 1 << 30 };
+    long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
+    size_t most = pages > 0 && page > 0 ? (size_t)pages * (size_t)page : UNKNOWN;
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur < most)
+        most = (size_t)limit.rlim_cur;
+    return most / 4;
+}
+
+void mem_loosen(void *block, size_t size) {
+#ifdef MADV_FREE
+    enum { PAGE = 1 << 16, LEAST = 1 << 24 };
+    if (size < LEAST) return;
+    size_t skipped = -(uintptr_t)block % PAGE; // its first page has another block, too
+    madvise((char *)block + skipped, (size - skipped) / PAGE * PAGE, MADV_FREE);
+#else
+    (void)block, (void)size;
+#endif
 }
 
 // ---- blocks -------------------------------------------------------------------------

@@ -32,8 +32,8 @@ typedef struct Mem {
     uint64_t fail_at;  // fail the call with this number; 0 means never
     jmp_buf *recover;  // where out of memory unwinds to; NULL: mem_try_* only
     // Blocks from the system cost a fault for each page, so large ones are kept when they
-    // are freed: at most so many bytes, or as many as are used; none of them is counted
-    // in `used`, and both together stay below the ceiling. Who sets it ends with mem_trim.
+    // are freed: at most so many bytes, or as many as are used. None of them is counted
+    // in `used`; both together stay below the ceiling. Who sets it ends with mem_trim.
     size_t spare_most;
     size_t spare;  // bytes kept
     MemSpare spares[MEM_SPARES];  // without gaps, the oldest first
@@ -56,8 +56,15 @@ void mem_free(Mem *mem, void *block, size_t size);
 // Gives all that is kept back to the system. Whether there was any.
 bool mem_trim(Mem *mem);
 // Gives back what is kept and was freed before the last mem_age: who works in rounds and
-// calls it after each keeps what one round needs.
+// calls it after each keeps what one round needs, loosened.
 void mem_age(Mem *mem);
+// A good spare_most for who works in rounds: a quarter of the machine's memory, or of
+// the addresses that the process may have.
+size_t mem_spare_most(void);
+// Of a large block whose bytes nobody wants, the system may take pages when it is short
+// of them; those taken are zero when they are touched again. For one that it leaves
+// there is no fault.
+void mem_loosen(void *block, size_t size);
 // Counts an allocation that needs no new memory (inside an arena), so that tests can
 // make that one fail too: then it unwinds.
 static inline void mem_count(Mem *mem);

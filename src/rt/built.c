@@ -20,9 +20,6 @@ typedef struct Block {
     size_t size;
 } Block;
 
-// Bytes of memory that is kept from one call for the next.
-enum { SPARE_MOST = 1 << 28 };
-
 struct WeftRt {
     Mem mem;
     RtTeam *team;
@@ -75,7 +72,7 @@ WeftRt *weft_rt_open(const WeftRtOptions *options) {
     if (options != NULL)
         memcpy(&own, options,
                options->struct_size < sizeof own ? options->struct_size : sizeof own);
-    Mem mem = {.limit = own.memory_ceiling, .spare_most = SPARE_MOST};
+    Mem mem = {.limit = own.memory_ceiling, .spare_most = mem_spare_most()};
     WeftRt *rt = mem_try_alloc(&mem, sizeof *rt);
     if (rt == NULL) return NULL;
     memset(rt, 0, sizeof *rt);

@@ -56,6 +56,7 @@ void rt_private_close(RtPrivate *private, const Mem *mem, const KernelEnv *env) 
     size_t most = mem->limit == 0 ? private->kept : 0, kept = used < most ? used : most;
     kept = kept < KEPT ? KEPT : (kept + KEPT - 1) / KEPT * KEPT; // whole pages
     if (used > private->touched) private->touched = used;
+    if (kept > KEPT) mem_loosen(private->base + KEPT, kept - KEPT);
     if (private->touched <= kept) return;
     madvise(private->base + kept, private->touched - kept, MADV_DONTNEED);
     private->touched = kept;

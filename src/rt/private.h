@@ -23,7 +23,7 @@ void rt_private_free(RtPrivate *private);
 // All of it, or what the Mem's ceiling leaves, is free.
 void rt_private_open(const RtPrivate *private, const Mem *mem, KernelEnv *env);
 // Gives back what was touched, but for a small part and, as far as that may stay and
-// the Mem has no ceiling, what was in use now: the next call is often the same.
+// the Mem has no ceiling, what was in use now, loosened: the next call is often the same.
 void rt_private_close(RtPrivate *private, const Mem *mem, const KernelEnv *env);
 
 #endif

@@ -10,8 +10,6 @@
 
 #include "base/clock.h"
 
-enum { ROOT_KEPT = 1 << 26 }; // bytes: root code makes what all workers share
-
 // ---- teams --------------------------------------------------------------------------
 
 static bool make_memory(RtTeam *team) {
@@ -21,9 +19,10 @@ static bool make_memory(RtTeam *team) {
     if (team->memory != NULL) memset(team->memory, 0, count * sizeof *team->memory);
     if (team->memory == NULL || team->envs == NULL) return false;
     memset(team->envs, 0, count * sizeof *team->envs);
+    size_t kept = mem_spare_most();
     for (unsigned i = 0; i < count; i++)
-        if (!rt_private_new(team->mem, 0, &team->memory[i])) return false;
-    return rt_private_new(team->mem, ROOT_KEPT, &team->root);
+        if (!rt_private_new(team->mem, kept / count, &team->memory[i])) return false;
+    return rt_private_new(team->mem, kept, &team->root);
 }
 
 RtTeam *rt_team_new(Mem *mem, const RtPoolOptions *options) {

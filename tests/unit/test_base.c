@@ -75,6 +75,31 @@ static void test_spares(void) {
     CHECK(mem.spare == 0 && !mem_trim(&mem));
 }
 
+// What is loosened has room for the same again; what lies beside it stays.
+static void test_loosened(void) {
+    enum { SIZE = 40 * LARGE, FROM = 100, TO = SIZE - 100 };
+    Mem mem = {.spare_most = mem_spare_most()};
+    CHECK(mem.spare_most > 0);
+    unsigned char *block = mem_try_alloc(&mem, SIZE);
+    memset(block, 7, SIZE);
+    mem_loosen(block + FROM, TO - FROM);
+    size_t same = 0, known = 0;
+    for (size_t i = 0; i < SIZE; i++) {
+        if (i < FROM || i >= TO) same += block[i] == 7;
+        else known += block[i] == 7 || block[i] == 0;
+    }
+    CHECK(same == FROM + SIZE - TO && known == TO - FROM);
+    mem_free(&mem, block, SIZE);
+    mem_age(&mem);
+    bool keeps = mem.spare > 0;
+    unsigned char *again = mem_try_alloc(&mem, SIZE);
+    CHECK(again == block || !keeps);
+    memset(again, 9, SIZE);
+    CHECK(again[0] == 9 && again[SIZE - 1] == 9);
+    mem_free(&mem, again, SIZE);
+    mem_trim(&mem);
+}
+
 // Under a ceiling what is used and what is kept stay below it together.
 static void test_spares_below_ceiling(void) {
     Mem mem = {.limit = 4 * LARGE, .spare_most = 100 * (size_t)LARGE};
@@ -303,6 +328,7 @@ int main(void) {
     cx_init(&cx, &arena);
     test_mem();
     test_spares();
+    test_loosened();
     test_spares_below_ceiling();
     test_stacks();
     test_arena();
