@@ -82,7 +82,7 @@ typedef struct LoopStm {
     CoreOp scalar; // SCALAR, ATOMIC: which
     uint8_t order; // FOR: LoopOrder
     uint8_t body_count;
-    uint32_t number; // RESULT, CALL, APPLY; FOR: its lanes, or 0
+    uint32_t number; // RESULT, CALL, APPLY; FOR: its lanes, or 0; CHECK: is it unsafe
     CoreLoc loc;
     uint32_t out_count, arg_count;
     LoopRef *outs;
@@ -90,6 +90,11 @@ typedef struct LoopStm {
     LoopBody **bodies;
     Str text; // CHECK: the message. DATA: the elements, little-endian
 } LoopStm;
+
+// A CHECK that may be left out, since the program promises that it passes.
+static inline bool loop_is_unsafe(const LoopStm *stm) {
+    return stm->op == LOOP_CHECK && stm->number != 0;
+}
 
 struct LoopBody {
     uint32_t param_count, result_count;

@@ -165,7 +165,8 @@ void loop_check(Lower *l, LoopRef c, Str text, const CheckArg *args, uint32_t co
     }
     LoopStm *stm = loop_emit(l->b, LOOP_CHECK, shown.args, 1 + shown.count, NULL, 0);
     stm->text = strbuf_done(&shown.text);
-    l->checks++;
+    stm->number = l->is_unsafe;
+    if (!l->is_unsafe) l->checks++;
 }
 
 void loop_user_check(Lower *l, const CoreStm *stm) {

@@ -112,7 +112,8 @@ typedef struct Lower {
         uint32_t len, cap;
     } sizes; // shapes that arrays can have
     uint32_t depth;
-    uint32_t allocs, checks; // how many were emitted
+    uint32_t allocs, checks; // how many were emitted, unsafe ones aside
+    bool is_unsafe;          // so are the checks that are emitted now
     uint32_t *funs;          // by function index: 1 + LoopFun
     bool **fun_owns;         // by function index: per param
     const char *why;

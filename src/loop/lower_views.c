@@ -20,18 +20,20 @@ void loop_dim(Lower *l, const CoreStm *stm) {
     loop_bind(l, stm->outs[0], val_scalar(a->shape[stm->attrs[0]]));
 }
 
-static bool is_checked(const CoreStm *stm) {
-    return (stm->flags & STM_UNSAFE) == 0;
+static bool is_unsafe(const CoreStm *stm) {
+    return (stm->flags & STM_UNSAFE) != 0;
 }
 
 void loop_index(Lower *l, const CoreStm *stm) {
     const Array *a = loop_arg_array(l, stm, 0);
     uint32_t depth = stm->arg_count - 1;
     LoopRef index[CORE_MAX_RANK];
+    l->is_unsafe = is_unsafe(stm);
     for (uint32_t d = 0; d < depth; d++) {
         index[d] = loop_arg(l, stm, 1 + d);
-        if (is_checked(stm)) loop_check_index(l, a, d, index[d]);
+        loop_check_index(l, a, d, index[d]);
     }
+    l->is_unsafe = false;
     Val v = depth == a->rank ? val_scalar(loop_load(l, a, index))
                              : val_array(loop_part(l, a, depth, index));
     loop_bind(l, stm->outs[0], v);
@@ -143,7 +145,9 @@ static Array *region_of(Lower *l, const CoreStm *stm, const Array *a, bool check
 void loop_update(Lower *l, const CoreStm *stm) {
     Array *a = loop_arg_array(l, stm, 0);
     Val value = loop_val(l, stm->args[1]);
-    const Array *region = region_of(l, stm, a, is_checked(stm));
+    l->is_unsafe = is_unsafe(stm);
+    const Array *region = region_of(l, stm, a, true);
+    l->is_unsafe = false;
     if (value.array != NULL)
         LOWER_CHECK(l,
                     loop_same_shape(l, region->rank, value.array->shape, region->shape),
@@ -164,9 +168,9 @@ void loop_update(Lower *l, const CoreStm *stm) {
 
 typedef struct Scatter {
     Lower *l;
-    uint32_t depth; // index arrays
-    Feeds feeds;   // of indices, then the value
-    const Val *made; // of the source at hand
+    uint32_t depth;    // index arrays
+    Feeds feeds;       // of indices, then the value
+    const Val *made;   // of the source at hand
     const Array *from; // the values; NULL: made
     const Array *to;
 } Scatter;

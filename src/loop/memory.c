@@ -39,7 +39,7 @@ static bool is_buffer(const Swapper *s, LoopRef ref) {
 }
 
 bool memory_may_fail(const LoopStm *stm) {
-    if (stm->op == LOOP_CHECK || stm->op == LOOP_CALL) return true;
+    if (stm->op == LOOP_CHECK || stm->op == LOOP_CALL) return !loop_is_unsafe(stm);
     for (uint32_t k = 0; k < stm->body_count; k++)
         for (uint32_t i = 0; i < stm->bodies[k]->stms.len; i++)
             if (memory_may_fail(stm->bodies[k]->stms.data[i])) return true;
@@ -181,7 +181,7 @@ static LoopRef count_for(const Swapper *s, uint32_t at) {
     }
     for (uint32_t i = 0; i < at; i++) {
         const LoopStm *stm = s->turn->stms.data[i];
-        if (stm->op == LOOP_CHECK)
+        if (stm->op == LOOP_CHECK && !loop_is_unsafe(stm))
             goes = loop_and(b, goes, first_value(s, stm->args[0]));
     }
     return loop_select(b, goes, s->turn->stms.data[at]->args[0], loop_int(b, 0));
@@ -227,8 +227,8 @@ static void stay(Swapper *s, uint32_t k, LoopRef fresh, LoopRef count) {
     loop_identify(b, loop->outs[k], loop_select(b, turns, fresh, start));
 }
 
-// State k goes round with two buffers, or stays in one; the statements for that go where
-// the builder is.
+// State k goes round with two buffers, or stays in one; the statements for that go
+// where the builder is.
 static void swap(Swapper *s, uint32_t k) {
     LoopBuilder *b = s->b;
     LoopBody *turn = s->turn;

@@ -290,7 +290,10 @@ static LoopStm *read_stm(Reader *r) {
     if (!at_mark(r, '=')) read_binders(r, &outs);
     if (outs.len > 0) elem = (ScalarType)loop_type(&r->b, outs.data[0]).elem;
     expect(r, '=', "=");
+    bool is_unsafe = accept_word(r, "unsafe");
     read_op(r, stm);
+    if (is_unsafe && stm->op != LOOP_CHECK) fail_expected(r, "a check");
+    stm->number = is_unsafe;
     if (stm->op == LOOP_RESULT || stm->op == LOOP_CALL || stm->op == LOOP_APPLY) {
         expect(r, '[', "[");
         stm->number = expect_number(r, 0);

@@ -204,7 +204,8 @@ static bool can_test(const Segments *s, LoopRef c, uint32_t levels) {
 static bool can_test_all(const Segments *s, const LoopBody *body) {
     for (uint32_t i = 0; i < body->stms.len; i++) {
         const LoopStm *stm = body->stms.data[i];
-        if (stm->op == LOOP_CHECK && !can_test(s, stm->args[0], MOST_LEVELS))
+        if (stm->op == LOOP_CHECK && !loop_is_unsafe(stm) &&
+            !can_test(s, stm->args[0], MOST_LEVELS))
             return false;
         for (uint32_t k = 0; k < stm->body_count; k++)
             if (!can_test_all(s, stm->bodies[k])) return false;
@@ -285,7 +286,7 @@ static LoopRef value_at(Corner *c, LoopRef ref) {
 static void test_checks(Corner *c, const LoopBody *body) {
     for (uint32_t i = 0; i < body->stms.len; i++) {
         const LoopStm *stm = body->stms.data[i];
-        if (stm->op == LOOP_CHECK &&
+        if (stm->op == LOOP_CHECK && !loop_is_unsafe(stm) &&
             (!is_still(c->s, stm->args[0], MOST_LEVELS) || is_new(c, stm->args[0])))
             require(c, value_at(c, stm->args[0]));
         for (uint32_t k = 0; k < stm->body_count; k++) test_checks(c, stm->bodies[k]);

@@ -118,6 +118,7 @@ static void test_bad_text(void) {
                 "x is bound twice");
     refuse_text(KERNEL "{ b: [i8] = data [300] -> }", "expected an element");
     refuse_text(KERNEL "{ = check(true) -> }", "expected a text in quotes");
+    refuse_text(KERNEL "{ = unsafe alloc(1i64) -> }", "expected a check");
     refuse_text(KERNEL "{ r: [i8] = result[x](1i64) -> }", "expected a number");
     refuse_text(KERNEL "{ = if(true) {->} {->} {->} -> }", "expected no further body");
     refuse_text(KERNEL "{ x: i8[65] = splat(1i8) -> }", "at most 64 lanes");
@@ -428,7 +429,8 @@ static void test_lowering(void) {
     expect_counts(updates, false,
                   COUNTS({"owned", 1}, {"alloc", 0}, {"result[", 0}, {"= for(", 1},
                          {"is outside", 1}));
-    expect_counts(unsafe_updates, false, COUNTS({"= for(", 1}, {"is outside", 0}));
+    expect_counts(unsafe_updates, false,
+                  COUNTS({"= for(", 1}, {"= unsafe check(", 2}, {"= check(", 0}));
     // The old array is a result, too: it is copied once, outside the loop.
     expect_counts(kept_updates, false,
                   COUNTS({"owned", 0}, {"alloc", 0}, {"result[", 2}, {"= for(", 1},
@@ -439,8 +441,8 @@ static void test_lowering(void) {
     expect_counts(turned_steps, false, COUNTS({"owned", 0}, {"alloc", 1}, {"keep", 1}));
     expect_counts(sum, true, COUNTS({"for.parallel", 1}, {"alloc(32i64)", 1}));
     expect_counts(views, false, COUNTS({"alloc", 0}, {"load", 1}, {"for", 0}));
-    // Parts, which begin with 1; their bins; or all in order; or by ranges, with counts,
-    // places and values.
+    // Parts, which begin with 1; their bins; or all in order; or by ranges, with
+    // counts, places and values.
     expect_counts(histogram, true,
                   COUNTS({"owned", 1}, {"for.parallel(", 5}, {"3i32", 0},
                          {", 1i32, ", 1}, {"alloc", 4}));

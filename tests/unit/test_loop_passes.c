@@ -126,6 +126,17 @@ static void test_indices(void) {
         0);
 }
 
+// What is promised is left out, and what follows from it.
+static void test_unsafe(void) {
+    static const char text[] =
+        "kernel \"k\" (i64, i64) -> () {|n: i64, k: i64| = for(n) {|i: i64| x: bool = "
+        "lt(i, k) = unsafe check(x) \"\" j: i64 = sub(i, 1i64) y: bool = lt(j, k) = "
+        "check(y) \"\" z: bool = lt(0i64, j) = check(z) \"\" ->} -> }";
+    expect(text, LOOP_PASS_RANGES, COUNTS({"unsafe check(", 1}, {"= check(", 1}));
+    expect(text, LOOP_PASS_UNSAFE, COUNTS({"unsafe check(", 0}, {"= check(", 1}));
+    expect_for(LOOP_FOR_ALL, text, LOOP_PASS_UNSAFE, COUNTS({"unsafe check(", 0}));
+}
+
 static void test_wrapping(void) {
     // n - 1 is less than n for a size; of any number it may have wrapped.
     checks_left("p: i64 = sub(n, 1i64) x: bool = lt(p, n) = check(x) \"\"", 0);
@@ -974,6 +985,7 @@ static void test_out_of_memory(void) {
 int main(void) {
     test_table();
     test_indices();
+    test_unsafe();
     test_wrapping();
     test_choices();
     test_conditions();
