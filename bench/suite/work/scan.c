@@ -27,19 +27,36 @@ static Real sum(const Real *xs, int64_t count) {
     return total;
 }
 
-// The lanes moved up by some, zeros below.
-static inline Vec move_up(Vec v, int by) {
-    Vec moved = {0};
-    for (int i = by; i < LANES; i++) moved[i] = v[i - by];
-    return moved;
+// The sums of the lanes up to each one.
+#if defined __AVX512F__
+#define ADD_MOVED_UP(v, by)                                                            \
+    ((v) += (Vec)_mm512_alignr_epi32((__m512i)(v), _mm512_setzero_si512(),             \
+                                     16 - (by) * (int)(sizeof(Real) / 4)))
+static inline Vec scan_lanes(Vec v) {
+    ADD_MOVED_UP(v, 1);
+    ADD_MOVED_UP(v, 2);
+    ADD_MOVED_UP(v, 4);
+#if BENCH_TYPE == BENCH_TYPE_f32
+    ADD_MOVED_UP(v, 8);
+#endif
+    return v;
 }
+#else
+static inline Vec scan_lanes(Vec v) {
+#pragma GCC unroll 4
+    for (int by = 1; by < LANES; by *= 2) {
+        Vec moved = {0};
+        for (int i = by; i < LANES; i++) moved[i] = v[i - by];
+        v += moved;
+    }
+    return v;
+}
+#endif
 
 static void scan_block(const Real *xs, Real *out, int64_t count, Real total) {
     int64_t i = 0;
     for (; i + LANES <= count; i += LANES) {
-        Vec v = load(xs + i);
-#pragma GCC unroll 4
-        for (int by = 1; by < LANES; by *= 2) v += move_up(v, by);
+        Vec v = scan_lanes(load(xs + i));
         stream(out + i, v + total);
         total += v[LANES - 1];
     }
