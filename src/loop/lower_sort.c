@@ -19,6 +19,7 @@ enum {
     GPU_DIGIT = 11,
     RANGE = 128, // digits whose counts are summed in one turn
     AT_ONCE = 4, // elements of a turn
+    LANES = 32,  // of the search for bits in which keys differ
     TABLES = 2   // of counts in a part: equal neighbours go into different ones
 };
 
@@ -167,25 +168,61 @@ static void insert_all(const Sort *s, const Array *from, Array *const *to) {
 
 // ---- which digits -------------------------------------------------------------------
 
+// Lane i takes in the bits in which key i from `first` on differs from this one.
+static void take_row(const Sort *s, const Array *from, LoopRef key, const Array *lanes,
+                     LoopRef first, LoopRef count) {
+    Lower *l = s->l;
+    Nest nest;
+    loop_open_nest(l, &nest, 1, &count, ORDER_INDEPENDENT);
+    LoopRef other = load_key(s, from, loop_add(l->b, first, nest.index[0]));
+    LoopRef so_far = loop_load(l, lanes, nest.index);
+    LoopRef bits = word2(s, OP_OR, so_far, word2(s, OP_XOR, key, other));
+    loop_store(l, lanes, nest.index, bits);
+    loop_close_nest(l, &nest);
+}
+
+static Array *words(const Sort *s, LoopRef count) {
+    LoopRef buf = loop_alloc(s->l, s->word, count);
+    return loop_dense(s->l, s->word, buf, loop_int(s->l->b, 0), 1, &count);
+}
+
+// The bits that are set in any of so many words.
+static LoopRef join_words(const Sort *s, const Array *a, LoopRef count) {
+    Carry c;
+    LoopRef so_far = open_fold(s, &c, word_const(s, 0), count);
+    LoopRef word = loop_load(s->l, a, &c.index);
+    return close_fold(s, &c, word2(s, OP_OR, so_far, word));
+}
+
+static LoopRef find_in_part(const Sort *s, const Array *from, LoopRef key, LoopRef p) {
+    Lower *l = s->l;
+    LoopBuilder *b = l->b;
+    LoopRef width = loop_int(b, l->is_for_gpus ? 1 : LANES);
+    LoopRef start = part_start(s, p), size = part_size(s, p);
+    LoopRef rows = loop_quot(b, size, width), done = loop_mul(b, rows, width);
+    const Array *lanes = words(s, width);
+    Nest nest;
+    loop_open_nest(l, &nest, 1, &width, ORDER_INDEPENDENT);
+    loop_store(l, lanes, nest.index, word_const(s, 0));
+    loop_close_nest(l, &nest);
+    loop_open_nest(l, &nest, 1, &rows, ORDER_SEQUENTIAL);
+    LoopRef first = loop_add(b, start, loop_mul(b, nest.index[0], width));
+    take_row(s, from, key, lanes, first, width);
+    loop_close_nest(l, &nest);
+    take_row(s, from, key, lanes, loop_add(b, start, done), loop_sub(b, size, done));
+    return join_words(s, lanes, width);
+}
+
 // The bits in which keys differ, or, if they are all the same, any one bit.
 static LoopRef find_differences(const Sort *s, const Array *from) {
     Lower *l = s->l;
-    LoopBuilder *b = l->b;
-    LoopRef zero = loop_int(b, 0), key = load_key(s, from, zero);
-    LoopRef buf = loop_alloc(l, s->word, s->parts);
-    const Array *found = loop_dense(l, s->word, buf, zero, 1, &s->parts);
+    LoopRef key = load_key(s, from, loop_int(l->b, 0));
+    const Array *found = words(s, s->parts);
     Nest nest;
-    Carry c;
     loop_open_nest(l, &nest, 1, &s->parts, s->order);
-    LoopRef p = nest.index[0], start = part_start(s, p);
-    LoopRef so_far = open_fold(s, &c, word_const(s, 0), part_size(s, p));
-    LoopRef other = load_key(s, from, loop_add(b, start, c.index));
-    so_far = close_fold(s, &c, word2(s, OP_OR, so_far, word2(s, OP_XOR, key, other)));
-    loop_store(l, found, &p, so_far);
+    loop_store(l, found, nest.index, find_in_part(s, from, key, nest.index[0]));
     loop_close_nest(l, &nest);
-    so_far = open_fold(s, &c, word_const(s, 0), s->parts);
-    so_far = close_fold(s, &c, word2(s, OP_OR, so_far, loop_load(l, found, &c.index)));
-    return word2(s, OP_MAX, so_far, word_const(s, 1));
+    return word2(s, OP_MAX, join_words(s, found, s->parts), word_const(s, 1));
 }
 
 // Where the lowest digit of these bits begins, and the bits above it.
