@@ -458,6 +458,8 @@ bool *loop_flags(const Fold *f);
 
 // Whether it adds up bools, in any order.
 bool loop_is_count(const Fold *f);
+// How many elements a block of the fold has.
+int64_t loop_fold_block(const Fold *f);
 // The sums of so many elements of a block.
 void loop_count_block(const Fold *f, LoopRef from, LoopRef size, Val *out);
 

@@ -28,6 +28,29 @@ bool loop_is_count(const Fold *f) {
     return true;
 }
 
+// Takes the statements from what is left; false: it is not enough, or there is a loop.
+static bool are_few(const CoreBody *body, uint32_t *left) {
+    if (body->stms.len > *left) return false;
+    *left -= body->stms.len;
+    for (uint32_t i = 0; i < body->stms.len; i++) {
+        const CoreStm *stm = body->stms.data[i];
+        if (stm->op == OP_CALL || (stm->body_count > 0 && stm->op != OP_IF))
+            return false;
+        for (uint32_t k = 0; k < stm->body_count; k++)
+            if (!are_few(stm->bodies[k], left)) return false;
+    }
+    return true;
+}
+
+// Counts of what takes little have long blocks: the turns that lanes leave over go one
+// by one.
+int64_t loop_fold_block(const Fold *f) {
+    enum { LONG = 8 * CORE_BLOCK };
+    uint32_t left = 40;
+    bool is_long = !f->l->is_for_gpus && loop_is_count(f) && are_few(f->pre, &left);
+    return is_long ? LONG : CORE_BLOCK;
+}
+
 // The bool that the value was converted from, in the open body.
 static LoopRef as_bool(LoopBuilder *b, LoopRef value) {
     const LoopBody *body = b->open.data[b->open.len - 1];

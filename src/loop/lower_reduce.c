@@ -224,8 +224,9 @@ static bool likes_lanes(const Fold *f) {
 }
 
 static void fold_block(const Fold *f, LoopRef block, Val *out) {
-    LoopRef from = loop_mul(f->l->b, block, loop_int(f->l->b, CORE_BLOCK));
-    LoopRef size = loop_block_size(f->l, f->n, block);
+    LoopBuilder *b = f->l->b;
+    LoopRef each = loop_int(b, loop_fold_block(f)), from = loop_mul(b, block, each);
+    LoopRef size = loop_min(b, each, loop_sub(b, f->n, from));
     switch ((CoreStamp)f->stm->stamp) {
     case STAMP_NESTED_LANES:
     case STAMP_OUTER_LANES: fold_lanes(f, from, size, out); return;
@@ -305,7 +306,9 @@ static LoopRef fold_in_parallel(const Fold *f, const Tree *tree, LoopRef blocks)
 }
 
 static void fold_blocks(const Fold *f, bool is_parallel, Val *out) {
-    LoopRef blocks = loop_block_count(f->l, f->n);
+    LoopBuilder *b = f->l->b;
+    LoopRef each = loop_int(b, loop_fold_block(f)), one = loop_int(b, 1);
+    LoopRef blocks = loop_quot(b, loop_add(b, f->n, loop_sub(b, each, one)), each);
     Tree tree = loop_tree(f, blocks);
     if (is_parallel) blocks = fold_in_parallel(f, &tree, blocks);
     else fold_in_order(f, &tree, blocks);
