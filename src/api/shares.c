@@ -112,7 +112,7 @@ void api_shares_note(ApiShares *shares, const FissionPiece *piece, double second
     Row *row = &shares->rows[piece->row];
     uint32_t cells = shares->log->rows.data[piece->row].operators * shares->parts;
     double share = share_of(shares, piece->row, piece->part);
-    if (!(seconds > 0) || !(share > 0)) return;
+    if (!piece->is_timed || !(seconds > 0) || !(share > 0)) return;
     double *cost = &row->cost[piece->op * shares->parts + piece->part];
     row->known += *cost == 0;
     *cost = seconds / share;

@@ -67,6 +67,7 @@ typedef struct FissionCut {
     // Values: how much of FISSION_WHOLE is before part 1, 2, ...; NULL: parts are
     // equal.
     const CoreRef *shares;
+    CoreRef unit; // a value, of which bounds are multiples; 0: they need not be
 } FissionCut;
 
 // Appends all places of the body at which one of the rules applies. The program is past

@@ -35,12 +35,12 @@ const FissionRule fission_rules[] = {
      guard_slice, size_view, part_view, NULL},
     {"copy", BACK, "along any dimension", OP_COPY, JOIN_CONCAT, guard_any_dim,
      size_view, part_view, NULL},
+    {"stencil", BEYOND, "neighbouring slices of one array: a part sees a halo", OP_MAP,
+     JOIN_CONCAT, guard_stencil, fission_feed_length, part_stencil, NULL},
     {"map", MAP, "along its dimension", OP_MAP, JOIN_CONCAT, guard_map,
      fission_feed_length, part_map, NULL},
     {"zip", ZIP, "all arrays at one point", OP_MAP, JOIN_CONCAT, guard_zip,
      fission_feed_length, part_map, NULL},
-    {"stencil", BEYOND, "neighbouring slices of one array: a part sees a halo", OP_MAP,
-     JOIN_CONCAT, guard_stencil, fission_feed_length, part_stencil, NULL},
     {"inner", MAP, "along a dimension of what the body maps; zipWith, too", OP_MAP,
      JOIN_CONCAT, guard_inner, size_inner, part_inner, NULL},
     {"inner", GENERATE, "along a dimension of what the body makes", OP_GENERATE,
@@ -53,6 +53,8 @@ const FissionRule fission_rules[] = {
      guard_fold, fission_feed_length, part_map, NULL},
     {"blocks", BEYOND, "an inexact one: a generate of blocks, and a tree", OP_REDUCE,
      JOIN_OWN, guard_blocks, NULL, NULL, whole_blocks},
+    {"fold-blocks", BEYOND, "an inexact one: parts that begin at blocks, and a tree",
+     OP_REDUCE, JOIN_OWN, guard_blocks, fission_feed_length, NULL, whole_fold_blocks},
     {"scan", BEYOND, "what came before joins in front of a part", OP_SCAN, JOIN_OWN,
      guard_fold, fission_feed_length, NULL, whole_scan},
     {"scan-blocks", BEYOND, "an inexact one: scans of units, carries, a generate",
@@ -129,6 +131,7 @@ CoreBody *fission_apply(CoreProgram *p, const CoreBody *body, const FissionPlace
     FissionSplit s = begin(p, body, &b, place);
     if (s.rule->size != NULL) {
         s.size = s.rule->size(&s);
+        if (s.rule->guard == guard_blocks) cut.unit = core_i64(p, CORE_BLOCK);
         fission_cut(&s, cut);
     }
     if (s.rule->join == JOIN_OWN) s.rule->whole(&s);

@@ -32,7 +32,10 @@ const CoreBody *fission_inner_op(const FissionSplit *s);
 
 // rules_fold.c
 FissionGuard guard_fold, guard_blocks;
-FissionWhole whole_blocks, whole_scan, whole_scan_blocks;
+FissionWhole whole_blocks, whole_fold_blocks;
+
+// rules_scan.c
+FissionWhole whole_scan, whole_scan_blocks;
 
 // rules_place.c
 FissionGuard guard_exact, guard_hist_apart, guard_hist_bins;
@@ -46,5 +49,32 @@ FissionWhole whole_sort;
 // Joins results[p * width + k], which may be arrays of one shape, by the operator, into
 // the results of the whole. Parts without elements do not count (rules_fold.c).
 void fission_fold(FissionSplit *s, const CoreBody *op, const CoreRef *results);
+
+// ---- for reductions and scans (rules_fold.c) ----------------------------------------
+
+const CoreRef *fission_neutral(const FissionSplit *s);
+// yes if c, else no.
+CoreStm *fission_if(FissionSplit *s, CoreRef c, CoreBody *yes, CoreBody *no,
+                    const CoreType *types, uint32_t count);
+// A body without statements.
+CoreBody *fission_body(FissionSplit *s, const CoreRef *results, uint32_t count);
+void fission_types(const FissionSplit *s, const CoreRef *refs, uint32_t count,
+                   CoreType *types);
+// The statement itself, of a range of the arrays that are its first args.
+CoreStm *fission_range(FissionSplit *s, const CoreRef *args, CoreRef start,
+                       CoreRef length);
+// Levels that join neighbours until at most one total is left.
+CoreStm *fission_tree(FissionSplit *s, const CoreRef *totals, uint32_t width);
+
+// ---- for the strategy (choice.c) ----------------------------------------------------
+
+// Of what bounds are multiples so that sums of floats can be cut there: a block, or 1
+// if there are too few blocks for so many parts.
+CoreRef fission_unit(FissionSplit *s);
+// What must hold for the operator to be cut, besides that there is enough to do; 0:
+// nothing. Blocks are enough for all parts, or bins no more than what goes into them.
+CoreRef fission_condition(FissionSplit *s);
+// The operator as it is, of arrays that are joined here alone if they are in parts.
+CoreBody *fission_uncut(FissionSplit *s);
 
 #endif

@@ -26,8 +26,8 @@ void part_map(FissionSplit *s, uint32_t p, CoreRef *results) {
 
 // The slice of stride 1 along dimension 0 that arg i is; guards may lie in between.
 static const CoreStm *find_slice(const FissionSplit *s, uint32_t i) {
-    const CoreStm *def = fission_def(s->body, s->stm->args[i]);
-    while (def != NULL && def->op == OP_GUARD) def = fission_def(s->body, def->args[0]);
+    const CoreStm *def = fission_find_def(s, s->stm->args[i]);
+    while (def != NULL && def->op == OP_GUARD) def = fission_find_def(s, def->args[0]);
     if (def == NULL || def->op != OP_SLICE || def->attrs[0] != 0) return NULL;
     return def->args[3] == core_i64(s->program, 1) ? def : NULL;
 }
@@ -49,6 +49,7 @@ bool guard_stencil(const FissionSplit *s) {
 
 // What part p sees of the array: its own elements and the halo, from the first start of
 // a slice to the last. An empty part sees nothing, for its window might lie outside.
+// It is cut out, as other parts are, since a kernel looks at all of what it slices.
 static CoreRef emit_window(FissionSplit *s, CoreRef base, uint32_t p,
                            CoreRef *low_out) {
     CoreRef low = 0, high = 0, zero = core_i64(s->program, 0);
@@ -61,10 +62,18 @@ static CoreRef emit_window(FissionSplit *s, CoreRef base, uint32_t p,
     }
     CoreRef halo = fission_op2(s, OP_SUB, high, low);
     CoreRef is_empty = fission_op2(s, OP_EQ, s->length[p], zero);
+    CoreRef start = fission_op2(s, OP_ADD, low, s->start[p]);
     CoreRef all = fission_op2(s, OP_ADD, s->length[p], halo);
+    start = fission_select(s, is_empty, zero, start);
+    all = fission_select(s, is_empty, zero, all);
+    CoreRef rest = fission_op2(s, OP_SUB, fission_dim(s, base, 0), start);
+    CoreType types[3];
+    for (int i = 0; i < 3; i++) types[i] = core_type(s->program, base);
+    CoreRef args[] = {base, start, all, fission_op2(s, OP_SUB, rest, all)};
+    CoreStm *split = core_emit(s->b, OP_SPLIT, args, 4, types, 3);
+    core_set_attrs(s->b, split, (int32_t[]){0}, 1);
     *low_out = low;
-    return fission_slice(s, base, 0, fission_op2(s, OP_ADD, low, s->start[p]),
-                         fission_select(s, is_empty, zero, all));
+    return split->outs[1];
 }
 
 void part_stencil(FissionSplit *s, uint32_t p, CoreRef *results) {

@@ -74,8 +74,10 @@ void part_places(FissionSplit *s, uint32_t p, CoreRef *results) {
     CoreFeeds feeds = core_feeds(s->stm);
     CoreRef *args = fission_args(s);
     args[0] = fission_pieces(s, 0, 0)[p];
+    fission_at(s, s->beside, p);
     if (p > 0 && feeds.producer == NULL)
         args[feeds.first] = emit_less(s, args[feeds.first], s->start[p]);
+    fission_at(s, s->own, p);
     CoreStm *stm = fission_again(s, args);
     if (p > 0 && feeds.producer != NULL)
         lessen_result(s, stm->bodies[feeds.body], s->start[p]);
@@ -180,13 +182,18 @@ static CoreStm *join_bins(FissionSplit *s, const CoreRef *left, const CoreRef *r
 
 // The first part goes into the bins given, each other into neutral ones.
 void whole_hist_apart(FissionSplit *s) {
-    CoreStm *sum = NULL;
+    CoreStm *parts[FISSION_MOST_PARTS];
     for (uint32_t p = 0; p < s->parts; p++) {
         CoreRef *args = fission_part_args(s, p);
+        fission_at(s, s->beside, p);
         for (uint32_t k = 0; k < s->stm->out_count && p > 0; k++)
             args[k] = emit_neutral(s, k);
-        CoreStm *stm = fission_again(s, args);
-        sum = p == 0 ? stm : join_bins(s, sum->outs, stm->outs);
+        fission_at(s, s->own, p);
+        parts[p] = fission_again(s, args);
     }
+    fission_at(s, NULL, 0);
+    CoreStm *sum = parts[0];
+    for (uint32_t p = 1; p < s->parts; p++)
+        sum = join_bins(s, sum->outs, parts[p]->outs);
     fission_finish(s, sum);
 }

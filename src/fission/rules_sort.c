@@ -116,7 +116,9 @@ static CoreRef emit_more(FissionSplit *s, CoreRef places, CoreRef by) {
 static Sorted sort_part(FissionSplit *s, uint32_t p) {
     CoreRef *args = fission_args(s);
     args[0] = fission_pieces(s, 0, 0)[p];
+    fission_at(s, s->own, p);
     const CoreStm *stm = fission_again(s, args);
+    fission_at(s, s->beside, p);
     Sorted part = {.values = stm->outs[0]};
     if (stm->out_count == 2) part.places = stm->outs[1];
     if (p > 0 && part.places != 0) part.places = emit_more(s, part.places, s->start[p]);
@@ -125,11 +127,13 @@ static Sorted sort_part(FissionSplit *s, uint32_t p) {
 }
 
 void whole_sort(FissionSplit *s) {
-    Sorted all = sort_part(s, 0);
+    Sorted parts[FISSION_MOST_PARTS], all;
     CoreStm *made[2] = {NULL, NULL};
+    for (uint32_t p = 0; p < s->parts; p++) parts[p] = sort_part(s, p);
+    fission_at(s, NULL, 0);
+    all = parts[0];
     for (uint32_t p = 1; p < s->parts; p++) {
-        Sorted part = sort_part(s, p);
-        merge(s, &all, &part, made);
+        merge(s, &all, &parts[p], made);
         if (p + 1 == s->parts) break;
         all.values = made[0]->outs[0];
         if (made[1] != NULL) all.places = made[1]->outs[0];

@@ -105,6 +105,7 @@ CoreStm *fission_again(FissionSplit *s, const CoreRef *args) {
     const CoreStm *stm = s->stm;
     CoreProgram *p = s->program;
     CoreStm *again = arena_copy(p->arena, stm, sizeof *stm);
+    again->loc = s->b->loc;
     again->args = arena_copy(p->arena, args, stm->arg_count * sizeof *args);
     again->outs = arena_array(p->arena, CoreRef, stm->out_count);
     for (uint32_t i = 0; i < stm->out_count; i++) {
@@ -180,6 +181,10 @@ static CoreRef bound_of(FissionSplit *s, FissionCut cut, ScalarType type, uint32
     return share_bound(s, cut.shares[p - 1]);
 }
 
+void fission_at(FissionSplit *s, const CoreLoc *places, uint32_t p) {
+    s->b->loc = places != NULL ? places[p] : s->stm->loc;
+}
+
 // A size that is negative is that of the first part, which fails as the whole would.
 void fission_cut(FissionSplit *s, FissionCut cut) {
     ScalarType type = (ScalarType)core_type(s->program, s->size).elem;
@@ -188,6 +193,9 @@ void fission_cut(FissionSplit *s, FissionCut cut) {
     s->start[0] = zero;
     for (uint32_t p = 1; p < cut.parts; p++) {
         CoreRef bound = bound_of(s, cut, type, p);
+        if (cut.unit != 0 && type == SCALAR_I64)
+            bound =
+                fission_op2(s, OP_SUB, bound, fission_op2(s, OP_REM, bound, cut.unit));
         s->start[p] = fission_op2(s, OP_MIN, s->size, bound);
         s->length[p - 1] =
             p == 1 ? s->start[1] : fission_op2(s, OP_SUB, s->start[p], s->start[p - 1]);
@@ -216,15 +224,23 @@ CoreRef *fission_part_args(FissionSplit *s, uint32_t p) {
     return args;
 }
 
+static CoreStm *emit_concat(FissionSplit *s, uint32_t axis, const CoreRef *parts) {
+    CoreType type = core_type(s->program, parts[0]);
+    CoreStm *stm = core_emit(s->b, OP_CONCAT, parts, s->parts, &type, 1);
+    core_set_attrs(s->b, stm, &(int32_t){(int32_t)axis}, 1);
+    return stm;
+}
+
+CoreRef fission_join(FissionSplit *s, uint32_t axis, const CoreRef *parts) {
+    return emit_concat(s, axis, parts)->outs[0];
+}
+
 void fission_concat(FissionSplit *s, uint32_t axis, const CoreRef *results) {
     uint32_t outs = s->stm->out_count;
     for (uint32_t k = 0; k < outs; k++) {
-        CoreRef args[FISSION_MOST_PARTS];
-        CoreType type = core_type(s->program, s->stm->outs[k]);
-        for (uint32_t p = 0; p < s->parts; p++) args[p] = results[p * outs + k];
-        CoreStm *stm = core_emit(s->b, OP_CONCAT, args, s->parts, &type, 1);
-        core_set_attrs(s->b, stm, &(int32_t){(int32_t)axis}, 1);
-        stm->outs[0] = s->stm->outs[k];
+        CoreRef parts[FISSION_MOST_PARTS];
+        for (uint32_t p = 0; p < s->parts; p++) parts[p] = results[p * outs + k];
+        emit_concat(s, axis, parts)->outs[0] = s->stm->outs[k];
     }
 }
 
@@ -255,7 +271,7 @@ const FissionKnown *fission_known(const FissionSplit *s, CoreRef array) {
     return (const FissionKnown *)(uintptr_t)known;
 }
 
-static const CoreStm *def_of(const FissionSplit *s, CoreRef ref) {
+const CoreStm *fission_find_def(const FissionSplit *s, CoreRef ref) {
     uint64_t def;
     if (s->defs == NULL) return fission_def(s->body, ref);
     return map_get(s->defs, ref, &def) ? (const CoreStm *)(uintptr_t)def : NULL;
@@ -265,7 +281,7 @@ static const CoreStm *def_of(const FissionSplit *s, CoreRef ref) {
 static CoreRef length_of(FissionSplit *s, CoreRef array) {
     const FissionKnown *known = fission_known(s, array);
     if (known != NULL) return known->size;
-    const CoreStm *def = def_of(s, array);
+    const CoreStm *def = fission_find_def(s, array);
     bool is_said = def != NULL && (def->op == OP_IOTA || def->op == OP_REPLICATE);
     return is_said ? def->args[0] : fission_dim(s, array, 0);
 }

@@ -29,6 +29,12 @@ struct FissionSplit {
     CoreRef **pieces; // by arg: its parts, once it is split
     const Map *known; // array -> FissionKnown *; NULL: none is
     const Map *defs;  // value -> the CoreStm that binds it; NULL: the body tells
+    // By part: where its statements stand, the operator itself and what goes with it;
+    // NULL: where the whole stands.
+    const CoreLoc *own, *beside;
+    // Of a rule that does everything: results[p * out_count + k], if the whole is these
+    // in a row.
+    CoreRef *results;
 };
 
 // ---- scalars, folded where both operands are constants -----------------------------
@@ -68,12 +74,16 @@ void fission_shift(FissionSplit *s, CoreBody *body, uint32_t param, CoreRef by);
 
 // ---- parts -------------------------------------------------------------------------
 
+// What is emitted from here on stands at the place of part p; with NULL, of the whole.
+void fission_at(FissionSplit *s, const CoreLoc *places, uint32_t p);
 // Sets the parts of s->size.
 void fission_cut(FissionSplit *s, FissionCut cut);
 // The parts of an arg of the statement along that axis; it is split once.
 const CoreRef *fission_pieces(FissionSplit *s, uint32_t arg, uint32_t axis);
 // A copy of the statement's args, with part p of each array that feeds it.
 CoreRef *fission_part_args(FissionSplit *s, uint32_t p);
+// The parts of an array joined along the axis.
+CoreRef fission_join(FissionSplit *s, uint32_t axis, const CoreRef *parts);
 // results[p * out_count + k], joined along the axis, become result k of the whole.
 void fission_concat(FissionSplit *s, uint32_t axis, const CoreRef *results);
 
@@ -81,6 +91,8 @@ void fission_concat(FissionSplit *s, uint32_t axis, const CoreRef *results);
 
 // The statement that binds the value in the body; NULL: none.
 const CoreStm *fission_def(const CoreBody *body, CoreRef ref);
+// The same, wherever that is as far as it is known.
+const CoreStm *fission_find_def(const FissionSplit *s, CoreRef ref);
 // Whether running the body may be noticed other than by its results.
 bool fission_has_effect(const FissionSplit *s, const CoreBody *body);
 // Whether all sizes of rows that the statement makes are said: none is the constant -1.

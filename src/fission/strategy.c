@@ -27,53 +27,11 @@ typedef struct Strategy {
     FissionLog *log;
     uint32_t row;                       // of shares, of the run that is being split
     CoreRef shares[FISSION_MOST_PARTS]; // its bounds
+    bool at_blocks; // they are rounded to blocks, of what has enough of them
     bool changed;
 } Strategy;
 
 // ---- what it is worth ---------------------------------------------------------------
-
-enum { SOME = 32 }; // turns of a loop, as long as nobody knows
-
-static double work_of(const CoreProgram *p, const CoreBody *body);
-
-// Of so many sizes.
-static double product_of(const CoreProgram *p, const CoreRef *sizes, uint32_t count) {
-    double product = 1;
-    for (uint32_t i = 0; i < count; i++) {
-        const CoreValue *size = &p->values.data[sizes[i]];
-        product *= size->is_const ? (double)(int64_t)size->bits : SOME;
-    }
-    return product;
-}
-
-static double turns_of(const CoreProgram *p, const CoreStm *stm) {
-    if (stm->op == OP_IF) return 1;
-    if (stm->op == OP_FOR) return product_of(p, stm->args, 1);
-    if (stm->op == OP_GENERATE)
-        return product_of(p, stm->args, (uint32_t)stm->attrs[0]);
-    return SOME;
-}
-
-// Scalar operations for one element, about. Functions of many steps count as such.
-static double work_of(const CoreProgram *p, const CoreBody *body) {
-    double work = 0;
-    for (uint32_t i = 0; i < body->stms.len; i++) {
-        const CoreStm *stm = body->stms.data[i];
-        double inner = 0;
-        for (uint32_t k = 0; k < stm->body_count; k++)
-            inner += work_of(p, stm->bodies[k]);
-        if (stm->op == OP_CALL) inner = work_of(p, p->funs.data[stm->attrs[0]]->body);
-        work += stm->body_count > 0 ? inner * turns_of(p, stm) : 1 + inner;
-    }
-    return work;
-}
-
-// Elements of so many bytes; a row has some.
-static double bytes_of(CoreType row) {
-    double bytes = scalar_info[row.elem].bytes;
-    for (uint32_t d = 0; d < row.rank; d++) bytes *= SOME;
-    return bytes;
-}
 
 // What binds an array that takes no memory where it is used; NULL: it takes some.
 static const CoreStm *find_virtual(const Strategy *y, CoreRef array) {
@@ -99,35 +57,30 @@ static double traffic_of(const Strategy *y, const FissionSplit *s) {
     for (uint32_t i = feeds.first; i < feeds.first + feeds.count; i++) {
         CoreRef array = s->stm->args[i];
         if (find_virtual(y, array) == NULL && !is_in_parts(y, s, array))
-            bytes += bytes_of(fission_row(core_type(p, array)));
+            bytes += fission_bytes(fission_row(core_type(p, array)));
     }
     for (uint32_t k = 0; k < s->stm->out_count; k++) {
         CoreType type = core_type(p, s->stm->outs[k]);
-        if (type.rank > 0) bytes += bytes_of(fission_row(type));
+        if (type.rank > 0) bytes += fission_bytes(fission_row(type));
     }
     return bytes;
 }
 
-// For one element along dimension 0.
-static double work_of_element(const CoreProgram *p, const CoreStm *stm) {
-    double work = 0;
-    for (uint32_t i = 0; i < stm->body_count; i++) work += work_of(p, stm->bodies[i]);
-    if (stm->op == OP_GENERATE)
-        work *= product_of(p, stm->args + 1, (uint32_t)stm->attrs[0] - 1);
-    return work;
-}
-
 static bool is_worth_it(const Strategy *y, const FissionSplit *s) {
     static const double operation = 0.5, byte = 0.25; // nanoseconds
-    double work = work_of_element(y->program, s->stm);
+    double work = fission_work(y->program, s->stm);
+    if (s->rule->part == part_places) work = 0; // each part looks at all values
     return y->least <= 0 || work * operation > traffic_of(y, s) * byte;
 }
 
 // ---- splitting ----------------------------------------------------------------------
 
-// The rules whose parts are operators like the whole, with arrays in parts.
+// The rules whose parts may run side by side.
 static bool is_candidate(const FissionRule *rule) {
-    return rule->part == part_map || rule->part == part_generate;
+    return rule->part == part_map || rule->part == part_generate ||
+           rule->part == part_stencil || rule->part == part_places ||
+           rule->whole == whole_scan || rule->whole == whole_fold_blocks ||
+           rule->whole == whole_hist_apart || rule->whole == whole_sort;
 }
 
 // Sets the rule to cut by, if it is to be.
@@ -157,10 +110,12 @@ static void note(const Strategy *y, const FissionSplit *s, FissionVerdict verdic
     if (core_op_info[op].kind != KIND_ORDER2 && op != OP_SORT) return;
     FissionDecision decision = {.stm = s->stm,
                                 .verdict = verdict,
-                                .rule =
-                                    verdict == FISSION_IS_CUT ? s->rule->name : NULL,
-                                .work = work_of_element(y->program, s->stm),
+                                .work = fission_work(y->program, s->stm),
                                 .bytes = traffic_of(y, s)};
+    if (verdict == FISSION_IS_CUT) {
+        decision.rule = s->rule->name;
+        decision.op = y->log->rows.data[y->row].operators;
+    }
     vec_push(y->program->arena, y->log, decision);
 }
 
@@ -192,7 +147,8 @@ static void take_parts(const Strategy *y, FissionSplit *s) {
 // Whether others can take the results part by part: what a filter keeps is of other
 // lengths.
 static bool has_parts(const FissionSplit *s) {
-    return s->stm->op != OP_FILTER && s->rule->join == JOIN_CONCAT;
+    return s->rule->whole == whole_scan ||
+           (s->stm->op != OP_FILTER && s->rule->join == JOIN_CONCAT);
 }
 
 static void keep_parts(Strategy *y, const FissionSplit *s, const CoreRef *results) {
@@ -207,34 +163,77 @@ static void keep_parts(Strategy *y, const FissionSplit *s, const CoreRef *result
     }
 }
 
-// Each part has a place of its own, by which it is known when it runs.
-static void emit_parts(const Strategy *y, FissionSplit *s, CoreRef *results) {
-    const CoreStm *stm = s->stm;
+// Each part has places of its own, by which it is known when it runs.
+static void make_places(const Strategy *y, FissionSplit *s) {
+    CoreLoc loc = s->stm->loc;
+    if (loc == 0) return;
+    CoreLoc *own = arena_array(s->program->arena, CoreLoc, y->count);
+    CoreLoc *beside = arena_array(s->program->arena, CoreLoc, y->count);
     uint32_t op = y->log->rows.data[y->row].operators++;
-    for (uint32_t part = 0; part < s->parts; part++) {
-        CoreStm own = *stm;
-        FissionPiece of = {stm->loc, y->row, op, part};
-        if (stm->loc != 0) own.loc = fission_new_piece(y->log, y->program, of);
-        s->stm = &own;
-        s->rule->part(s, part, results + part * stm->out_count);
+    for (uint32_t part = 0; part < y->count; part++) {
+        FissionPiece piece = {loc, y->row, op, part, true};
+        own[part] = fission_new_piece(y->log, y->program, piece);
+        piece.is_timed = false;
+        beside[part] = fission_new_piece(y->log, y->program, piece);
     }
+    s->own = own;
+    s->beside = beside;
+}
+
+static void emit_parts(FissionSplit *s) {
+    uint32_t outs = s->stm->out_count;
+    s->results = arena_array(s->program->arena, CoreRef, s->parts * outs);
+    for (uint32_t part = 0; part < s->parts; part++) {
+        fission_at(s, s->own, part);
+        s->rule->part(s, part, s->results + part * outs);
+    }
+    fission_at(s, NULL, 0);
+    if (s->rule->join == JOIN_CONCAT) fission_concat(s, 0, s->results);
+    else fission_fold(s, fission_inner_op(s), s->results);
+}
+
+// In parts by a rule that does everything, if that holds, else whole.
+static void emit_choice(const Strategy *y, FissionSplit *s, CoreRef holds) {
+    CoreProgram *p = y->program;
+    CoreStm *stm = (CoreStm *)s->stm, *inner = arena_copy(p->arena, stm, sizeof *stm);
+    CoreType *types = arena_array(p->arena, CoreType, stm->out_count);
+    inner->outs = arena_array(p->arena, CoreRef, stm->out_count);
+    for (uint32_t k = 0; k < stm->out_count; k++) {
+        types[k] = core_type(p, stm->outs[k]);
+        inner->outs[k] = core_value(p, types[k], 0);
+    }
+    core_open(s->b, NULL, 0);
+    s->stm = inner;
+    take_parts(y, s);
+    s->rule->whole(s);
+    CoreBody *parts = core_close(s->b, inner->outs, inner->out_count);
+    CoreBody *whole = fission_uncut(s);
     s->stm = stm;
+    CoreStm *choice = core_emit(s->b, OP_IF, &holds, 1, types, stm->out_count);
+    core_set_bodies(s->b, choice, (CoreBody *[]){parts, whole}, 2);
+    choice->outs = stm->outs;
 }
 
 static void split(Strategy *y, FissionSplit *s) {
     CoreProgram *p = y->program;
-    uint32_t outs = s->stm->out_count;
-    CoreRef *results = arena_array(p->arena, CoreRef, y->count * outs);
     s->b = &y->builder;
     s->b->loc = s->stm->loc;
     s->pieces = arena_array(p->arena, CoreRef *, s->stm->arg_count);
+    make_places(y, s);
     s->size = s->rule->size(s);
-    fission_cut(s, (FissionCut){.parts = y->count, .at = -1, .shares = y->shares});
+    FissionCut cut = {.parts = y->count, .at = -1, .shares = y->shares};
+    s->parts = y->count;
+    if (y->at_blocks) cut.unit = fission_unit(s);
+    fission_cut(s, cut);
+    CoreRef holds = fission_condition(s);
+    if (holds != 0) {
+        emit_choice(y, s, holds);
+        return;
+    }
     take_parts(y, s);
-    emit_parts(y, s, results);
-    if (has_parts(s)) keep_parts(y, s, results);
-    if (s->rule->join == JOIN_CONCAT) fission_concat(s, 0, results);
-    else fission_fold(s, fission_inner_op(s), results);
+    if (s->rule->join == JOIN_OWN) s->rule->whole(s);
+    else emit_parts(s);
+    if (has_parts(s)) keep_parts(y, s, s->results);
 }
 
 // ---- runs of statements -------------------------------------------------------------
@@ -246,6 +245,7 @@ static void split(Strategy *y, FissionSplit *s) {
 typedef struct Part {
     uint32_t first, end; // of the body's statements
     double work;         // for one element of each operator
+    bool at_blocks;      // one of them is cut at blocks
 } Part;
 
 static bool is_control(const CoreStm *stm) {
@@ -263,7 +263,7 @@ static FissionSplit split_of(const Strategy *y, const CoreBody *body, uint32_t i
 // The next run from statement `from` on; an empty one at the end of the body.
 static Part find_part(Strategy *y, const CoreBody *body, uint32_t from) {
     uint32_t count = body->stms.len;
-    Part part = {count, count, 0};
+    Part part = {count, count, 0, false};
     map_init(&y->planned, y->program->arena);
     for (uint32_t i = from; i < count; i++) {
         FissionSplit s = split_of(y, body, i);
@@ -271,7 +271,8 @@ static Part find_part(Strategy *y, const CoreBody *body, uint32_t from) {
         if (is_control(s.stm) || find_rule(y, &s) == NULL) continue;
         if (part.first == count) part.first = i;
         part.end = i + 1;
-        part.work += work_of_element(y->program, s.stm);
+        part.work += fission_work(y->program, s.stm);
+        part.at_blocks |= s.rule->whole == whole_fold_blocks;
         for (uint32_t k = 0; k < s.stm->out_count && has_parts(&s); k++)
             map_set(&y->planned, s.stm->outs[k], 1);
     }
@@ -356,7 +357,7 @@ static CoreBody *in_parts(Strategy *y, const CoreBody *run, int64_t least) {
 
 // From which length of its first operator on a run is cut.
 static int64_t least_of(const Strategy *y, Part part) {
-    double least = y->least / part.work;
+    double least = part.work > 0 ? y->least / part.work : y->least;
     return least < 1 ? 1 : (int64_t)least;
 }
 
@@ -378,6 +379,7 @@ static void emit_both(Strategy *y, const CoreBody *body, Part part) {
     CoreType *types = arena_array(p->arena, CoreType, run->result_count);
     for (uint32_t i = 0; i < run->result_count; i++)
         types[i] = core_type(p, run->results[i]);
+    y->at_blocks = part.at_blocks;
     CoreBody *parts = in_parts(y, copy_of(y, run), least_of(y, part));
     CoreBody *whole = copy_of(y, run);
     CoreStm *stm = core_emit(&y->builder, OP_IF, &enough, 1, types, run->result_count);

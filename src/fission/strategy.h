@@ -20,7 +20,7 @@ typedef struct FissionDecision {
     FissionVerdict verdict;
     const char *rule;   // IS_CUT: by which
     double work, bytes; // of an element: scalar operations; bytes that would travel
-    uint32_t row;       // IS_CUT: of shares, by which
+    uint32_t row, op;   // IS_CUT: of shares, by which; which of the row's operators
     uint32_t first;     // IS_CUT: the decision whose operator's length decides
     int64_t least;      // IS_CUT: from which length on
 } FissionDecision;
@@ -37,6 +37,7 @@ typedef struct FissionPiece {
     CoreLoc whole;    // the place of the operator
     uint32_t row, op; // of shares; which of the row's operators
     uint32_t part;    // and of its parts
+    bool is_timed;    // what it takes tells how long the part is, for shares
 } FissionPiece;
 
 // All decisions in the order of the program; in the arena of the program's core. The
@@ -65,6 +66,13 @@ typedef struct FissionLog {
 // Returns whether anything was split.
 bool fission_for_devices(CoreProgram *program, const uint32_t *weights, uint32_t count,
                          double least, FissionLog *log);
+
+// ---- worth.c ------------------------------------------------------------------------
+
+// Scalar operations for one element along dimension 0, about.
+double fission_work(const CoreProgram *p, const CoreStm *stm);
+// Of an element, or a row, which has some.
+double fission_bytes(CoreType row);
 
 // ---- shares.c -----------------------------------------------------------------------
 

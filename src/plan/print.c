@@ -103,17 +103,19 @@ static void put_title(StrBuf *out, const char *title) {
 
 // ---- decisions ----------------------------------------------------------------------
 
+// A task of one of its parts tells that it is cut; else one of the whole, that it is
+// run.
 bool plan_is_cut(const Plan *plan, const FissionDecision *decision, bool *is_run_out) {
     *is_run_out = false;
-    const PlanTask *before = NULL;
     for (uint32_t i = 0; i < plan->tasks.len; i++) {
         const PlanTask *task = &plan->tasks.data[i];
-        if (task->op != decision->stm->op ||
-            fission_whole(plan->in.decisions, task->loc) != decision->stm->loc)
-            continue;
-        *is_run_out = true;
-        if (before != NULL && before->visit == task->visit) return true;
-        before = task;
+        const FissionPiece *piece = task->piece;
+        if (decision->verdict == FISSION_IS_CUT && piece != NULL &&
+            piece->whole == decision->stm->loc && piece->row == decision->row &&
+            piece->op == decision->op)
+            return *is_run_out = true;
+        if (task->op == decision->stm->op && task->loc == decision->stm->loc)
+            *is_run_out = true;
     }
     return false;
 }

@@ -15,7 +15,7 @@ out '`main` on cpu:0, cpu:1
 Operators
   line 3    map      cut in 2: 50 % for cpu:0, 50 % for cpu:1
                     (an element: about 600 scalar operations; 8 B travel)
-  line 3    scan     whole: no rule that is used for devices cuts a scan
+  line 3    scan     whole: what would travel takes longer than is saved
                     (an element: about 1 scalar operations; 16 B travel)
 
 Program
@@ -102,11 +102,11 @@ out '`main` on cpu:0, cpu:1, with arguments of any size
 Operators
   line 3    map      cut in 2: 50 % for cpu:0, 50 % for cpu:1; from 732 elements on
                     (an element: about 273 scalar operations; 8 B travel)
-  line 6    scan     whole: no rule that is used for devices cuts a scan
+  line 6    scan     whole: what would travel takes longer than is saved
                     (an element: about 1 scalar operations; 16 B travel)
   line 7    map      whole: what would travel takes longer than is saved
                     (an element: about 1 scalar operations; 24 B travel)
-  line 7    reduce   whole: its result depends on the order, which is fixed
+  line 7    reduce   whole: what would travel takes longer than is saved
                     (an element: about 1 scalar operations; 8 B travel)
   line 7    filter   whole: what would travel takes longer than is saved
                     (an element: about 1 scalar operations; 16 B travel)

@@ -186,17 +186,19 @@ static Moved moved_so_far(const WeftContext *context) {
 }
 
 // Calls that entry of the program, of which half is for each of two devices, with an
-// array of N numbers.
+// array of MANY numbers, which are more than a few blocks of a sum.
+enum { MANY = 40000 };
+
 static Moved move(const char *source) {
     WeftOptions options = {
         .struct_size = sizeof options, .devices = "cpu*2", .threads = 2};
     WeftContext *context;
     WeftProgram *program = NULL;
     WeftValue *arg, *result;
-    static int64_t xs[N];
+    static int64_t xs[MANY];
     const void *found;
-    int64_t shape = N;
-    for (int64_t i = 0; i < N; i++) xs[i] = i;
+    int64_t shape = MANY;
+    for (int64_t i = 0; i < MANY; i++) xs[i] = i;
     CHECK(weft_context_new(&options, &context) == WEFT_STATUS_OK);
     if (weft_program_from_source(context, "test", source, strlen(source), &program) !=
         WEFT_STATUS_OK)
@@ -216,7 +218,7 @@ static Moved move(const char *source) {
 }
 
 static void check_moves(void) {
-    const uint64_t bytes = N * sizeof(int64_t), shares = sizeof(int64_t);
+    const uint64_t bytes = MANY * sizeof(int64_t), shares = sizeof(int64_t);
     setenv("WEFT_SPLIT", "0", 1);
     // each device gets its part; what they make is read straight into the whole
     Moved moved = move("entry main (xs: []i64): []i64 = map (\\x -> x * x + 3) xs");
@@ -226,6 +228,29 @@ static void check_moves(void) {
                  "  let ys = map (\\x -> loop y = x for i < 9 do y * 7 % 11) xs\n"
                  "  in map2 (\\i y -> i + y + 3) (indices ys) (map (% 5) ys)");
     CHECK(moved.to == bytes && moved.from == bytes && moved.made == bytes + shares);
+    // of what neighbours both see, each gets its part and what is next to it
+    moved = move("entry main (xs: []i64): []i64 =\n"
+                 "  let n = length xs\n"
+                 "  in map3 (\\x y z -> x + y + z) xs[:n - 2] xs[1:n - 1] xs[2:]");
+    CHECK(moved.to == bytes + 16 && moved.from == bytes - 16);
+    CHECK(moved.made == bytes - 16 + shares);
+    // the sum of one part goes to the next
+    moved = move("entry main (xs: []i64): []i64 = scan (+) 0 (map (+ 3) xs)");
+    CHECK(moved.to == bytes && moved.from == bytes + 8);
+    CHECK(moved.made == bytes + 8 + shares);
+    // each fills bins of its own
+    moved = move("entry main (xs: []i64): []i64 =\n"
+                 "  hist (+) 0 4 (map (% 4) xs) (map (\\x -> i64.bool (x < 12)) xs)");
+    CHECK(moved.to == bytes + 32 && moved.from == 64);
+    // a sum of each block
+    moved = move("entry main (xs: []i64): i64 =\n"
+                 "  i64.f64 (f64.sum (map (\\x -> f64.i64 (i64.bool (x < 3))) xs))");
+    CHECK(moved.to == bytes + 40 && moved.from == 48);
+    // what is kept of each part
+    moved = move("entry main (xs: []i64): []i64 = filter (>= 3) xs");
+    CHECK(moved.to == bytes && moved.from == bytes - 24);
+    // sorted parts, to be merged
+    moved = move("entry main (xs: []i64): []i64 = i64.sort (map (\\x -> x + 3) xs)");
     // ... and nobody needs the whole, so that it pays, too
     setenv("WEFT_SPLIT", "1", 1);
     moved =

@@ -63,7 +63,8 @@ static double run_once(World *w, double (*work)(double), const double *speeds) {
     uint32_t operators = w->log.rows.data[0].operators;
     for (uint32_t op = 0; op < operators; op++)
         for (uint32_t p = 0; p < w->parts; p++)
-            api_shares_note(w->shares, &(FissionPiece){.op = op, .part = p},
+            api_shares_note(w->shares,
+                            &(FissionPiece){.op = op, .part = p, .is_timed = true},
                             seconds[p]);
     return 1 - sum / most / w->parts;
 }
@@ -106,7 +107,8 @@ static void test_learning(void) {
     open_world(&two, equal, 2, 2);
     for (uint32_t op = 0; op < 2; op++)
         for (uint32_t p = 0; p < 2; p++)
-            api_shares_note(two.shares, &(FissionPiece){.op = op, .part = p},
+            api_shares_note(two.shares,
+                            &(FissionPiece){.op = op, .part = p, .is_timed = true},
                             op == p ? 3 : 1);
     CHECK(bound_of(&two, 1) == 0.5);
     arena_free(&two.arena);
