@@ -10,21 +10,23 @@
 //       for a < n {change row a}}         turns of the block before i have changed it
 //                                       for a < n {change row a by each i in turn}}
 //
-// so that a row that is there is changed four times, and two rows at once share what
-// they load. Each row goes through the same changes in the same order. Rows of the
-// block are changed early by the turns before them, and then no more by these. What may
-// stop is in what looks at rows, whose order stays. Turns that are left over follow,
-// one by one.
+// so that a row that is there is changed four times, and two rows at once, or four
+// where there are registers for it, share what they load. Each row goes through the
+// same changes in the same order. Rows of the block are changed early by the turns
+// before them, and then no more by these. What may stop is in what looks at rows, whose
+// order stays. Turns that are left over follow, one by one.
 #include "loop/copy.h"
+#include "loop/machine.h"
 #include "loop/memory.h"
 #include "loop/passes.h"
 
-enum { TURNS = 4, ROWS = 2, MOST_STMS = 80 }; // a block is whole groups of rows
+enum { TURNS = 4, MOST_ROWS = 4, MOST_STMS = 80 };
 
 typedef struct Turns {
     LoopBuilder *b;
     const LoopStm **defs; // by LoopRef: the scalar operator that makes it; or NULL
     uint32_t known;       // there are so many
+    int group;            // rows at once; a block is whole groups
     LoopStm *loop;
     const LoopBody *body;
     uint32_t at;        // of the statement on rows
@@ -320,23 +322,23 @@ static void recall_before(const Turns *t, LoopCopier *turn, LoopRef row,
 // Rows that are not of the block, by all turns at once, element by element.
 static void change_by_all(const Turns *t, LoopCopier *turns, LoopRef row) {
     LoopBuilder *b = t->b;
-    LoopRef *before[ROWS][TURNS], rows[ROWS], begin[ROWS], x[ROWS],
+    LoopRef *before[MOST_ROWS][TURNS], rows[MOST_ROWS], begin[MOST_ROWS], x[MOST_ROWS],
         one = loop_int(b, 1);
-    for (int r = 0; r < ROWS; r++) {
+    for (int r = 0; r < t->group; r++) {
         rows[r] = loop_add(b, row, loop_int(b, r));
         begin[r] = loop_mul(b, t->high, rows[r]);
         for (int k = 0; k < TURNS; k++) look_before(t, turns, k, rows[r]);
         for (int k = 0; k < TURNS; k++) before[r][k] = note_before(t, &turns[k]);
     }
     LoopRef column = loop_open_turns(b);
-    for (int r = 0; r < ROWS; r++) {
+    for (int r = 0; r < t->group; r++) {
         x[r] = load_cell(t, rows[r], column);
         for (int k = 0; k < TURNS; k++) {
             recall_before(t, &turns[k], rows[r], before[r][k]);
             x[r] = change_cell(t, &turns[k], x[r], column);
         }
     }
-    for (int r = 0; r < ROWS; r++) {
+    for (int r = 0; r < t->group; r++) {
         LoopRef args[] = {t->matrix, x[r], begin[r], one, column};
         loop_emit(b, LOOP_STORE, args, 5, NULL, 0);
     }
@@ -363,7 +365,7 @@ static void change_rows(const Turns *t, LoopCopier *turns, const LoopRef *number
     change_by_all(t, turns, row);
     arms[0] = loop_close(b, NULL, 0);
     loop_open(b, NULL, 0);
-    change_in_turn(t, turns, numbers, row, loop_int(b, ROWS));
+    change_in_turn(t, turns, numbers, row, loop_int(b, t->group));
     arms[1] = loop_close(b, NULL, 0);
     loop_set_bodies(b, loop_emit(b, LOOP_IF, &is_apart, 1, NULL, 0), arms, 2);
 }
@@ -379,7 +381,7 @@ static void emit_block(const Turns *t, LoopRef first) {
         for (int i = 0; i < k; i++) change_row(t, &turns[i], numbers[k]);
         copy_stms(t, &turns[k], t->body, 0, t->at);
     }
-    LoopRef high = t->rows->args[0], size = loop_int(b, ROWS);
+    LoopRef high = t->rows->args[0], size = loop_int(b, t->group);
     LoopRef groups = loop_quot(b, high, size), whole = loop_mul(b, groups, size);
     change_rows(t, turns, numbers, loop_mul(b, loop_open_turns(b), size));
     loop_close_turns(b, groups, (LoopOrder)t->rows->order);
@@ -434,6 +436,7 @@ static void visit(const Turns *pass, LoopBody *body) {
 void loop_turns(LoopKernel *kernel) {
     LoopBuilder b = loop_builder(kernel);
     Turns pass = {.b = &b, .known = kernel->values.len};
+    pass.group = machine_registers(machine_vector_bytes()) == 32 ? 4 : 2;
     pass.defs = arena_array(kernel->arena, const LoopStm *, kernel->values.len);
     note_defs(kernel->root, pass.defs);
     visit(&pass, kernel->root);
