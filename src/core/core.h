@@ -79,6 +79,7 @@ typedef struct CoreBody CoreBody;
 // Flags of a statement.
 enum {
     STM_UNSAFE = 1,  // #[unsafe]: checks of this statement may be left out
+    STM_CHANGES = 2, // a literal whose text is another one at times
 };
 
 typedef struct CoreStm {

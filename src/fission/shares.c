@@ -13,6 +13,7 @@ uint32_t fission_new_row(FissionLog *log, Arena *arena, const uint32_t *weights,
         before += weights[i];
         row.bounds[i] = before * FISSION_WHOLE / all;
     }
+    row.first = arena_copy(arena, row.bounds, count * sizeof *row.bounds);
     vec_push(arena, &log->rows, row);
     return log->rows.len - 1;
 }

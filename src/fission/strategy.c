@@ -329,6 +329,7 @@ static void open_row(Strategy *y) {
     y->row = fission_new_row(y->log, p->arena, y->weights, y->count);
     const char *bounds = (const char *)y->log->rows.data[y->row].bounds;
     CoreStm *row = core_emit(b, OP_LITERAL, NULL, 0, &(CoreType){SCALAR_I64, 1}, 1);
+    row->flags |= STM_CHANGES;
     row->text = (Str){bounds, (y->count - 1) * sizeof(int64_t)};
     for (uint32_t i = 0; i + 1 < y->count; i++)
         y->shares[i] = core_emit(b, OP_INDEX, (CoreRef[]){row->outs[0], core_i64(p, i)},

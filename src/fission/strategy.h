@@ -29,7 +29,8 @@ typedef struct FissionDecision {
 typedef struct FissionRow {
     int64_t
         *bounds; // of part 1, 2, ...: how much of FISSION_WHOLE is before it, rising
-    uint32_t operators; // so many
+    const int64_t *first; // what they were before anything was learned
+    uint32_t operators;   // so many
 } FissionRow;
 
 // A part of an operator, known by the place of its statement, which is its own.

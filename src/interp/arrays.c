@@ -65,15 +65,14 @@ RtArray *interp_own(Run *run, const Step *step, uint32_t arg, uint32_t slot) {
 // ---- from nothing -------------------------------------------------------------------
 
 // Shares of devices are literals that change while a program runs (fission/strategy.h).
-static bool is_as_before(const RtArray *a, Str text) {
-    enum { MOST_SHARES = 64 };
-    return a != NULL && (text.len > MOST_SHARES * sizeof(int64_t) ||
-                         text.len == 0 || memcmp(a->data, text.ptr, text.len) == 0);
+static bool is_as_before(const RtArray *a, const CoreStm *stm) {
+    return a != NULL && ((stm->flags & STM_CHANGES) == 0 ||
+                         memcmp(a->data, stm->text.ptr, stm->text.len) == 0);
 }
 
 void interp_literal(Run *run, const Step *step) {
     Str text = step->stm->text;
-    if (!is_as_before(interp_array(run, step->spare), text)) {
+    if (!is_as_before(interp_array(run, step->spare), step->stm)) {
         interp_drop(run, step->spare);
         int64_t count = (int64_t)(text.len / scalar_info[step->to].bytes);
         RtArray *a =
@@ -120,8 +119,7 @@ void interp_replicate(Run *run, const Step *step) {
     if (rt_count(a) == 0) return;
     for (int64_t i = 0; i < shape[0]; i++) {
         char *at = a->data + (size_t)(i * a->strides[0]) * bytes;
-        if (row_rank == 0)
-            interp_store(bytes, at, value.bits);
+        if (row_rank == 0) interp_store(bytes, at, value.bits);
         else
             rt_copy_elements(at, a->strides + 1, value.array->data,
                              value.array->strides, row_rank, shape + 1, bytes);
@@ -162,8 +160,7 @@ void interp_list(Run *run, const Step *step) {
     for (uint32_t i = 0; i < step->stm->arg_count && rt_count(a) > 0; i++) {
         Slot value = run->slots.data[step->args[i]];
         char *at = a->data + (size_t)(i * a->strides[0]) * bytes;
-        if (row_rank == 0)
-            interp_store(bytes, at, value.bits);
+        if (row_rank == 0) interp_store(bytes, at, value.bits);
         else
             rt_copy_elements(at, a->strides + 1, value.array->data,
                              value.array->strides, row_rank, shape + 1, bytes);
@@ -265,8 +262,7 @@ void interp_duplicate(Run *run, const Step *step) {
     RtArray *a = interp_array(run, step->args[0]);
     if (step->moves[0] && rt_is_unshared(a) && rt_is_contiguous(a))
         interp_give(run, step->out, step->args[0], 1);
-    else
-        interp_copy(run, step, step->out, a);
+    else interp_copy(run, step, step->out, a);
 }
 
 // Puts what was made of element i, after the flag, as row `at` of the arrays from slot
@@ -292,8 +288,7 @@ static void open_made(Run *run, const Step *step, int64_t n) {
         int64_t shape[CORE_MAX_RANK] = {n};
         uint32_t rank = core_type(run->program, step->stm->outs[k]).rank;
         if (rank > 1) {
-            const Feed *feed =
-                &step->feeds[producer->results[1 + k] - producer->param];
+            const Feed *feed = &step->feeds[producer->results[1 + k] - producer->param];
             memcpy(shape + 1, feed->array->shape + 1, (rank - 1) * sizeof *shape);
         }
         interp_new(run, step, step->spare + k, interp_elem(run, step->stm->outs[k]),
@@ -307,8 +302,7 @@ static void close_made(Run *run, const Step *step, int64_t kept) {
         int64_t shape[CORE_MAX_RANK];
         memcpy(shape, all->shape, all->rank * sizeof *shape);
         shape[0] = kept;
-        RtArray *a =
-            interp_new(run, step, step->out + k, all->elem, all->rank, shape);
+        RtArray *a = interp_new(run, step, step->out + k, all->elem, all->rank, shape);
         if (rt_count(a) > 0)
             memcpy(a->data, all->data,
                    (size_t)rt_count(a) * scalar_info[a->elem].bytes);

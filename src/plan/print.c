@@ -120,16 +120,23 @@ bool plan_is_cut(const Plan *plan, const FissionDecision *decision, bool *is_run
     return false;
 }
 
+static double share_of(const Plan *plan, const int64_t *bounds, uint32_t device) {
+    int64_t begin = device == 0 ? 0 : bounds[device - 1];
+    bool is_last = device + 1 == plan->in.device_count;
+    int64_t end = is_last ? FISSION_WHOLE : bounds[device];
+    return 100 * (double)(end - begin) / FISSION_WHOLE;
+}
+
+// And what they were at first, if they have been learned.
 static void put_shares(const Plan *plan, const FissionRow *row, StrBuf *out) {
-    int64_t before = 0;
-    for (uint32_t i = 0; i < plan->in.device_count; i++) {
-        bool is_last = i + 1 == plan->in.device_count;
-        int64_t bound = is_last ? FISSION_WHOLE : row->bounds[i];
+    uint32_t count = plan->in.device_count;
+    for (uint32_t i = 0; i < count; i++)
         strbuf_printf(out, "%s%.0f %% for %s", i == 0 ? ": " : ", ",
-                      100 * (double)(bound - before) / FISSION_WHOLE,
-                      plan->in.devices[i].address);
-        before = bound;
-    }
+                      share_of(plan, row->bounds, i), plan->in.devices[i].address);
+    if (memcmp(row->bounds, row->first, (count - 1) * sizeof *row->bounds) == 0) return;
+    for (uint32_t i = 0; i < count; i++)
+        strbuf_printf(out, "%s%.0f %%", i == 0 ? "; at first " : ", ",
+                      share_of(plan, row->first, i));
 }
 
 static void put_cut(const Plan *plan, const FissionDecision *d, StrBuf *out) {

@@ -253,6 +253,14 @@ out_has '; measured '
 command='every kernel is measured'
 if grep -qE '^     [124] .* (ns|us|ms|s)$' stdout; then good; else bad "$(cat stdout)"; fi
 if grep -qE '^     [124] .*\?$' stdout; then bad "$(cat stdout)"; else good; fi
+# What was learned meanwhile is told: most of the work is in the first quarter.
+cat >uneven.weft <<'EOF'
+entry main (n: i64): []i64 =
+  map (\i -> loop x = i for _j < (if i * 4 < n then 20000 else 10) do (x * 31 + 7) % 1009)
+      (iota n)
+EOF
+expect 0 "$weft" explain -T 2 --device 'cpu*2' uneven.weft 4000 --measure
+out_has ' for cpu:1; at first 50 %, 50 %'
 echo 'entry main (n: i64): i64 = (map (\i -> 10 / i) (iota n))[1]' >fails.weft
 expect 1 "$weft" explain -T 2 --device 'cpu*2' fails.weft 10 --measure
 err_has 'division by zero'
