@@ -168,6 +168,13 @@ static bool check_failure(const char *devices, Point point, int n, bool over) {
     return has_failed;
 }
 
+// Each call of the device in turn, once or from then on.
+static void check_failures(const char *devices) {
+    for (int point = 0; point < POINTS; point++)
+        for (int over = 0; over < 2; over++)
+            for (int n = 1; check_failure(devices, (Point)point, n, over == 1);) n++;
+}
+
 // ---- what moves ---------------------------------------------------------------------
 
 typedef struct Moved {
@@ -272,10 +279,9 @@ int main(void) {
         SKIP("there is no opencl:0");
         return test_done();
     }
-    for (int d = 0; d < 2; d++)
-        for (int point = 0; point < POINTS; point++)
-            for (int over = 0; over < 2; over++)
-                for (int n = 1; check_failure(devices[d], (Point)point, n, over == 1);)
-                    n++;
+    for (int d = 0; d < 2; d++) check_failures(devices[d]);
+    // The same with a part of each operator on either.
+    setenv("WEFT_SPLIT", "0", 1);
+    check_failures(devices[1]);
     return test_done();
 }
