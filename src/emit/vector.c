@@ -266,8 +266,12 @@ static Str scalar(Walker *w, const LoopStm *stm, uint32_t part) {
     StrBuf text = strbuf(w->arena);
     for (uint32_t i = 0; i < stm->arg_count && i < 3; i++)
         operands[i] = vector_of(w, stm->args[i], part);
-    emit_lanes(w->dialect, stm->scalar, elem_of(w, stm->args[0]),
-               elem_of(w, stm->outs[0]), w->part, operands, w->helpers, &text);
+    if (walk_keeps_bits(w, stm))
+        strbuf_printf(&text, "(%.*s)%.*s", STR_ARG(type_of(w, stm->outs[0])),
+                      STR_ARG(operands[0]));
+    else
+        emit_lanes(w->dialect, stm->scalar, elem_of(w, stm->args[0]),
+                   elem_of(w, stm->outs[0]), w->part, operands, w->helpers, &text);
     return strbuf_done(&text);
 }
 

@@ -137,8 +137,12 @@ static void put_scalar(Walker *w, const LoopStm *stm) {
     for (uint32_t i = 0; i < stm->arg_count && i < 3; i++)
         operands[i] = walk_value(w, stm->args[i]);
     start_definition(w, stm->outs[0]);
-    emit_scalar(w->dialect, stm->scalar, elem_of(w, stm->args[0]),
-                elem_of(w, stm->outs[0]), operands, w->helpers, w->out);
+    if (walk_keeps_bits(w, stm))
+        strbuf_printf(w->out, "weft_bits_%s(%.*s)",
+                      scalar_info[elem_of(w, stm->args[0])].name, STR_ARG(operands[0]));
+    else
+        emit_scalar(w->dialect, stm->scalar, elem_of(w, stm->args[0]),
+                    elem_of(w, stm->outs[0]), operands, w->helpers, w->out);
     strbuf_cstr(w->out, ";\n");
 }
 

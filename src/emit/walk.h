@@ -28,6 +28,7 @@ typedef struct Walker {
     const bool *is_local;   // by LoopRef, of an ALLOC: it is an array of the function's
     bool *is_alone;         // by LoopRef: no turn but the one being written sees it
     const bool *is_own;     // by LoopRef, of a buffer: no other shares its memory
+    const bool *is_number;  // by LoopRef, of a float: it is no NaN
     StrBuf done;            // functions finished
     StrBuf *out;            // the function being written
     uint32_t indent;        // in levels
@@ -62,6 +63,10 @@ void walk_keep(Walker *w, uint32_t number, const char *mark, const LoopRef *buff
 void walk_body(Walker *w, const LoopBody *body);
 // Which buffers share memory with no other that is used where they are (own.c).
 const bool *walk_own_buffers(const LoopKernel *kernel, Arena *arena);
+// Which floats are no NaN (numbers.c).
+const bool *walk_numbers(const LoopKernel *kernel, Arena *arena);
+// Whether the operator gives the bits of a float as they are.
+bool walk_keeps_bits(const Walker *w, const LoopStm *stm);
 // Whether a statement of that operator is in the body, however deep.
 bool walk_has(const LoopBody *body, LoopOp op);
 // "float xs_3[32];" for an ALLOC of so many, that being before it.

@@ -18,6 +18,22 @@ static bool vary(Vector *v, LoopRef ref, bool does) {
 
 static bool vary_body(Vector *v, const LoopBody *body);
 
+const LoopBody *vector_plain(const Vector *v, const LoopStm *apply) {
+    enum { MOST_IN_PLAIN = 60 };
+    const LoopBody *body = v->kernel->funs.data[apply->number].body;
+    return loop_body_size(body) <= MOST_IN_PLAIN ? body : NULL;
+}
+
+// A function's values vary if they do so in one of its calls.
+static bool vary_plain(Vector *v, const LoopStm *apply) {
+    const LoopBody *body = vector_plain(v, apply);
+    bool changed = false;
+    if (body == NULL) return false;
+    for (uint32_t i = 0; i < apply->arg_count; i++)
+        changed = vary(v, body->params[i], v->varies[apply->args[i]]) || changed;
+    return vary_body(v, body) || changed;
+}
+
 // State varies if it does so at first or after a turn. If the lanes end apart they
 // still are in step while they are in the loop.
 static bool vary_loop(Vector *v, const LoopStm *stm) {
@@ -40,6 +56,7 @@ static bool vary_stm(Vector *v, const LoopStm *stm) {
         changed = vary_body(v, stm->bodies[k]) || changed;
     if (stm->op == LOOP_FOR || stm->op == LOOP_WHILE)
         return vary_loop(v, stm) || changed;
+    if (stm->op == LOOP_APPLY) changed = vary_plain(v, stm);
     for (uint32_t i = 0; i < stm->arg_count; i++)
         does = does || v->varies[stm->args[i]];
     for (uint32_t i = 0; i < stm->out_count; i++) {
@@ -272,6 +289,8 @@ static void note_uses(Vector *v, const LoopBody *body) {
         const LoopStm *stm = body->stms.data[i];
         for (uint32_t k = 0; k < stm->arg_count; k++) v->used[stm->args[k]] = true;
         for (uint32_t k = 0; k < stm->body_count; k++) note_uses(v, stm->bodies[k]);
+        const LoopBody *plain = stm->op == LOOP_APPLY ? vector_plain(v, stm) : NULL;
+        if (plain != NULL) note_uses(v, plain);
     }
     for (uint32_t i = 0; i < body->result_count; i++) v->used[body->results[i]] = true;
 }

@@ -48,6 +48,9 @@ void vector_run(LoopKernel *kernel, uint32_t bytes, bool always);
 bool vector_loop(LoopKernel *kernel, LoopStm *loop, uint32_t bytes, bool always);
 // Finds out which values vary. False: the loop is not for lanes.
 bool vector_analyse(Vector *v, const LoopStm *loop);
+// The body of the plain function that is called, if it is not too long for lanes; or
+// NULL.
+const LoopBody *vector_plain(const Vector *v, const LoopStm *apply);
 // The body of vector turns.
 LoopBody *vector_translate(Vector *v, const LoopBody *body);
 

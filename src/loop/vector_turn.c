@@ -237,9 +237,20 @@ static void do_scalar(Vector *v, const LoopStm *stm, LoopRef mask) {
     turn_set_rep(v, stm->outs[0], out);
 }
 
-// A plain function: it is meant for what happens rarely, so each lane calls it alone.
+// A plain function is meant for what happens rarely. A short one has its body here, in
+// lanes: a call would keep the constants of the turn from registers. A long one is
+// called by each lane alone.
 static void do_apply(Vector *v, const LoopStm *stm, LoopRef mask) {
     bool varies = v->varies[stm->outs[0]];
+    const LoopBody *plain = varies ? vector_plain(v, stm) : NULL;
+    if (plain != NULL) {
+        for (uint32_t i = 0; i < stm->arg_count; i++)
+            v->reps[plain->params[i]] = turn_rep_of(v, stm->args[i]);
+        turn_translate(v, plain, mask);
+        for (uint32_t i = 0; i < stm->out_count; i++)
+            v->reps[stm->outs[i]] = turn_rep_of(v, plain->results[i]);
+        return;
+    }
     LoopRef *args = arena_array(v->arena, LoopRef, stm->arg_count + 1);
     if (varies) args[0] = turn_both(v, mask, loop_const(&v->b, SCALAR_BOOL, 1));
     for (uint32_t i = 0; i < stm->arg_count; i++)
