@@ -7,7 +7,7 @@
 //   columns  a round's panels · a turn's panels · a panel, which is a block's lanes
 //
 // What all rows use of a panel is packed first, turn by turn of the fold, and so is
-// what all columns use of a strip where its places do not follow each other. Each sum
+// what all columns use of a strip where there are many columns. Each sum
 // is made as before, in its order. The last block and the last panel reach back into
 // the one before and store the same again, so that all are full. Small nests stay as
 // they were.
@@ -21,7 +21,8 @@ LiftMachine lift_machine(uint32_t bytes) {
                          .bytes = bytes,
                          .near = bytes * (8 << 10), // wide vectors have larger caches
                          .packed = 4 << 20,
-                         .least = 8};
+                         .least = 8,
+                         .many = 256};
 }
 
 typedef struct Lift {
@@ -392,32 +393,55 @@ static LoopRef is_worth_it(Lift *l) {
     return c;
 }
 
+// Emits `then` where the condition holds, else `otherwise`.
+static void emit_either(Lift *l, LoopRef c, void (*then)(Lift *),
+                        void (*otherwise)(Lift *)) {
+    LoopBuilder *b = l->b;
+    uint64_t bits;
+    if (loop_is_known(b, c, &bits)) {
+        (bits != 0 ? then : otherwise)(l);
+        return;
+    }
+    LoopBody *arms[2];
+    loop_open(b, NULL, 0);
+    then(l);
+    arms[0] = loop_close(b, NULL, 0);
+    loop_open(b, NULL, 0);
+    otherwise(l);
+    arms[1] = loop_close(b, NULL, 0);
+    loop_set_bodies(b, loop_emit(b, LOOP_IF, &c, 1, NULL, 0), arms, 2);
+}
+
+static void do_unpacked(Lift *l) {
+    uint32_t count = l->n->rows_packed.len;
+    l->n->rows_packed.len = 0;
+    do_nest(l);
+    l->n->rows_packed.len = count;
+}
+
+// Packing costs the more the fewer columns use it. Where rows follow each other it is
+// for the caches: rows whose distance is a power of two want the same few lines.
+static void do_levels(Lift *l) {
+    LoopRef is_many = loop_le(l->b, loop_int(l->b, l->machine->many), l->columns);
+    if (l->n->is_far || l->n->rows_packed.len == 0) do_nest(l);
+    else emit_either(l, is_many, do_nest, do_unpacked);
+}
+
+static void keep_nest(Lift *l) {
+    loop_append(l->b, l->n->rows);
+}
+
 // Emits the nest as levels where it is worth it, else as it was.
 static void lift(Lift *l) {
     LoopBuilder *b = l->b;
     LiftNest *n = l->n;
-    uint64_t bits;
     b->loc = n->rows->loc;
     l->high = loop_int(b, n->high);
     l->wide = loop_int(b, n->wide);
     l->rows = n->rows->args[0];
     l->columns = compute_early(l, n->columns->args[0]);
     l->depth = compute_early(l, n->depth->args[0]);
-    LoopRef c = is_worth_it(l);
-    bool is_known = loop_is_known(b, c, &bits);
-    if (is_known && bits == 0) {
-        loop_append(b, n->rows);
-        return;
-    }
-    LoopBody *arms[2];
-    if (!is_known) loop_open(b, NULL, 0);
-    do_nest(l);
-    if (is_known) return;
-    arms[0] = loop_close(b, NULL, 0);
-    loop_open(b, NULL, 0);
-    loop_append(b, n->rows);
-    arms[1] = loop_close(b, NULL, 0);
-    loop_set_bodies(b, loop_emit(b, LOOP_IF, &c, 1, NULL, 0), arms, 2);
+    emit_either(l, is_worth_it(l), do_levels, keep_nest);
 }
 
 static void lift_body(LoopBuilder *b, const LiftMachine *machine, LoopBody *body) {

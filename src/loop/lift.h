@@ -13,6 +13,7 @@ typedef struct LiftMachine {
     uint32_t near;   // bytes of the cache that a core has for itself, or half of them
     uint32_t packed; // bytes that are packed at a time
     uint32_t least;  // turns of a fold that are worth it
+    uint32_t many;   // columns for which rows are packed wherever they lie
     bool always;     // lanes whether they gain or not, for tests
 } LiftMachine;
 
@@ -23,7 +24,7 @@ enum {
     LIFT_VECTORS = 2,    // in a row of a register block
     LIFT_MOST_ROWS = 12, // of a register block
     LIFT_MOST_STRIP = 8, // register blocks in a turn, one under another
-    LIFT_PANELS = 8,     // and panels, side by side
+    LIFT_PANELS = 16,    // and panels, side by side
     LIFT_SPREAD = 16     // turns, at least, if there are as many register blocks
 };
 
@@ -60,6 +61,7 @@ typedef struct LiftNest {
     LoopRef *same;             // by LoopRef: what the result of such a branch is, or 0
     LoopRefs columns_packed,
         rows_packed;     // what all rows use of columns; all columns, of rows
+    bool is_far;         // of these some do not follow each other
     uint32_t high, wide; // of a register block
     uint32_t bytes;      // of an element
 } LiftNest;

@@ -273,10 +273,7 @@ bool lift_find(LoopKernel *kernel, const LiftMachine *machine, LoopStm *loop,
     if (!find_inner(&f, loop->bodies[0]) || !repeats(&f)) return false;
     find_shared(&f, LIFT_COLUMN | LIFT_DEPTH, LIFT_ROW, &n->columns_packed);
     find_shared(&f, LIFT_ROW | LIFT_DEPTH, LIFT_COLUMN, &n->rows_packed);
-    bool is_worth_it = false;
     for (uint32_t i = 0; i < n->rows_packed.len; i++)
-        is_worth_it =
-            is_worth_it || (n->depends[n->rows_packed.data[i]] & LIFT_FAR) != 0;
-    if (!is_worth_it) n->rows_packed.len = 0;
+        n->is_far = n->is_far || (n->depends[n->rows_packed.data[i]] & LIFT_FAR) != 0;
     return choose_block(&f, machine);
 }

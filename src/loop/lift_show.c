@@ -63,6 +63,8 @@ static void put_nest(Show *s, const LiftNest *n) {
                   "    strip      up to %u rows, as fit in %u KiB and leave %u turns",
                   n->high * LIFT_MOST_STRIP, m->near >> 10, LIFT_SPREAD);
     put_packed(s, &n->rows_packed);
+    if (!n->is_far && n->rows_packed.len > 0)
+        strbuf_printf(out, " for %u columns or more", m->many);
     strbuf_printf(out, "\n    turn       a strip × %u panels, %s\n", LIFT_PANELS,
                   n->rows->order == ORDER_PARALLEL ? "on any core"
                                                    : "one after the other");

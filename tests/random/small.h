@@ -12,6 +12,7 @@ static const LiftMachine small = {.registers = 8,
                                   .near = 4096,
                                   .packed = 1024,
                                   .least = 2,
+                                  .many = 12,
                                   .always = true};
 
 // The same with vectors as large as lanes have: batches are of whole ones.
