@@ -79,6 +79,17 @@ static Known either(Known x, Known y) {
     return (Known){x.is_number && y.is_number, fmax(x.most, y.most)};
 }
 
+// a * b + c - c is a * b as rounded to what c has digits for.
+static double most_rounded(const Numbers *n, const LoopStm *sub) {
+    const LoopStm *sum = n->made[sub->args[0]];
+    double most = known_of(n, sub->args[0]).most + known_of(n, sub->args[1]).most;
+    if (isinf(most) || sum == NULL || !is_made_by(n, sub->args[0], OP_FMA) ||
+        sum->args[2] != sub->args[1])
+        return most;
+    double product = known_of(n, sum->args[0]).most * known_of(n, sum->args[1]).most;
+    return product + (product + known_of(n, sum->args[2]).most) * 0x1p-20;
+}
+
 static Known known_scalar(const Numbers *n, const LoopStm *stm) {
     Known args[3] = {unknown(), unknown(), unknown()};
     ScalarType in = elem_of(n, stm->args[0]), to = elem_of(n, stm->outs[0]);
@@ -87,8 +98,8 @@ static Known known_scalar(const Numbers *n, const LoopStm *stm) {
     switch (stm->scalar) {
     case OP_NEG:
     case OP_ABS: return args[0];
-    case OP_ADD:
-    case OP_SUB: return bounded(to, args[0].most + args[1].most);
+    case OP_ADD: return bounded(to, args[0].most + args[1].most);
+    case OP_SUB: return bounded(to, most_rounded(n, stm));
     case OP_MUL: return bounded(to, args[0].most * args[1].most);
     case OP_FMA: return bounded(to, args[0].most * args[1].most + args[2].most);
     case OP_CONV: return bounded(to, scalar_is_float(in) ? args[0].most : 0x1p64);
