@@ -11,9 +11,11 @@
 
 enum {
     MOST_PARTS = 64,
-    AT_ONCE = 4, // values of a turn
-    COPIES = 8,  // of the bins of a part, where these are few
-    FEW = 512    // bins
+    TIMES = 4,       // as many values as bins, at least, are a part
+    EXACT_TIMES = 8, // likewise on cores, where the parts are as one likes
+    AT_ONCE = 4,     // values of a turn
+    COPIES = 8,      // of the bins of a part, where these are few
+    FEW = 512        // bins
 };
 
 // Bins as slots: the dimensions of the index space as one.
@@ -110,11 +112,11 @@ static void take_values(const Hist *h, const Slots *bins, LoopRef first, LoopRef
 
 // ---- parts --------------------------------------------------------------------------
 
-// clamp(n / max(block, 4 bins), 1, MOST_PARTS)
-static LoopRef count_parts(const Hist *h) {
+// clamp(n / max(block, so many times the bins), 1, MOST_PARTS)
+static LoopRef count_parts(const Hist *h, int64_t times) {
     LoopBuilder *b = h->fold.l->b;
-    LoopRef four = loop_int(b, 4), most = loop_int(b, INT64_MAX / 4);
-    LoopRef each = loop_mul(b, four, loop_min(b, h->bins, most));
+    LoopRef most = loop_int(b, INT64_MAX / times);
+    LoopRef each = loop_mul(b, loop_int(b, times), loop_min(b, h->bins, most));
     each = loop_max(b, each, loop_int(b, CORE_BLOCK));
     LoopRef parts = loop_quot(b, h->fold.n, each);
     return loop_min(b, loop_max(b, parts, loop_int(b, 1)), loop_int(b, MOST_PARTS));
@@ -355,7 +357,8 @@ static void fold_exact(const Hist *h, bool is_parallel) {
     }
     exact.fold.ne = ne;
     exact.atomic = find_atomic(&h->fold);
-    LoopRef parts = count_parts(h), is_one = loop_eq(b, parts, loop_int(b, 1));
+    LoopRef parts = count_parts(h, l->is_for_gpus ? TIMES : EXACT_TIMES);
+    LoopRef is_one = loop_eq(b, parts, loop_int(b, 1));
     LoopRef is_many = loop_not(b, is_one);
     When when;
     if (hist_is_simple(h)) {
@@ -444,8 +447,8 @@ void loop_hist(Lower *l, const CoreStm *stm) {
     When when = loop_open_if(l, has_bins);
     bool is_parallel = was_parallel && !loop_join_fails(&h->fold);
     if (stm->stamp == STAMP_FREE) fold_exact(h, is_parallel);
-    else if (is_parallel) fold_parts_in_parallel(h, count_parts(h));
-    else fold_parts_in_order(h, count_parts(h));
+    else if (is_parallel) fold_parts_in_parallel(h, count_parts(h, TIMES));
+    else fold_parts_in_order(h, count_parts(h, TIMES));
     loop_close_if(l, when);
     if (l->checks > checks) make_values(h, has_bins);
     l->is_parallel = was_parallel;

@@ -21,7 +21,7 @@ enum {
 
 typedef struct Ranges {
     const Hist *h;
-    LoopRef parts, shift;
+    LoopRef parts, shift, mask;
     LoopRef count, row;  // of ranges; with one more, for values that have no bin
     const Array *at;     // by part and range: how many values, then where the next goes
     const Array *places; // by value, in the order of the ranges
@@ -79,6 +79,9 @@ static Ranges open_ranges(const Hist *h) {
         convert(l, SCALAR_I64, loop_scalar(b, OP_CLZ, SCALAR_I32, &last, 1));
     g.shift = loop_max(b, loop_int(b, RANGE_BITS),
                        loop_sub(b, loop_int(b, 64 - MOST_RANGES_BITS), zeros));
+    // Compilers see that it is less than the width.
+    g.shift = int2(l, OP_AND, g.shift, loop_int(b, 63));
+    g.mask = loop_sub(b, int2(l, OP_SHL, one, g.shift), one);
     g.count = loop_add(b, int2(l, OP_SHR, last, g.shift), one);
     g.row = loop_add(b, g.count, one);
     g.parts = loop_quot(b, f->n, loop_int(b, PART));
@@ -106,8 +109,7 @@ static void put_value(const Ranges *g, const Val *made, LoopRef i, LoopRef bin,
                       LoopRef to) {
     const Fold *f = &g->h->fold;
     Lower *l = f->l;
-    LoopRef first = int2(l, OP_SHL, int2(l, OP_SHR, bin, g->shift), g->shift);
-    LoopRef place = convert(l, SCALAR_U32, loop_sub(l->b, bin, first));
+    LoopRef place = convert(l, SCALAR_U32, int2(l, OP_AND, bin, g->mask));
     Val *value = loop_group(f);
     loop_store(l, g->places, &to, place);
     hist_value(g->h, made, i, value);
