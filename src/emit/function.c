@@ -307,6 +307,7 @@ void emit_launches(const Dialect *dialect, LoopKernel *const *kernels,
     map_init(&tables.places, arena);
     StrBuf code = strbuf(arena);
     for (uint32_t i = 0; i < count; i++) {
+        const LoopStm *const *made = walk_made(kernels[i], arena);
         Walker w = {.dialect = dialect,
                     .kernel = kernels[i],
                     .number = i,
@@ -320,7 +321,8 @@ void emit_launches(const Dialect *dialect, LoopKernel *const *kernels,
                                               : plans[i].is_local,
                     .is_alone = arena_array(arena, bool, kernels[i]->values.len),
                     .is_own = walk_own_buffers(kernels[i], arena),
-                    .is_number = walk_numbers(kernels[i], arena),
+                    .made = made,
+                    .is_number = walk_numbers(kernels[i], made, arena),
                     .failing = ""};
         put_kernel(&w, &checks_out[i], &code);
     }

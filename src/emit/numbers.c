@@ -15,8 +15,8 @@ typedef struct Known {
 
 typedef struct Numbers {
     const LoopKernel *kernel;
-    Known *known;         // by LoopRef
-    const LoopStm **made; // by LoopRef: the statement that gives it; or NULL
+    const LoopStm *const *made;
+    Known *known; // by LoopRef
 } Numbers;
 
 static ScalarType elem_of(const Numbers *n, LoopRef ref) {
@@ -113,7 +113,6 @@ static void note_stm(Numbers *n, const LoopStm *stm) {
     for (uint32_t k = 0; k < stm->body_count; k++) note_body(n, stm->bodies[k]);
     for (uint32_t i = 0; i < stm->out_count; i++) {
         LoopRef out = stm->outs[i];
-        n->made[out] = stm;
         if (stm->op == LOOP_SCALAR) n->known[out] = known_scalar(n, stm);
         if (stm->op == LOOP_SPLAT) n->known[out] = known_of(n, stm->args[0]);
         if (stm->op == LOOP_LANES) n->known[out] = bounded(elem_of(n, out), 0x1p64);
@@ -131,10 +130,10 @@ static void note_body(Numbers *n, const LoopBody *body) {
     for (uint32_t i = 0; i < body->stms.len; i++) note_stm(n, body->stms.data[i]);
 }
 
-const bool *walk_numbers(const LoopKernel *kernel, Arena *arena) {
+const bool *walk_numbers(const LoopKernel *kernel, const LoopStm *const *made,
+                         Arena *arena) {
     uint32_t count = kernel->values.len;
-    Numbers n = {kernel, arena_array(arena, Known, count),
-                 arena_array(arena, const LoopStm *, count)};
+    Numbers n = {kernel, made, arena_array(arena, Known, count)};
     bool *is_number = arena_array(arena, bool, count);
     for (LoopRef ref = 0; ref < count; ref++) n.known[ref] = unknown();
     for (uint32_t i = 0; i < kernel->funs.len; i++)
@@ -147,4 +146,20 @@ const bool *walk_numbers(const LoopKernel *kernel, Arena *arena) {
 
 bool walk_keeps_bits(const Walker *w, const LoopStm *stm) {
     return stm->scalar == OP_TO_BITS && w->is_number[stm->args[0]];
+}
+
+static void note_made(const LoopBody *body, const LoopStm **made) {
+    for (uint32_t i = 0; i < body->stms.len; i++) {
+        const LoopStm *stm = body->stms.data[i];
+        for (uint32_t k = 0; k < stm->out_count; k++) made[stm->outs[k]] = stm;
+        for (uint32_t k = 0; k < stm->body_count; k++) note_made(stm->bodies[k], made);
+    }
+}
+
+const LoopStm *const *walk_made(const LoopKernel *kernel, Arena *arena) {
+    const LoopStm **made = arena_array(arena, const LoopStm *, kernel->values.len);
+    for (uint32_t i = 0; i < kernel->funs.len; i++)
+        note_made(kernel->funs.data[i].body, made);
+    note_made(kernel->root, made);
+    return made;
 }

@@ -398,7 +398,20 @@ static void put_sure(Walker *w, const LoopStm *stm) {
     walk_line(w, "if (!(%.*s)) goto alone_%u;", STR_ARG(ok), w->vector);
 }
 
+// That a mask is not set in all lanes is known without its opposite.
+static bool is_opposite(const Walker *w, LoopRef mask) {
+    const LoopStm *stm = w->made[mask];
+    return stm != NULL && stm->op == LOOP_SCALAR && stm->scalar == OP_NOT &&
+           has_lanes(w, stm->args[0]);
+}
+
 static void put_any(Walker *w, const LoopStm *stm) {
+    if (is_opposite(w, stm->args[0])) {
+        LoopRef mask = w->made[stm->args[0]]->args[0];
+        walk_line(w, "const bool %.*s = !%.*s;", STR_ARG(walk_value(w, stm->outs[0])),
+                  STR_ARG(all_of(w, join_parts(w, mask, '&'))));
+        return;
+    }
     walk_line(w, "const bool %.*s = weft_mask_%.*s(%.*s) != 0;",
               STR_ARG(walk_value(w, stm->outs[0])), STR_ARG(type_name(w, SCALAR_BOOL)),
               STR_ARG(join_parts(w, stm->args[0], '|')));

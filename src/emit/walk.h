@@ -29,6 +29,8 @@ typedef struct Walker {
     bool *is_alone;         // by LoopRef: no turn but the one being written sees it
     const bool *is_own;     // by LoopRef, of a buffer: no other shares its memory
     const bool *is_number;  // by LoopRef, of a float: it is no NaN
+    // By LoopRef: the statement that gives it; or NULL.
+    const LoopStm *const *made;
     StrBuf done;            // functions finished
     StrBuf *out;            // the function being written
     uint32_t indent;        // in levels
@@ -63,8 +65,10 @@ void walk_keep(Walker *w, uint32_t number, const char *mark, const LoopRef *buff
 void walk_body(Walker *w, const LoopBody *body);
 // Which buffers share memory with no other that is used where they are (own.c).
 const bool *walk_own_buffers(const LoopKernel *kernel, Arena *arena);
-// Which floats are no NaN (numbers.c).
-const bool *walk_numbers(const LoopKernel *kernel, Arena *arena);
+// The statement that gives each value; and which floats are no NaN (numbers.c).
+const LoopStm *const *walk_made(const LoopKernel *kernel, Arena *arena);
+const bool *walk_numbers(const LoopKernel *kernel, const LoopStm *const *made,
+                         Arena *arena);
 // Whether the operator gives the bits of a float as they are.
 bool walk_keeps_bits(const Walker *w, const LoopStm *stm);
 // Whether a statement of that operator is in the body, however deep.
