@@ -46,10 +46,29 @@ void emit_lanes_type(ScalarType type, Lanes lanes, StrBuf *out) {
     else strbuf_printf(out, "%sx%u", scalar_info[type].name, lanes.count);
 }
 
+// Vectors of integers go from width to width, each twice the one before or half of it:
+// gcc takes longer steps lane by lane.
+static uint32_t next_width(uint32_t width, uint32_t to) {
+    return width < to ? 2 * width : width / 2;
+}
+
+static void open_steps(uint32_t width, uint32_t to, StrBuf *out) {
+    for (; width != to; width = next_width(width, to))
+        strbuf_cstr(out, "__builtin_convertvector(");
+}
+
+static void close_steps(uint32_t width, uint32_t to, uint32_t count, StrBuf *out) {
+    while (width != to) {
+        width = next_width(width, to);
+        strbuf_printf(out, ", i%ux%u)", width, count);
+    }
+}
+
 void emit_mask_for(ScalarType type, Lanes lanes, Str mask, StrBuf *out) {
-    bool is_alike = type == SCALAR_BOOL || width_of(type) == lanes.mask;
-    strbuf_printf(out, is_alike ? "%.*s" : "__builtin_convertvector(%.*s, i%ux%u)",
-                  STR_ARG(mask), width_of(type), lanes.count);
+    uint32_t width = type == SCALAR_BOOL ? lanes.mask : width_of(type);
+    open_steps(lanes.mask, width, out);
+    strbuf_str(out, mask);
+    close_steps(lanes.mask, width, lanes.count, out);
 }
 
 void emit_loaded(uint64_t bits, Helpers *helpers, StrBuf *out) {
@@ -97,10 +116,10 @@ static void put_template(const Filling *f, const char *text, StrBuf *out) {
 
 // A comparison, whose lanes are as wide as the operands', as a mask.
 static void put_mask(const Filling *f, const char *text, StrBuf *out) {
-    bool is_alike = f->in == SCALAR_BOOL || width_of(f->in) == f->lanes.mask;
-    if (!is_alike) strbuf_cstr(out, "__builtin_convertvector(");
+    uint32_t width = f->in == SCALAR_BOOL ? f->lanes.mask : width_of(f->in);
+    open_steps(width, f->lanes.mask, out);
     put_template(f, text, out);
-    if (!is_alike) strbuf_printf(out, ", i%ux%u)", f->lanes.mask, f->lanes.count);
+    close_steps(width, f->lanes.mask, f->lanes.count, out);
 }
 
 // ---- lane by lane -------------------------------------------------------------------
@@ -153,6 +172,18 @@ static void put_lane_by_lane(const Dialect *dialect, CoreOp op, const Filling *f
 
 // ---- conversions --------------------------------------------------------------------
 
+// From integers to integers, or to floats by way of those of 32 bits at least.
+static void put_steps(const Filling *f, StrBuf *out) {
+    bool is_float = scalar_is_float(f->to);
+    uint32_t from = width_of(f->in), to = width_of(f->to);
+    if (is_float) to = from < 32 ? 32 : from;
+    put_template(f, is_float ? "__builtin_convertvector(" : "($T)(", out);
+    open_steps(from, to, out);
+    strbuf_str(out, f->operands[0]);
+    close_steps(from, to, f->lanes.count, out);
+    put_template(f, is_float ? ", $T)" : ")", out);
+}
+
 // False: it is done lane by lane.
 static bool put_conversion(const Filling *f, StrBuf *out) {
     ScalarType in = f->in, to = f->to;
@@ -172,8 +203,10 @@ static bool put_conversion(const Filling *f, StrBuf *out) {
         return false;
     } else if (to == SCALAR_F64 && width_of(in) == 64 && !scalar_is_float(in)) {
         put_template(f, "weft_float_$V($x)", out);
-    } else {
+    } else if (scalar_is_float(in)) {
         put_template(f, "__builtin_convertvector($x, $T)", out);
+    } else {
+        put_steps(f, out);
     }
     return true;
 }
