@@ -6,7 +6,8 @@
 extern const char emit_text_kernel[], emit_text_gpu[], emit_text_half[];
 extern const char emit_text_head_c[], emit_text_head_opencl[], emit_text_head_cuda[];
 extern const char emit_text_head_gpu[], emit_text_head_memory[], emit_text_head_f64[];
-extern const char emit_text_head_lanes[], emit_text_head_wide[], emit_text_head_sift[];
+extern const char emit_text_head_lanes[], emit_text_head_wide[], emit_text_head_long[];
+extern const char emit_text_head_sift[];
 
 // C11 as gcc and clang take it.
 const Dialect emit_c = {
@@ -21,6 +22,7 @@ const Dialect emit_c = {
     .head_f16 = {emit_text_half},
     .head_lanes = {emit_text_head_lanes},
     .head_wide = {emit_text_head_wide},
+    .head_long = {emit_text_head_long},
     .head_sift = {emit_text_head_sift},
 };
 

@@ -266,14 +266,29 @@ static bool has_lanes(LoopKernel *const *kernels, uint32_t count) {
     return false;
 }
 
-static bool sifts(LoopKernel *const *kernels, uint32_t count) {
-    bool does = false;
+static bool has_sift(const LoopBody *body) {
+    return walk_has(body, LOOP_SIFT);
+}
+
+static bool has_fma(const LoopBody *body) {
+    for (uint32_t i = 0; i < body->stms.len; i++) {
+        const LoopStm *stm = body->stms.data[i];
+        if (stm->op == LOOP_SCALAR && stm->scalar == OP_FMA) return true;
+        for (uint32_t k = 0; k < stm->body_count; k++)
+            if (has_fma(stm->bodies[k])) return true;
+    }
+    return false;
+}
+
+// Whether one of the kernels' bodies has it.
+static bool any_has(LoopKernel *const *kernels, uint32_t count,
+                    bool (*has)(const LoopBody *)) {
     for (uint32_t i = 0; i < count; i++) {
         for (uint32_t k = 0; k < kernels[i]->funs.len; k++)
-            does = does || walk_has(kernels[i]->funs.data[k].body, LOOP_SIFT);
-        does = does || walk_has(kernels[i]->root, LOOP_SIFT);
+            if (has(kernels[i]->funs.data[k].body)) return true;
+        if (has(kernels[i]->root)) return true;
     }
-    return does;
+    return false;
 }
 
 static void put_texts(const char *const *texts, StrBuf *out) {
@@ -288,10 +303,13 @@ static void put_head(const Dialect *dialect, LoopKernel *const *kernels, uint32_
         put_texts(dialect->head_f64, out);
     if (has_f16) put_texts(dialect->head_f16, out);
     if (has_lanes(kernels, count)) {
+        bool is_wide = machine_vector_bytes() == 64;
         put_texts(dialect->head_lanes, out);
-        if (machine_vector_bytes() == 64) put_texts(dialect->head_wide, out);
+        if (is_wide && any_has(kernels, count, has_fma))
+            put_texts(dialect->head_long, out);
+        if (is_wide) put_texts(dialect->head_wide, out);
     }
-    if (sifts(kernels, count)) put_texts(dialect->head_sift, out);
+    if (any_has(kernels, count, has_sift)) put_texts(dialect->head_sift, out);
     strbuf_char(out, '\n');
 }
 

@@ -1,11 +1,6 @@
 
 // ---- lanes of vectors of 64 bytes ---------------------------------------------------
 
-// There are registers for the constants of long turns, which gcc else does not count.
-#if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC optimize("ira-loop-pressure")
-#endif
-
 WEFT_LANES(int64_t, i64x8, i64x8, 8, WEFT_OF(i64x8))
 WEFT_LANES(uint64_t, u64x8, i64x8, 8, WEFT_OF(i64x8))
 WEFT_LANES(double, f64x8, i64x8, 8, WEFT_OF(i64x8))
