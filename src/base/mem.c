@@ -23,7 +23,7 @@ enum { KEEPS = false };
 #else
 enum { KEEPS = true };
 #endif
-enum { LEAST_SPARE = 1 << 16 };
+enum { LEAST_SPARE = 1 << 16, PAGE = 4096 };
 
 static size_t round_up(size_t size) {
     return (size + (size == 0) + (ALIGNMENT - 1)) & ~(size_t)(ALIGNMENT - 1);
@@ -35,6 +35,39 @@ static size_t get(const _Atomic size_t *count) {
 
 static void set(_Atomic size_t *count, size_t value) {
     atomic_store_explicit(count, value, memory_order_relaxed);
+}
+
+// ---- the system ---------------------------------------------------------------------
+
+// Asks for memory in pages as large as there are: memory from the system costs a fault
+// for each page that is touched first.
+static void widen_pages(void *block, size_t size) {
+#ifdef MADV_HUGEPAGE
+    enum { HUGE_PAGE = 1 << 21 };
+    uintptr_t at = (uintptr_t)block;
+    uintptr_t begin = (at + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE;
+    uintptr_t end = (at + size) / HUGE_PAGE * HUGE_PAGE;
+    if (begin < end) madvise((char *)block + (begin - at), end - begin, MADV_HUGEPAGE);
+#else
+    (void)block, (void)size;
+#endif
+}
+
+// Large blocks begin in the middle of a page, each elsewhere: processors take a load
+// and an earlier store for one place if they are at the same place of two pages, and
+// arrays of others mostly begin where a page does.
+static void *ask_system(Mem *mem, size_t size) {
+    enum { FIRST = PAGE / 4, PLACES = PAGE / 2 / ALIGNMENT, STEP = 13 };
+    if (!KEEPS || size < LEAST_SPARE) return aligned_alloc(ALIGNMENT, size);
+    char *base = aligned_alloc(PAGE, (size + PAGE + PAGE - 1) / PAGE * PAGE);
+    if (base == NULL) return NULL;
+    widen_pages(base, size + PAGE);
+    return base + FIRST + mem->blocks * STEP % PLACES * ALIGNMENT;
+}
+
+static void give_back(void *block, size_t size) {
+    size_t within = KEEPS && size >= LEAST_SPARE ? (uintptr_t)block % PAGE : 0;
+    free((char *)block - within);
 }
 
 // ---- spare blocks -------------------------------------------------------------------
@@ -49,6 +82,11 @@ static void *take_spare(Mem *mem, uint32_t i) {
     return block;
 }
 
+static void drop_spare(Mem *mem, uint32_t i) {
+    size_t size = mem->spares[i].size;
+    give_back(take_spare(mem, i), size);
+}
+
 // A spare block of that size, the one freed last; or NULL.
 static void *find_spare(Mem *mem, size_t size) {
     for (uint32_t i = mem->spare_count; i-- > 0;)
@@ -59,7 +97,7 @@ static void *find_spare(Mem *mem, size_t size) {
 // Gives back the oldest spare blocks until there is room for `size` bytes below `most`.
 static void make_room(Mem *mem, size_t size, size_t most) {
     while (mem->spare_count > 0 && (size > most || mem->spare > most - size))
-        free(take_spare(mem, 0));
+        drop_spare(mem, 0);
 }
 
 // While much is in use, as much may be spare: a loop over large arrays wants the same
@@ -75,9 +113,9 @@ static bool keep_spare(Mem *mem, void *block, size_t size) {
     size_t most = most_spare(mem);
     make_room(mem, size, most);
     if (size > most) return false;
-    if (mem->spare_count == MEM_SPARES) free(take_spare(mem, 0));
+    if (mem->spare_count == MEM_SPARES) drop_spare(mem, 0);
 #ifndef NDEBUG
-    memset(block, POISON, size);  // who still reads it shall see
+    memset(block, POISON, size); // who still reads it shall see
 #endif
     mem->spares[mem->spare_count++] = (MemSpare){block, size, true};
     mem->spare += size;
@@ -86,13 +124,13 @@ static bool keep_spare(Mem *mem, void *block, size_t size) {
 
 bool mem_trim(Mem *mem) {
     bool any = mem->spare_count > 0;
-    while (mem->spare_count > 0) free(take_spare(mem, 0));
+    while (mem->spare_count > 0) drop_spare(mem, 0);
     return any;
 }
 
 void mem_age(Mem *mem) {
     for (uint32_t i = mem->spare_count; i-- > 0;) {
-        if (!mem->spares[i].is_fresh) free(take_spare(mem, i));
+        if (!mem->spares[i].is_fresh) drop_spare(mem, i);
         else mem->spares[i].is_fresh = false;
     }
     make_room(mem, 0, mem->spare_most);
@@ -112,30 +150,17 @@ size_t mem_spare_most(void) {
 
 void mem_loosen(void *block, size_t size) {
 #ifdef MADV_FREE
-    enum { PAGE = 1 << 16, LEAST = 1 << 24 };
+    enum { LARGEST_PAGE = 1 << 16, LEAST = 1 << 24 };
     if (size < LEAST) return;
-    size_t skipped = -(uintptr_t)block % PAGE; // its first page has another block, too
-    madvise((char *)block + skipped, (size - skipped) / PAGE * PAGE, MADV_FREE);
+    size_t skipped = -(uintptr_t)block % LARGEST_PAGE; // what begins before stays
+    size_t whole = (size - skipped) / LARGEST_PAGE * LARGEST_PAGE;
+    madvise((char *)block + skipped, whole, MADV_FREE);
 #else
     (void)block, (void)size;
 #endif
 }
 
 // ---- blocks -------------------------------------------------------------------------
-
-// Asks for memory in pages as large as there are: memory from the system costs a fault
-// for each page that is touched first.
-static void widen_pages(void *block, size_t size) {
-#ifdef MADV_HUGEPAGE
-    enum { HUGE_PAGE = 1 << 21 };
-    uintptr_t at = (uintptr_t)block;
-    uintptr_t begin = (at + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE;
-    uintptr_t end = (at + size) / HUGE_PAGE * HUGE_PAGE;
-    if (begin < end) madvise((char *)block + (begin - at), end - begin, MADV_HUGEPAGE);
-#else
-    (void)block, (void)size;
-#endif
-}
 
 // A block of `size` bytes, rounded up: a spare one, or one from the system, for which
 // spare ones go where there would be too many bytes otherwise.
@@ -147,9 +172,8 @@ static void *find_block(Mem *mem, size_t size) {
     if (block != NULL) return block;
     mem->blocks += size >= LEAST_SPARE;
     if (size >= LEAST_SPARE) make_room(mem, size, most_spare(mem));
-    block = aligned_alloc(ALIGNMENT, size);
-    if (block == NULL && mem_trim(mem)) block = aligned_alloc(ALIGNMENT, size);
-    if (block != NULL && size >= LEAST_SPARE) widen_pages(block, size);
+    block = ask_system(mem, size);
+    if (block == NULL && mem_trim(mem)) block = ask_system(mem, size);
     return block;
 }
 
@@ -195,7 +219,7 @@ void mem_free(Mem *mem, void *block, size_t size) {
     if (block == NULL) return;
     assert(get(&mem->used) >= size);
     set(&mem->used, get(&mem->used) - size);
-    if (!keep_spare(mem, block, round_up(size))) free(block);
+    if (!keep_spare(mem, block, round_up(size))) give_back(block, round_up(size));
 }
 
 _Noreturn void mem_fail(Mem *mem) {

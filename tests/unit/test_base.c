@@ -21,7 +21,7 @@ static void test_mem(void) {
     CHECK(mem.used == 600 && mem.calls == 2);
     CHECK(mem_try_alloc(&mem, SIZE_MAX) == NULL);
     memset(a, 7, 600);
-    CHECK(mem_try_resize(&mem, a, 600, 500) == NULL);  // both blocks live for a moment
+    CHECK(mem_try_resize(&mem, a, 600, 500) == NULL); // both blocks live for a moment
     mem.limit = 0;
     char *b = mem_try_resize(&mem, a, 600, 5000);
     CHECK(b != NULL && b[599] == 7 && mem.used == 5000 && mem.peak == 5600);
@@ -75,6 +75,27 @@ static void test_spares(void) {
     CHECK(mem.spare == 0 && !mem_trim(&mem));
 }
 
+// Large blocks begin in the middle of a page, at different places.
+static void test_places_in_pages(void) {
+    enum { COUNT = 8, PAGE = 4096 };
+    Mem mem = {.spare_most = 3 * LARGE};
+    take_and_free(&mem, 1, LARGE);
+    if (mem.spare == 0) {
+        SKIP("a sanitizer wants to see both ends of each block");
+        return;
+    }
+    char *blocks[COUNT];
+    for (size_t i = 0; i < COUNT; i++) {
+        blocks[i] = mem_try_alloc(&mem, LARGE - 64 * i);
+        memset(blocks[i], 0, LARGE - 64 * i);
+        uintptr_t place = (uintptr_t)blocks[i] % PAGE;
+        CHECK(place % 64 == 0 && place >= PAGE / 4 && place < PAGE / 4 * 3);
+        for (size_t k = 0; k < i; k++) CHECK(place != (uintptr_t)blocks[k] % PAGE);
+    }
+    for (size_t i = 0; i < COUNT; i++) mem_free(&mem, blocks[i], LARGE - 64 * i);
+    mem_trim(&mem);
+}
+
 // What is loosened has room for the same again; what lies beside it stays.
 static void test_loosened(void) {
     enum { SIZE = 40 * LARGE, FROM = 100, TO = SIZE - 100 };
@@ -125,7 +146,10 @@ static void test_arena(void) {
     Mem mem = {0};
     Arena arena;
     arena_init(&arena, &mem);
-    struct { int *data; uint32_t len, cap; } numbers = {0};
+    struct {
+        int *data;
+        uint32_t len, cap;
+    } numbers = {0};
     for (int i = 0; i < 100000; i++) vec_push(&arena, &numbers, i);
     bool in_order = true;
     for (int i = 0; i < 100000; i++) in_order &= numbers.data[i] == i;
@@ -170,7 +194,7 @@ static void test_unwinding(void) {
 
 static void test_strings(Arena *arena) {
     CHECK(str_cmp(STR("ab"), STR("abc")) < 0 && str_cmp(STR("b"), STR("abc")) > 0);
-    CHECK(str_distance(STR("lenght"), STR("length"), 2) == 1);  // a swap
+    CHECK(str_distance(STR("lenght"), STR("length"), 2) == 1); // a swap
     CHECK(str_distance(STR("map"), STR("maps"), 2) == 1);
     CHECK(str_distance(STR("reduce"), STR("scan"), 2) == 3);
     CHECK(str_distance(STR(""), STR("ab"), 2) == 2);
@@ -191,10 +215,11 @@ static void test_strings(Arena *arena) {
     }
     CHECK(strcmp(str_terminated(arena, STR("abc")), "abc") == 0);
     StrBuf mixed = strbuf(arena);
-    strbuf_printf(&mixed, "%s|%u|%u|%.*s|%.*s", "one", 0u, 4294967295u, 2, "two", 0, "");
+    strbuf_printf(&mixed, "%s|%u|%u|%.*s|%.*s", "one", 0u, 4294967295u, 2, "two", 0,
+                  "");
     strbuf_printf(&mixed, "|%u %5u %.*s %s %u%%", 1u, 2u, 9, "three", "four", 5u);
-    CHECK(str_eq(strbuf_done(&mixed),
-                 STR("one|0|4294967295|tw||1     2 three four 5%")));
+    CHECK(
+        str_eq(strbuf_done(&mixed), STR("one|0|4294967295|tw||1     2 three four 5%")));
 }
 
 static void test_tables(Arena *arena) {
@@ -251,20 +276,21 @@ static Str render(Cx *cx, const Diag *diag) {
 
 static void test_diags(Cx *cx) {
     static const DiagKind unknown = {"unknown-name", "unknown name '%s'"};
-    const Source *s = sources_add(&cx->sources, STR("f.weft"), STR("\tlet x = yy\n"),
-                                  false);
+    const Source *s =
+        sources_add(&cx->sources, STR("f.weft"), STR("\tlet x = yy\n"), false);
     Span yy = {s->base + 9, s->base + 11};
     Diag *diag = diag_error(&cx->diags, yy, &unknown, "yy");
     diag_label(&cx->diags, diag, "not in scope");
     diag_note(&cx->diags, diag, (Span){s->base + 5, s->base + 6}, "%s is here", "x");
     diag_hint(&cx->diags, diag, "did you mean '%s'?", "y");
-    CHECK(is_text(render(cx, diag), "f.weft:1:10: error: unknown name 'yy' [unknown-name]\n"
-                                    "    1 |     let x = yy\n"
-                                    "      |             ^^ not in scope\n"
-                                    "f.weft:1:6: note: x is here\n"
-                                    "    1 |     let x = yy\n"
-                                    "      |         ^\n"
-                                    "hint: did you mean 'y'?\n"));
+    CHECK(is_text(render(cx, diag),
+                  "f.weft:1:10: error: unknown name 'yy' [unknown-name]\n"
+                  "    1 |     let x = yy\n"
+                  "      |             ^^ not in scope\n"
+                  "f.weft:1:6: note: x is here\n"
+                  "    1 |     let x = yy\n"
+                  "      |         ^\n"
+                  "hint: did you mean 'y'?\n"));
     diag_error(&cx->diags, yy, &unknown, "yy");
     CHECK(cx->diags.error_count == 1 && cx->diags.len == 1);
     diag_warning(&cx->diags, yy, &unknown, "advice");
@@ -273,9 +299,10 @@ static void test_diags(Cx *cx) {
     diag_warning(&cx->diags, yy, &unknown, "advice");
     CHECK(cx->diags.len == 2 && cx->diags.error_count == 1);
 
-    const Source *bad = sources_add(&cx->sources, STR("g"), STR("a\x1b[31m\xff b"), false);
-    Diag *unsafe = diag_error(&cx->diags, (Span){bad->base + 8, bad->base + 9}, &unknown,
-                              "\x1b");
+    const Source *bad =
+        sources_add(&cx->sources, STR("g"), STR("a\x1b[31m\xff b"), false);
+    Diag *unsafe =
+        diag_error(&cx->diags, (Span){bad->base + 8, bad->base + 9}, &unknown, "\x1b");
     CHECK(memchr(render(cx, unsafe).ptr, '\x1b', render(cx, unsafe).len) == NULL);
 
     StrBuf line = strbuf(cx->arena);
@@ -328,6 +355,7 @@ int main(void) {
     cx_init(&cx, &arena);
     test_mem();
     test_spares();
+    test_places_in_pages();
     test_loosened();
     test_spares_below_ceiling();
     test_stacks();
