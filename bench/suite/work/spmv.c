@@ -2,8 +2,9 @@
 //
 // Sparse matrix by vector: entries and row ends together are the work, shared out
 // evenly, so that a huge row is split as well. What a thread finds of the rows at its
-// two ends is added up afterwards. Scalar loads: gathering by the machine's instruction
-// is no faster.
+// two ends is added up afterwards. With AVX-512 entries are gathered, most rows at
+// once, which saves branches that nobody can predict; narrower gathers are no faster
+// than scalar loads.
 #include "../vector.h"
 
 typedef struct Part {
@@ -20,6 +21,18 @@ typedef struct Job {
     Part *parts;
 } Job;
 
+#if defined __AVX512F__ && BENCH_TYPE == BENCH_TYPE_f32
+static Real sum_entries(const Job *job, int64_t begin, int64_t end) {
+    __m512 sums = _mm512_setzero_ps();
+    for (int64_t e = begin; e < end; e += LANES) {
+        __mmask16 has = (__mmask16)(end - e < LANES ? (1 << (end - e)) - 1 : -1);
+        __m512i at = _mm512_maskz_loadu_epi32(has, job->at + e);
+        __m512 x = _mm512_mask_i32gather_ps(_mm512_setzero_ps(), has, at, job->x, 4);
+        sums = _mm512_fmadd_ps(_mm512_maskz_loadu_ps(has, job->values + e), x, sums);
+    }
+    return _mm512_reduce_add_ps(sums);
+}
+#else
 static Real sum_entries(const Job *job, int64_t begin, int64_t end) {
     Real a = 0, b = 0, c = 0, d = 0;
     int64_t e = begin;
@@ -32,6 +45,7 @@ static Real sum_entries(const Job *job, int64_t begin, int64_t end) {
     for (; e < end; e++) a += job->values[e] * job->x[job->at[e]];
     return (a + b) + (c + d);
 }
+#endif
 
 // The row in which a share of the work, entries and rows alike, begins: the least whose
 // end is beyond it.
