@@ -285,7 +285,7 @@ static void test_again(void) {
     WeftOptions options = {.struct_size = sizeof options, .devices = "cpu*2"};
     WeftContext *context;
     CHECK(weft_context_new(&options, &context) == WEFT_STATUS_OK);
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < 20; i++) { // memory is laid out anew each time
         CHECK(weft_record(context, WEFT_RECORD_EVENTS) == WEFT_STATUS_OK);
         CHECK(run(context, "main", "40") == WEFT_STATUS_OK);
         char *all = trace(context);
