@@ -1,6 +1,8 @@
 
 #define WEFT_FUN static inline
 #define WEFT_GLOBAL
+#define WEFT_LINE    64 // bytes of a cache line: no vector in private memory crosses one
+#define WEFT_STAGGER 832
 
 // Machines that put together and spread bits in one instruction that is fast.
 #if defined(__AVX2__) && defined(__BMI2__) && !defined(__znver1__) &&                  \

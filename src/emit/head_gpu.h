@@ -1,4 +1,7 @@
 
+#define WEFT_LINE    16 // bytes to which blocks of private memory are rounded
+#define WEFT_STAGGER 0
+
 enum { KERNEL_OK, KERNEL_FAULT, KERNEL_MEMORY };
 
 // One work item.
@@ -107,7 +110,7 @@ WEFT_FUN void weft_grow(KernelEnv *env, WEFT_GLOBAL char *top) {
     env->top = top;
 }
 
-// Blocks are multiples of 16 bytes; `to` is below `from`.
+// Blocks are multiples of WEFT_LINE bytes; `to` is below `from`.
 WEFT_FUN void weft_move(WEFT_GLOBAL char *to, WEFT_GLOBAL const char *from,
                         uint64_t bytes) {
     for (uint64_t i = 0; i < bytes; i += 8)
