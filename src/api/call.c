@@ -171,7 +171,8 @@ WeftStatus api_call(WeftContext *context, void *data) {
             made[i]->leaves[k] = flat[entry->results[i].first + k];
         call->results[i] = made[i];
     }
-    api_note(context, "called %s in %.3f s", entry->name, api_seconds(context));
+    if (context->options.log != NULL)
+        api_note(context, "called %s in %.3f s", entry->name, api_seconds(context));
     return WEFT_STATUS_OK;
 }
 

@@ -70,7 +70,61 @@ static void give_back(void *block, size_t size) {
     free((char *)block - within);
 }
 
-// ---- spare blocks -------------------------------------------------------------------
+// ---- small spare blocks -------------------------------------------------------------
+
+// The system's allocator takes its time over blocks that begin with a cache line.
+typedef struct MemSmall {
+    struct MemSmall *next; // of the same list
+    size_t size;
+} MemSmall;
+
+enum { SMALL = 1 << 10, LONGEST_LOOK = 4 };
+
+// Up to 1 KiB each size has a list of its own, then those between two powers of two.
+static MemSmall **list_of(Mem *mem, size_t size) {
+    enum { EXACT = SMALL / ALIGNMENT };
+    if (size <= SMALL) return &mem->smalls[size / ALIGNMENT - 1];
+    return &mem->smalls[EXACT + 63 - __builtin_clzll(size / SMALL)];
+}
+
+static void *find_small(Mem *mem, size_t size) {
+    MemSmall **at = list_of(mem, size);
+    for (int i = 0; *at != NULL && i < LONGEST_LOOK; i++, at = &(*at)->next) {
+        MemSmall *block = *at;
+        if (block->size != size) continue;
+        *at = block->next;
+        mem->small -= size;
+        return block;
+    }
+    return NULL;
+}
+
+static void drop_smalls(Mem *mem) {
+    for (uint32_t i = 0; mem->small > 0 && i < MEM_SMALLS; i++)
+        while (mem->smalls[i] != NULL) {
+            MemSmall *block = mem->smalls[i];
+            mem->smalls[i] = block->next;
+            mem->small -= block->size;
+            give_back(block, block->size);
+        }
+}
+
+static bool keep_small(Mem *mem, void *given, size_t size) {
+    enum { MOST = 1 << 18 };
+    if (!KEEPS || mem->spare_most == 0 || mem->limit != 0 || size >= LEAST_SPARE)
+        return false;
+    if (mem->small + size > MOST) drop_smalls(mem);
+#ifndef NDEBUG
+    memset(given, POISON, size);
+#endif
+    MemSmall *block = given, **list = list_of(mem, size);
+    *block = (MemSmall){*list, size};
+    *list = block;
+    mem->small += size;
+    return true;
+}
+
+// ---- large spare blocks -------------------------------------------------------------
 
 // Takes spare i out of the list.
 static void *take_spare(Mem *mem, uint32_t i) {
@@ -123,7 +177,8 @@ static bool keep_spare(Mem *mem, void *block, size_t size) {
 }
 
 bool mem_trim(Mem *mem) {
-    bool any = mem->spare_count > 0;
+    bool any = mem->spare_count > 0 || mem->small > 0;
+    drop_smalls(mem);
     while (mem->spare_count > 0) drop_spare(mem, 0);
     return any;
 }
@@ -165,7 +220,7 @@ void mem_loosen(void *block, size_t size) {
 // A block of `size` bytes, rounded up: a spare one, or one from the system, for which
 // spare ones go where there would be too many bytes otherwise.
 static void *find_block(Mem *mem, size_t size) {
-    void *block = size < LEAST_SPARE ? NULL : find_spare(mem, size);
+    void *block = size < LEAST_SPARE ? find_small(mem, size) : find_spare(mem, size);
     size_t used = get(&mem->used);
     if (mem->limit != 0 && mem->spare > 0)
         make_room(mem, 0, mem->limit > used + size ? mem->limit - used - size : 0);
@@ -219,7 +274,9 @@ void mem_free(Mem *mem, void *block, size_t size) {
     if (block == NULL) return;
     assert(get(&mem->used) >= size);
     set(&mem->used, get(&mem->used) - size);
-    if (!keep_spare(mem, block, round_up(size))) give_back(block, round_up(size));
+    size = round_up(size);
+    if (!keep_small(mem, block, size) && !keep_spare(mem, block, size))
+        give_back(block, size);
 }
 
 _Noreturn void mem_fail(Mem *mem) {

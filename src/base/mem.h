@@ -22,7 +22,7 @@ typedef struct MemSpare {
     bool is_fresh;  // freed since the last mem_age
 } MemSpare;
 
-enum { MEM_SPARES = 16 };
+enum { MEM_SPARES = 16, MEM_SMALLS = 22 };
 
 typedef struct Mem {
     _Atomic size_t used;  // bytes held now
@@ -39,6 +39,10 @@ typedef struct Mem {
     MemSpare spares[MEM_SPARES];  // without gaps, the oldest first
     uint32_t spare_count;
     uint64_t blocks;  // large ones that the system was asked for, so far
+    // Small ones are kept likewise, by size, a few hundred KiB of them, if there is no
+    // ceiling.
+    struct MemSmall *smalls[MEM_SMALLS];
+    size_t small;  // bytes
 } Mem;
 
 // Out of memory unwinds once, to the innermost recovery point of the Mem. Whoever

@@ -47,12 +47,19 @@ static size_t below_any(const char *here) {
     return below > guard ? below - guard : below;
 }
 
+// What is known of the thread's stack: its end counts for whoever is further down.
+static _Thread_local struct { const char *from, *lowest; } known;
+
 void stack_measure(Stack *stack) {
     const char *here = __builtin_frame_address(0);
-    size_t below = below_first(here);
-    if (below == 0) below = below_any(here);
-    if (below > MOST) below = MOST;
-    stack->lowest = below > RESERVE ? here - (below - RESERVE) : here;
+    if (here > known.from || here <= known.lowest) {
+        size_t below = below_first(here);
+        if (below == 0) below = below_any(here);
+        if (below > MOST) below = MOST;
+        known.from = here;
+        known.lowest = below > RESERVE ? here - (below - RESERVE) : here;
+    }
+    stack->lowest = known.lowest;
 }
 
 bool stack_is_low(const Stack *stack) {

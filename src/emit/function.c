@@ -73,7 +73,22 @@ static void put_chunk(Walker *w, const LoopStm *stm, const LoopRefs *c,
     walk_line(w, "}\n");
 }
 
-enum { SOME_ROUNDS = 16, MOST_COST = 100000 }; // MOST_COST: and rounds
+enum {
+    SOME_ROUNDS = 16,
+    MANY_ROUNDS = 512,
+    MOST_COST = 100000
+}; // MOST_COST: and rounds
+
+static int64_t rounds_of(const Walker *w, const LoopBody *body, LoopRef count);
+
+// The same, if the count is a quotient: what is cut into parts is rather long.
+static int64_t rounds_of_parts(const Walker *w, const LoopBody *body,
+                               const LoopStm *quotient) {
+    const LoopValue *part = &w->kernel->values.data[quotient->args[1]];
+    int64_t rounds = rounds_of(w, body, quotient->args[0]);
+    if (rounds == SOME_ROUNDS || !part->is_const || part->bits == 0) return MANY_ROUNDS;
+    return 1 + rounds / (int64_t)part->bits;
+}
 
 // How many rounds a loop of the body makes: as many as are known, or are known to be
 // the most, as of the blocks that a long array is cut into; else some.
@@ -84,6 +99,7 @@ static int64_t rounds_of(const Walker *w, const LoopBody *body, LoopRef count) {
         const LoopStm *stm = body->stms.data[i];
         if (stm->op != LOOP_SCALAR || stm->outs[0] != count) continue;
         if (stm->scalar == OP_SUB) return rounds_of(w, body, stm->args[0]);
+        if (stm->scalar == OP_QUOT) return rounds_of_parts(w, body, stm);
         for (uint32_t k = 0; k < stm->arg_count && stm->scalar == OP_MIN; k++)
             if (w->kernel->values.data[stm->args[k]].is_const)
                 return rounds_of(w, body, stm->args[k]);
@@ -100,14 +116,17 @@ static int64_t cost_of(const Walker *w, const LoopBody *body) {
                          : stm->op == LOOP_WHILE ? SOME_ROUNDS
                                                  : 1;
         cost++;
+        // Lanes first, then, one by one, what is left over.
+        bool has_lanes = stm->op == LOOP_FOR && stm->number > 0;
+        if (has_lanes && rounds != SOME_ROUNDS) rounds = 1 + rounds / stm->number;
         for (uint32_t k = 0; k < stm->body_count; k++)
-            cost += cost_of(w, stm->bodies[k]) * rounds;
+            cost += cost_of(w, stm->bodies[k]) * (has_lanes && k > 0 ? 1 : rounds);
     }
     return cost < MOST_COST ? cost : MOST_COST;
 }
 
 void walk_parallel(Walker *w, const LoopStm *stm) {
-    enum { GRAIN_COST = 16384, FAR_BYTES = 8 << 20 }; // what the caches do not hold
+    enum { GRAIN_COST = 32768, FAR_BYTES = 8 << 20 }; // what the caches do not hold
     uint32_t chunk = w->chunks++, indent = w->indent;
     LoopRefs captured;
     LoopStm *loop = (LoopStm *)(uintptr_t)stm;

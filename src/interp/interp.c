@@ -5,17 +5,20 @@
 // by a jump; what the run held is in its slots.
 #include "interp/interp.h"
 
-#include <fenv.h>
 #include <stdio.h>
 
 #include "base/clock.h"
+#include "base/floats.h"
 #include "interp/run.h"
 
 // ---- failures -----------------------------------------------------------------------
 
 // The calls that an engine was in, if one failed, are inside those of the run.
 static void note_calls(Run *run, const InterpError *inner) {
-    struct { CoreLoc *data; uint32_t len, cap; } calls = {0};
+    struct {
+        CoreLoc *data;
+        uint32_t len, cap;
+    } calls = {0};
     for (uint32_t i = 0; inner != NULL && i < inner->call_count; i++)
         vec_push(run->arena, &calls, inner->calls[i]);
     for (const Call *call = run->call; call != NULL; call = call->outer)
@@ -63,7 +66,7 @@ const char *interp_number_text(Run *run, int64_t number) {
 _Noreturn void interp_fail_memory(Run *run, const Step *step, size_t bytes) {
     run->error.loc = step->stm->loc;
     run->error.message = STR("out of memory");
-    run->status = STATUS_MEMORY;  // should the message itself not fit
+    run->status = STATUS_MEMORY; // should the message itself not fit
     StrBuf text = strbuf(run->arena);
     strbuf_printf(&text, "out of memory: %zu bytes were wanted", bytes);
     run->error.message = strbuf_done(&text);
@@ -143,10 +146,8 @@ void interp_tell_progress(Run *run) {
 static void put_args(Run *run, RtValue *args) {
     for (uint32_t i = 0; i < run->entry->param_count; i++) {
         Slot *slot = &run->slots.data[run->entry->param + i];
-        if (args[i].rank > 0)
-            slot->array = args[i].array;
-        else
-            slot->bits = args[i].bits;
+        if (args[i].rank > 0) slot->array = args[i].array;
+        else slot->bits = args[i].bits;
         args[i] = (RtValue){0};
     }
 }
@@ -161,10 +162,8 @@ static void get_results(Run *run, const CoreFun *fun, RtValue *results) {
             results[i].bits = slot->bits;
         } else {
             results[i].array = slot->array;
-            if (run->entry->moves[i])
-                slot->array = NULL;
-            else
-                rt_retain(slot->array);
+            if (run->entry->moves[i]) slot->array = NULL;
+            else rt_retain(slot->array);
         }
     }
 }
@@ -226,7 +225,7 @@ static void prepare_beside(Run *run) {
 
 // Apart, so that no variable of a caller lives across the jump.
 static void execute(Run *run, const CoreFun *fun, RtValue *args) {
-    run->status = STATUS_MEMORY;  // what a jump from the arena means
+    run->status = STATUS_MEMORY; // what a jump from the arena means
     run->error.message = STR("out of memory");
     if (setjmp(run->exit) != 0) return;
     prepare(run, fun, run->options->code);
@@ -239,23 +238,27 @@ static void execute(Run *run, const CoreFun *fun, RtValue *args) {
 Status interp_run(const CoreProgram *program, const CoreFun *fun,
                   const InterpOptions *options, RtValue *args, RtValue *results,
                   InterpError *error_out) {
-    Run run = {.program = program, .options = options, .heap = options->heap,
-               .arena = options->arena, .code_arena = options->arena, .polls = 1, .interval = 1,
-               .told = clock_seconds(), .events = options->events};
+    Run run = {.program = program,
+               .options = options,
+               .heap = options->heap,
+               .arena = options->arena,
+               .code_arena = options->arena,
+               .polls = 1,
+               .interval = 1,
+               .told = options->progress != NULL ? clock_seconds() : 0,
+               .events = options->events};
     Mem *mem = options->arena->mem;
     jmp_buf *recover = mem->recover;
     mem->recover = &run.exit;
-    fenv_t environment;
-    fegetenv(&environment);
-    fesetenv(FE_DFL_ENV);
+    FloatState floats = floats_enter();
     execute(&run, fun, args);
     finish_beside(&run);
-    fesetenv(&environment);
+    floats_leave(&floats);
     mem->recover = recover;
 
     if (run.status == STATUS_OK) get_results(&run, fun, results);
     for (uint32_t i = 0; i < fun->body->param_count; i++)
-        rt_release_value(run.heap, &args[i]);  // those that never reached a slot
+        rt_release_value(run.heap, &args[i]); // those that never reached a slot
     interp_drop_all(&run, 0, run.is_array.len);
     if (run.status != STATUS_OK) {
         *error_out = run.error;

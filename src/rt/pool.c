@@ -42,7 +42,7 @@ unsigned rt_pool_threads(const RtPool *pool) {
 static void *work(void *arg) {
     RtWorker *self = arg;
     ThreadPlace unused;
-    fesetenv(FE_DFL_ENV);
+    floats_enter();
     if (self->pool->is_pinned) thread_pin(self->number, &unused);
     sched_help(self, &self->pool->life);
     return NULL;
@@ -89,8 +89,7 @@ void rt_pool_free(RtPool *pool) {
 
 RtWorker *rt_pool_enter(RtPool *pool) {
     if (pool->process != (int)getpid()) start(pool);
-    fegetenv(&pool->entered_fenv);
-    fesetenv(FE_DFL_ENV);
+    pool->entered_floats = floats_enter();
     if (pool->is_pinned) thread_pin(0, &pool->entered_place);
     return &pool->workers[0];
 }
@@ -98,5 +97,5 @@ RtWorker *rt_pool_enter(RtPool *pool) {
 void rt_pool_leave(RtPool *pool) {
     assert(pool->workers[0].depth == 0);
     if (pool->is_pinned) thread_unpin(&pool->entered_place);
-    fesetenv(&pool->entered_fenv);
+    floats_leave(&pool->entered_floats);
 }

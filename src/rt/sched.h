@@ -5,8 +5,7 @@
 #ifndef WEFT_RT_SCHED_H
 #define WEFT_RT_SCHED_H
 
-#include <fenv.h>
-
+#include "base/floats.h"
 #include "base/thread.h"
 #include "rt/deque.h"
 #include "rt/pool.h"
@@ -40,7 +39,7 @@ struct RtPool {
     RtTask *signalled;       // ready, released by threads outside; under the lock
     pthread_mutex_t failing; // of loops
     alignas(64) atomic_int signalled_count;
-    fenv_t entered_fenv; // what leave restores
+    FloatState entered_floats; // what leave restores
     ThreadPlace entered_place;
     RtWorker workers[];
 };

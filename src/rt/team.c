@@ -5,10 +5,10 @@
 // turned out to be long.
 #include "rt/team.h"
 
-#include <fenv.h>
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/floats.h"
 
 // ---- teams --------------------------------------------------------------------------
 
@@ -75,26 +75,12 @@ static int64_t end_of(int64_t begin, int64_t strip, int64_t n) {
     return n - end > strip ? end + strip : n;
 }
 
-// The rest of a loop, from turn `begin` on, in the thread of the call, in strips after
-// each of which it polls. Nobody knows how long a turn takes, so strips grow while they
-// are short; those that may not fill lanes yet, of which many turns take as long as
-// one, may be longer.
-static int32_t run_alone(KernelEnv *root, int64_t begin, int64_t n, int64_t grain,
-                         KernelChunk *chunk, const void *frame) {
-    enum { LANES = 64, FEW_NS = 1000000, SHORT_NS = 50000 };
-    int64_t failed, strip = 1;
-    while (begin < n) {
-        int64_t end = end_of(begin, strip, n);
-        uint64_t began = clock_ns();
-        int32_t status = chunk(root, frame, begin, end, &failed);
-        uint64_t ns = clock_ns() - began;
-        if (status != KERNEL_OK) return status;
-        if (root->poll(root, end, n)) return KERNEL_CANCELLED;
-        if (ns < (strip < LANES ? FEW_NS : SHORT_NS) && strip < 64 * grain) strip *= 2;
-        if (ns > 2 * (strip <= LANES ? FEW_NS : SHORT_NS) && strip > 1) strip /= 2;
-        begin = end;
-    }
-    return KERNEL_OK;
+// How many times as long the next strip is to be, if this one took so long and none is
+// to take longer than `most`.
+static int64_t growth(uint64_t ns, uint64_t most) {
+    enum { MUCH = 16 };
+    if (ns >= most) return 1;
+    return ns * 2 * MUCH < most ? MUCH : 2;
 }
 
 // Turns that went alone, to see how long they take.
@@ -107,17 +93,42 @@ typedef struct Trial {
 static int32_t try_alone(KernelEnv *root, int64_t n, KernelChunk *chunk,
                          const void *frame, Trial *trial, bool *is_worth_out) {
     uint64_t began = clock_ns();
-    int64_t failed;
-    for (int64_t strip = 1; trial->done < n && trial->ns < trial->most_ns; strip *= 2) {
+    int64_t failed, strip = 1;
+    while (trial->done < n && trial->ns < trial->most_ns) {
         int64_t end = end_of(trial->done, strip, n);
         int32_t status = chunk(root, frame, trial->done, end, &failed);
         if (status != KERNEL_OK) return status;
         trial->done = end;
         trial->ns = (int64_t)(clock_ns() - began);
+        strip *= growth((uint64_t)trial->ns, (uint64_t)trial->most_ns);
     }
     *is_worth_out = (double)trial->ns * (double)(n - trial->done) >
                     (double)trial->worth_ns * (double)trial->done;
     return *root->cancel ? KERNEL_CANCELLED : KERNEL_OK;
+}
+
+// The rest of a loop, after a trial, in the thread of the call, in strips after each of
+// which it polls. If nobody knows how long a turn takes, strips grow while they are
+// short; those that may not fill lanes yet, of which many turns take as long as one,
+// may be longer.
+static int32_t run_alone(KernelEnv *root, const Trial *trial, int64_t n, int64_t grain,
+                         KernelChunk *chunk, const void *frame) {
+    enum { LANES = 64, FEW_NS = 1000000, SHORT_NS = 50000 };
+    int64_t failed, strip = 1;
+    while (strip < 64 * grain && 2 * strip * trial->ns < SHORT_NS * trial->done)
+        strip *= 2;
+    for (int64_t begin = trial->done; begin < n;) {
+        int64_t end = end_of(begin, strip, n);
+        uint64_t began = clock_ns();
+        int32_t status = chunk(root, frame, begin, end, &failed);
+        uint64_t ns = clock_ns() - began;
+        if (status != KERNEL_OK) return status;
+        if (root->poll(root, end, n)) return KERNEL_CANCELLED;
+        if (strip < 64 * grain) strip *= growth(ns, strip < LANES ? FEW_NS : SHORT_NS);
+        if (ns > 2 * (strip <= LANES ? FEW_NS : SHORT_NS) && strip > 1) strip /= 2;
+        begin = end;
+    }
+    return KERNEL_OK;
 }
 
 // What is handed out at a time takes longer than handing it out.
@@ -228,15 +239,13 @@ static int32_t run_parallel(KernelEnv *root, int64_t n, int64_t grain,
     if (is_worth)
         return run_together(root, trial.done, n, coarser(grain, &trial), chunk, frame,
                             began);
-    int32_t status = run_alone(root, trial.done, n, grain, chunk, frame);
+    int32_t status = run_alone(root, &trial, n, grain, chunk, frame);
     if (call->ran != NULL) call->ran(call->data, 0, began, began, n);
     return status;
 }
 
 int32_t rt_call(RtCall *call, Kernel *kernel, const uint64_t *in, uint64_t *out) {
-    fenv_t environment;
-    fegetenv(&environment);
-    fesetenv(FE_DFL_ENV);
+    FloatState floats = floats_enter();
     call->env = (KernelEnv){.cancel = (const volatile bool *)call->cancel,
                             .host = call,
                             .poll = poll_root,
@@ -248,6 +257,6 @@ int32_t rt_call(RtCall *call, Kernel *kernel, const uint64_t *in, uint64_t *out)
     size_t used = (size_t)(call->env.high - call->team->root.base);
     if (used > call->team->root_most) call->team->root_most = used;
     rt_private_close(&call->team->root, call->team->mem, &call->env);
-    fesetenv(&environment);
+    floats_leave(&floats);
     return status;
 }
