@@ -290,7 +290,7 @@ WeftProgram *api_program_new(WeftContext *context) {
     *program = (WeftProgram){.context = context, .refs = 1};
     program->drop = (ApiDrop){.destroy = drop_program, .what = program};
     arena_init(&program->arena, &context->mem);
-    arena_init(&program->trees, &context->mem);
+    arena_init(&program->workspace, &context->mem);
     program->next = context->programs;
     if (program->next != NULL) program->next->prev = program;
     context->programs = program;
@@ -307,7 +307,7 @@ void api_program_destroy(WeftProgram *program) {
     api_engine_free(program->engine);
     for (uint32_t i = 0; i < program->entry_count; i++)
         arena_free(&program->entries[i].code.arena);
-    arena_free(&program->trees);
+    arena_free(&program->workspace);
     arena_free(&program->arena);
     mem_free(&context->mem, program, sizeof *program);
 }

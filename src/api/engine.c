@@ -26,14 +26,14 @@ static LoopShape shape_for(const WeftContext *context, LoopTargets targets) {
 
 // The function as a kernel: parallel if it can be, else in one thread.
 static LoopKernel *lower(WeftProgram *program, const CoreFun *fun, LoopTargets targets,
-                         const char **why_out) {
+                         Arena *arena, const char **why_out) {
     LoopShape shape = shape_for(program->context, targets);
     LoopKernel *loop = NULL;
     if (fun->kernel == CORE_PARALLEL_KERNEL)
-        loop = loop_lower(program->core, fun, shape, &program->arena, why_out);
+        loop = loop_lower(program->core, fun, shape, arena, why_out);
     if (loop != NULL) return loop;
     shape = shape == LOOP_PARALLEL ? LOOP_SEQUENTIAL : LOOP_SEQUENTIAL_FOR_GPUS;
-    return loop_lower(program->core, fun, shape, &program->arena, why_out);
+    return loop_lower(program->core, fun, shape, arena, why_out);
 }
 
 static WeftStatus refuse(ApiEngine *engine, const CoreFun *fun, const char *why) {
@@ -50,9 +50,13 @@ static WeftStatus add_kernel(ApiEngine *engine, const CoreFun *fun,
                              const LoopOptions *options) {
     Arena *arena = &engine->program->arena;
     const char *why = "";
-    LoopKernel *loop = lower(engine->program, fun, options->targets, &why);
+    // What lowering and passes leave behind is far more than the kernel.
+    Arena *scratch = &engine->program->workspace;
+    LoopKernel *loop = lower(engine->program, fun, options->targets, scratch, &why);
     if (loop == NULL) return refuse(engine, fun, why);
     loop_optimise(loop, options);
+    loop = loop_compact(loop, arena);
+    arena_free(scratch);
     EngineKernel *kernel = &engine->kernels[engine->count++];
     kernel->fun = fun;
     kernel->loop = loop;

@@ -256,7 +256,7 @@ WeftStatus api_compile(WeftContext *context, const ApiCompile *call) {
         api_lap(context, "read core", program->core);
         if (program->core != NULL) api_describe(program, NULL, true);
     } else {
-        cx->arena = &program->trees;
+        cx->arena = &program->workspace;
         make_core(context, program, call, source);
         cx->arena = &program->arena;
     }
@@ -270,7 +270,7 @@ WeftStatus api_compile(WeftContext *context, const ApiCompile *call) {
         api_task_print(program, call->after, call->dump);
     if (call->stage >= API_STAGE_LOOP && call->stage != API_STAGE_RUN)
         api_engine_print(program, call->stage, call->after, call->dump);
-    arena_free(&program->trees);
+    arena_free(&program->workspace);
     if (call->stage == API_STAGE_RUN && call->front == NULL && !call->is_whole) {
         WeftStatus status = api_engine_new(program);
         if (status != WEFT_STATUS_OK) return status;

@@ -44,5 +44,8 @@ typedef struct LoopOptions {
 bool loop_pass_find(Str name, LoopPass *pass_out);
 // Runs the table on a kernel fresh from loop_lower.
 void loop_optimise(LoopKernel *kernel, const LoopOptions *options);
+// A copy in another arena, of what there still is of it; the kernel's own takes some
+// scratch.
+LoopKernel *loop_compact(const LoopKernel *kernel, Arena *arena);
 
 #endif
