@@ -26,6 +26,7 @@ typedef struct ApiTask {
     uint32_t call_count;
     const FissionPiece *piece; // that it is of an operator; NULL: it is whole
     double seconds;            // predicted
+    double given;              // what its place has been given, it included
     size_t size;               // of the block that all of it lies in
     ExecEnd end;
     _Atomic int64_t done, total; // turns of the loop that it is in
@@ -229,7 +230,27 @@ static double predict(const ApiTask *task, const ApiPlace *place, uint32_t numbe
     return seconds;
 }
 
-// Where the task would be ready first; among equals, where there was less to do so far.
+// Seconds until a task that waits or runs is done: what its place has yet to do, but
+// for what it was given later.
+static double seconds_until(const WeftContext *context, const RtErrand *maker) {
+    const ApiPlace *place = &context->places[maker->line];
+    double seconds = place->load - (place->given - task_of(maker)->given);
+    return seconds > 0 ? seconds : 0;
+}
+
+// Seconds until it could start there: when the place is free, and its arguments made.
+static double seconds_before(const ApiTask *task, const ApiPlace *place) {
+    double seconds = place->load;
+    for (uint32_t i = 0; i < arg_count(task); i++) {
+        const RtArray *a = task->run.offer.args[i].array;
+        if (a == NULL || a->maker == NULL) continue;
+        double made = seconds_until(task->context, a->maker);
+        if (made > seconds) seconds = made;
+    }
+    return seconds;
+}
+
+// Where the task would be done first; among equals, where there was less to do so far.
 // A part of an operator has its own place, as long as that is there.
 static uint32_t choose_place(const WeftContext *context, const ApiTask *task) {
     uint32_t best = 0;
@@ -239,7 +260,7 @@ static uint32_t choose_place(const WeftContext *context, const ApiTask *task) {
     for (uint32_t i = 0; i < context->place_count; i++) {
         const ApiPlace *place = &context->places[i];
         if (place->is_lost) continue;
-        double end = place->load + predict(task, place, i);
+        double end = seconds_before(task, place) + predict(task, place, i);
         bool is_better = least < 0 || end < least ||
                          (end <= least && place->given < context->places[best].given);
         if (!is_better) continue;
@@ -256,6 +277,7 @@ static void put(ApiAhead *ahead, ApiTask *task) {
     task->seconds = predict(task, place, best);
     place->load += task->seconds;
     place->given += task->seconds;
+    task->given = place->given;
     rt_queue_add(ahead->queue, &task->errand, best);
 }
 
@@ -406,32 +428,52 @@ static uint32_t count_left(const ApiAhead *ahead) {
     return rt_queue_count(ahead->queue) + (ahead->wants != NULL);
 }
 
-static void wait(ApiAhead *ahead) {
-    tell_progress(ahead);
-    rt_turn_wait(rt_queue_turn(ahead->queue), LOOK_MS);
+// What the host waits for: an array, or, if that is NULL, that no more calls than these
+// are left.
+typedef struct Need {
+    const ApiAhead *ahead;
+    const RtArray *array;
+    uint32_t most;
+} Need;
+
+static bool is_met(const Need *need) {
+    return need->array != NULL ? need->array->maker == NULL
+                               : count_left(need->ahead) <= need->most;
+}
+
+// Whether the host is to look: it is what decides about those that came back.
+static bool is_due(const void *data) {
+    const Need *need = data;
+    return is_met(need) || need->ahead->wants != NULL ||
+           rt_queue_has_back(need->ahead->queue);
+}
+
+static void wait(const Need *need) {
+    tell_progress(need->ahead);
+    rt_turn_wait(rt_queue_turn(need->ahead->queue), is_due, need, LOOK_MS);
+}
+
+// False: the run is to end.
+static bool wait_for(ApiAhead *ahead, const RtArray *array, uint32_t most) {
+    Need need = {ahead, array, most};
+    while (attend(ahead)) {
+        if (is_met(&need)) return true;
+        wait(&need);
+    }
+    return false;
 }
 
 static bool await(void *data, const RtArray *a) {
     const ApiEngine *engine = data;
-    ApiAhead *ahead = engine->program->context->ahead;
-    for (;;) {
-        if (!attend(ahead)) return false;
-        if (a != NULL ? a->maker == NULL : count_left(ahead) == 0) return true;
-        wait(ahead);
-    }
+    return wait_for(engine->program->context->ahead, a, 0);
 }
 
 // One call less, at least.
 static bool relieve(void *data) {
     const ApiEngine *engine = data;
     ApiAhead *ahead = engine->program->context->ahead;
-    uint32_t before = count_left(ahead);
-    if (before == 0) return false;
-    while (attend(ahead)) {
-        if (count_left(ahead) < before) return true;
-        wait(ahead);
-    }
-    return false;
+    uint32_t left = count_left(ahead);
+    return left > 0 && wait_for(ahead, NULL, left - 1);
 }
 
 static bool poll(void *data) {
@@ -466,7 +508,8 @@ static Status finish(void *data, Status status, InterpError *error) {
     const ApiEngine *engine = data;
     WeftContext *context = engine->program->context;
     ApiAhead *ahead = context->ahead;
-    while (attend(ahead), count_left(ahead) > 0) wait(ahead);
+    Need none_left = {ahead, NULL, 0};
+    while (attend(ahead), !is_met(&none_left)) wait(&none_left);
     if (ahead->failed != NULL) {
         tell_failure(ahead->failed, error);
         status = error->status;
@@ -540,8 +583,10 @@ void api_ahead_run(ApiEngine *engine, EngineKernel *kernel, const InterpOffer *o
     WeftContext *context = engine->program->context;
     ApiAhead *ahead = context->ahead;
     while (!may_run_ahead(ahead)) {
-        wait(ahead);
-        if (!attend(ahead)) return refuse(offer, STATUS_RUNTIME, error_out);
+        uint32_t left = count_left(ahead);
+        uint32_t most = left < MOST_AHEAD ? left - 1 : MOST_AHEAD / 2;
+        if (!wait_for(ahead, NULL, most))
+            return refuse(offer, STATUS_RUNTIME, error_out);
     }
     ApiTask *task = try_task(context, kernel, offer);
     while (task == NULL && relieve(engine)) task = try_task(context, kernel, offer);

@@ -45,12 +45,12 @@ static RtErrand *take(RtErrand **link) {
 
 // ---- lines --------------------------------------------------------------------------
 
-// The first errand that may start, which leaves the list; or NULL.
-static RtErrand *find_ready(Line *line) {
+// Where in the list the first errand is that may start; NULL: none may.
+static RtErrand **find_ready(Line *line) {
     const RtQueue *queue = line->queue;
     for (RtErrand **link = &line->waiting; *link != NULL; link = &(*link)->next) {
         if (queue->hold != RT_NO_ERRAND && (*link)->number >= queue->hold) return NULL;
-        if ((*link)->is_ready(*link)) return take(link);
+        if ((*link)->is_ready(*link)) return link;
     }
     return NULL;
 }
@@ -64,14 +64,19 @@ static void run(Line *line, RtErrand *errand) {
     rt_turn_tell(&queue->turn);
 }
 
+static bool has_work(const void *data) {
+    Line *line = (Line *)(uintptr_t)data;
+    return line->queue->is_over || find_ready(line) != NULL;
+}
+
 static void *serve(void *arg) {
     Line *line = arg;
     RtQueue *queue = line->queue;
     rt_turn_take(&queue->turn);
     while (!queue->is_over) {
-        RtErrand *errand = find_ready(line);
-        if (errand != NULL) run(line, errand);
-        else rt_turn_wait(&queue->turn, -1);
+        RtErrand **ready = find_ready(line);
+        if (ready != NULL) run(line, take(ready));
+        else rt_turn_wait(&queue->turn, has_work, line, -1);
     }
     rt_turn_give(&queue->turn);
     return NULL;
@@ -132,6 +137,10 @@ void rt_queue_add(RtQueue *queue, RtErrand *errand, unsigned line) {
 void rt_queue_hold(RtQueue *queue, uint64_t number) {
     queue->hold = number;
     rt_turn_tell(&queue->turn);
+}
+
+bool rt_queue_has_back(const RtQueue *queue) {
+    return queue->back != NULL;
 }
 
 RtErrand *rt_queue_back(RtQueue *queue) {

@@ -10,7 +10,7 @@
 // that is short, devices that are gone).
 //
 // Threads: everything is called by the host, with the turn, and so are run and is_ready
-// by the lines.
+// by the lines, is_ready also by other lines and the host.
 #ifndef WEFT_RT_QUEUE_H
 #define WEFT_RT_QUEUE_H
 
@@ -21,7 +21,7 @@ typedef struct RtErrand RtErrand;
 typedef struct RtQueue RtQueue;
 
 struct RtErrand {
-    // Whether what it needs is there; told news, it is asked again.
+    // Whether what it needs is there; with news, whoever tells them asks again.
     bool (*is_ready)(const RtErrand *errand);
     // May give the turn meanwhile. True: it is done, and the errand freed by now;
     // false: it comes back to the host.
@@ -45,6 +45,7 @@ void rt_queue_add(RtQueue *queue, RtErrand *errand, unsigned line);
 // No errand of that number or a later one is started; RT_NO_ERRAND: all may be.
 void rt_queue_hold(RtQueue *queue, uint64_t number);
 // The first of those that came back, which leaves the queue; NULL: there is none.
+bool rt_queue_has_back(const RtQueue *queue);
 RtErrand *rt_queue_back(RtQueue *queue);
 // The first that waits in that line and has this number or a later one, which leaves
 // the queue; NULL: there is none.

@@ -1,53 +1,87 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Turns as tickets (turn.h): a mutex alone would let a thread that gives and takes at
-// once starve the others.
+// Turns (turn.h). Who has the turn gives it to the first who asked: a mutex alone would
+// let a thread that gives and takes at once starve the others. Each who waits has a
+// condition of its own, so nobody is woken to find that it is another's turn.
 #define _POSIX_C_SOURCE 200809L
 #include "rt/turn.h"
 
 #include <time.h>
 
-// A condition whose timed waits go by the clock that nobody sets.
-static bool init_condition(pthread_cond_t *condition) {
-    pthread_condattr_t kind;
-    if (pthread_condattr_init(&kind) != 0) return false;
-    bool is_made = pthread_condattr_setclock(&kind, CLOCK_MONOTONIC) == 0 &&
-                   pthread_cond_init(condition, &kind) == 0;
-    pthread_condattr_destroy(&kind);
-    return is_made;
-}
+#include "base/clock.h"
+
+enum { WHILE_NS = 50000 };
+
+struct RtWaiter {
+    RtWaiter *next;
+    bool (*is_due)(const void *data); // of who waits for news
+    const void *data;
+    uint64_t since; // when it asked for the turn
+    pthread_cond_t wake;
+    bool is_idle; // waits for news
+    bool has_turn;
+};
 
 bool rt_turn_init(RtTurn *turn) {
-    *turn = (RtTurn){.now = 0};
+    *turn = (RtTurn){.is_taken = false};
     if (pthread_mutex_init(&turn->lock, NULL) != 0) return false;
-    if (init_condition(&turn->moved)) {
-        if (init_condition(&turn->told)) return true;
-        pthread_cond_destroy(&turn->moved);
+    // Timed waits go by the clock that nobody sets.
+    if (pthread_condattr_init(&turn->monotonic) == 0) {
+        if (pthread_condattr_setclock(&turn->monotonic, CLOCK_MONOTONIC) == 0)
+            return true;
+        pthread_condattr_destroy(&turn->monotonic);
     }
     pthread_mutex_destroy(&turn->lock);
     return false;
 }
 
 void rt_turn_free(RtTurn *turn) {
-    pthread_cond_destroy(&turn->told);
-    pthread_cond_destroy(&turn->moved);
+    pthread_condattr_destroy(&turn->monotonic);
     pthread_mutex_destroy(&turn->lock);
 }
 
-// Both with the lock.
-static void queue_up(RtTurn *turn) {
-    uint64_t ticket = turn->next++;
-    while (turn->now != ticket) pthread_cond_wait(&turn->moved, &turn->lock);
+// ---- under the lock -----------------------------------------------------------------
+
+static void ask(RtTurn *turn, RtWaiter *waiter) {
+    waiter->next = NULL;
+    waiter->since = clock_ns();
+    if (turn->first == NULL) turn->first = waiter;
+    else turn->last->next = waiter;
+    turn->last = waiter;
+    atomic_fetch_add_explicit(&turn->asked, 1, memory_order_relaxed);
 }
 
 static void pass_on(RtTurn *turn) {
-    if (++turn->now != turn->next) pthread_cond_broadcast(&turn->moved);
+    RtWaiter *next = turn->first;
+    turn->is_taken = next != NULL;
+    if (next == NULL) return;
+    turn->first = next->next;
+    atomic_fetch_sub_explicit(&turn->asked, 1, memory_order_relaxed);
+    next->has_turn = true;
+    pthread_cond_signal(&next->wake);
 }
+
+static void await(RtTurn *turn, RtWaiter *self) {
+    while (!self->has_turn) pthread_cond_wait(&self->wake, &turn->lock);
+}
+
+// Gives the turn if it has it, and waits until it comes round.
+static void queue_up(RtTurn *turn, bool has_turn) {
+    RtWaiter self = {.next = NULL};
+    pthread_cond_init(&self.wake, NULL);
+    ask(turn, &self);
+    if (has_turn) pass_on(turn);
+    await(turn, &self);
+    pthread_cond_destroy(&self.wake);
+}
+
+// ---- turns --------------------------------------------------------------------------
 
 void rt_turn_take(RtTurn *turn) {
     if (turn == NULL) return;
     pthread_mutex_lock(&turn->lock);
-    queue_up(turn);
+    if (turn->is_taken) queue_up(turn, false);
+    turn->is_taken = true;
     pthread_mutex_unlock(&turn->lock);
 }
 
@@ -59,14 +93,14 @@ void rt_turn_give(RtTurn *turn) {
 }
 
 void rt_turn_yield(RtTurn *turn) {
-    // turn->now changes only when the turn is given.
-    if (atomic_load_explicit(&turn->next, memory_order_relaxed) == turn->now + 1)
-        return;
+    if (atomic_load_explicit(&turn->asked, memory_order_relaxed) == 0) return;
     pthread_mutex_lock(&turn->lock);
-    pass_on(turn);
-    queue_up(turn);
+    // Only who has the turn shortens the list.
+    if (clock_ns() - turn->first->since >= WHILE_NS) queue_up(turn, true);
     pthread_mutex_unlock(&turn->lock);
 }
+
+// ---- news ---------------------------------------------------------------------------
 
 static struct timespec after(int ms) {
     struct timespec at;
@@ -80,23 +114,53 @@ static struct timespec after(int ms) {
     return at;
 }
 
-void rt_turn_wait(RtTurn *turn, int ms) {
-    struct timespec until = after(ms < 0 ? 0 : ms);
-    pthread_mutex_lock(&turn->lock);
-    uint64_t news = turn->news;
+static void leave(RtTurn *turn, const RtWaiter *waiter) {
+    RtWaiter **link = &turn->idle;
+    while (*link != waiter) link = &(*link)->next;
+    *link = waiter->next;
+}
+
+// Waits until news have come, or no longer than that; then it has asked for the turn.
+static void await_news(RtTurn *turn, RtWaiter *self, int ms) {
+    struct timespec until = after(ms);
     bool is_late = false;
+    while (self->is_idle && !is_late)
+        is_late = pthread_cond_timedwait(&self->wake, &turn->lock, &until) != 0;
+    if (!self->is_idle) return;
+    leave(turn, self);
+    if (turn->is_taken) {
+        ask(turn, self);
+        return;
+    }
+    turn->is_taken = true;
+    self->has_turn = true;
+}
+
+void rt_turn_wait(RtTurn *turn, bool (*is_due)(const void *data), const void *data,
+                  int ms) {
+    RtWaiter self = {.is_due = is_due, .data = data, .is_idle = true};
+    pthread_cond_init(&self.wake, &turn->monotonic);
+    pthread_mutex_lock(&turn->lock);
+    self.next = turn->idle;
+    turn->idle = &self;
     pass_on(turn);
-    while (turn->news == news && !is_late)
-        is_late = ms < 0
-                      ? pthread_cond_wait(&turn->told, &turn->lock) != 0
-                      : pthread_cond_timedwait(&turn->told, &turn->lock, &until) != 0;
-    queue_up(turn);
+    if (ms >= 0) await_news(turn, &self, ms);
+    await(turn, &self);
     pthread_mutex_unlock(&turn->lock);
+    pthread_cond_destroy(&self.wake);
 }
 
 void rt_turn_tell(RtTurn *turn) {
     pthread_mutex_lock(&turn->lock);
-    turn->news++;
-    pthread_cond_broadcast(&turn->told);
+    for (RtWaiter **link = &turn->idle; *link != NULL;) {
+        RtWaiter *waiter = *link;
+        if (!waiter->is_due(waiter->data)) {
+            link = &waiter->next;
+            continue;
+        }
+        *link = waiter->next;
+        waiter->is_idle = false;
+        ask(turn, waiter);
+    }
     pthread_mutex_unlock(&turn->lock);
 }

@@ -5,9 +5,12 @@
 // array's header gives the turn away for as long as it runs.
 //
 //     rt_turn_take(turn);
-//     while (!is_there) rt_turn_wait(turn, -1);  // until another has told news
+//     while (!is_there(data)) rt_turn_wait(turn, is_there, data, -1);
 //     ... look, change, rt_turn_tell(turn) ...
 //     rt_turn_give(turn);
+//
+// Who waits is woken once, when the turn has become its own: news are looked at by who
+// tells them, on behalf of those who wait for them.
 //
 // A turn that is NULL is that of a heap with one thread: taking and giving do nothing.
 #ifndef WEFT_RT_TURN_H
@@ -18,12 +21,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+typedef struct RtWaiter RtWaiter; // on the stack of a thread that waits
+
 typedef struct RtTurn {
     pthread_mutex_t lock; // of what follows
-    pthread_cond_t moved, told;
-    _Atomic uint64_t next; // ticket; one who asks takes it
-    uint64_t now;          // the ticket whose turn it is
-    uint64_t news;         // told so far
+    bool is_taken;
+    RtWaiter *first, *last;       // who asked for it and has not got it, in order
+    RtWaiter *idle;               // who waits for news, in any order
+    atomic_uint asked;            // how many of the former
+    pthread_condattr_t monotonic; // of conditions
 } RtTurn;
 
 bool rt_turn_init(RtTurn *turn);
@@ -31,12 +37,14 @@ void rt_turn_free(RtTurn *turn); // nobody has it or waits for it
 
 void rt_turn_take(RtTurn *turn);
 void rt_turn_give(RtTurn *turn);
-// Gives it to those who wait for it, if any do, and takes it again after them.
+// Gives it to those who have waited for it for a while, if any have, and takes it again
+// after them. A while: so that who has little to do each time does it in one go.
 void rt_turn_yield(RtTurn *turn);
-// Gives it, waits until news are told or so many milliseconds have passed (negative:
-// for ever), and takes it again. News told by others since the turn was taken do not
-// get lost, as nobody else can tell any meanwhile.
-void rt_turn_wait(RtTurn *turn, int ms);
+// Gives it, waits until news are told of which is_due(data) is true, or so many
+// milliseconds have passed (negative: for ever), and takes it again. Who tells calls
+// is_due, which changes nothing; it may have become false again.
+void rt_turn_wait(RtTurn *turn, bool (*is_due)(const void *data), const void *data,
+                  int ms);
 // For those who wait. Only who has the turn tells.
 void rt_turn_tell(RtTurn *turn);
 

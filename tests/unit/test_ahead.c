@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What runs beside: errands in lines with promised arrays, against a model, with random
-// operations; and a program on two places, all of it in parts, with each allocation
-// failing.
+// operations; how often threads sleep meanwhile; and a program on two places, all of it
+// in parts, with each allocation failing.
 #define _POSIX_C_SOURCE 200809L
 #include "rt/queue.h"
 
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "api/testing.h"
 #include "rt/array.h"
@@ -32,6 +33,11 @@ typedef struct Counter {
     int inside;
 } Counter;
 
+static bool is_told(const void *data) {
+    (void)data;
+    return true;
+}
+
 static void *count_up(void *data) {
     Counter *c = data;
     rt_turn_take(&c->turn);
@@ -41,7 +47,7 @@ static void *count_up(void *data) {
         if (c->inside == 1) c->count++;
         c->inside--;
         if (i % 3 == 0) rt_turn_yield(&c->turn);
-        if (i % 64 == 0) rt_turn_wait(&c->turn, 0);
+        if (i % 64 == 0) rt_turn_wait(&c->turn, is_told, c, 0);
         if (i % 7 != 0) continue;
         rt_turn_tell(&c->turn);
         rt_turn_give(&c->turn);
@@ -82,6 +88,11 @@ static bool is_ready(const RtErrand *errand) {
     for (uint32_t i = 0; i < m->need_count; i++)
         if (m->needs[i]->maker != NULL) return false;
     return true;
+}
+
+static bool is_made(const void *data) {
+    const RtArray *a = data;
+    return a->maker == NULL;
 }
 
 static int64_t sum_of(const RtArray *a) {
@@ -156,7 +167,7 @@ static void let_all_go(Model *m) {
 
 static void await(Model *m, const Known *known) {
     while (let_all_go(m), known->array->maker != NULL)
-        rt_turn_wait(rt_queue_turn(m->queue), 1000);
+        rt_turn_wait(rt_queue_turn(m->queue), is_told, NULL, 1000);
     CHECK(known->array->shape[0] == known->length &&
           sum_of(known->array) == known->sum);
 }
@@ -209,13 +220,53 @@ static void test_errands(void) {
         await(&m, &m.known[0]);
         forget(&m, 0);
     }
-    while (let_all_go(&m), rt_queue_count(m.queue) > 0) rt_turn_wait(m.heap.turn, 1000);
+    while (let_all_go(&m), rt_queue_count(m.queue) > 0)
+        rt_turn_wait(m.heap.turn, is_told, NULL, 1000);
     CHECK(rt_queue_busy(m.queue) == 0 && rt_queue_first(m.queue) == RT_NO_ERRAND);
     CHECK(m.heap.live == NULL);
     rt_turn_give(m.heap.turn);
     rt_queue_free(m.queue);
     mem_trim(&mem);
     CHECK(mem.used == 0);
+}
+
+// ---- who sleeps ---------------------------------------------------------------------
+
+// How often a thread of this process went to sleep so far.
+static long sleeps(void) {
+    struct rusage usage;
+    getrusage(RUSAGE_SELF, &usage);
+    return usage.ru_nvcsw;
+}
+
+// Errands in a chain, in one line of three: nobody else has anything to do meanwhile.
+static void test_sleeps(void) {
+    enum { CHAIN = 4000 };
+    Mem mem = {0};
+    Model m = {.count = 0};
+    rt_heap_init(&m.heap, &mem);
+    m.queue = rt_queue_new(&mem, LINES);
+    m.heap.turn = rt_queue_turn(m.queue);
+    rt_turn_take(m.heap.turn);
+    RtArray *last = NULL;
+    for (int i = 0; i < CHAIN; i++) {
+        Maker *maker = calloc(1, sizeof *maker);
+        *maker = (Maker){.errand = {.is_ready = is_ready, .run = make},
+                         .heap = &m.heap,
+                         .seed = 5,
+                         .need_count = last != NULL};
+        maker->needs[0] = last;
+        last = rt_promise(&m.heap, SCALAR_I64, 1, &maker->errand);
+        maker->promised = rt_retain(last);
+        rt_queue_add(m.queue, &maker->errand, 1);
+    }
+    long before = sleeps();
+    while (last->maker != NULL) rt_turn_wait(m.heap.turn, is_made, last, -1);
+    CHECK(sleeps() - before < CHAIN / 10);
+    CHECK(sum_of(last) == 5 * CHAIN);
+    rt_release(&m.heap, last);
+    rt_turn_give(m.heap.turn);
+    rt_queue_free(m.queue);
 }
 
 // ---- programs -----------------------------------------------------------------------
@@ -308,28 +359,70 @@ static void test_allocations(void) {
     CHECK(weft_testing_context_free(context) == 0);
 }
 
-// A scalar that one place is long about, and that the other's kernel needs at once.
+static int64_t steps(int64_t x) {
+    for (int j = 0; j < 2000; j++) x = (x * 5 + 1) % 1009;
+    return x;
+}
+
+// A scalar that one place is long about, as it is then about what else needs it, and
+// that the other's kernel needs at once.
 static void test_scalar(void) {
     static const char slow[] =
         "def steps (x: i64) = loop x for _j < 2000 do (x * 5 + 1) % 1009\n"
+        "entry main (n: i64): (i64, []i64) =\n"
+        "  let s = i64.sum (map steps (iota n))\n"
+        "  let t = i64.sum (map (\\i -> steps (i + s)) (iota n))\n"
+        "  in (t, map (+ s) (iota 8))\n";
+    WeftContext *context;
+    WeftProgram *program;
+    WeftValue *arg, *results[2];
+    const void *found;
+    int64_t n = 5000, sum = 0, total = 0;
+    for (int64_t i = 0; i < n; i++) sum += steps(i);
+    for (int64_t i = 0; i < n; i++) total += steps(i + sum);
+    if (!open_program(slow, &context, &program)) return;
+    CHECK(weft_value_new(context, WEFT_I64, 0, NULL, &n, &arg) == WEFT_STATUS_OK);
+    for (int round = 0; round < 3; round++) {
+        CHECK(weft_call(program, 0, &arg, 1, results, 2) == WEFT_STATUS_OK);
+        CHECK(weft_value_data(results[0], &found) == WEFT_STATUS_OK);
+        CHECK(*(const int64_t *)found == total);
+        CHECK(weft_value_data(results[1], &found) == WEFT_STATUS_OK);
+        for (int64_t i = 0; i < 8; i++) CHECK(((const int64_t *)found)[i] == i + sum);
+        weft_value_free(results[0]);
+        weft_value_free(results[1]);
+    }
+    weft_value_free(arg);
+    weft_program_free(program);
+    weft_context_free(context);
+}
+
+// Calls of which each takes what the last one made stay where that is, and the other
+// place sleeps. A branch that might trace keeps the loop on the host.
+static void test_chain(void) {
+    static const char chain[] =
         "entry main (n: i64): []i64 =\n"
-        "  let s = i64.sum (map steps (iota n)) in map (+ s) (iota 8)\n";
+        "  loop xs = iota 4000 for i < n do\n"
+        "    let xs = if i == n - 100000 then #[trace] xs else xs\n"
+        "    in scan (+) 0 (map (\\x -> x % 1000) xs)\n";
     WeftContext *context;
     WeftProgram *program;
     WeftValue *arg, *result;
     const void *found;
-    int64_t n = 5000, sum = 0;
-    for (int64_t i = 0; i < n; i++) {
-        int64_t x = i;
-        for (int j = 0; j < 2000; j++) x = (x * 5 + 1) % 1009;
-        sum += x;
+    static int64_t expected[4000];
+    int64_t n = 2000;
+    for (int64_t i = 0; i < 4000; i++) expected[i] = i;
+    for (int64_t turn = 0; turn < n; turn++) {
+        int64_t sum = 0;
+        for (int64_t i = 0; i < 4000; i++) expected[i] = sum += expected[i] % 1000;
     }
-    if (!open_program(slow, &context, &program)) return;
+    if (!open_program(chain, &context, &program)) return;
     CHECK(weft_value_new(context, WEFT_I64, 0, NULL, &n, &arg) == WEFT_STATUS_OK);
-    for (int round = 0; round < 3; round++) {
+    for (int round = 0; round < 2; round++) {
+        long before = sleeps();
         CHECK(weft_call(program, 0, &arg, 1, &result, 1) == WEFT_STATUS_OK);
+        CHECK(round == 0 || sleeps() - before < n / 4);
         CHECK(weft_value_data(result, &found) == WEFT_STATUS_OK);
-        for (int64_t i = 0; i < 8; i++) CHECK(((const int64_t *)found)[i] == i + sum);
+        CHECK(memcmp(found, expected, sizeof expected) == 0);
         weft_value_free(result);
     }
     weft_value_free(arg);
@@ -340,8 +433,10 @@ static void test_scalar(void) {
 int main(void) {
     test_turns();
     if (test_failed > 0) return test_done(); // what waits for a turn might wait for ever
+    test_sleeps();
     setenv("WEFT_SPLIT", "none", 1);
     test_scalar();
+    test_chain();
     setenv("WEFT_SPLIT", "0", 1); // however small
     test_errands();
     test_allocations();
