@@ -261,6 +261,9 @@ void range_index(Ranges *r, LoopRef index, LoopRef times) {
     RangeForm form = range_form(r, index);
     range_learn(r, &form);
     range_learn_least(r, times, index, 1);
+    RangeForm some = range_form(r, times);
+    some.base--; // follows, but by a proof that asks about the index twice
+    range_learn(r, &some);
     range_value(r, index)->below = times;
 }
 

@@ -12,7 +12,8 @@
 //
 // Rows are divided into tiles, so that turns run at once: in phase 0 each tile does
 // what its own rows allow, fewer with each step, and in phase 1 what that has left out
-// around each boundary between two. Nothing is made twice, and each value as before.
+// around each boundary between two; where beyond the last row is the first, between the
+// last tile and the first, too. Nothing is made twice, and each value as before.
 //
 // The first step stays as it was, since what it reads may be another buffer; so do all
 // of them where there are few, or few rows. Taken are loops that carry nothing but
@@ -39,6 +40,7 @@ typedef struct Steps {
     uint32_t next[MOST_STATES]; // which state each becomes
     LoopRef width;              // cells of a row; 0: not known yet
     int64_t reach;
+    bool wraps; // beyond the last row is the first
     bool fails;
 } Steps;
 
@@ -170,9 +172,47 @@ static void find_loops(Search *search, const LoopBuilder *b, const LoopBody *bod
 
 // ---- what a row reads ---------------------------------------------------------------
 
-// Whether the row is at most so many away from the turn's own.
-static bool is_near(Ranges *r, LoopRef row, LoopRef own, int64_t reach) {
-    return range_is_least(r, row, own, -reach) && range_is_least(r, own, row, -reach);
+// The value as a sum, where that is known to fit only within the row: that there are
+// cells bounds how many rows there are.
+static RangeForm find_sum(Ranges *r, LoopRef ref) {
+    const LoopStm *def = range_value(r, ref)->def;
+    RangeForm form = range_form(r, ref);
+    if (range_value(r, ref)->form != NULL || def == NULL || def->op != LOOP_SCALAR ||
+        def->scalar != OP_ADD)
+        return form;
+    RangeForm sum = range_form(r, def->args[0]), other = range_form(r, def->args[1]);
+    bool is_sum = range_add(&sum, &other, 1) && range_fits(r, &sum, SCALAR_I64);
+    return is_sum ? sum : form;
+}
+
+// Whether the row is at most so many away from the turn's own, or from what the turn's
+// own would be in a copy of the rows above or below them.
+static bool is_near(Ranges *r, const Steps *s, LoopRef row, int copy, int64_t reach) {
+    RangeForm above = find_sum(r, row), below = {0};
+    RangeForm own = range_form(r, s->rows->bodies[0]->params[0]);
+    RangeForm count = range_form(r, s->rows->args[0]), margin = {.base = reach};
+    return range_add(&above, &own, -1) && range_add(&above, &count, copy) &&
+           range_add(&below, &above, -1) && range_add(&above, &margin, 1) &&
+           range_add(&below, &margin, 1) && range_prove(r, &above) &&
+           range_prove(r, &below);
+}
+
+// The same of rows that go round, or of each of the two that it may be.
+static bool is_around(Ranges *r, Steps *s, LoopRef row, int64_t reach) {
+    row = loop_find(r->b, row);
+    RangeValue value = *range_value(r, row);
+    uint32_t known = r->facts.len;
+    if (is_near(r, s, row, 0, reach)) return true;
+    if (is_near(r, s, row, 1, reach) || is_near(r, s, row, -1, reach))
+        return s->wraps = true;
+    for (int i = 0; i < 2; i++) {
+        if (value.either[i] == 0) return false;
+        if (value.when != 0) range_assume(r, value.when, i == 0);
+        bool is_one = is_around(r, s, value.either[i], reach);
+        range_forget(r, known);
+        if (!is_one) return false;
+    }
+    return true;
 }
 
 // The row and the place in it: width * row + place, or row alone where it has one cell.
@@ -198,14 +238,13 @@ static void see_access(RangeWalk *w, const LoopStm *access) {
     Steps *s = find(&search->accesses, access);
     LoopRef row;
     if (s == NULL || s->fails) return;
-    LoopRef own = s->rows->bodies[0]->params[0];
     s->fails = !find_row(&w->r, s, access, &row);
     if (s->fails) return;
     if (access->op == LOOP_STORE) {
-        s->fails = !is_near(&w->r, row, own, 0);
+        s->fails = !is_near(&w->r, s, row, 0, 0);
         return;
     }
-    while (s->reach <= MOST_REACH && !is_near(&w->r, row, own, s->reach)) s->reach++;
+    while (s->reach <= MOST_REACH && !is_around(&w->r, s, row, s->reach)) s->reach++;
     s->fails = s->reach > MOST_REACH;
 }
 
@@ -259,7 +298,11 @@ static void make_rows(const Block *k, LoopCopier *copier, LoopRef begin, LoopRef
     turn = loop_open_turns(b);
     LoopRef high = loop_add(b, begin, turn);
     LoopRef low = loop_add(b, below, loop_sub(b, turn, above));
-    make_row(k, copier, loop_select(b, loop_lt(b, turn, above), high, low), count);
+    LoopRef row = loop_select(b, loop_lt(b, turn, above), high, low);
+    if (k->s->wraps) // a tile may end beyond the last row
+        row =
+            loop_select(b, loop_lt(b, row, k->count), row, loop_sub(b, row, k->count));
+    make_row(k, copier, row, count);
 }
 
 // Step t of the chunk, of those rows that the tile may do, from one buffer to the
@@ -269,13 +312,14 @@ static void make_step(const Block *k, LoopRef t, LoopRef from, LoopRef to) {
     const LoopBody *step = k->s->loop->bodies[0];
     LoopRef zero = loop_int(b, 0), next = loop_add(b, t, loop_int(b, 1));
     LoopRef edge = loop_mul(b, k->slope, next), shift = loop_mul(b, k->reach, t);
-    LoopRef is_first = loop_eq(b, k->left, zero);
-    LoopRef is_last = loop_eq(b, k->right, k->count);
-    LoopRef low = loop_select(b, is_first, zero, loop_add(b, k->left, edge));
-    LoopRef high = loop_select(b, is_last, k->count, loop_sub(b, k->right, edge));
+    LoopRef low = loop_add(b, k->left, edge), high = loop_sub(b, k->right, edge);
+    if (!k->s->wraps) { // the first tile and the last need none beside them
+        low = loop_select(b, loop_eq(b, k->left, zero), zero, low);
+        high = loop_select(b, loop_eq(b, k->right, k->count), k->count, high);
+        high = loop_min(b, high, k->count);
+    }
     LoopRef begin = loop_max(b, low, loop_sub(b, k->top, shift));
-    LoopRef end =
-        loop_min(b, loop_min(b, high, k->count), loop_sub(b, k->bottom, shift));
+    LoopRef end = loop_min(b, high, loop_sub(b, k->bottom, shift));
     LoopCopier copier = loop_copier(b);
     loop_copy_as(&copier, step->params[0], loop_add(b, k->done, next));
     loop_copy_as(&copier, state(k->s, k->s->from), from);
@@ -305,13 +349,14 @@ static void make_steps(const Block *k) {
 
 // A tile, in either phase: its chunks one after the other. In phase 1 it has no rows at
 // first, and goes from the boundary both ways.
-static void make_tile(Block *k, LoopRef phase, LoopRef tile, LoopRef size,
+static void make_tile(Block *k, LoopRef phase, LoopRef tile, LoopRef tiles,
                       LoopRef chunk) {
     LoopBuilder *b = k->b;
-    LoopRef zero = loop_int(b, 0), begin = loop_mul(b, tile, size);
+    LoopRef zero = loop_int(b, 0), after = loop_add(b, tile, loop_int(b, 1));
+    LoopRef begin = loop_quot(b, loop_mul(b, tile, k->count), tiles);
     LoopRef inner = loop_eq(b, phase, zero);
     LoopRef away = loop_sub(b, zero, k->reach), most = loop_mul(b, k->reach, k->deep);
-    k->right = loop_min(b, loop_add(b, begin, size), k->count);
+    k->right = loop_quot(b, loop_mul(b, after, k->count), tiles);
     k->left = loop_select(b, inner, begin, k->right);
     k->slope = loop_select(b, inner, k->reach, away);
     LoopRef first = loop_add(b, k->left, loop_min(b, k->slope, zero));
@@ -331,12 +376,13 @@ static void make_blocks(Block *k, LoopRef steps) {
     LoopRef cells = loop_int(b, CHUNK_CELLS), width = loop_max(b, k->s->width, one);
     LoopRef chunk = loop_max(b, loop_quot(b, cells, width), loop_int(b, CHUNK_ROWS));
     LoopRef size = loop_max(b, chunk, loop_int(b, 4 * DEEP * k->s->reach));
-    size = loop_max(b, size, round_up(b, k->count, loop_int(b, MOST_TILES)));
-    LoopRef tiles = round_up(b, k->count, size);
+    LoopRef tiles = loop_quot(b, k->count, size);
+    tiles = loop_max(b, loop_min(b, tiles, loop_int(b, MOST_TILES)), one);
     k->done = loop_mul(b, loop_open_turns(b), deep);
     k->deep = loop_min(b, deep, loop_sub(b, steps, k->done));
-    LoopRef phase = loop_open_turns(b), turns = loop_sub(b, tiles, phase);
-    make_tile(k, phase, loop_open_turns(b), size, chunk);
+    LoopRef phase = loop_open_turns(b);
+    LoopRef turns = k->s->wraps ? tiles : loop_sub(b, tiles, phase);
+    make_tile(k, phase, loop_open_turns(b), tiles, chunk);
     loop_close_turns(b, turns, ORDER_PARALLEL);
     loop_close_turns(b, loop_int(b, 2), ORDER_SEQUENTIAL);
     loop_close_turns(b, blocks, ORDER_SEQUENTIAL);

@@ -152,6 +152,31 @@ def steps__line(count, n):
     return digest(a)
 
 
+def steps__torus(count, h, w):
+    a = grid(h, w)
+    for _ in range(count):
+        a = (np.roll(a, (1, -1), (0, 1)) + 2 * np.roll(a, -1, 0) + 3 * np.roll(a, 1, 1)
+             + 5 * a) % 127
+    return digest(a)
+
+
+def steps__leaning(count, h, w):
+    a = grid(h, w)
+    for _ in range(count):
+        p = np.pad(a, 1, "edge")
+        a = (np.roll(a, 1, 0) + 3 * p[2:, 1:-1] + 7 * p[1:-1, :-2]) % 127
+    return digest(a)
+
+
+def steps__halved(count, h, w):
+    a = grid(h, w)
+    for _ in range(count):
+        half = np.arange(h) - h // 2
+        far = np.where(half < 0, np.arange(h) + h // 2, half)
+        a = (a[far] + 3 * np.pad(a, ((1, 1), (0, 0)), "edge")[2:]) % 127
+    return digest(a)
+
+
 def steps__mirrored(count, h, w):
     a = grid(h, w)
     for _ in range(count):
