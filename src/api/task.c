@@ -8,14 +8,21 @@
 
 void api_task_print(WeftProgram *program, int after, StrBuf *out) {
     CoreProgram *core = program->core;
+    Arena *arena = &program->arena;
     TaskForm form = after < 0 ? TASK_FORM_COUNT - 1 : (TaskForm)after;
     opt_outline(core);
     api_lap(program->context, "outline", core);
-    for (uint32_t i = 0; i < core->funs.len; i++) {
+    uint32_t count = core->funs.len;
+    TaskProgram **made = arena_array(arena, TaskProgram *, count);
+    for (uint32_t i = 0; i < count; i++) {
         if (!core->funs.data[i]->is_entry) continue;
-        const FlowFun *flow = flow_make(core, core->funs.data[i], &program->arena);
-        if (flow != NULL) task_print(task_make(flow, form, &program->arena), out);
-        else strbuf_cstr(out, "-- an entry that is nested too deeply\n");
+        const FlowFun *flow = flow_make(core, core->funs.data[i], arena);
+        if (flow != NULL) made[i] = task_make(flow, form, arena);
     }
     api_lap(program->context, "tasks", NULL);
+    for (uint32_t i = 0; i < count; i++)
+        if (made[i] != NULL) task_print(made[i], out);
+        else if (core->funs.data[i]->is_entry)
+            strbuf_cstr(out, "-- an entry that is nested too deeply\n");
+    api_lap(program->context, "print", NULL);
 }

@@ -27,9 +27,12 @@ typedef struct Graph {
     const FlowBody *body;
     Arena *arena;
     uint32_t stms, count, words; // of before
+    uint32_t *number; // by variable: its place among those of this body, from 1
+    uint32_t vars;    // so many has it
     Nodes *preds, *succs;
     uint64_t *before; // by node, a row of bits: the nodes it needs; behind these, the
                       // variables from outside, and those from branches and loops
+    uint64_t *outer;  // such a row: the variables from outside
     uint32_t *finish; // by node: how many large nodes end with it
     uint32_t *cluster, *next, *previous;
     Nodes first, last;
@@ -59,12 +62,33 @@ static bool is_control(const Graph *g, uint32_t node) {
 
 // ---- dependences --------------------------------------------------------------------
 
+static void number_var(Graph *g, FlowVar var) {
+    if (g->number[var] == 0) g->number[var] = ++g->vars;
+}
+
+// Rows of bits are as long as the body is, not as the function.
+static void number_vars(Graph *g) {
+    g->number = arena_array(g->arena, uint32_t, g->flow->vars.len);
+    for (uint32_t i = 0; i < g->stms; i++) {
+        const FlowStm *stm = g->body->stms.data[i];
+        for (uint32_t k = 0; k < stm->uses.len; k++)
+            number_var(g, stm->uses.data[k].var);
+        for (uint32_t k = 0; k < stm->outs.len; k++) number_var(g, stm->outs.data[k]);
+    }
+    for (uint32_t k = 0; k < g->body->results.len; k++)
+        number_var(g, g->body->results.data[k]);
+}
+
+static void set_bit(uint64_t *row, uint32_t bit) {
+    row[bit / 64] |= (uint64_t)1 << bit % 64;
+}
+
 static void add_edge(Graph *g, uint32_t from, uint32_t to) {
     uint64_t *before = &g->before[(size_t)to * g->words];
     if (from == NONE || from == to || (before[from / 64] >> from % 64 & 1) != 0) return;
     const uint64_t *row = &g->before[(size_t)from * g->words];
     for (uint32_t w = 0; w < g->words; w++) before[w] |= row[w];
-    before[from / 64] |= (uint64_t)1 << from % 64;
+    set_bit(before, from);
     vec_push(g->arena, &g->preds[to], from);
     vec_push(g->arena, &g->succs[from], to);
     if (g->finish[from] > g->finish[to]) g->finish[to] = g->finish[from];
@@ -78,8 +102,8 @@ typedef struct Access {
 // What to wait for: of a branch or loop only what it does with that variable, and when
 // that is nobody knows here.
 static uint32_t source(const Graph *g, uint32_t node, FlowVar var) {
-    return node < g->count && is_control(g, node) ? g->count + g->flow->vars.len + var
-                                                  : node;
+    bool is_inner = node < g->count && is_control(g, node);
+    return is_inner ? g->count + g->vars + g->number[var] - 1 : node;
 }
 
 static void use(Graph *g, Access *access, uint32_t node, FlowUse u) {
@@ -91,20 +115,21 @@ static void use(Graph *g, Access *access, uint32_t node, FlowUse u) {
 }
 
 static void find_edges(Graph *g) {
-    Access *by_var = arena_array(g->arena, Access, g->flow->vars.len);
-    for (uint32_t i = 0; i < g->flow->vars.len; i++) by_var[i].writer = g->count + i;
+    Access *by_var = arena_array(g->arena, Access, g->vars + 1); // by number
+    for (uint32_t i = 1; i <= g->vars; i++) by_var[i].writer = g->count + i - 1;
     for (uint32_t i = 0; i < g->count; i++) {
         const FlowStm *stm = stm_of(g, i);
         for (uint32_t k = 0; stm != NULL && k < stm->uses.len; k++)
-            use(g, &by_var[stm->uses.data[k].var], i, stm->uses.data[k]);
+            use(g, &by_var[g->number[stm->uses.data[k].var]], i, stm->uses.data[k]);
         if (stm == NULL) {
             FlowVar result = g->body->results.data[i - g->stms];
             if (!flow_is_const(g->flow, result))
-                use(g, &by_var[result], i, (FlowUse){.var = result, .reads = true});
+                use(g, &by_var[g->number[result]], i,
+                    (FlowUse){.var = result, .reads = true});
         }
         for (uint32_t k = 0; stm != NULL && stm->kind != FLOW_OP && k < stm->outs.len;
              k++)
-            by_var[stm->outs.data[k]] = (Access){.writer = i};
+            by_var[g->number[stm->outs.data[k]]] = (Access){.writer = i};
         g->finish[i] += is_large(g, i) ? 1 : 0;
     }
 }
@@ -172,16 +197,6 @@ static uint32_t first_user(const Graph *g, uint32_t node) {
             if (users->data[i] == at) return waits_first(g, at, node) ? at : NONE;
 }
 
-// The bits of a word of `before` that are variables from outside.
-static uint64_t outer_bits(const Graph *g, uint32_t word) {
-    uint64_t bits = 0;
-    for (uint32_t bit = 0; bit < 64; bit++)
-        if (word * 64 + bit >= g->count &&
-            word * 64 + bit < g->count + g->flow->vars.len)
-            bits |= (uint64_t)1 << bit;
-    return bits;
-}
-
 // Whether all that the node needs is there once `after` has begun.
 static bool is_before_all(const Graph *g, uint32_t node, uint32_t after) {
     const uint64_t *row = &g->before[(size_t)after * g->words];
@@ -189,8 +204,7 @@ static bool is_before_all(const Graph *g, uint32_t node, uint32_t after) {
     for (uint32_t w = 0; w < g->words; w++) {
         uint64_t left = needs[w] & ~row[w];
         if (after / 64 == w) left &= ~((uint64_t)1 << after % 64);
-        if (g->body == g->flow->body)
-            left &= ~outer_bits(g, w); // params are there at once
+        if (g->body == g->flow->body) left &= ~g->outer[w]; // params are there at once
         // Small nodes that it needs go where it goes.
         for (uint32_t bit = 0; bit < 64 && left != 0; bit++)
             if ((left >> bit & 1) != 0 && w * 64 + bit < g->count &&
@@ -220,11 +234,14 @@ static void put_small(Graph *g, uint32_t node) {
 TaskClusters task_clusters(const FlowFun *flow, const FlowBody *body, Arena *arena) {
     Graph g = {.flow = flow, .body = body, .arena = arena, .stms = body->stms.len};
     g.count = g.stms + body->results.len;
-    uint32_t all = g.count + 2 * flow->vars.len;
+    number_vars(&g);
+    uint32_t all = g.count + 2 * g.vars;
     g.words = all / 64 + 1;
     g.preds = arena_array(arena, Nodes, all);
     g.succs = arena_array(arena, Nodes, all);
     g.before = arena_array(arena, uint64_t, (size_t)all * g.words);
+    g.outer = arena_array(arena, uint64_t, g.words);
+    for (uint32_t i = 0; i < g.vars; i++) set_bit(g.outer, g.count + i);
     g.finish = arena_array(arena, uint32_t, all);
     g.cluster = arena_array(arena, uint32_t, g.count);
     g.next = arena_array(arena, uint32_t, g.count);

@@ -16,8 +16,9 @@
 typedef struct Tidy {
     TaskProgram *p;
     Arena *arena;
+    uint32_t *number; // by name: of the signal, among all
     uint32_t words;
-    uint64_t *implied; // by name, a row of bits: resolved before that signal is
+    uint64_t *implied; // by number, a row of bits: resolved before that signal is
     uint8_t *ends;     // by name: how many terms resolve the signal, 2 for more
     TaskName *same;    // by name: the value that it is; 0: itself
     TaskName *held;    // by reference: what the task has written to it; 0: nothing
@@ -27,23 +28,29 @@ typedef struct Tidy {
 
 // ---- what is known ------------------------------------------------------------------
 
-static bool has(const uint64_t *row, TaskName name) {
-    return (row[name / 64] >> name % 64 & 1) != 0;
+static uint64_t *implied_by(const Tidy *t, TaskName signal) {
+    return &t->implied[(size_t)t->number[signal] * t->words];
+}
+
+static bool has(const Tidy *t, const uint64_t *row, TaskName signal) {
+    uint32_t bit = t->number[signal];
+    return (row[bit / 64] >> bit % 64 & 1) != 0;
 }
 
 static void add(const Tidy *t, uint64_t *known, TaskName signal) {
-    const uint64_t *implied = &t->implied[(size_t)signal * t->words];
+    const uint64_t *implied = implied_by(t, signal);
     for (uint32_t w = 0; w < t->words && t->ends[signal] == 1; w++)
         known[w] |= implied[w];
-    known[signal / 64] |= (uint64_t)1 << signal % 64;
+    uint32_t bit = t->number[signal];
+    known[bit / 64] |= (uint64_t)1 << bit % 64;
 }
 
 static bool is_implied(const Tidy *t, const TaskNames *waits, uint32_t at,
                        const uint64_t *known) {
-    if (has(known, waits->data[at])) return true;
+    if (has(t, known, waits->data[at])) return true;
     for (uint32_t i = 0; i < waits->len; i++)
         if (i != at && t->ends[waits->data[i]] == 1 &&
-            has(&t->implied[(size_t)waits->data[i] * t->words], waits->data[at]))
+            has(t, implied_by(t, waits->data[i]), waits->data[at]))
             return true;
     return false;
 }
@@ -59,8 +66,7 @@ static void visit_wait(Tidy *t, TaskTerm *term, uint64_t *known) {
 
 static void visit_resolve(Tidy *t, const TaskTerm *term, uint64_t *known) {
     for (uint32_t i = 0; i < term->args.len; i++)
-        memcpy(&t->implied[(size_t)term->args.data[i] * t->words], known,
-               t->words * sizeof *known);
+        memcpy(implied_by(t, term->args.data[i]), known, t->words * sizeof *known);
     for (uint32_t i = 0; i < term->args.len; i++) add(t, known, term->args.data[i]);
 }
 
@@ -178,9 +184,13 @@ static void sweep(Tidy *t, TaskBlock *block) {
 
 void task_tidy(TaskProgram *p, Arena *scratch) {
     enum { WALKS = 3 }; // what is known of a signal may come from one resolved later on
-    uint32_t names = p->names.len;
-    Tidy t = {.p = p, .arena = scratch, .words = names / 64 + 1};
-    t.implied = arena_array(scratch, uint64_t, (size_t)names * t.words);
+    uint32_t names = p->names.len, signals = 0;
+    Tidy t = {.p = p, .arena = scratch};
+    t.number = arena_array(scratch, uint32_t, names);
+    for (uint32_t i = 0; i < names; i++)
+        if (p->names.data[i].sort == TASK_IS_SIGNAL) t.number[i] = signals++;
+    t.words = signals / 64 + 1;
+    t.implied = arena_array(scratch, uint64_t, (size_t)(signals + 1) * t.words);
     t.ends = arena_array(scratch, uint8_t, names);
     t.same = arena_array(scratch, TaskName, names);
     t.held = arena_array(scratch, TaskName, names);
