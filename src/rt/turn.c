@@ -10,7 +10,9 @@
 
 #include "base/clock.h"
 
-enum { WHILE_NS = 50000 };
+#ifndef RT_TURN_WHILE_NS
+#define RT_TURN_WHILE_NS 50000 // how long is a while; tests may want less
+#endif
 
 struct RtWaiter {
     RtWaiter *next;
@@ -96,7 +98,7 @@ void rt_turn_yield(RtTurn *turn) {
     if (atomic_load_explicit(&turn->asked, memory_order_relaxed) == 0) return;
     pthread_mutex_lock(&turn->lock);
     // Only who has the turn shortens the list.
-    if (clock_ns() - turn->first->since >= WHILE_NS) queue_up(turn, true);
+    if (clock_ns() - turn->first->since >= RT_TURN_WHILE_NS) queue_up(turn, true);
     pthread_mutex_unlock(&turn->lock);
 }
 

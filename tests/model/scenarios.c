@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What the model checker runs: short programs over the real deque, scheduler and pool,
-// with deques of two slots. Usage: scenarios [NAME...]; without names it lists them.
+// with deques of two slots, and over turns and lines of errands. Usage: scenarios
+// [NAME...]; without names it lists them.
 #include <stdio.h>
 #include <string.h>
 
@@ -10,6 +11,7 @@
 #include "explore.h"
 #include "rt/deque.h"
 #include "rt/pool.h"
+#include "rt/queue.h"
 
 // ---- what the pool stands on --------------------------------------------------------
 
@@ -41,6 +43,10 @@ void thread_unpin(const ThreadPlace *before) {
 }
 
 double clock_seconds(void) {
+    return 0;
+}
+
+uint64_t clock_ns(void) {
     return 0;
 }
 
@@ -394,6 +400,162 @@ static void run_signals_shared(void) {
     run_signals(2);
 }
 
+// ---- turns and news -----------------------------------------------------------------
+
+typedef struct Turns {
+    RtTurn turn;
+    atomic_int inside; // who has the turn; other threads may go on where it changes
+    int count, told;
+} Turns;
+
+static void be_inside(Turns *t) {
+    MODEL_CHECK(atomic_fetch_add(&t->inside, 1) == 0);
+    t->count++;
+    atomic_fetch_sub(&t->inside, 1);
+}
+
+static void *take_turns(void *arg) {
+    Turns *t = arg;
+    rt_turn_take(&t->turn);
+    be_inside(t);
+    rt_turn_yield(&t->turn);
+    be_inside(t);
+    rt_turn_give(&t->turn);
+    return NULL;
+}
+
+static Turns *new_turns(void) {
+    Turns *t = model_alloc(sizeof *t);
+    MODEL_CHECK(rt_turn_init(&t->turn));
+    return t;
+}
+
+static void run_turns(void) {
+    Turns *t = new_turns();
+    int other = model_spawn(take_turns, t), third = model_spawn(take_turns, t);
+    take_turns(t);
+    model_join(other, "the end");
+    model_join(third, "the end");
+    MODEL_CHECK(t->count == 6 && !t->turn.is_taken && t->turn.first == NULL);
+}
+
+// What somebody waits for: so many news.
+typedef struct Need {
+    const Turns *turns;
+    int told;
+} Need;
+
+static bool is_told(const void *data) {
+    const Need *need = data;
+    return need->turns->told >= need->told;
+}
+
+static void wait_for_news(Turns *t, int told) {
+    Need need = {t, told};
+    rt_turn_take(&t->turn);
+    while (!is_told(&need)) {
+        rt_turn_wait(&t->turn, is_told, &need, -1);
+        be_inside(t);
+        MODEL_CHECK(is_told(&need)); // nobody is woken for other news
+    }
+    rt_turn_give(&t->turn);
+}
+
+static void *wait_for_one(void *arg) {
+    wait_for_news(arg, 1);
+    return NULL;
+}
+
+static void *wait_for_two(void *arg) {
+    wait_for_news(arg, 2);
+    return NULL;
+}
+
+static void tell(Turns *t) {
+    rt_turn_take(&t->turn);
+    be_inside(t);
+    t->told++;
+    rt_turn_tell(&t->turn);
+    rt_turn_give(&t->turn);
+}
+
+static void run_news(void) {
+    Turns *t = new_turns();
+    int one = model_spawn(wait_for_one, t), two = model_spawn(wait_for_two, t);
+    tell(t);
+    tell(t);
+    model_join(one, "the end");
+    model_join(two, "the end");
+    MODEL_CHECK(t->turn.idle == NULL && t->turn.first == NULL && !t->turn.is_taken);
+}
+
+// Time may be over whenever it likes, and meanwhile news may come.
+static void *wait_a_moment(void *arg) {
+    Turns *t = arg;
+    Need never = {t, 9}, once = {t, 1};
+    rt_turn_take(&t->turn);
+    rt_turn_wait(&t->turn, is_told, &never, 1);
+    be_inside(t);
+    rt_turn_wait(&t->turn, is_told, &once, 1);
+    be_inside(t);
+    rt_turn_give(&t->turn);
+    return NULL;
+}
+
+static void run_late(void) {
+    Turns *t = new_turns();
+    int one = model_spawn(wait_for_one, t), moment = model_spawn(wait_a_moment, t);
+    tell(t);
+    model_join(one, "the end");
+    model_join(moment, "the end");
+    MODEL_CHECK(t->turn.idle == NULL && t->turn.first == NULL && !t->turn.is_taken);
+}
+
+// ---- lines --------------------------------------------------------------------------
+
+typedef struct Errand {
+    RtErrand errand; // first
+    RtQueue *queue;
+    const struct Errand *needs; // NULL: nothing
+    bool is_done;
+} Errand;
+
+static bool is_ready(const RtErrand *errand) {
+    const Errand *it = (const Errand *)errand;
+    return it->needs == NULL || it->needs->is_done;
+}
+
+static bool run_errand(RtErrand *errand) {
+    Errand *it = (Errand *)errand;
+    MODEL_CHECK(!it->is_done && is_ready(errand));
+    rt_turn_give(rt_queue_turn(it->queue)); // as a kernel would
+    rt_turn_take(rt_queue_turn(it->queue));
+    it->is_done = true;
+    return true;
+}
+
+static bool is_empty(const void *queue) {
+    return rt_queue_count(queue) == 0;
+}
+
+// An errand in each line, and a last one in the first, each after the one before.
+static void run_lines(void) {
+    RtQueue *queue = rt_queue_new(NULL, 2);
+    Errand *errands = model_alloc(3 * sizeof *errands);
+    RtTurn *turn = rt_queue_turn(queue);
+    rt_turn_take(turn);
+    for (int i = 0; i < 3; i++) {
+        errands[i].errand = (RtErrand){.is_ready = is_ready, .run = run_errand};
+        errands[i].queue = queue;
+        errands[i].needs = i == 0 ? NULL : &errands[i - 1];
+        rt_queue_add(queue, &errands[i].errand, (unsigned)i % 2);
+    }
+    while (!is_empty(queue)) rt_turn_wait(turn, is_empty, queue, -1);
+    for (int i = 0; i < 3; i++) MODEL_CHECK(errands[i].is_done);
+    rt_turn_give(turn);
+    rt_queue_free(queue);
+}
+
 static const struct Scenario {
     const char *name;
     void (*run)(void);
@@ -413,6 +575,10 @@ static const struct Scenario {
     {"outer", run_outer_tasks, false},
     {"signals", run_signals_alone, false},
     {"signals2", run_signals_shared, false},
+    {"turns", run_turns, false},
+    {"news", run_news, false},
+    {"late", run_late, false},
+    {"lines", run_lines, false},
     {"three", run_three, true},
 };
 
