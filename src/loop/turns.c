@@ -5,396 +5,367 @@
 // by what it has seen, as elimination does, fetches the whole matrix from a far cache
 // in each turn. It goes by blocks of turns instead:
 //
-//     for i < n {                     for b < n / 4 {
-//       look at row i                   each i of the block: look at row i, after the
-//       for a < n {change row a}}         turns of the block before i have changed it
-//                                       for a < n {change row a by each i in turn}}
+//     for i < n {                     for b < n / 32, rounded up, or n / 16 {
+//       look at row i                   each i of the block: change row i by the turns
+//       for a < n {change row a}}         of the block before i; look at it
+//                                       each i of the block: change row i by i and the
+//                                         turns of the block after it
+//                                       for other rows a {change row a by each i}}
 //
-// so that a row that is there is changed four times, and two rows at once, or four
-// where there are registers for it, share what they load. Each row goes through the
-// same changes in the same order. Rows of the block are changed early by the turns
-// before them, and then no more by these. What may stop is in what looks at rows, whose
-// order stays. Turns that are left over follow, one by one.
-#include "loop/copy.h"
+// so that a row that is there is changed 32 times. What a turn needs of a row for the
+// change, such as its element in the column of the pivot, is found first, for which
+// only the elements are changed that later turns look at. Then each element is loaded,
+// changed by one turn after the other while it is in a register, and stored; several
+// rows at once share what turns have seen, as in a product of matrices. Each element
+// goes through the same changes in the same order. What may stop is in what looks at
+// rows, whose order stays.
+#include "loop/turns.h"
+
 #include "loop/machine.h"
-#include "loop/memory.h"
 #include "loop/passes.h"
 
-enum { TURNS = 4, MOST_ROWS = 4, MOST_STMS = 80 };
+// The more turns, the fewer passes over a matrix that is far, and the more is done for
+// the block itself.
+enum { TURNS = 32, FEW_TURNS = 16, MANY_ROWS = 512, MOST_ROWS = 12 };
 
-typedef struct Turns {
+// A block of turns: so many from the first.
+typedef struct Block {
+    const Turns *t;
     LoopBuilder *b;
-    const LoopStm **defs; // by LoopRef: the scalar operator that makes it; or NULL
-    uint32_t known;       // there are so many
-    int group;            // rows at once; a block is whole groups
-    LoopStm *loop;
-    const LoopBody *body;
-    uint32_t at;        // of the statement on rows
-    LoopStm *rows;      // that loop
-    LoopRef matrix;     // the buffer
-    LoopRef high, wide; // of a row: how far from the next one, how many elements
-    // How rows change that are not of the block: what comes before their elements, and
-    // the loop on these.
-    struct {
-        const LoopStm **data; // of a branch only the arm below counts
-        uint32_t len, cap;
-    } before;
-    const LoopStm *cells;
-} Turns;
+    LoopRef first, count;
+    LoopRefs arrays, kept; // of all turns: row by row; element by element
+} Block;
 
-static const LoopStm *def_of(const Turns *t, LoopRef ref) {
-    return ref < t->known ? t->defs[ref] : NULL;
+// Rows that are changed at once.
+typedef struct Group {
+    int size;
+    LoopRef rows[MOST_ROWS], begin[MOST_ROWS];
+    LoopRef strip;    // by row and turn: its element in the column of the turn
+    LoopRefs factors; // by turn and row
+} Group;
+
+// ---- memory -------------------------------------------------------------------------
+
+static LoopRef load_at(LoopBuilder *b, LoopRef buffer, LoopRef begin, LoopRef at) {
+    LoopType type = loop_scalar_type((ScalarType)loop_type(b, buffer).elem);
+    return loop_emit1(b, LOOP_LOAD, (LoopRef[]){buffer, begin, loop_int(b, 1), at}, 4,
+                      type);
 }
 
-// ---- places -------------------------------------------------------------------------
+static void store_at(LoopBuilder *b, LoopRef buffer, LoopRef x, LoopRef begin,
+                     LoopRef at) {
+    LoopRef args[] = {buffer, x, begin, loop_int(b, 1), at};
+    loop_emit(b, LOOP_STORE, args, 5, NULL, 0);
+}
 
-// A place in row `row` of the matrix, which begins at its start: so far, element
-// `column`.
-typedef struct Spot {
-    LoopRef row, stride, column;
-} Spot;
-
-// Reads offset, stride and index as row * stride + column.
-static bool find_spot(const Turns *t, const LoopRef *place, uint32_t count, Spot *out) {
-    LoopRef terms[2][2] = {{0}};
-    const LoopStm *product = def_of(t, place[0]);
-    if (count == 3 && product != NULL && product->scalar == OP_MUL) {
-        terms[0][0] = product->args[0];
-        terms[0][1] = product->args[1];
-    } else if (count == 5 && loop_is_int(t->b, place[0], 0)) {
-        terms[0][0] = place[1];
-        terms[0][1] = place[2];
-    } else {
-        return false;
+// Memory for so many elements of the type of each value.
+static LoopRefs alloc_for(LoopBuilder *b, const LoopRefs *values, LoopRef count) {
+    LoopRefs buffers = {0};
+    for (uint32_t i = 0; i < values->len; i++) {
+        LoopType type =
+            loop_buffer_type((ScalarType)loop_type(b, values->data[i]).elem);
+        vec_push(b->arena, &buffers, loop_emit1(b, LOOP_ALLOC, &count, 1, type));
     }
-    *out = (Spot){terms[0][1], terms[0][0], place[count - 1]};
-    return loop_is_int(t->b, place[count - 2], 1);
+    return buffers;
 }
 
-// Whether x is less than `wide` wherever the turn looks at rows: an index of a loop
-// that turns so often, or that of the turns, of which a check has said so.
-static bool is_in_row(const Turns *t, LoopRef x, LoopRef index, LoopRef times) {
-    if (x == index) return times == t->wide;
-    if (x != t->body->params[0]) return false;
-    if (t->loop->args[0] == t->wide) return true;
-    for (uint32_t i = 0; i < t->at; i++) {
-        const LoopStm *check = t->body->stms.data[i];
-        const LoopStm *def = check->op == LOOP_CHECK ? def_of(t, check->args[0]) : NULL;
-        if (def != NULL && def->scalar == OP_LT && def->args[0] == x &&
-            def->args[1] == t->wide)
-            return true;
-    }
-    return false;
+static void alloc_group(const Block *x, Group *g) {
+    LoopRef count = loop_mul(x->b, x->count, loop_int(x->b, g->size));
+    LoopType type = loop_type(x->b, x->t->matrix);
+    if (x->t->has_strip) g->strip = loop_emit1(x->b, LOOP_ALLOC, &count, 1, type);
+    g->factors = alloc_for(x->b, &x->t->factors, count);
 }
 
-// ---- what a turn does ---------------------------------------------------------------
+// ---- copies -------------------------------------------------------------------------
 
-// Of what looks at rows: nothing is stored but to memory of the turn, and of the matrix
-// only row `i` is loaded. `index`: of the loop around it, which turns so often.
-static bool only_looks(const Turns *t, const LoopStm *stm, LoopRef index,
-                       LoopRef times) {
-    Spot spot;
-    switch (stm->op) {
-    case LOOP_SCALAR:
-    case LOOP_CHECK: return true;
-    case LOOP_ALLOC: return index == 0;
-    case LOOP_STORE:
-        return stm->args[0] != t->matrix && loop_binds(t->body, stm->args[0]);
-    case LOOP_LOAD:
-        return stm->args[0] != t->matrix ||
-               (find_spot(t, stm->args + 1, stm->arg_count - 1, &spot) &&
-                spot.row == t->body->params[0] && spot.stride == t->high &&
-                is_in_row(t, spot.column, index, times));
-    case LOOP_FOR:
-        if (stm->number != 0) return false;
-        index = stm->bodies[0]->params[0];
-        times = stm->args[0];
-        break;
-    default: return false;
-    }
-    for (uint32_t i = 0; i < stm->bodies[0]->stms.len; i++)
-        if (!only_looks(t, stm->bodies[0]->stms.data[i], index, times)) return false;
-    return true;
-}
-
-// Of what changes a row: everything is stored there, and it stops for nothing.
-static bool only_changes(Turns *t, const LoopBody *body, LoopRef index, LoopRef times) {
-    for (uint32_t i = 0; i < body->stms.len; i++) {
-        const LoopStm *stm = body->stms.data[i];
-        Spot spot;
-        if (stm->op == LOOP_STORE) {
-            if (!find_spot(t, stm->args + 2, stm->arg_count - 2, &spot) ||
-                spot.row != t->rows->bodies[0]->params[0] || spot.column != index ||
-                loop_binds(t->body, times) || loop_binds(t->body, spot.stride) ||
-                spot.stride != times) // else rows might overlap
-                return false;
-            if (t->matrix == 0) {
-                t->matrix = stm->args[0];
-                t->high = spot.stride;
-                t->wide = times;
+// Makes places in arrays of a turn those in the memory of all.
+static void move_places(const Block *x, LoopStm *copy, LoopRef turn) {
+    bool is_array = false;
+    for (uint32_t i = 0; i < x->arrays.len && copy->arg_count > 0; i++)
+        is_array = is_array || copy->args[0] == x->arrays.data[i];
+    if (is_array) {
+        uint32_t begin = copy->op == LOOP_LOAD ? 2 : 3;
+        LoopRefs args = {0};
+        for (uint32_t i = 0; i < copy->arg_count; i++) {
+            if (i == begin) {
+                vec_push(x->b->arena, &args, x->t->wide);
+                vec_push(x->b->arena, &args, turn);
             }
-            if (stm->args[0] != t->matrix || spot.stride != t->high || times != t->wide)
-                return false;
-        } else if (stm->op == LOOP_FOR && stm->number == 0) {
-            if (!only_changes(t, stm->bodies[0], stm->bodies[0]->params[0],
-                              stm->args[0]))
-                return false;
-        } else if (stm->op == LOOP_IF) {
-            if (!only_changes(t, stm->bodies[0], index, times) ||
-                !only_changes(t, stm->bodies[1], index, times))
-                return false;
-        } else if (stm->op != LOOP_SCALAR && stm->op != LOOP_LOAD) {
-            return false;
+            vec_push(x->b->arena, &args, copy->args[i]);
+        }
+        copy->args = args.data;
+        copy->arg_count = args.len;
+    }
+    for (uint32_t k = 0; k < copy->body_count; k++)
+        for (uint32_t i = 0; i < copy->bodies[k]->stms.len; i++)
+            move_places(x, copy->bodies[k]->stms.data[i], turn);
+}
+
+// One turn of the block.
+typedef struct Turn {
+    LoopRef number; // in the block
+    LoopCopier copier;
+} Turn;
+
+static Turn turn_of(const Block *x, LoopRef number) {
+    Turn turn = {number, loop_copier(x->b)};
+    loop_copy_as(&turn.copier, x->t->body->params[0], loop_add(x->b, x->first, number));
+    for (uint32_t i = 0; i < x->arrays.len; i++)
+        loop_copy_as(&turn.copier, x->t->arrays.data[i], x->arrays.data[i]);
+    return turn;
+}
+
+// Has what was found when it looked.
+static void recall(const Block *x, Turn *turn) {
+    for (uint32_t i = 0; i < x->kept.len; i++)
+        loop_copy_as(&turn->copier, x->t->kept.data[i],
+                     load_at(x->b, x->kept.data[i], loop_int(x->b, 0), turn->number));
+}
+
+static void append_copy(const Block *x, Turn *turn, const LoopStm *stm) {
+    LoopStm *copy = loop_copy_stm(&turn->copier, stm);
+    move_places(x, copy, turn->number);
+    // What goes on between is not shared out; nor does it pay to share one row.
+    if (copy->order == ORDER_PARALLEL) copy->order = ORDER_INDEPENDENT;
+    loop_append(x->b, copy);
+}
+
+// What the turn makes of an element of the column.
+static LoopRef change_cell(const Block *x, Turn *turn, LoopRef element,
+                           LoopRef column) {
+    const Turns *t = x->t;
+    const LoopBody *body = t->cells->bodies[0];
+    loop_copy_as(&turn->copier, body->params[0], column);
+    for (uint32_t i = 0; i < t->cell.len; i++) {
+        const LoopStm *stm = t->cell.data[i];
+        if (stm->op == LOOP_LOAD && stm->args[0] == t->matrix)
+            loop_copy_as(&turn->copier, stm->outs[0], element);
+        else append_copy(x, turn, stm);
+    }
+    return loop_copy_of(&turn->copier, body->stms.data[body->stms.len - 1]->args[1]);
+}
+
+// ---- factors ------------------------------------------------------------------------
+
+static LoopRef place_in_strip(const Block *x, int row, LoopRef turn) {
+    return loop_add(x->b, loop_mul(x->b, x->count, loop_int(x->b, row)), turn);
+}
+
+static LoopRef place_of_factor(const Block *x, const Group *g, int row, LoopRef turn) {
+    LoopRef size = loop_int(x->b, g->size);
+    return loop_add(x->b, loop_mul(x->b, turn, size), loop_int(x->b, row));
+}
+
+static void load_strips(const Block *x, const Group *g, LoopRef begin, LoopRef count) {
+    LoopBuilder *b = x->b;
+    LoopRef turn = loop_add(b, begin, loop_open_turns(b));
+    LoopRef column = loop_add(b, x->first, turn);
+    for (int r = 0; r < g->size; r++)
+        store_at(b, g->strip, load_at(b, x->t->matrix, g->begin[r], column),
+                 loop_int(b, 0), place_in_strip(x, r, turn));
+    loop_close_turns(b, count, ORDER_INDEPENDENT);
+}
+
+// What the turn does before the elements of a row.
+static void look_before(const Block *x, const Group *g, int row, Turn *turn) {
+    const Turns *t = x->t;
+    LoopCopier *c = &turn->copier;
+    loop_copy_as(c, t->rows->bodies[0]->params[0], g->rows[row]);
+    for (uint32_t i = 0; i < t->before.len; i++) {
+        const LoopStm *stm = t->before.data[i];
+        if (stm->op == LOOP_IF) {
+            const LoopBody *arm = stm->bodies[turns_arm(t, stm)];
+            for (uint32_t r = 0; r < stm->out_count; r++)
+                loop_copy_as(c, stm->outs[r], loop_copy_of(c, arm->results[r]));
+        } else if (stm->op == LOOP_LOAD && stm->args[0] == t->matrix) {
+            LoopRef at = place_in_strip(x, row, turn->number);
+            loop_copy_as(c, stm->outs[0],
+                         load_at(x->b, g->strip, loop_int(x->b, 0), at));
+        } else {
+            append_copy(x, turn, stm);
         }
     }
-    return true;
 }
 
-// The arm of a branch that rows go which are not of the block, where there are
-// elements; -1: nobody knows.
-static int arm_of(const Turns *t, const LoopStm *branch) {
-    LoopRef row = t->rows->bodies[0]->params[0], turn = t->body->params[0];
-    const LoopStm *c = def_of(t, branch->args[0]);
-    if (c == NULL || c->arg_count != 2) return -1;
-    LoopRef x = c->args[0], y = c->args[1];
-    if (c->scalar == OP_EQ && ((x == row && y == turn) || (x == turn && y == row)))
-        return 1;
-    return c->scalar == OP_LT && loop_is_int(t->b, x, 0) && y == t->wide ? 0 : -1;
-}
-
-// Whether a load from the matrix is of the row, and of that column, unless it is 0.
-static bool is_of_row(const Turns *t, const LoopStm *load, LoopRef column) {
-    Spot spot;
-    return load->args[0] != t->matrix ||
-           (find_spot(t, load->args + 1, load->arg_count - 1, &spot) &&
-            spot.row == t->rows->bodies[0]->params[0] && spot.stride == t->high &&
-            (column == 0 || spot.column == column));
-}
-
-static bool is_cell(const Turns *t, const LoopBody *body) {
-    uint32_t last = body->stms.len - 1;
-    if (body->stms.len == 0 || body->stms.data[last]->op != LOOP_STORE) return false;
-    for (uint32_t i = 0; i < last; i++) {
-        const LoopStm *stm = body->stms.data[i];
-        if (stm->op != LOOP_SCALAR &&
-            (stm->op != LOOP_LOAD || !is_of_row(t, stm, body->params[0])))
-            return false;
+// Changes by a turn the elements that so many turns from `begin` look at.
+static void change_strips(const Block *x, const Group *g, const LoopRef *factors,
+                          Turn *turn, LoopRef begin, LoopRef count) {
+    LoopBuilder *b = x->b;
+    const LoopRefs *names = &x->t->factors;
+    LoopRef zero = loop_int(b, 0), other = loop_add(b, begin, loop_open_turns(b));
+    LoopRef column = loop_add(b, x->first, other);
+    for (int r = 0; r < g->size; r++) {
+        LoopRef at = place_in_strip(x, r, other);
+        for (uint32_t f = 0; f < names->len; f++)
+            loop_copy_as(&turn->copier, names->data[f],
+                         factors[(uint32_t)r * names->len + f]);
+        LoopRef element = load_at(b, g->strip, zero, at);
+        store_at(b, g->strip, change_cell(x, turn, element, column), zero, at);
     }
-    return true;
+    loop_close_turns(b, count, ORDER_INDEPENDENT);
 }
 
-// Finds how rows change: straight code, then one loop on elements.
-static bool find_change(Turns *t, const LoopBody *body) {
-    for (uint32_t i = 0; i < body->stms.len; i++) {
-        const LoopStm *stm = body->stms.data[i];
-        int arm = stm->op == LOOP_IF ? arm_of(t, stm) : -1;
-        if (t->cells != NULL) return false;
-        if (stm->op == LOOP_FOR && stm->out_count == 0 && is_cell(t, stm->bodies[0]))
-            t->cells = stm;
-        else if (arm >= 0 && !find_change(t, stm->bodies[arm])) return false;
-        else if (arm < 0 && stm->op != LOOP_SCALAR &&
-                 (stm->op != LOOP_LOAD || !is_of_row(t, stm, 0)))
-            return false;
-        else vec_push(t->b->arena, &t->before, stm);
+// Finds what turns need of rows. Elements that no turn looks at any more are changed as
+// well, so that lanes are full: nobody reads them.
+static void find_factors(const Block *x, const Group *g, LoopRef begin, LoopRef end) {
+    LoopBuilder *b = x->b;
+    const LoopRefs *names = &x->t->factors;
+    LoopRef *factors =
+        arena_array(b->arena, LoopRef, (uint32_t)g->size * names->len + 1);
+    LoopRef count = loop_sub(b, end, begin);
+    if (x->t->has_strip) load_strips(x, g, begin, count);
+    Turn turn = turn_of(x, loop_add(b, begin, loop_open_turns(b)));
+    recall(x, &turn);
+    for (int r = 0; r < g->size; r++) {
+        look_before(x, g, r, &turn);
+        for (uint32_t f = 0; f < names->len; f++) {
+            LoopRef factor = loop_copy_of(&turn.copier, names->data[f]);
+            factors[(uint32_t)r * names->len + f] = factor;
+            store_at(b, g->factors.data[f], factor, loop_int(b, 0),
+                     place_of_factor(x, g, r, turn.number));
+        }
     }
-    return true;
+    if (x->t->has_strip) change_strips(x, g, factors, &turn, begin, count);
+    loop_close_turns(b, count, ORDER_SEQUENTIAL);
 }
 
-static bool can_go(Turns *t) {
-    const LoopStm *loop = t->loop;
-    const LoopBody *body = t->body = loop->bodies[0];
-    uint32_t count = body->stms.len;
-    if (loop->order != ORDER_SEQUENTIAL || loop->out_count > 0 || loop->number != 0 ||
-        count < 2 || loop_type(t->b, loop->args[0]).elem != SCALAR_I64 ||
-        loop_body_size(body) > MOST_STMS)
-        return false;
-    const LoopStm *keep = body->stms.data[count - 1];
-    bool keeps = keep->op == LOOP_KEEP && keep->out_count == 0;
-    t->at = count - (keeps ? 2 : 1);
-    t->rows = body->stms.data[t->at];
-    if (t->rows->op != LOOP_FOR || t->rows->order == ORDER_SEQUENTIAL ||
-        loop_binds(body, t->rows->args[0]) ||
-        !only_changes(t, t->rows->bodies[0], 0, 0) || t->matrix == 0)
-        return false;
-    for (uint32_t i = 0; i < t->at; i++)
-        if (!only_looks(t, body->stms.data[i], 0, 0)) return false;
-    if (!find_change(t, t->rows->bodies[0]) || t->cells == NULL) return false;
-    return memory_is_own(t->b, loop, t->matrix, t->matrix);
+// ---- elements -----------------------------------------------------------------------
+
+// Emits the loop on turns that changes elements of the column, which become the
+// results.
+static void change_elements(const Block *x, const Group *g, LoopRef begin, LoopRef end,
+                            LoopRef column, LoopRef *elements) {
+    LoopBuilder *b = x->b;
+    uint32_t count = (uint32_t)g->size;
+    LoopType types[MOST_ROWS];
+    LoopRef params[MOST_ROWS + 1], args[MOST_ROWS + 1];
+    args[0] = loop_sub(b, end, begin);
+    params[0] = loop_value(b, loop_scalar_type(SCALAR_I64), 0);
+    for (uint32_t r = 0; r < count; r++) {
+        args[r + 1] = elements[r];
+        types[r] = loop_type(b, elements[r]);
+        params[r + 1] = loop_value(b, types[r], 0);
+    }
+    loop_open(b, params, count + 1);
+    Turn turn = turn_of(x, loop_add(b, begin, params[0]));
+    recall(x, &turn);
+    for (int r = 0; r < g->size; r++) {
+        for (uint32_t f = 0; f < g->factors.len; f++)
+            loop_copy_as(&turn.copier, x->t->factors.data[f],
+                         load_at(b, g->factors.data[f], loop_int(b, 0),
+                                 place_of_factor(x, g, r, turn.number)));
+        elements[r] = change_cell(x, &turn, params[r + 1], column);
+    }
+    LoopBody *body = loop_close(b, elements, count);
+    LoopStm *fold = loop_emit(b, LOOP_FOR, args, count + 1, types, count);
+    loop_set_bodies(b, fold, &body, 1);
+    for (uint32_t r = 0; r < count; r++) elements[r] = fold->outs[r];
+}
+
+// Changes the rows of a group by turns from `begin` to before `end`, none of which is
+// of them.
+static void change_group(const Block *x, Group *g, LoopRef begin, LoopRef end) {
+    LoopBuilder *b = x->b;
+    LoopRef elements[MOST_ROWS];
+    for (int r = 0; r < g->size; r++) g->begin[r] = loop_mul(b, x->t->high, g->rows[r]);
+    find_factors(x, g, begin, end);
+    LoopRef column = loop_open_turns(b);
+    for (int r = 0; r < g->size; r++)
+        elements[r] = load_at(b, x->t->matrix, g->begin[r], column);
+    change_elements(x, g, begin, end, column, elements);
+    for (int r = 0; r < g->size; r++)
+        store_at(b, x->t->matrix, elements[r], g->begin[r], column);
+    loop_close_turns(b, x->t->wide, (LoopOrder)x->t->cells->order);
 }
 
 // ---- blocks -------------------------------------------------------------------------
 
-static void copy_stms(const Turns *t, LoopCopier *turn, const LoopBody *body,
-                      uint32_t begin, uint32_t end) {
-    for (uint32_t i = begin; i < end; i++)
-        loop_append(t->b, loop_copy_stm(turn, body->stms.data[i]));
+// Turns look at their rows, which the turns before them have changed.
+static void look(const Block *x, Group *g) {
+    LoopBuilder *b = x->b;
+    Turn turn = turn_of(x, loop_open_turns(b));
+    g->rows[0] = loop_add(b, x->first, turn.number);
+    change_group(x, g, loop_int(b, 0), turn.number);
+    for (uint32_t i = 0; i < x->t->at; i++) {
+        const LoopStm *stm = x->t->body->stms.data[i];
+        if (stm->op != LOOP_ALLOC) append_copy(x, &turn, stm);
+    }
+    for (uint32_t i = 0; i < x->kept.len; i++)
+        store_at(b, x->kept.data[i], loop_copy_of(&turn.copier, x->t->kept.data[i]),
+                 loop_int(b, 0), turn.number);
+    loop_close_turns(b, x->count, ORDER_SEQUENTIAL);
 }
 
-static void change_row(const Turns *t, LoopCopier *turn, LoopRef row) {
-    const LoopBody *body = t->rows->bodies[0];
-    loop_copy_as(turn, body->params[0], row);
-    copy_stms(t, turn, body, 0, body->stms.len);
+// Their rows are changed by themselves, and by the turns after them.
+static void change_own(const Block *x, Group *g) {
+    LoopBuilder *b = x->b;
+    const LoopBody *body = x->t->rows->bodies[0];
+    Turn turn = turn_of(x, loop_open_turns(b));
+    recall(x, &turn);
+    g->rows[0] = loop_add(b, x->first, turn.number);
+    loop_copy_as(&turn.copier, body->params[0], g->rows[0]);
+    for (uint32_t i = 0; i < body->stms.len; i++)
+        append_copy(x, &turn, body->stms.data[i]);
+    change_group(x, g, loop_add(b, turn.number, loop_int(b, 1)), x->count);
+    loop_close_turns(b, x->count, ORDER_SEQUENTIAL);
 }
 
-// Changes a row by turn k of the block unless it is a later one of the block, which has
-// been changed.
-static void change_by(const Turns *t, LoopCopier *turns, const LoopRef *numbers, int k,
-                      LoopRef row) {
+// The row of that number among those that are not of the block.
+static LoopRef other_row(const Block *x, LoopRef number) {
+    return loop_select(x->b, loop_lt(x->b, number, x->first), number,
+                       loop_add(x->b, number, x->count));
+}
+
+// Changes the other rows from number `begin` on, so many at once; those left over begin
+// with the result.
+static LoopRef change_groups(const Block *x, LoopRef begin, int size) {
+    LoopBuilder *b = x->b;
+    Group g = {.size = size};
+    bool is_parallel = x->t->rows->order == ORDER_PARALLEL;
+    LoopRef high = loop_int(b, size), mark = 0;
+    LoopRef rest = loop_sub(b, x->t->rows->args[0], loop_add(b, x->count, begin));
+    LoopRef groups = loop_quot(b, rest, high);
+    LoopRef first = loop_add(b, begin, loop_mul(b, loop_open_turns(b), high));
+    if (!is_parallel)
+        mark = loop_emit1(b, LOOP_MARK, NULL, 0, (LoopType){.kind = LOOP_IS_MARK});
+    for (int r = 0; r < size; r++)
+        g.rows[r] = other_row(x, loop_add(b, first, loop_int(b, r)));
+    alloc_group(x, &g);
+    change_group(x, &g, loop_int(b, 0), x->count);
+    if (!is_parallel) loop_emit(b, LOOP_KEEP, &mark, 1, NULL, 0);
+    loop_close_turns(b, groups, is_parallel ? ORDER_PARALLEL : ORDER_SEQUENTIAL);
+    return loop_add(b, begin, loop_mul(b, groups, high));
+}
+
+static void emit_block(const Turns *t, LoopRef first, LoopRef count) {
     LoopBuilder *b = t->b;
-    LoopBody *arms[2];
-    if (k == TURNS - 1) {
-        change_row(t, &turns[k], row);
-        return;
-    }
-    LoopRef is_done =
-        loop_and(b, loop_lt(b, numbers[k], row), loop_le(b, row, numbers[TURNS - 1]));
-    loop_open(b, NULL, 0);
-    arms[0] = loop_close(b, NULL, 0);
-    loop_open(b, NULL, 0);
-    change_row(t, &turns[k], row);
-    arms[1] = loop_close(b, NULL, 0);
-    loop_set_bodies(b, loop_emit(b, LOOP_IF, &is_done, 1, NULL, 0), arms, 2);
+    Block x = {.t = t, .b = b, .first = first, .count = count};
+    Group one = {.size = 1};
+    LoopRef mark = loop_emit1(b, LOOP_MARK, NULL, 0, (LoopType){.kind = LOOP_IS_MARK});
+    x.arrays = alloc_for(b, &t->arrays, loop_mul(b, count, t->wide));
+    x.kept = alloc_for(b, &t->kept, count);
+    alloc_group(&x, &one);
+    look(&x, &one);
+    change_own(&x, &one);
+    LoopRef rest = change_groups(&x, loop_int(b, 0), t->group);
+    change_groups(&x, rest, 1);
+    loop_emit(b, LOOP_KEEP, &mark, 1, NULL, 0);
 }
 
-// What turn k makes of an element x of the column.
-static LoopRef change_cell(const Turns *t, LoopCopier *turn, LoopRef x,
-                           LoopRef column) {
-    const LoopBody *body = t->cells->bodies[0];
-    uint32_t last = body->stms.len - 1;
-    loop_copy_as(turn, body->params[0], column);
-    for (uint32_t i = 0; i < last; i++) {
-        const LoopStm *stm = body->stms.data[i];
-        if (stm->op == LOOP_LOAD && stm->args[0] == t->matrix)
-            loop_copy_as(turn, stm->outs[0], x);
-        else loop_append(t->b, loop_copy_stm(turn, stm));
-    }
-    return loop_copy_of(turn, body->stms.data[last]->args[1]);
-}
-
-static LoopRef load_cell(const Turns *t, LoopRef row, LoopRef column) {
-    LoopRef one = loop_int(t->b, 1), begin = loop_mul(t->b, t->high, row);
-    LoopType type = loop_scalar_type((ScalarType)loop_type(t->b, t->matrix).elem);
-    return loop_emit1(t->b, LOOP_LOAD, (LoopRef[]){t->matrix, begin, one, column}, 4,
-                      type);
-}
-
-// What turn k does before its elements. An element that it looks at is as the turns
-// before make it.
-static void look_before(const Turns *t, LoopCopier *turns, int k, LoopRef row) {
-    LoopCopier *turn = &turns[k];
-    loop_copy_as(turn, t->rows->bodies[0]->params[0], row);
-    for (uint32_t i = 0; i < t->before.len; i++) {
-        const LoopStm *stm = t->before.data[i];
-        if (stm->op == LOOP_IF) {
-            const LoopBody *arm = stm->bodies[arm_of(t, stm)];
-            for (uint32_t r = 0; r < stm->out_count; r++)
-                loop_copy_as(turn, stm->outs[r], loop_copy_of(turn, arm->results[r]));
-        } else if (stm->op == LOOP_LOAD && stm->args[0] == t->matrix) {
-            LoopRef column = loop_copy_of(turn, stm->args[stm->arg_count - 1]);
-            LoopRef x = load_cell(t, row, column);
-            for (int v = 0; v < k; v++) x = change_cell(t, &turns[v], x, column);
-            loop_copy_as(turn, stm->outs[0], x);
-        } else {
-            loop_append(t->b, loop_copy_stm(turn, stm));
-        }
-    }
-}
-
-// The results of what turn k does before the elements of a row.
-static LoopRef *note_before(const Turns *t, const LoopCopier *turn) {
-    uint32_t count = 0;
-    for (uint32_t i = 0; i < t->before.len; i++) count += t->before.data[i]->out_count;
-    LoopRef *results = arena_array(t->b->arena, LoopRef, count), *next = results;
-    for (uint32_t i = 0; i < t->before.len; i++)
-        for (uint32_t r = 0; r < t->before.data[i]->out_count; r++)
-            *next++ = loop_copy_of(turn, t->before.data[i]->outs[r]);
-    return results;
-}
-
-static void recall_before(const Turns *t, LoopCopier *turn, LoopRef row,
-                          const LoopRef *results) {
-    loop_copy_as(turn, t->rows->bodies[0]->params[0], row);
-    for (uint32_t i = 0; i < t->before.len; i++)
-        for (uint32_t r = 0; r < t->before.data[i]->out_count; r++)
-            loop_copy_as(turn, t->before.data[i]->outs[r], *results++);
-}
-
-// Rows that are not of the block, by all turns at once, element by element.
-static void change_by_all(const Turns *t, LoopCopier *turns, LoopRef row) {
-    LoopBuilder *b = t->b;
-    LoopRef *before[MOST_ROWS][TURNS], rows[MOST_ROWS], begin[MOST_ROWS], x[MOST_ROWS],
-        one = loop_int(b, 1);
-    for (int r = 0; r < t->group; r++) {
-        rows[r] = loop_add(b, row, loop_int(b, r));
-        begin[r] = loop_mul(b, t->high, rows[r]);
-        for (int k = 0; k < TURNS; k++) look_before(t, turns, k, rows[r]);
-        for (int k = 0; k < TURNS; k++) before[r][k] = note_before(t, &turns[k]);
-    }
-    LoopRef column = loop_open_turns(b);
-    for (int r = 0; r < t->group; r++) {
-        x[r] = load_cell(t, rows[r], column);
-        for (int k = 0; k < TURNS; k++) {
-            recall_before(t, &turns[k], rows[r], before[r][k]);
-            x[r] = change_cell(t, &turns[k], x[r], column);
-        }
-    }
-    for (int r = 0; r < t->group; r++) {
-        LoopRef args[] = {t->matrix, x[r], begin[r], one, column};
-        loop_emit(b, LOOP_STORE, args, 5, NULL, 0);
-    }
-    loop_close_turns(b, t->wide, (LoopOrder)t->cells->order);
-}
-
-// Changes so many rows from one on by one turn after the other.
-static void change_in_turn(const Turns *t, LoopCopier *turns, const LoopRef *numbers,
-                           LoopRef first, LoopRef count) {
-    LoopRef row = loop_add(t->b, first, loop_open_turns(t->b));
-    for (int k = 0; k < TURNS; k++) change_by(t, turns, numbers, k, row);
-    loop_close_turns(t->b, count, ORDER_SEQUENTIAL);
-}
-
-// Changes rows from one on, all of which are of the block, or none.
-static void change_rows(const Turns *t, LoopCopier *turns, const LoopRef *numbers,
-                        LoopRef row) {
-    LoopBuilder *b = t->b;
-    LoopBody *arms[2];
-    LoopRef is_apart =
-        loop_or(b, loop_lt(b, row, numbers[0]), loop_lt(b, numbers[TURNS - 1], row));
-    is_apart = loop_and(b, is_apart, loop_lt(b, loop_int(b, 0), t->wide));
-    loop_open(b, NULL, 0);
-    change_by_all(t, turns, row);
-    arms[0] = loop_close(b, NULL, 0);
-    loop_open(b, NULL, 0);
-    change_in_turn(t, turns, numbers, row, loop_int(b, t->group));
-    arms[1] = loop_close(b, NULL, 0);
-    loop_set_bodies(b, loop_emit(b, LOOP_IF, &is_apart, 1, NULL, 0), arms, 2);
-}
-
-static void emit_block(const Turns *t, LoopRef first) {
-    LoopBuilder *b = t->b;
-    LoopCopier turns[TURNS];
-    LoopRef numbers[TURNS];
-    for (int k = 0; k < TURNS; k++) {
-        numbers[k] = loop_add(b, first, loop_int(b, k));
-        turns[k] = loop_copier(b);
-        loop_copy_as(&turns[k], t->body->params[0], numbers[k]);
-        for (int i = 0; i < k; i++) change_row(t, &turns[i], numbers[k]);
-        copy_stms(t, &turns[k], t->body, 0, t->at);
-    }
-    LoopRef high = t->rows->args[0], size = loop_int(b, t->group);
-    LoopRef groups = loop_quot(b, high, size), whole = loop_mul(b, groups, size);
-    change_rows(t, turns, numbers, loop_mul(b, loop_open_turns(b), size));
-    loop_close_turns(b, groups, (LoopOrder)t->rows->order);
-    change_in_turn(t, turns, numbers, whole, loop_sub(b, high, whole));
-    copy_stms(t, &turns[0], t->body, t->at + 1, t->body->stms.len);
-}
-
+// Emits blocks of all turns of which there are rows, if these have elements, and the
+// other turns as they were.
 static void emit(const Turns *t) {
     LoopBuilder *b = t->b;
-    LoopRef n = t->loop->args[0], turns = loop_int(b, TURNS);
-    LoopRef rows = loop_min(b, n, t->rows->args[0]);
-    LoopRef blocks = loop_quot(b, rows, turns), most = loop_mul(b, blocks, turns);
-    emit_block(t, loop_mul(b, loop_open_turns(b), turns));
+    LoopRef n = t->loop->args[0], high = t->rows->args[0], zero = loop_int(b, 0);
+    LoopRef one = loop_int(b, 1);
+    LoopRef most =
+        loop_select(b, loop_lt(b, zero, t->wide), loop_min(b, n, high), zero);
+    LoopRef turns = loop_select(b, loop_lt(b, high, loop_int(b, MANY_ROWS)),
+                                loop_int(b, FEW_TURNS), loop_int(b, TURNS));
+    LoopRef round = loop_add(b, most, loop_sub(b, turns, one));
+    LoopRef blocks = loop_quot(b, round, turns);
+    LoopRef first = loop_mul(b, loop_open_turns(b), turns);
+    emit_block(t, first, loop_min(b, turns, loop_sub(b, most, first)));
     loop_close_turns(b, blocks, ORDER_SEQUENTIAL);
     LoopRef left = loop_sub(b, n, most), number = loop_add(b, most, loop_open_turns(b));
     loop_identify(b, t->body->params[0], number);
@@ -421,8 +392,7 @@ static void visit(const Turns *pass, LoopBody *body) {
     for (uint32_t i = 0; i < old.stms.len; i++) {
         LoopStm *stm = old.stms.data[i];
         Turns t = *pass;
-        t.loop = stm;
-        if (stm->op == LOOP_FOR && can_go(&t)) {
+        if (stm->op == LOOP_FOR && turns_find(&t, stm)) {
             pass->b->loc = stm->loc;
             emit(&t);
             continue;
@@ -436,7 +406,8 @@ static void visit(const Turns *pass, LoopBody *body) {
 void loop_turns(LoopKernel *kernel) {
     LoopBuilder b = loop_builder(kernel);
     Turns pass = {.b = &b, .known = kernel->values.len};
-    pass.group = machine_registers(machine_vector_bytes()) == 32 ? 4 : 2;
+    pass.group =
+        machine_registers(machine_vector_bytes()) == 32 ? MOST_ROWS : MOST_ROWS / 2;
     pass.defs = arena_array(kernel->arena, const LoopStm *, kernel->values.len);
     note_defs(kernel->root, pass.defs);
     visit(&pass, kernel->root);
