@@ -4,7 +4,9 @@
 // what becomes of those that come back. A call that
 //   - failed makes all later ones void; earlier ones run to their end, for one of them
 //     may fail, too, and would have failed first;
-//   - found no memory waits for all earlier ones and is tried once more, alone;
+//   - found no memory waits for all earlier ones and is tried once more, alone, and
+//   then
+//     where there is other memory;
 //   - was on a device that is gone goes to another, and so does all that waited there.
 #include "api/ahead.h"
 
@@ -381,6 +383,24 @@ static void take_back(ApiAhead *ahead, ApiTask *task) {
     set_hold(ahead); // which tells the line
 }
 
+// Runs it at each place that has other memory than where it was, until it finds some.
+static bool run_elsewhere(ApiAhead *ahead, ApiTask *task) {
+    WeftContext *context = ahead->context;
+    unsigned home = task->errand.line;
+    bool is_done = false;
+    for (uint32_t i = 0; i < context->place_count && !is_done; i++) {
+        ApiPlace *place = &context->places[i];
+        bool has_other =
+            api_is_launched(place) || api_is_launched(&context->places[home]);
+        if (task->end.status != EXEC_MEMORY || !is_whole(task)) break;
+        if (i == home || place->is_lost || !has_other) continue;
+        task->errand.line = i;
+        place->load += task->seconds;
+        is_done = run_task(&task->errand);
+    }
+    return is_done;
+}
+
 // Tries again what found no memory, when all before it has been done and nothing runs.
 // Then it is as though there were no other devices.
 static void try_alone(ApiAhead *ahead) {
@@ -389,7 +409,7 @@ static void try_alone(ApiAhead *ahead) {
     uint64_t first = rt_queue_first(ahead->queue);
     if (first != RT_NO_ERRAND && first < task->errand.number) return;
     ahead->wants = NULL;
-    if (!run_task(&task->errand)) {
+    if (!run_task(&task->errand) && !run_elsewhere(ahead, task)) {
         if (task->end.status == EXEC_MEMORY) fail(ahead, task);
         else take_back(ahead, task);
     }

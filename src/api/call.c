@@ -4,6 +4,7 @@
 // references it is given; since the caller keeps its own, none is updated in place.
 #include "api/ahead.h"
 #include "api/fit.h"
+#include "api/stream.h"
 #include "interp/interp.h"
 #include "rt/store.h"
 
@@ -51,6 +52,7 @@ static void show_trace(void *data, CoreLoc loc, const RtValue *value) {
     const ApiCall *call = data;
     WeftContext *context = call->program->context;
     const CoreProgram *core = call->program->core;
+    if (call->program->engine != NULL) call->program->engine->has_traced = true;
     StrBuf text = strbuf(&context->scratch);
     if (loc != 0 && loc < core->places.len) {
         strbuf_str(&text, sources_show(&core->cx->sources, &context->scratch,
@@ -153,12 +155,16 @@ WeftStatus api_call(WeftContext *context, void *data) {
     options.events = context->events;
     stack_measure(&program->cx.stack);
     rt_settle(&context->heap);
-    lend(context, call, entry, args);
-    InterpError error = {0};
-    rt_turn_take(context->heap.turn);
-    Status status = interp_run(program->core, entry->fun, &options, args, flat, &error);
-    rt_turn_give(context->heap.turn);
-    if (status == STATUS_OK) status = fetch_results(context, body, flat, &error);
+    InterpError error;
+    Status status;
+    do {
+        error = (InterpError){0};
+        lend(context, call, entry, args);
+        rt_turn_take(context->heap.turn);
+        status = interp_run(program->core, entry->fun, &options, args, flat, &error);
+        rt_turn_give(context->heap.turn);
+        if (status == STATUS_OK) status = fetch_results(context, body, flat, &error);
+    } while (status == STATUS_MEMORY && api_stream_again(program));
     context->loan_count = 0; // results may share the arrays that were lent
     mem_age(&context->mem);
     if (status != STATUS_OK) {

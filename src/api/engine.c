@@ -2,6 +2,7 @@
 //
 // Engines made and started (engine.h).
 #include "api/engine.h"
+#include "api/stream.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -170,7 +171,10 @@ static WeftStatus check_places(WeftContext *context) {
 // With several places, what is worth it is split among them.
 static void divide(WeftProgram *program) {
     const WeftContext *context = program->context;
-    if (context->place_count < 2) return;
+    if (context->place_count < 2) {
+        api_stream_divide(program);
+        return;
+    }
     uint32_t *weights = arena_array(&program->arena, uint32_t, context->place_count);
     for (uint32_t i = 0; i < context->place_count; i++)
         weights[i] = api_place_weight(context, &context->places[i]);

@@ -73,7 +73,9 @@ struct ApiEngine {
     unsigned tries;       // kernels interpreted for a while, to see (offer.c)
     LaunchGroup *launch_groups;
     uint32_t launch_group_count;
-    ApiShares *shares; // of the places in what is cut between them
+    ApiShares *shares;           // of the places in what is cut between them
+    uint32_t parts, least_parts; // for a device with little memory (stream.h)
+    bool has_traced;             // the call so far, there
 };
 
 // Gives a program past its passes an engine, if it is to have one. With

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "api/fit.h"
+#include "api/stream.h"
 #include "base/thread.h"
 
 typedef struct ExplainCall {
@@ -40,8 +41,10 @@ static void describe_devices(WeftContext *context, PlanInput *in) {
     in->device_count = context->place_count;
 }
 
-static const char *why_uncut(const WeftContext *context) {
+static const char *why_uncut(const WeftProgram *program) {
+    const WeftContext *context = program->context;
     const char *least = getenv("WEFT_SPLIT");
+    if (api_is_streamed(program)) return NULL;
     if (context->place_count < 2) return "there is one device alone";
     if (least != NULL && strcmp(least, "none") == 0) return "WEFT_SPLIT is none";
     return NULL;
@@ -161,15 +164,17 @@ static WeftStatus explain(WeftContext *context, void *data) {
     WeftStatus status = WEFT_STATUS_OK;
     if (call->args != NULL || call->arg_count > 0)
         status = api_check_args(context, entry, call->args, call->arg_count);
+    bool is_known = call->args != NULL || entry->param_count == 0;
+    if (status == WEFT_STATUS_OK && is_known && api_is_streamed(program))
+        status = api_check_fit(context, program, entry, call->args);
     if (status != WEFT_STATUS_OK) return status;
     PlanInput in = {.program = program->core,
                     .entry = entry->fun,
                     .decisions = &program->decisions,
-                    .uncut = why_uncut(context),
+                    .uncut = why_uncut(program),
                     .arena = &context->scratch};
     describe_devices(context, &in);
-    if (call->args != NULL || entry->param_count == 0)
-        in.args = api_plan_args(in.arena, entry, call->args);
+    if (is_known) in.args = api_plan_args(in.arena, entry, call->args);
     stack_measure(&program->cx.stack);
     Plan *plan = plan_make(&in);
     double needed =

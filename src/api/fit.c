@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Calls that cannot fit below the ceiling are refused before they start. Only what is
-// certain counts: what may be freed, or lie elsewhere, could have fitted.
+// Calls that cannot fit below the ceiling are refused before they start, as are those
+// that a small device has no room for even in parts (stream.h). Only what is certain
+// counts: what may be freed, or lie elsewhere, could have fitted.
 #include "api/fit.h"
+
+#include "api/stream.h"
 
 // ---- what goes in -------------------------------------------------------------------
 
@@ -47,25 +50,60 @@ WeftStatus api_refuse_plan(WeftContext *context, const Plan *plan, const PlanPea
 
 typedef struct Fit {
     WeftContext *context;
-    const WeftProgram *program;
+    WeftProgram *program;
     const ApiEntry *entry;
     WeftValue *const *args;
     Arena arena;
 } Fit;
 
+static Plan *make_plan(Fit *fit) {
+    PlanInput in = {.program = fit->program->core,
+                    .entry = fit->entry->fun,
+                    .decisions = &fit->program->decisions,
+                    .args = api_plan_args(&fit->arena, fit->entry, fit->args),
+                    .arena = &fit->arena};
+    return plan_walk(&in);
+}
+
+static WeftStatus refuse_task(Fit *fit, const Plan *plan, uint32_t task) {
+    const ApiPlace *place = &fit->context->places[0];
+    char text[PLAN_TEXT], most[PLAN_TEXT];
+    Plan shown;
+    PlanPeak needs = api_stream_needs(plan, task, &shown);
+    StrBuf lines = strbuf(&fit->arena);
+    plan_name_bytes(&shown, &needs, &lines);
+    return api_fail(fit->context, WEFT_STATUS_MEMORY,
+                    "`%s` needs at least %s of memory at once on device %s, which has "
+                    "%s: %.*s",
+                    fit->entry->name, plan_bytes(text, needs.bytes), place->address,
+                    plan_bytes(most, (double)place->memory),
+                    STR_ARG(strbuf_done(&lines)));
+}
+
+// Cuts the operators into so many parts that each has room on the device, as far as
+// that is known. The plan is made anew for that.
+static WeftStatus fit_parts(Fit *fit, Plan **plan) {
+    WeftProgram *program = fit->program;
+    api_stream_begin(program);
+    while (*plan = make_plan(fit), api_stream_find(program, *plan, false) != PLAN_NONE)
+        if (!api_stream_more(program)) break;
+    uint32_t task = api_stream_find(program, *plan, true);
+    return task == PLAN_NONE ? WEFT_STATUS_OK : refuse_task(fit, *plan, task);
+}
+
 // The ceiling is that of the host's memory, and of each GPU's.
 static WeftStatus check_fit(Fit *fit) {
     WeftContext *context = fit->context;
-    PlanInput in = {.program = fit->program->core,
-                    .entry = fit->entry->fun,
-                    .args = api_plan_args(&fit->arena, fit->entry, fit->args),
-                    .arena = &fit->arena};
-    Plan *plan = plan_walk(&in);
+    WeftStatus status = WEFT_STATUS_OK;
+    Plan *plan = NULL;
+    if (api_is_streamed(fit->program)) status = fit_parts(fit, &plan);
+    double ceiling = (double)context->options.memory_ceiling, room = ceiling;
+    if (status != WEFT_STATUS_OK || ceiling == 0) return status;
+    if (plan == NULL) plan = make_plan(fit);
     PlanPeak least = plan_least(plan, context->place_count == 1);
-    double room = (double)context->options.memory_ceiling;
     for (uint32_t i = 0; i < context->place_count; i++)
         if (api_is_launched(&context->places[i]))
-            room += (double)context->options.memory_ceiling;
+            room += (double)context->places[i].memory;
     if (least.bytes <= room) return WEFT_STATUS_OK;
     return api_refuse_plan(context, plan, &least, fit->entry, "at least ", least.bytes);
 }
@@ -73,7 +111,8 @@ static WeftStatus check_fit(Fit *fit) {
 // Memory that is too short for a plan may be enough for the call.
 WeftStatus api_check_fit(WeftContext *context, WeftProgram *program,
                          const ApiEntry *entry, WeftValue *const *args) {
-    if (context->options.memory_ceiling == 0 || program->engine == NULL)
+    if (program->engine == NULL ||
+        (context->options.memory_ceiling == 0 && !api_is_streamed(program)))
         return WEFT_STATUS_OK;
     Fit fit = {context, program, entry, args, {0}};
     jmp_buf recover, *outer = context->mem.recover;

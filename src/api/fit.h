@@ -15,7 +15,8 @@ const PlanArg *api_plan_args(Arena *arena, const ApiEntry *entry,
 WeftStatus api_refuse_plan(WeftContext *context, const Plan *plan, const PlanPeak *peak,
                            const ApiEntry *entry, const char *least, double needed);
 // WEFT_STATUS_MEMORY, and says why, if it is certain that the call does not fit below
-// the ceiling. Without a ceiling there is nothing to find out.
+// the ceiling, or on a small device, for which it says how many parts there are to be.
+// Without either there is nothing to find out.
 WeftStatus api_check_fit(WeftContext *context, WeftProgram *program,
                          const ApiEntry *entry, WeftValue *const *args);
 

@@ -20,29 +20,53 @@ typedef struct PlaceList {
     uint32_t len, cap;
 } PlaceList;
 
-// What is behind "@" in "cpu:1@0.33", which leaves the address: a share of the full
-// speed. Others have none.
-static WeftStatus take_speed(WeftContext *context, Str *address, double *speed_out) {
+static bool is_of_cores(Str address) {
+    return address.len >= 3 && memcmp(address.ptr, "cpu", 3) == 0;
+}
+
+// "64M": a size in KiB, MiB, GiB.
+static bool read_memory(const char *text, size_t *bytes_out) {
+    static const char units[] = "KMG";
+    char *end;
+    unsigned long long count = strtoull(text, &end, 10);
+    const char *unit = *end != '\0' ? strchr(units, *end & ~0x20) : NULL;
+    if (text[0] < '1' || text[0] > '9' || unit == NULL || end[1] != '\0') return false;
+    unsigned shift = 10 * (unsigned)(unit - units + 1);
+    *bytes_out = (size_t)count << shift;
+    return count <= SIZE_MAX >> shift;
+}
+
+static bool read_speed(const char *text, double *speed_out) {
+    char *end;
+    *speed_out = strtod(text, &end);
+    return end != text && *end == '\0' && *speed_out >= 0.01 && *speed_out <= 1;
+}
+
+// What is behind "@" leaves the address: of cores with a number a share of their full
+// speed, of others how much of their memory may be used.
+static WeftStatus take_share(WeftContext *context, Str *address, ApiPlace *place) {
     const char *at = memchr(address->ptr, '@', address->len);
-    *speed_out = 1;
+    place->speed = 1;
     if (at == NULL) return WEFT_STATUS_OK;
-    char number[16] = "", *end;
+    char text[16] = "";
     size_t len = address->len - (size_t)(at + 1 - address->ptr);
-    if (len < sizeof number) memcpy(number, at + 1, len);
-    *speed_out = strtod(number, &end);
-    if (end == number || *end != '\0' || !(*speed_out >= 0.01 && *speed_out <= 1) ||
-        memcmp(address->ptr, "cpu:", address->len < 4 ? address->len : 4) != 0)
+    if (len < sizeof text) memcpy(text, at + 1, len);
+    Str name = {address->ptr, (size_t)(at - address->ptr)};
+    bool is_fine = is_of_cores(name) ? name.len > 3 && read_speed(text, &place->speed)
+                                     : read_memory(text, &place->memory);
+    if (!is_fine)
         return api_fail(context, WEFT_STATUS_USAGE,
                         "`%.*s`: cores can be slowed down to a share of their speed "
-                        "from 0.01 to 1, as in cpu:1@0.33",
+                        "from 0.01 to 1, as in cpu:1@0.33, and other devices have a "
+                        "part of their memory, as in opencl:0@2G",
                         STR_ARG(*address));
-    address->len = (size_t)(at - address->ptr);
+    *address = name;
     return WEFT_STATUS_OK;
 }
 
 static WeftStatus add(WeftContext *context, PlaceList *list, Str address) {
     ApiPlace place = {.threads = context->options.threads};
-    WeftStatus status = take_speed(context, &address, &place.speed);
+    WeftStatus status = take_share(context, &address, &place);
     if (status != WEFT_STATUS_OK) return status;
     if (address.len >= sizeof place.address)
         return api_fail(context, WEFT_STATUS_USAGE, "there is no device `%.*s`",
@@ -156,7 +180,11 @@ static WeftStatus open_device(WeftContext *context, ApiPlace *place) {
                         place->address, STR_ARG(why));
     place->device->moved = record_transfer;
     place->device->data = context;
-    if (api_is_launched(place)) place->device->limit = context->options.memory_ceiling;
+    size_t ceiling = context->options.memory_ceiling;
+    if (!api_is_launched(place)) return WEFT_STATUS_OK;
+    if (place->memory == 0 || (ceiling != 0 && ceiling < place->memory))
+        place->memory = ceiling;
+    place->device->limit = place->memory;
     return WEFT_STATUS_OK;
 }
 

@@ -15,6 +15,7 @@ struct ApiPlace {
     double load;      // seconds of work that it has yet to do, about
     double given;     // that it was given, ever
     double speed;     // 0 to 1: less than 1, and it sleeps in proportion to its work
+    size_t memory;    // bytes that it may have, if it is launched on; 0: all there are
     const struct ApiTask *task; // that it runs
     atomic_bool cancel;   // that one
     bool is_lost;     // it failed and gets no more

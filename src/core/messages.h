@@ -15,6 +15,8 @@ typedef enum CoreMessage {
 
 extern const Str core_messages[MESSAGE_COUNT];
 
+enum { CORE_SHOWN_PARTS = 8 }; // of a SPLIT that does not fit
+
 // Appends the scalar as messages show it.
 void core_show_scalar(StrBuf *out, ScalarType type, uint64_t bits);
 // Appends the text with %0 ... %9 replaced by these values. What stands for no value

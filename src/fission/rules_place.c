@@ -12,10 +12,12 @@ void whole_chain(FissionSplit *s) {
     CoreStm *stm = NULL;
     for (uint32_t p = 0; p < s->parts; p++) {
         CoreRef *args = fission_part_args(s, p);
+        fission_at(s, s->own, p);
         for (uint32_t k = 0; k < s->stm->out_count && p > 0; k++)
             args[k] = stm->outs[k];
         stm = fission_again(s, args);
     }
+    fission_at(s, NULL, 0);
     fission_finish(s, stm);
 }
 

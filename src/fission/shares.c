@@ -4,6 +4,14 @@
 #include "fission/fission.h"
 #include "fission/strategy.h"
 
+void fission_cut_stream(const FissionLog *log, uint32_t parts, uint32_t count) {
+    *log->from = parts > 1 ? 1 : INT64_MAX;
+    for (uint32_t i = 0; i < log->rows.len; i++)
+        for (uint32_t p = 0; p + 1 < count; p++)
+            log->rows.data[i].bounds[p] =
+                FISSION_WHOLE / parts * (p < parts ? p + 1 : parts);
+}
+
 uint32_t fission_new_row(FissionLog *log, Arena *arena, const uint32_t *weights,
                          uint32_t count) {
     int64_t before = 0, all = 0;

@@ -75,8 +75,14 @@ static bool is_worth_it(const Strategy *y, const FissionSplit *s) {
 
 // ---- splitting ----------------------------------------------------------------------
 
-// The rules whose parts may run side by side.
-static bool is_candidate(const FissionRule *rule) {
+// The rules whose parts may run side by side. One after the other they may go on from
+// each other; but looking at all values in each part, or merging sorted parts, which
+// takes them all at once, saves no memory.
+static bool is_candidate(const Strategy *y, const FissionRule *rule) {
+    if (y->log->from != NULL && rule->whole == whole_chain) return true;
+    if (y->log->from != NULL &&
+        (rule->whole == whole_sort || rule->part == part_places))
+        return false;
     return rule->part == part_map || rule->part == part_generate ||
            rule->part == part_stencil || rule->part == part_places ||
            rule->whole == whole_scan || rule->whole == whole_fold_blocks ||
@@ -88,7 +94,7 @@ static FissionVerdict judge(const Strategy *y, FissionSplit *s) {
     FissionVerdict verdict = FISSION_HAS_NO_RULE;
     for (uint32_t i = 0; i < fission_rule_count; i++) {
         const FissionRule *rule = &fission_rules[i];
-        if (rule->op != s->stm->op || !is_candidate(rule)) continue;
+        if (rule->op != s->stm->op || !is_candidate(y, rule)) continue;
         s->rule = rule;
         bool applies = rule->guard(s);
         if (applies && is_worth_it(y, s)) return FISSION_IS_CUT;
@@ -362,6 +368,17 @@ static int64_t least_of(const Strategy *y, Part part) {
     return least < 1 ? 1 : (int64_t)least;
 }
 
+// From which length on parts are asked for, by whoever runs the program.
+static CoreRef read_from(Strategy *y) {
+    CoreBuilder *b = &y->builder;
+    CoreStm *from = core_emit(b, OP_LITERAL, NULL, 0, &(CoreType){SCALAR_I64, 1}, 1);
+    from->flags |= STM_CHANGES;
+    from->text = (Str){(const char *)y->log->from, sizeof *y->log->from};
+    return core_emit(b, OP_INDEX, (CoreRef[]){from->outs[0], core_i64(y->program, 0)},
+                     2, &(CoreType){SCALAR_I64, 0}, 1)
+        ->outs[0];
+}
+
 // Whether there is enough to do, by the length of the first operator.
 static CoreRef is_enough(Strategy *y, const CoreBody *body, Part part) {
     FissionSplit s = split_of(y, body, part.first);
@@ -370,6 +387,9 @@ static CoreRef is_enough(Strategy *y, const CoreBody *body, Part part) {
     s.b->loc = s.stm->loc;
     CoreRef size = s.rule->size(&s);
     ScalarType type = (ScalarType)core_type(y->program, size).elem;
+    if (y->log->from != NULL)
+        return core_op2(&y->builder, OP_LE, read_from(y),
+                        fission_conv(&s, size, SCALAR_I64));
     return core_op2(&y->builder, OP_LE, fission_int(&s, type, least_of(y, part)), size);
 }
 
@@ -460,4 +480,13 @@ bool fission_for_devices(CoreProgram *p, const uint32_t *weights, uint32_t count
     opt_drop_dead(p, true);
     p->is_divided = true;
     return true;
+}
+
+bool fission_for_stream(CoreProgram *p, uint32_t count, FissionLog *log) {
+    uint32_t weights[FISSION_MOST_PARTS];
+    for (uint32_t i = 0; i < count; i++) weights[i] = 1;
+    log->from = arena_new(p->arena, int64_t);
+    bool is_split = fission_for_devices(p, weights, count, 0, log);
+    fission_cut_stream(log, 1, count);
+    return is_split;
 }

@@ -56,6 +56,9 @@ typedef struct FissionLog {
         uint32_t len, cap;
     } pieces;
     Map by_place; // of its own -> piece; once there are pieces
+    // Of fission_for_stream: from which length on an operator is in parts. An element
+    // of a literal as bounds are. NULL: that is said in the program for good.
+    int64_t *from;
 } FissionLog;
 
 // Splits what the entries do outside of other operators into one part for each device,
@@ -68,6 +71,12 @@ typedef struct FissionLog {
 bool fission_for_devices(CoreProgram *program, const uint32_t *weights, uint32_t count,
                          double least, FissionLog *log);
 
+// Splits all that takes less memory in parts, for one device that has too little for
+// the whole, into so many parts that run one after the other; a part may be empty.
+// Whether, and into how many, is said between two runs: by log->from and the bounds,
+// which say at first that all is whole. Else as above.
+bool fission_for_stream(CoreProgram *program, uint32_t count, FissionLog *log);
+
 // ---- worth.c ------------------------------------------------------------------------
 
 // Scalar operations for one element along dimension 0, about.
@@ -77,6 +86,9 @@ double fission_bytes(CoreType row);
 
 // ---- shares.c -----------------------------------------------------------------------
 
+// Cuts all rows into so many equal parts, of `count`; the others are empty. With one
+// part all stays whole.
+void fission_cut_stream(const FissionLog *log, uint32_t parts, uint32_t count);
 // A row of shares as these weights say. Returns its number.
 uint32_t fission_new_row(FissionLog *log, Arena *arena, const uint32_t *weights,
                          uint32_t count);

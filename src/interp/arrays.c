@@ -241,9 +241,10 @@ void interp_split(Run *run, const Step *step) {
     }
     if (!fits || left != 0) {
         StrBuf text = strbuf(run->arena);
-        for (uint32_t i = 0; i < step->stm->out_count; i++)
+        for (uint32_t i = 0; i < step->stm->out_count && i < CORE_SHOWN_PARTS; i++)
             strbuf_printf(&text, i == 0 ? "%lld" : " + %lld",
                           (long long)interp_int(run, step->args[1 + i]));
+        if (step->stm->out_count > CORE_SHOWN_PARTS) strbuf_cstr(&text, " + ..");
         interp_fail(run, step, "parts of %.*s elements do not make up %lld",
                     STR_ARG(strbuf_done(&text)), (long long)a->shape[axis]);
     }

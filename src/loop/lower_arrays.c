@@ -162,19 +162,21 @@ void loop_split(Lower *l, const CoreStm *stm) {
     LoopBuilder *b = l->b;
     uint32_t axis = (uint32_t)stm->attrs[0], parts = stm->out_count;
     const Array *a = loop_arg_array(l, stm, 0);
-    if (parts > CORE_MAX_RANK) loop_refuse(l, "a message with too many values");
-    CheckArg args[CORE_MAX_RANK + 1];
+    uint32_t shown = parts < CORE_SHOWN_PARTS ? parts : CORE_SHOWN_PARTS;
+    CheckArg args[CORE_SHOWN_PARTS + 1];
     StrBuf text = strbuf(l->arena);
     strbuf_cstr(&text, "parts of ");
     for (uint32_t i = 0; i < parts; i++) {
         loop_check_size(l, loop_arg(l, stm, 1 + i));
+        if (i >= shown) continue;
         args[i] = show_scalar(loop_arg(l, stm, 1 + i));
         strbuf_printf(&text, i == 0 ? "%%%c" : " + %%%c", '0' + (char)i);
     }
-    args[parts] = show_scalar(a->shape[axis]);
-    strbuf_printf(&text, " elements do not make up %%%c", '0' + (char)parts);
+    args[shown] = show_scalar(a->shape[axis]);
+    strbuf_printf(&text, "%s elements do not make up %%%c",
+                  shown < parts ? " + .." : "", '0' + (char)shown);
     loop_check(l, parts_fit(l, stm, a->shape[axis]), strbuf_done(&text), args,
-               parts + 1);
+               shown + 1);
     LoopRef done = loop_int(b, 0);
     for (uint32_t i = 0; i < parts; i++) {
         Array *part = arena_copy(l->arena, a, sizeof *a);

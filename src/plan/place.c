@@ -90,7 +90,8 @@ static uint32_t best_for(const Placer *pl, const PlanTask *task) {
     const Plan *plan = pl->plan;
     uint32_t best = plan->in.device_count;
     if (task->kernel == NULL) return best;
-    if (task->piece != NULL) return task->piece->part;
+    if (task->piece != NULL) // all on one device (stream.h), or each on its own
+        return plan->in.decisions->from != NULL ? 0 : task->piece->part;
     double least = INFINITY;
     for (uint32_t d = 0; d < plan->in.device_count; d++) {
         double end = ready_at(pl, task, d) + sent_to(pl, task, d) / BYTES_PER_SECOND +

@@ -139,6 +139,16 @@ static void put_shares(const Plan *plan, const FissionRow *row, StrBuf *out) {
                       share_of(plan, row->first, i));
 }
 
+// For a device that has too little memory for the whole.
+static void put_stream(const Plan *plan, const FissionDecision *d, StrBuf *out) {
+    bool is_run, is_cut = plan_is_cut(plan, d, &is_run);
+    int64_t part = plan->in.decisions->rows.data[d->row].bounds[0];
+    if (is_cut && part < FISSION_WHOLE)
+        strbuf_printf(out, "cut in %" PRId64 ", one part after the other",
+                      FISSION_WHOLE / part);
+    else strbuf_cstr(out, "whole, if the device has memory enough; else in parts");
+}
+
 static void put_cut(const Plan *plan, const FissionDecision *d, StrBuf *out) {
     const FissionDecision *first = &plan->in.decisions->data[d->first];
     bool is_run, is_cut = plan_is_cut(plan, d, &is_run);
@@ -166,7 +176,10 @@ static void put_cut(const Plan *plan, const FissionDecision *d, StrBuf *out) {
 
 static void put_reason(const Plan *plan, const FissionDecision *d, StrBuf *out) {
     switch (d->verdict) {
-    case FISSION_IS_CUT: put_cut(plan, d, out); break;
+    case FISSION_IS_CUT:
+        if (plan->in.decisions->from != NULL) put_stream(plan, d, out);
+        else put_cut(plan, d, out);
+        break;
     case FISSION_HAS_NO_RULE:
         strbuf_printf(out, "whole: no rule that is used for devices cuts a %s",
                       core_op_info[d->stm->op].name);

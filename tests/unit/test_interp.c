@@ -363,6 +363,11 @@ static void test_errors(void) {
         "error: arrays of shape [2][3] and [3][2] cannot be joined along dimension 1");
     expect(MAIN("[]i64", A5 "x: []i64, y: []i64 = split[0] (a, 3i64, 1i64) -> x"),
            "error: parts of 3 + 1 elements do not make up 5");
+    expect(
+        MAIN("[]i64", A5 "a0: []i64, a1: []i64, a2: []i64, a3: []i64, a4: []i64, "
+                         "a5: []i64, a6: []i64, a7: []i64, a8: []i64 = split[0] (a, "
+                         "3i64, 0i64, 0i64, 0i64, 0i64, 0i64, 0i64, 0i64, 1i64) -> a0"),
+        "error: parts of 3 + 0 + 0 + 0 + 0 + 0 + 0 + 0 + .. elements do not make up 5");
     expect(GIVES("[]i64", "map[2] (a, l) " ADD),
            "error: arrays of unequal length: 5 and 6");
     expect(GIVES("[][]i64",
@@ -482,7 +487,7 @@ static const char *const rich =
             "k, 1i64) -> r}\n"
             "h: [][]i64 = hist.parts[1, 1] (g, z, i, m) {|p: []i64, q: []i64| s: []i64 "
             "= map[2] (p, q) " ADD " -> s}\n c: [][]i64 = call[0] (h) t: [][]i64 = "
-                                   "permute[1, 0] (c) f: []i64 = reshape (t, 6i64)\n"
+            "permute[1, 0] (c) f: []i64 = reshape (t, 6i64)\n"
             "b: []bool = literal [true, false, true] w: [][]i64 = filter (b, t) o: "
             "[][]i64 = concat[0] (w, w)\n"
             "e: []i64 = reduce.outer_rows[1] (m, z) {|p: []i64, q: []i64| s: []i64 = "

@@ -180,10 +180,12 @@ static void check_failures(const char *devices) {
 typedef struct Moved {
     uint64_t to, from; // bytes: to and from all devices
     uint64_t made;     // bytes of arrays on the host
+    size_t peak;       // most bytes on the first device
 } Moved;
 
 static Moved moved_so_far(const WeftContext *context) {
-    Moved moved = {.made = context->heap.made_bytes};
+    Moved moved = {.made = context->heap.made_bytes,
+                   .peak = context->places[0].device->counts.peak};
     for (uint32_t i = 0; i < context->place_count; i++) {
         const DeviceCounts *counts = &context->places[i].device->counts;
         moved.to += counts->write_bytes;
@@ -196,9 +198,9 @@ static Moved moved_so_far(const WeftContext *context) {
 // array of MANY numbers, which are more than a few blocks of a sum.
 enum { MANY = 40000 };
 
-static Moved move(const char *source) {
+static Moved move_on(const char *devices, const char *source) {
     WeftOptions options = {
-        .struct_size = sizeof options, .devices = "cpu*2", .threads = 2};
+        .struct_size = sizeof options, .devices = devices, .threads = 2};
     WeftContext *context;
     WeftProgram *program = NULL;
     WeftValue *arg, *result;
@@ -221,7 +223,11 @@ static Moved move(const char *source) {
     weft_program_free(program);
     CHECK(weft_testing_context_free(context) == 0);
     return (Moved){after.to - before.to, after.from - before.from,
-                   after.made - before.made};
+                   after.made - before.made, after.peak};
+}
+
+static Moved move(const char *source) {
+    return move_on("cpu*2", source);
 }
 
 static void check_moves(void) {
@@ -267,6 +273,30 @@ static void check_moves(void) {
     unsetenv("WEFT_SPLIT");
 }
 
+// On a device that has no room for the whole: each part goes there once, and what is
+// made of it comes back.
+static void check_stream(void) {
+    const uint64_t bytes = MANY * sizeof(int64_t);
+    const char *small = "opencl:0@192K";
+    Moved moved = move_on(small, "entry main (xs: []i64): []i64 =\n"
+                                 "  map (\\x -> x * x + 3) xs");
+    CHECK(moved.to == bytes && moved.from == bytes && moved.peak <= 192 << 10);
+    moved = move_on(small, "entry main (xs: []i64): i64 =\n"
+                           "  3 + i64.minimum (map (\\x -> x * 7 % 1000) xs)");
+    CHECK(moved.to == bytes && moved.from < 1000 && moved.peak <= 192 << 10);
+    // with enough it is one transfer, of one more than that
+    moved = move_on("opencl:0@1M", "entry main (xs: []i64): []i64 =\n"
+                                   "  map (\\x -> x * x + 3) xs");
+    CHECK(moved.to == bytes && moved.peak >= 2 * bytes);
+    // of what fails once, each part has its turn
+    for (int point = 0; point < POINTS; point++)
+        for (int n = 1; check_failure("opencl:0@128K", (Point)point, n, false);) n += 9;
+    // bins that the next part goes on from
+    moved = move_on(small, "entry main (xs: []i64): []i64 =\n"
+                           "  hist i64.max 3 4 (map (% 4) xs) (map (% 4) xs)");
+    CHECK(moved.to < bytes + 4096 && moved.peak <= 192 << 10);
+}
+
 int main(void) {
     static const char *const devices[] = {"opencl:0", "opencl:0,cpu"};
     check_moves();
@@ -279,6 +309,7 @@ int main(void) {
         SKIP("there is no opencl:0");
         return test_done();
     }
+    check_stream();
     for (int d = 0; d < 2; d++) check_failures(devices[d]);
     // The same with a part of each operator on either.
     setenv("WEFT_SPLIT", "0", 1);

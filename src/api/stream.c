@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Whether, and into how many parts, operators are cut for a small device (stream.h).
+// The plan of a call says that before it starts; where a plan cannot know, or counts
+// too little, the call finds no memory, and is tried again in more parts. It has no
+// effects but traces, and its arguments are lent.
+#include "api/stream.h"
+
+enum { MOST_PARTS = 16 }; // equal ones: a power of two
+
+// ---- parts --------------------------------------------------------------------------
+
+void api_stream_divide(WeftProgram *program) {
+    const ApiPlace *place = &program->context->places[0];
+    if (!api_is_launched(place) || place->memory == 0) return;
+    fission_for_stream(program->core, MOST_PARTS, &program->decisions);
+    api_lap(program->context, "fission", program->core);
+}
+
+bool api_is_streamed(const WeftProgram *program) {
+    return program->decisions.from != NULL && program->decisions.rows.len > 0;
+}
+
+static void set_parts(WeftProgram *program, uint32_t parts) {
+    program->engine->parts = parts;
+    fission_cut_stream(&program->decisions, parts, MOST_PARTS);
+}
+
+void api_stream_begin(WeftProgram *program) {
+    ApiEngine *engine = program->engine;
+    if (engine->least_parts == 0) engine->least_parts = 1;
+    engine->has_traced = false;
+    set_parts(program, engine->least_parts);
+}
+
+bool api_stream_more(WeftProgram *program) {
+    if (program->engine->parts >= MOST_PARTS) return false;
+    set_parts(program, 2 * program->engine->parts);
+    return true;
+}
+
+bool api_stream_again(WeftProgram *program) {
+    if (program->engine == NULL || !api_is_streamed(program)) return false;
+    if (program->engine->has_traced || !api_stream_more(program)) return false;
+    program->engine->least_parts = program->engine->parts;
+    return true;
+}
+
+// ---- what a task needs --------------------------------------------------------------
+
+static bool is_array(const PlanBlock *block) {
+    return block->type.rank > 0 && !isnan(block->bytes);
+}
+
+typedef struct Needs {
+    double takes, makes; // bytes
+} Needs;
+
+// Of a block that it takes parts of, the largest: they may be one copy.
+static double bytes_of(const PlanTask *task, uint32_t use) {
+    const PlanUse *uses = task->uses.data;
+    double most = uses[use].bytes;
+    for (uint32_t i = 0; i < task->uses.len; i++) {
+        if (uses[i].block != uses[use].block) continue;
+        if (i < use) return 0; // it has been counted
+        most = fmax(most, uses[i].bytes);
+    }
+    return most;
+}
+
+static Needs needs_of(const Plan *plan, const PlanTask *task) {
+    Needs needs = {0};
+    for (uint32_t i = 0; i < task->uses.len; i++) {
+        double bytes = bytes_of(task, i);
+        if (is_array(&plan->blocks.data[task->uses.data[i].block]) && !isnan(bytes))
+            needs.takes += bytes;
+    }
+    for (uint32_t k = task->first; k < task->first + task->makes; k++)
+        if (is_array(&plan->blocks.data[k]) && plan->blocks.data[k].is_held)
+            needs.makes += plan->blocks.data[k].bytes;
+    return needs;
+}
+
+uint32_t api_stream_find(const WeftProgram *program, const Plan *plan, bool sure) {
+    double room = (double)program->context->places[0].memory;
+    uint32_t count = sure && plan->sure != PLAN_NONE ? plan->sure : plan->tasks.len;
+    for (uint32_t i = 0; i < count; i++) {
+        const PlanTask *task = &plan->tasks.data[i];
+        if (task->kernel == NULL || !(task->turns > 0)) continue;
+        Needs needs = needs_of(plan, task);
+        // What it makes may lie where that was what it takes.
+        double bytes =
+            sure ? fmax(needs.takes, needs.makes) : needs.takes + needs.makes;
+        if (bytes > room) return i;
+    }
+    return PLAN_NONE;
+}
+
+PlanPeak api_stream_needs(const Plan *plan, uint32_t task, Plan *shown_out) {
+    Arena *arena = plan->in.arena;
+    const PlanTask *t = &plan->tasks.data[task];
+    Needs needs = needs_of(plan, t);
+    PlanPeak peak = {.task = task, .bytes = fmax(needs.takes, needs.makes)};
+    *shown_out = *plan;
+    shown_out->blocks.data = arena_copy(arena, plan->blocks.data,
+                                        plan->blocks.len * sizeof *plan->blocks.data);
+    for (uint32_t i = 0; i < t->uses.len && needs.takes >= needs.makes; i++) {
+        uint32_t block = t->uses.data[i].block;
+        double bytes = bytes_of(t, i);
+        if (bytes <= 0 || !is_array(&plan->blocks.data[block])) continue;
+        shown_out->blocks.data[block].bytes = bytes;
+        vec_push(arena, &peak.blocks, block);
+    }
+    for (uint32_t k = t->first; k < t->first + t->makes; k++)
+        if (needs.takes < needs.makes && is_array(&plan->blocks.data[k]) &&
+            plan->blocks.data[k].is_held)
+            vec_push(arena, &peak.blocks, k);
+    return peak;
+}
