@@ -45,6 +45,13 @@ WEFT_FUN uint32_t weft_bits_f32(float x) {
     return v.u;
 }
 
+// The bits, of NaN always the same ones. As integers, for which what comes from memory
+// need not go through a register of floats.
+WEFT_FUN uint32_t weft_number_f32(float x) {
+    const uint32_t bits = weft_bits_f32(x);
+    return bits << 1 > 0xff000000u ? 0x7fc00000u : bits;
+}
+
 WEFT_FUN float weft_f32(uint64_t bits) {
     union { float f; uint32_t u; } v;
     v.u = (uint32_t)bits;
