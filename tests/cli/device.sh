@@ -20,6 +20,8 @@ entry roots (n: i64): ([]f64, f64, []f64, i64) =
   let ys = map f64.sqrt xs
   let zs = scan (+) 0 ys
   in (ys, f64.sum (map2 (*) xs zs), zs, i64.sum (map (\i -> i % 7) (iota n)))
+entry apart (n: i64): ([]i64, []i64, []i64) =
+  (scan (+) 0 (iota n), scan i64.max 0 (map (% 7) (iota (n + 1))), scan (*) 1 (iota (n + 2)))
 entry rows (n: i64) (m: i64): [][]i32 =
   map (\i -> map (\j -> i32.i64 (i * 10 + j)) (iota m)) (iota n)
 entry steps (n: i64): []f32 =
@@ -54,6 +56,7 @@ everywhere() {  # everywhere ENTRY VALUE...: as the interpreter answers
 if [ "$has_opencl" = 1 ]; then
     "$weft" run -d opencl:0 work.weft rows 1 1 >stdout 2>&1
     "$weft" run -d 'cpu*2,opencl:0' work.weft roots 1 >stdout 2>&1
+    "$weft" run -d 'cpu*2,opencl:0' work.weft apart 1 >stdout 2>&1
 fi
 everywhere roots 0
 everywhere roots 1
@@ -79,7 +82,7 @@ for device in cpu:0 cpu:1; do
     expect 0 grep -q "\"$device\"" both.json
 done
 if [ "$has_opencl" = 1 ]; then
-    expect 0 "$weft" run -d 'cpu*2,opencl:0' --trace three.json work.weft roots 20000
+    expect 0 "$weft" run -d 'cpu*2,opencl:0' --trace three.json work.weft apart 20000
     cat >rows.py <<'END'
 import collections, json
 events = json.load(open("three.json"))["traceEvents"]
