@@ -11,9 +11,10 @@
 // statements of one turn may stand among those of another. Folds that carry as much as
 // eight vectors stay alone, as the registers are no more.
 #include "loop/copy.h"
+#include "loop/machine.h"
 #include "loop/passes.h"
 
-enum { MOST_TURNS = 8, VECTOR = 32, MOST_STATEMENTS = 60, MOST_STEPS = 8 };
+enum { MOST_TURNS = 8, MOST_STATEMENTS = 60, MOST_STEPS = 8 };
 
 typedef struct Jam {
     LoopBuilder *b;
@@ -31,12 +32,14 @@ typedef struct Fold {
 } Fold;
 
 static uint32_t vectors_of(const LoopBuilder *b, const LoopRef *refs, uint32_t count) {
-    uint32_t vectors = 0;
+    enum { LEAST = 32 }; // bytes of a register
+    uint32_t vectors = 0, bytes = machine_vector_bytes();
+    if (bytes < LEAST) bytes = LEAST;
     for (uint32_t i = 0; i < count; i++) {
         LoopType type = loop_type(b, refs[i]);
         if (type.kind != LOOP_IS_SCALAR) return MOST_TURNS;
         uint32_t lanes = type.lanes == 0 ? 1 : type.lanes;
-        vectors += (lanes * scalar_info[type.elem].bytes + VECTOR - 1) / VECTOR;
+        vectors += (lanes * scalar_info[type.elem].bytes + bytes - 1) / bytes;
     }
     return vectors;
 }
