@@ -43,7 +43,8 @@ static void put_chunk(Walker *w, const LoopStm *stm, const LoopRefs *c,
     }
     bool frees = allocates(body);
     if (frees) walk_line(w, "char *mark = env->top;");
-    bool streams = stm->order == ORDER_PARALLEL && walk_streamed_bytes(w, stm) > 0;
+    walk_find_streams(w, stm);
+    bool streams = w->streams.len > 0;
     if (streams) walk_line(w, "const bool is_far = frame->is_far;");
     const char *after = frees ? "env->top = mark;" : NULL;
     StrBuf failing = strbuf(w->arena);
@@ -53,10 +54,7 @@ static void put_chunk(Walker *w, const LoopStm *stm, const LoopRefs *c,
     uint32_t depth = w->depth;
     if (stm->number > 0) {
         w->depth = 0;
-        w->streams = streams;
         walk_vector_loop(w, stm, STR("begin"), STR("end"), NULL, after);
-        w->streams = false;
-        if (streams) walk_line(w, "weft_fence();");
     } else {
         w->depth = 1;
         walk_line(w, "for (int64_t %.*s = begin; %.*s < end; %.*s++) {", STR_ARG(i),
@@ -68,6 +66,7 @@ static void put_chunk(Walker *w, const LoopStm *stm, const LoopRefs *c,
         walk_line(w, "}");
     }
     w->depth = depth;
+    if (streams) walk_line(w, "weft_fence();");
     walk_line(w, "return KERNEL_OK;");
     w->indent--;
     walk_line(w, "}\n");
@@ -126,7 +125,7 @@ static int64_t cost_of(const Walker *w, const LoopBody *body) {
 }
 
 void walk_parallel(Walker *w, const LoopStm *stm) {
-    enum { GRAIN_COST = 32768, FAR_BYTES = 8 << 20 }; // what the caches do not hold
+    enum { GRAIN_COST = 32768 };
     uint32_t chunk = w->chunks++, indent = w->indent;
     LoopRefs captured;
     LoopStm *loop = (LoopStm *)(uintptr_t)stm;
@@ -147,11 +146,8 @@ void walk_parallel(Walker *w, const LoopStm *stm) {
     StrBuf frame = strbuf(w->arena);
     for (uint32_t i = 0; i < captured.len; i++)
         strbuf_printf(&frame, "%.*s, ", STR_ARG(walk_value(w, captured.data[i])));
-    uint32_t bytes = walk_streamed_bytes(w, stm);
-    if (bytes == 0) strbuf_cstr(&frame, "false");
-    else
-        strbuf_printf(&frame, "%.*s >= %d", STR_ARG(walk_value(w, stm->args[0])),
-                      FAR_BYTES / (int)bytes);
+    strbuf_str(&frame, walk_are_far(w));
+    w->streams = (LoopRefs){0};
     int64_t grain = GRAIN_COST / cost_of(w, stm->bodies[stm->body_count - 1]);
     int64_t least = stm->number > 0 ? stm->number : 1; // turns that fill the lanes
     walk_line(w, "const struct weft_%u_frame%u frame%u = {%.*s};", w->number, chunk,

@@ -203,32 +203,10 @@ static void store_lanes(Walker *w, const Access *a, LoopRef x, uint32_t part) {
     }
 }
 
-static bool is_result(const LoopBody *body, LoopRef buffer) {
-    for (uint32_t i = 0; i < body->stms.len; i++) {
-        const LoopStm *stm = body->stms.data[i];
-        if (stm->op == LOOP_RESULT && stm->outs[0] == buffer) return true;
-        for (uint32_t k = 0; k < stm->body_count; k++)
-            if (is_result(stm->bodies[k], buffer)) return true;
-    }
-    return false;
-}
-
-// Whether a store of the loop's turns, not of loops in them, is a vector of a result.
-static bool may_stream(const Walker *w, const Access *a) {
-    return a->stm->op == LOOP_STORE && !a->has_places && a->elem != SCALAR_BOOL &&
-           is_result(w->kernel->root, a->buffer);
-}
-
-uint32_t walk_streamed_bytes(const Walker *w, const LoopStm *loop) {
-    uint32_t bytes = 0;
-    if (loop->number == 0) return 0;
-    for (uint32_t i = 0; i < loop->bodies[0]->stms.len; i++) {
-        const LoopStm *stm = loop->bodies[0]->stms.data[i];
-        if (stm->op != LOOP_STORE) continue;
-        Access a = access_of(w, stm);
-        if (may_stream(w, &a)) bytes += scalar_info[a.elem].bytes;
-    }
-    return bytes;
+bool walk_stores_side_by_side(const Walker *w, const LoopStm *stm) {
+    if (stm->op != LOOP_STORE) return false;
+    Access a = access_of(w, stm);
+    return !a.has_places && a.elem != SCALAR_BOOL;
 }
 
 static void store_part(Walker *w, const Access *a, LoopRef x, uint32_t part) {
@@ -236,8 +214,8 @@ static void store_part(Walker *w, const Access *a, LoopRef x, uint32_t part) {
     if (a->elem == SCALAR_BOOL)
         walk_line(w, "weft_flags_%.*s(&%.*s, %.*s);", STR_ARG(type_name(w, a->elem)),
                   STR_ARG(at), STR_ARG(from));
-    else if (w->streams && w->depth == 1 && may_stream(w, a) &&
-             w->part.count * scalar_info[a->elem].bytes >= 32)
+    else if (a->mask == 0 &&
+             walk_is_streamed(w, a->buffer, w->part.count * scalar_info[a->elem].bytes))
         walk_line(w, "weft_stream_%.*s(&%.*s, %.*s, is_far);",
                   STR_ARG(type_name(w, a->elem)), STR_ARG(at), STR_ARG(from));
     else

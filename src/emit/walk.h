@@ -41,7 +41,8 @@ typedef struct Walker {
     uint32_t lanes;         // of the vector turn; 0: in none
     Lanes part;             // of its values
     uint32_t vector;        // its number
-    bool streams;           // what the loop stores may go past the caches
+    LoopRefs streams;       // results that the loop stores past the caches (stream.c)
+    uint32_t least_streamed; // bytes of a vector
     const LoopLaunch *team; // whose turn this is, outside of loops that are spread
 } Walker;
 
@@ -89,9 +90,13 @@ bool walk_in_lanes(Walker *w, const LoopStm *stm);
 // other all of it for a part before the next part: so a compiler has few values at a
 // time to find registers for. Returns where it ends.
 uint32_t walk_parts_in_turn(Walker *w, const LoopBody *body, uint32_t from);
-// Whether the loop's turns store vectors of a result side by side: how many bytes a
-// turn; else 0.
-uint32_t walk_streamed_bytes(const Walker *w, const LoopStm *loop);
+// Whether it stores a vector side by side.
+bool walk_stores_side_by_side(const Walker *w, const LoopStm *stm);
+// Notes which results the loop stores past the caches, if they are far (stream.c).
+void walk_find_streams(Walker *w, const LoopStm *loop);
+bool walk_is_streamed(const Walker *w, LoopRef buffer, uint32_t bytes);
+// Whether these results are, as an expression.
+Str walk_are_far(Walker *w);
 // Writes a loop with lanes over turns from begin to below end. `poll`, `after`: lines
 // before each vector turn and after a turn alone, or NULL.
 void walk_vector_loop(Walker *w, const LoopStm *stm, Str begin, Str end,

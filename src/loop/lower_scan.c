@@ -23,11 +23,16 @@ typedef struct Groups {
     LoopRef first, size; // blocks
 } Groups;
 
-static void open_groups(Lower *l, Groups *g, LoopRef blocks) {
-    enum { GROUP = 32 };
+static void open_groups(const Scan *s, Groups *g, LoopRef blocks) {
+    enum { MOST = 32, NEAR_BYTES = 1 << 20 };
+    Lower *l = s->fold.l;
     LoopBuilder *b = l->b;
+    uint32_t bytes = 0;
+    for (uint32_t c = 0; c < s->fold.width; c++)
+        bytes += scalar_info[loop_core_type(l, s->fold.stm->outs[c]).elem].bytes;
+    uint32_t near = NEAR_BYTES / CORE_BLOCK / bytes, most = near < MOST ? near : MOST;
     LoopRef group =
-        l->is_for_gpus ? loop_max(b, blocks, loop_int(b, 1)) : loop_int(b, GROUP);
+        l->is_for_gpus ? loop_max(b, blocks, loop_int(b, 1)) : loop_int(b, most);
     LoopRef above = loop_add(b, blocks, loop_sub(b, group, loop_int(b, 1)));
     LoopRef count = loop_quot(b, above, group);
     loop_open_nest(l, &g->nest, 1, arena_copy(l->arena, &count, sizeof count),
@@ -174,58 +179,6 @@ static void scan_blocks_in_parallel(Scan *s) {
     loop_close_nest(l, &outer);
 }
 
-// ---- in any order -------------------------------------------------------------------
-
-// Blocks find what they amount to, and then go from left to right from the carry. An
-// element is made twice.
-static void scan_free_blocks(Scan *s) {
-    Fold *f = &s->fold;
-    Lower *l = f->l;
-    LoopBuilder *b = l->b;
-    LoopRef zero = loop_int(b, 0), one = loop_int(b, 1);
-    LoopRef blocks = loop_block_count(l, f->n);
-    Slots sums = loop_slots(f, blocks);
-    Groups groups;
-    Nest nest;
-    open_groups(l, &groups, blocks);
-    loop_open_nest(l, &nest, 1, &groups.size, ORDER_PARALLEL);
-    LoopRef block = loop_add(b, groups.first, nest.index[0]);
-    LoopRef from = loop_mul(b, block, loop_int(b, CORE_BLOCK));
-    Val *vals = loop_group(f), *next = loop_group(f), *last = loop_group(f);
-    bool *is_ours = loop_flags(f);
-    loop_fold_serially(f, from, loop_block_size(l, f->n, block), vals);
-    loop_store_slot(f, &sums, block, vals, NULL);
-    loop_close_nest(l, &nest);
-
-    loop_open_nest(l, &nest, 1, &groups.size, ORDER_SEQUENTIAL);
-    block = loop_add(b, groups.first, nest.index[0]);
-    join_carry(f, loop_lt(b, zero, block), &sums, loop_sub(b, block, one), &sums, block,
-               &sums, block);
-    loop_close_nest(l, &nest);
-
-    loop_open_nest(l, &nest, 1, &groups.size, ORDER_PARALLEL);
-    block = loop_add(b, groups.first, nest.index[0]);
-    from = loop_mul(b, block, loop_int(b, CORE_BLOCK));
-    Fork fork;
-    loop_open_fork(l, &fork);
-    loop_load_slot(f, &sums, loop_sub(b, block, one), vals);
-    loop_fold_later(f, vals, from, next, is_ours);
-    loop_close_arm(f, &fork, 0, next);
-    loop_fold_first(f, from, next, is_ours);
-    loop_close_arm(f, &fork, 1, next);
-    loop_close_fork(f, &fork, loop_lt(b, zero, block), vals);
-    loop_store_slot(f, &s->outs, from, vals, NULL);
-    Carry carry;
-    LoopRef size = loop_block_size(l, f->n, block);
-    loop_open_carry(l, &carry, vals, NULL, f->width, loop_sub(b, size, one));
-    LoopRef i = loop_add(b, loop_add(b, from, one), carry.index);
-    loop_fold_later(f, carry.state, i, next, is_ours);
-    loop_store_slot(f, &s->outs, i, next, NULL);
-    loop_close_carry(l, &carry, next, NULL, last);
-    loop_close_nest(l, &nest);
-    close_groups(l, &groups);
-}
-
 // ---- rows of 16 ---------------------------------------------------------------------
 
 // What goes along a block: its total, without a carry, and the carry if `outs` are
@@ -237,7 +190,8 @@ typedef struct Along {
     LoopRef from; // the block's first element
 } Along;
 
-// By component: what leaves every float as it is under + or *, -0 or 1.
+// By component: what leaves every number as it is under + or *: 1, 0, or, of floats,
+// -0.
 static void find_neutrals(const Fold *f, Val *out) {
     static const uint64_t ones[] = {
         [2] = 0x3c00, [4] = 0x3f800000, [8] = 0x3ff0000000000000};
@@ -249,8 +203,8 @@ static void find_neutrals(const Fold *f, Val *out) {
             if (f->op->stms.data[i]->outs[0] == f->op->results[c])
                 stm = f->op->stms.data[i];
         unsigned bytes = scalar_info[elem].bytes;
-        uint64_t sign = (uint64_t)1 << (8 * bytes - 1);
-        uint64_t neutral = stm->op == OP_MUL ? ones[bytes] : sign;
+        uint64_t zero = scalar_is_int(elem) ? 0 : (uint64_t)1 << (8 * bytes - 1);
+        uint64_t neutral = stm->op == OP_MUL ? ones[bytes] : zero;
         out[c] = val_scalar(loop_const(l->b, elem, neutral));
     }
 }
@@ -390,7 +344,7 @@ static void scan_rows_in_parallel(Scan *s) {
     Val *carry = loop_group(f);
     Groups groups;
     Nest nest;
-    open_groups(l, &groups, blocks);
+    open_groups(s, &groups, blocks);
     loop_open_nest(l, &nest, 1, &groups.size, ORDER_PARALLEL);
     LoopRef block = loop_add(b, groups.first, nest.index[0]);
     Along along = {.scan = s, .from = loop_mul(b, block, loop_int(b, CORE_BLOCK))};
@@ -412,6 +366,95 @@ static void scan_rows_in_parallel(Scan *s) {
                     .has_outs = true,
                     .from = loop_mul(b, block, loop_int(b, CORE_BLOCK))};
     scan_along(&along, loop_block_size(l, f->n, block), carry);
+    loop_close_nest(l, &nest);
+    close_groups(l, &groups);
+}
+
+// ---- in any order -------------------------------------------------------------------
+
+// Whether it is a sum of integers, which rows give like any other order, and faster.
+static bool adds_integers(const Fold *f) {
+    const CoreStm *stm = f->op->stms.len == 1 ? f->op->stms.data[0] : NULL;
+    return f->width == 1 && stm != NULL && stm->op == OP_ADD &&
+           scalar_is_int((ScalarType)loop_core_type(f->l, stm->outs[0]).elem) &&
+           loop_core_type(f->l, stm->outs[0]).rank == 0;
+}
+
+// Goes along a block from left to right.
+static void scan_block(Scan *s, const Slots *sums, LoopRef block) {
+    Fold *f = &s->fold;
+    Lower *l = f->l;
+    LoopBuilder *b = l->b;
+    LoopRef zero = loop_int(b, 0), one = loop_int(b, 1);
+    LoopRef from = loop_mul(b, block, loop_int(b, CORE_BLOCK));
+    Val *vals = loop_group(f), *next = loop_group(f), *last = loop_group(f);
+    bool *is_ours = loop_flags(f);
+    Fork fork;
+    loop_open_fork(l, &fork);
+    loop_load_slot(f, sums, loop_sub(b, block, one), vals);
+    loop_fold_later(f, vals, from, next, is_ours);
+    loop_close_arm(f, &fork, 0, next);
+    loop_fold_first(f, from, next, is_ours);
+    loop_close_arm(f, &fork, 1, next);
+    loop_close_fork(f, &fork, loop_lt(b, zero, block), vals);
+    loop_store_slot(f, &s->outs, from, vals, NULL);
+    Carry carry;
+    LoopRef size = loop_block_size(l, f->n, block);
+    loop_open_carry(l, &carry, vals, NULL, f->width, loop_sub(b, size, one));
+    LoopRef i = loop_add(b, loop_add(b, from, one), carry.index);
+    loop_fold_later(f, carry.state, i, next, is_ours);
+    loop_store_slot(f, &s->outs, i, next, NULL);
+    loop_close_carry(l, &carry, next, NULL, last);
+}
+
+// Goes along a block by rows.
+static void scan_block_by_rows(Scan *s, const Slots *sums, LoopRef block) {
+    Fold *f = &s->fold;
+    Lower *l = f->l;
+    LoopBuilder *b = l->b;
+    Val *carry = loop_group(f), *none = loop_group(f), *vals = loop_group(f);
+    Along along = {.scan = s,
+                   .has_outs = true,
+                   .from = loop_mul(b, block, loop_int(b, CORE_BLOCK))};
+    Fork fork;
+    find_neutrals(f, none);
+    loop_open_fork(l, &fork);
+    loop_load_slot(f, sums, loop_sub(b, block, loop_int(b, 1)), vals);
+    loop_close_arm(f, &fork, 0, vals);
+    loop_close_arm(f, &fork, 1, none);
+    loop_close_fork(f, &fork, loop_lt(b, loop_int(b, 0), block), carry);
+    scan_along(&along, loop_block_size(l, f->n, block), carry);
+}
+
+// Blocks find what they amount to, and go on from the carry. An element is made twice.
+static void scan_free_blocks(Scan *s) {
+    Fold *f = &s->fold;
+    Lower *l = f->l;
+    LoopBuilder *b = l->b;
+    LoopRef zero = loop_int(b, 0), one = loop_int(b, 1);
+    LoopRef blocks = loop_block_count(l, f->n);
+    Slots sums = loop_slots(f, blocks);
+    Groups groups;
+    Nest nest;
+    open_groups(s, &groups, blocks);
+    loop_open_nest(l, &nest, 1, &groups.size, ORDER_PARALLEL);
+    LoopRef block = loop_add(b, groups.first, nest.index[0]);
+    LoopRef from = loop_mul(b, block, loop_int(b, CORE_BLOCK));
+    Val *vals = loop_group(f);
+    loop_fold_serially(f, from, loop_block_size(l, f->n, block), vals);
+    loop_store_slot(f, &sums, block, vals, NULL);
+    loop_close_nest(l, &nest);
+
+    loop_open_nest(l, &nest, 1, &groups.size, ORDER_SEQUENTIAL);
+    block = loop_add(b, groups.first, nest.index[0]);
+    join_carry(f, loop_lt(b, zero, block), &sums, loop_sub(b, block, one), &sums, block,
+               &sums, block);
+    loop_close_nest(l, &nest);
+
+    loop_open_nest(l, &nest, 1, &groups.size, ORDER_PARALLEL);
+    block = loop_add(b, groups.first, nest.index[0]);
+    if (l->is_for_gpus || !adds_integers(f)) scan_block(s, &sums, block);
+    else scan_block_by_rows(s, &sums, block);
     loop_close_nest(l, &nest);
     close_groups(l, &groups);
 }
