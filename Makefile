@@ -67,7 +67,7 @@ bench-peers: all ## Weft beside Numba, JAX, PyTorch (installed below build/); BE
 	@tools/setup peers
 	@bench/peers/run build $(if $(BENCH),--only "$(BENCH)") $(if $(QUICK),--quick)
 
-bench-devices: all ## the programs of the papers on cores, cores in two halves, cores and OpenCL
+bench-devices: all ## the programs of the papers on cores, in two halves, with OpenCL, on two of OpenCL
 	@bench/papers/run build/weft
 
 format: ## lay out the sources with clang-format
