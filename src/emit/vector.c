@@ -181,6 +181,11 @@ static Str load_part(Walker *w, const Access *a, uint32_t part) {
 static Str load(Walker *w, const LoopStm *stm, uint32_t part) {
     Access a = access_of(w, stm);
     if (a.has_places) return gather(w, &a, part, a.mask != 0);
+    if (w->ahead == a.buffer) {
+        walk_line(w, "__builtin_prefetch((const char *)&%.*s + 2048);",
+                  STR_ARG(place_of(w, &a, part, 0)));
+        w->ahead = 0;
+    }
     if (a.mask == 0) return load_part(w, &a, part);
     StrBuf text = strbuf(w->arena);
     strbuf_printf(&text, "%.*s ? %.*s : %.*s",
@@ -519,10 +524,30 @@ static Lanes choose_part(const Walker *w, const LoopBody *vector) {
     return part;
 }
 
+// The one buffer that a turn loads vectors from, if it does much with each and stores
+// nothing; else 0. Processors fetch ahead a few lines alone, and start anew with each
+// page; where little waits, as in short turns, they see many loads beforehand.
+static LoopRef find_ahead(const Walker *w, const LoopBody *vector) {
+    enum { MUCH = 12 }; // statements
+    LoopRef buffer = 0;
+    if (w->lanes != w->part.count || vector->stms.len < MUCH) return 0;
+    for (uint32_t i = 0; i < vector->stms.len; i++) {
+        const LoopStm *stm = vector->stms.data[i];
+        if (stm->body_count > 0 || stm->op == LOOP_STORE || stm->op == LOOP_STOREIF)
+            return 0;
+        if (stm->op != LOOP_LOAD) continue;
+        Access a = access_of(w, stm);
+        if (a.has_places || (buffer != 0 && buffer != a.buffer)) return 0;
+        buffer = a.buffer;
+    }
+    return buffer;
+}
+
 static void put_vector_turn(Walker *w, const LoopStm *stm) {
     const LoopBody *vector = stm->bodies[0];
     w->lanes = stm->number;
     w->part = choose_part(w, vector);
+    w->ahead = find_ahead(w, vector);
     w->vector = vector->params[0];
     walk_body(w, vector);
     w->lanes = 0;

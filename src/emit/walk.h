@@ -24,26 +24,27 @@ typedef struct Walker {
     Helpers *helpers;
     Map checks; // address of a CHECK or CALL -> its number
     Tables *tables;
-    const LoopPlan *plan;   // of a GPU's; else NULL
-    const bool *is_local;   // by LoopRef, of an ALLOC: it is an array of the function's
-    bool *is_alone;         // by LoopRef: no turn but the one being written sees it
-    const bool *is_own;     // by LoopRef, of a buffer: no other shares its memory
-    const bool *is_number;  // by LoopRef, of a float: it is no NaN
+    const LoopPlan *plan;  // of a GPU's; else NULL
+    const bool *is_local;  // by LoopRef, of an ALLOC: it is an array of the function's
+    bool *is_alone;        // by LoopRef: no turn but the one being written sees it
+    const bool *is_own;    // by LoopRef, of a buffer: no other shares its memory
+    const bool *is_number; // by LoopRef, of a float: it is no NaN
     // By LoopRef: the statement that gives it; or NULL.
     const LoopStm *const *made;
-    StrBuf done;            // functions finished
-    StrBuf *out;            // the function being written
-    uint32_t indent;        // in levels
-    const char *failing;    // what goes before the return of a status
-    uint32_t chunks;        // parallel loops so far
-    uint32_t depth;         // loops that the statement is in, within its function
-    CoreLoc loc;            // last one commented on
-    uint32_t lanes;         // of the vector turn; 0: in none
-    Lanes part;             // of its values
-    uint32_t vector;        // its number
-    LoopRefs streams;       // results that the loop stores past the caches (stream.c)
+    StrBuf done;             // functions finished
+    StrBuf *out;             // the function being written
+    uint32_t indent;         // in levels
+    const char *failing;     // what goes before the return of a status
+    uint32_t chunks;         // parallel loops so far
+    uint32_t depth;          // loops that the statement is in, within its function
+    CoreLoc loc;             // last one commented on
+    uint32_t lanes;          // of the vector turn; 0: in none
+    Lanes part;              // of its values
+    uint32_t vector;         // its number
+    LoopRefs streams;        // results that the loop stores past the caches (stream.c)
     uint32_t least_streamed; // bytes of a vector
-    const LoopLaunch *team; // whose turn this is, outside of loops that are spread
+    LoopRef ahead;           // the buffer that the vector turn fetches from ahead; or 0
+    const LoopLaunch *team;  // whose turn this is, outside of loops that are spread
 } Walker;
 
 // Starts a line.

@@ -233,7 +233,8 @@ static void test_masks(Cx *cx, const CoreProgram *core, Arena *arena,
     native_unload(library);
 }
 
-// ---- who joins a place alone ----------------------------------------------------------
+// ---- who joins a place alone
+// ----------------------------------------------------------
 
 // A kernel in which a place of nine is joined in parallel turns, the nine being made
 // before them or in each.
@@ -241,12 +242,13 @@ static LoopKernel *make_joins(Cx *cx, const CoreProgram *core, Arena *arena,
                               bool in_turns) {
     static const char *const made = "a: [i32] = alloc(9i64)";
     StrBuf text = strbuf(arena);
-    strbuf_printf(&text,
-                  "kernel \"joins\" (i64) -> ([]i32) {|n: i64| r: [i32] = result[0](n) %s "
-                  "= for.parallel(n) {|i: i64| %s = atomic.max(a, 7i32, 0i64, 1i64, 2i64) "
-                  "x: i32 = load(a, 0i64, 1i64, 2i64) = store(r, x, 0i64, 1i64, i) ->} "
-                  "-> r, n}",
-                  in_turns ? "" : made, in_turns ? made : "");
+    strbuf_printf(
+        &text,
+        "kernel \"joins\" (i64) -> ([]i32) {|n: i64| r: [i32] = result[0](n) %s "
+        "= for.parallel(n) {|i: i64| %s = atomic.max(a, 7i32, 0i64, 1i64, 2i64) "
+        "x: i32 = load(a, 0i64, 1i64, 2i64) = store(r, x, 0i64, 1i64, i) ->} "
+        "-> r, n}",
+        in_turns ? "" : made, in_turns ? made : "");
     return read_kernel(cx, core, arena, &text);
 }
 
@@ -269,6 +271,35 @@ static void test_joins(Cx *cx, const CoreProgram *core, Arena *arena) {
     }
 }
 
+// ---- what is fetched ahead
+// ------------------------------------------------------------
+
+// Whether a loop that loads vectors, computes so much of each and does that besides has
+// a line that fetches ahead.
+static bool fetches(Cx *cx, const CoreProgram *core, Arena *arena, int sums,
+                    const char *besides) {
+    StrBuf text = strbuf(arena), c = strbuf(arena);
+    EmitChecks checks = {0};
+    strbuf_cstr(&text, "kernel \"k\" ([]i64, owned []i64) -> () {|x: [i64], nx: i64, "
+                       "y: [i64], n: i64| = for.independent[4](n) {|i: i64| "
+                       "a: i64[4] = load(x, 0i64, 1i64, i) ");
+    for (int k = 0; k < sums; k++) strbuf_printf(&text, "s.%d: i64[4] = add(a, a) ", k);
+    strbuf_printf(&text, "%s -> } {|j: i64| -> } -> }", besides);
+    LoopKernel *kernel = read_kernel(cx, core, arena, &text);
+    if (kernel == NULL) return false;
+    emit_kernels(&emit_c, &kernel, 1, false, &c, &checks);
+    return strstr(str_terminated(arena, strbuf_done(&c)), "__builtin_prefetch") != NULL;
+}
+
+static void test_ahead(Cx *cx, const CoreProgram *core, Arena *arena) {
+    CHECK(fetches(cx, core, arena, 12, ""));
+    CHECK(fetches(cx, core, arena, 12, "b: i64[4] = load(x, 1i64, 1i64, i)"));
+    CHECK(!fetches(cx, core, arena, 4, ""));
+    CHECK(!fetches(cx, core, arena, 12, "b: i64[4] = load(y, 0i64, 1i64, i)"));
+    CHECK(!fetches(cx, core, arena, 12, "= store(y, a, 0i64, 1i64, i)"));
+    CHECK(!fetches(cx, core, arena, 12, "b: i64[4] = load(x, 0i64, 1i64, a)"));
+}
+
 int main(void) {
     Mem mem = {0};
     Arena arena;
@@ -280,6 +311,7 @@ int main(void) {
     for (uint32_t i = 0; i < count; i++)
         kernels[i] = make_kernel(core, &arena, operators[i]);
     test_joins(&cx, core, &arena);
+    test_ahead(&cx, core, &arena);
     NativeCompiler compiler;
     Str why = {0};
     if (!native_find(&arena, &compiler, &why)) {
