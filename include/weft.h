@@ -121,9 +121,10 @@ typedef struct WeftOptions {
     WeftEngine engine;      /* what runs programs; default: WEFT_ENGINE_AUTO */
     unsigned threads;       /* of the native engine; default: one for each core */
     /* Where programs run, by address, several with commas between: "cpu"; "cpu*K", the
-     * cores in K devices with memories of their own; "opencl:N"; "cuda:N"; "all". Of
-     * "opencl:N@2G" 2 GiB of memory may be used; K, M, G. What cannot run there does
-     * not compile. Copied. Default: this machine's cores, if that is worth while. */
+     * cores in K devices that share memory; "cpu:N", the cores with memory of its own;
+     * "opencl:N"; "cuda:N"; "all". Of "opencl:N@2G" 2 GiB of memory may be used; K, M,
+     * G. What cannot run there does not compile. Copied. Default: this machine's cores,
+     * if that is worth while. */
     const char *devices;
     int pin;                /* nonzero: each thread stays on a core of its own */
 } WeftOptions;

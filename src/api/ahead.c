@@ -24,6 +24,7 @@ typedef struct ApiTask {
     KernelRun run;
     ExecKernel books;
     RtArray **promised; // by result
+    RtLay *lays;        // by result; the wholes are retained
     CoreLoc *calls;     // where functions kept out of line were called
     uint32_t call_count;
     const FissionPiece *piece; // that it is of an operator; NULL: it is whole
@@ -72,8 +73,10 @@ static void free_task(ApiTask *task) {
     if (task == NULL) return;
     WeftContext *context = task->context;
     release_args(task);
-    for (uint32_t i = 0; i < result_count(task); i++)
+    for (uint32_t i = 0; i < result_count(task); i++) {
         rt_release(&context->heap, task->promised[i]);
+        rt_release(&context->heap, task->lays[i].whole);
+    }
     mem_free(&context->mem, task, task->size);
 }
 
@@ -158,8 +161,8 @@ static ApiTask *new_task(WeftContext *context, EngineKernel *kernel,
     uint32_t args = kernel->loop->param_count, results = kernel->loop->result_count;
     size_t books = exec_books_size(&kernel->exec);
     size_t size = sizeof(ApiTask) + (args + results) * sizeof(RtValue) + books +
-                  results * sizeof(RtArray *) + offer->call_count * sizeof(CoreLoc) +
-                  args * sizeof(bool);
+                  results * (sizeof(RtLay) + sizeof(RtArray *)) +
+                  offer->call_count * sizeof(CoreLoc) + args * sizeof(bool);
     ApiTask *task = mem_try_alloc(&context->mem, size);
     if (task == NULL) return NULL;
     memset(task, 0, size);
@@ -170,7 +173,9 @@ static ApiTask *new_task(WeftContext *context, EngineKernel *kernel,
     task->run.offer = *offer;
     task->run.offer.args = (RtValue *)(task + 1); // the widest first
     task->run.offer.results = task->run.offer.args + args;
-    task->promised = (RtArray **)(task->run.offer.results + results);
+    task->lays = (RtLay *)(task->run.offer.results + results);
+    task->run.offer.lays = task->lays;
+    task->promised = (RtArray **)(task->lays + results);
     uint64_t *slots = (uint64_t *)(task->promised + results);
     task->books = exec_with_books(&kernel->exec, slots);
     task->run.books = &task->books;
@@ -620,6 +625,8 @@ void api_ahead_run(ApiEngine *engine, EngineKernel *kernel, const InterpOffer *o
     }
     for (uint32_t i = 0; i < result_count(task); i++) {
         CoreType type = kernel->loop->results[i].type;
+        if (offer->lays != NULL) task->lays[i] = offer->lays[i];
+        if (task->lays[i].whole != NULL) rt_retain(task->lays[i].whole);
         offer->results[i] = (RtValue){.elem = (ScalarType)type.elem,
                                       .rank = type.rank,
                                       .array = rt_retain(task->promised[i])};

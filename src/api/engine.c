@@ -176,12 +176,15 @@ static void divide(WeftProgram *program) {
         return;
     }
     uint32_t *weights = arena_array(&program->arena, uint32_t, context->place_count);
-    for (uint32_t i = 0; i < context->place_count; i++)
+    bool is_shared = true;
+    for (uint32_t i = 0; i < context->place_count; i++) {
         weights[i] = api_place_weight(context, &context->places[i]);
+        is_shared = is_shared && context->places[i].is_shared;
+    }
     // A tenth of a millisecond on one core; other values are for tests.
     const char *least = getenv("WEFT_SPLIT");
     if (least != NULL && strcmp(least, "none") == 0) return;
-    fission_for_devices(program->core, weights, context->place_count,
+    fission_for_devices(program->core, weights, context->place_count, is_shared,
                         least != NULL ? atof(least) : 200000, &program->decisions);
     api_lap(program->context, "fission", program->core);
 }

@@ -35,7 +35,7 @@ static void describe_devices(WeftContext *context, PlanInput *in) {
         devices[i] = (PlanDevice){.address = place->address,
                                   .rate = core_rate * most * weight / 1000,
                                   .one = core_rate * place->speed,
-                                  .is_host = place->device == NULL};
+                                  .is_host = place->is_shared};
     }
     in->devices = devices;
     in->device_count = context->place_count;
@@ -52,9 +52,9 @@ static const char *why_uncut(const WeftProgram *program) {
 
 // ---- what was measured --------------------------------------------------------------
 
-// The row of a device, which is the host's if it has no memory of its own.
+// The row of a device, or the host's.
 static uint32_t row_of(const WeftContext *context, uint32_t device) {
-    if (context->places[device].device == NULL) return RT_EVENTS_HOST;
+    if (!api_place_has_row(&context->places[device])) return RT_EVENTS_HOST;
     for (uint32_t i = 0; i < rt_events_row_count(context->events); i++)
         if (strcmp(rt_events_row_name(context->events, i),
                    context->places[device].address) == 0)

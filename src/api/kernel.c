@@ -90,7 +90,7 @@ static void record(const KernelRun *run, ApiPlace *place, RtSpan span, uint64_t 
                    bool has_results) {
     WeftContext *context = run->program->context;
     api_record_kernel(context, span, &run->offer, has_results);
-    if (rt_events_are_kept(context->events) && place->device != NULL)
+    if (rt_events_are_kept(context->events) && api_place_has_row(place))
         rt_event(context->events, api_place_row(context, place), RT_EVENT_KERNEL,
                  name_of(run), began, clock_ns(), 0, 0, run->offer.loc);
 }
@@ -118,6 +118,7 @@ void api_kernel_run_at(KernelRun *run, ApiPlace *place, ExecEnd *end) {
                      .args = run->offer.args,
                      .may_take = run->may_take,
                      .results = run->offer.results,
+                     .lays = run->offer.lays,
                      .device = place->device,
                      .cancel = run->cancel,
                      .data = run};

@@ -65,7 +65,8 @@ static WeftStatus take_share(WeftContext *context, Str *address, ApiPlace *place
 }
 
 static WeftStatus add(WeftContext *context, PlaceList *list, Str address) {
-    ApiPlace place = {.threads = context->options.threads};
+    ApiPlace place = {.threads = context->options.threads,
+                      .is_shared = str_eq(address, STR("cpu"))};
     WeftStatus status = take_share(context, &address, &place);
     if (status != WEFT_STATUS_OK) return status;
     if (address.len >= sizeof place.address)
@@ -83,7 +84,7 @@ static WeftStatus add(WeftContext *context, PlaceList *list, Str address) {
     return WEFT_STATUS_OK;
 }
 
-// "cpu*K": the cores in K devices with memories of their own.
+// "cpu*K": the cores in K devices that share the host's memory.
 static WeftStatus add_parts(WeftContext *context, PlaceList *list, Str word) {
     unsigned long count = 0;
     for (size_t i = 4; i < word.len && word.ptr[i] >= '0' && word.ptr[i] <= '9'; i++)
@@ -100,6 +101,7 @@ static WeftStatus add_parts(WeftContext *context, PlaceList *list, Str word) {
         WeftStatus status = add(context, list, str_of(address));
         if (status != WEFT_STATUS_OK) return status;
         ApiPlace *place = &list->data[list->len - 1];
+        place->is_shared = true;
         place->threads = threads / (unsigned)count;
         if (place->threads == 0) place->threads = 1;
     }
@@ -171,7 +173,7 @@ static void record_transfer(Device *device, bool is_write, size_t bytes,
 }
 
 static WeftStatus open_device(WeftContext *context, ApiPlace *place) {
-    if (strcmp(place->address, "cpu") == 0) return WEFT_STATUS_OK;
+    if (place->is_shared) return WEFT_STATUS_OK;
     Str why;
     Status status = dev_open(&context->mem, &context->scratch, place->address,
                              &place->device, &why);
@@ -246,6 +248,10 @@ RtTeam *api_team(WeftContext *context, ApiPlace *place) {
                              .pin = context->options.pin != 0};
     if (place->team == NULL) place->team = rt_team_new(&context->mem, &options);
     return place->team;
+}
+
+bool api_place_has_row(const ApiPlace *place) {
+    return strcmp(place->address, "cpu") != 0;
 }
 
 uint32_t api_place_row(WeftContext *context, ApiPlace *place) {

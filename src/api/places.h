@@ -9,7 +9,8 @@
 
 struct ApiPlace {
     char address[DEVICE_ADDRESS];
-    Device *device;   // NULL: the host's memory and cores
+    bool is_shared;   // its memory is the host's
+    Device *device;   // with memory of its own; NULL: it is shared
     RtTeam *team;     // of cores; NULL before the first kernel
     unsigned threads; // of its team; 0: one for each core
     double load;      // seconds of work that it has yet to do, about
@@ -37,7 +38,9 @@ bool api_is_launched(const ApiPlace *place);
 uint32_t api_place_weight(const WeftContext *context, const ApiPlace *place);
 // The team of a place made of cores; NULL when memory is short.
 RtTeam *api_team(WeftContext *context, ApiPlace *place);
-// The row of its kernels, in a recording that keeps events.
+// Whether its kernels are on a row of their own; it is not so for "cpu".
+bool api_place_has_row(const ApiPlace *place);
+// That row, in a recording that keeps events.
 uint32_t api_place_row(WeftContext *context, ApiPlace *place);
 
 #endif

@@ -28,6 +28,11 @@ typedef struct CoreFeeds {
 // Of MAP, REDUCE, SCAN, HIST, SCATTER and FILTER; count is 0 for all others.
 CoreFeeds core_feeds(const CoreStm *stm);
 
+// The parts that a CONCAT joins are its first args; those behind say how long each is.
+static inline uint32_t core_parts(const CoreStm *stm) {
+    return stm->attr_count > 1 ? (uint32_t)stm->attrs[1] : stm->arg_count;
+}
+
 // Whether the statement is a call of a function that takes and gives scalars, computes
 // nothing but scalars, by no loops, and cannot fail.
 bool core_is_plain_call(const CoreProgram *p, const CoreStm *stm);

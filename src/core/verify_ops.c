@@ -275,12 +275,14 @@ static void verify_reverse(Verifier *v, const CoreStm *stm) {
 }
 
 static void verify_concat(Verifier *v, const CoreStm *stm) {
-    if (!want(v, stm->arg_count > 0, "it has no args") ||
-        !counts(v, stm, stm->arg_count, 1, 0, 1))
+    uint32_t parts = core_parts(stm), sizes = stm->attr_count > 1 ? parts : 0;
+    if (!want(v, parts > 0, "it has no args") ||
+        !counts(v, stm, parts + sizes, 1, 0, sizes > 0 ? 2 : 1))
         return;
     CoreType type = type_of(v, stm->args[0]);
     axis_is(v, stm, 0, type.rank);
-    args_are(v, stm, 1, stm->arg_count - 1, type);
+    args_are(v, stm, 1, parts - 1, type);
+    args_are(v, stm, parts, sizes, I64);
     out_is(v, stm, 0, type);
 }
 

@@ -2,7 +2,7 @@
 //
 // The device contract: an address space, and for GPUs code that runs on it. The cores of
 // this machine are devices too: one whose memory is the host's, or several with memory of
-// their own (cpu*K), whose code is called by the thread that asks (native.h).
+// their own (cpu:I), whose code is called by the thread that asks (native.h).
 //
 // Threads: a device is used by one thread at a time (but see DeviceLaunch.idle). After a call that did not end well,
 // device->why says what happened, for people.

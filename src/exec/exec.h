@@ -60,6 +60,7 @@ typedef struct ExecCall {
     const RtValue *args;  // lent
     const bool *may_take; // by arg: it may be overwritten if nobody else sees it
     RtValue *results;     // filled in if it ends well
+    const RtLay *lays;    // by result: where it may be made; NULL: nobody knows
     Device *device;       // NULL: the host's memory and cores
     RtTeam *team;         // of cores
     void *code;           // of GPUs

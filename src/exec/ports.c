@@ -172,6 +172,16 @@ ExecStatus ports_open(const ExecCall *call) {
 
 // ---- results ------------------------------------------------------------------------
 
+// On the host: where it belongs, if that is known, so that nobody has to copy it there.
+static RtArray *new_result(const ExecCall *call, uint32_t number, CoreType type,
+                           const int64_t *shape) {
+    const RtLay *lay = call->lays != NULL ? &call->lays[number] : NULL;
+    RtArray *array = NULL;
+    if (lay != NULL && lay->whole != NULL) array = rt_part(call->heap, lay, shape);
+    if (array != NULL) return array;
+    return rt_new(call->heap, (ScalarType)type.elem, type.rank, shape);
+}
+
 ExecStatus ports_result(const ExecCall *call, uint32_t number, const int64_t *shape,
                         uint64_t *address_out) {
     ExecKernel *kernel = call->kernel;
@@ -182,7 +192,7 @@ ExecStatus ports_result(const ExecCall *call, uint32_t number, const int64_t *sh
         array = rt_new_on(call->heap, call->device, (ScalarType)type.elem, type.rank,
                           shape, address_out, &status);
     } else {
-        array = rt_new(call->heap, (ScalarType)type.elem, type.rank, shape);
+        array = new_result(call, number, type, shape);
         if (array != NULL) *address_out = (uintptr_t)array->data;
         else status = STATUS_MEMORY;
     }

@@ -224,15 +224,21 @@ CoreRef *fission_part_args(FissionSplit *s, uint32_t p) {
     return args;
 }
 
-static CoreStm *emit_concat(FissionSplit *s, uint32_t axis, const CoreRef *parts) {
+static CoreStm *emit_concat(FissionSplit *s, uint32_t axis, const CoreRef *parts,
+                            bool says_lengths) {
+    CoreRef args[2 * FISSION_MOST_PARTS];
     CoreType type = core_type(s->program, parts[0]);
-    CoreStm *stm = core_emit(s->b, OP_CONCAT, parts, s->parts, &type, 1);
-    core_set_attrs(s->b, stm, &(int32_t){(int32_t)axis}, 1);
+    memcpy(args, parts, s->parts * sizeof *args);
+    memcpy(args + s->parts, s->length, s->parts * sizeof *args);
+    uint32_t count = says_lengths ? 2 * s->parts : s->parts;
+    CoreStm *stm = core_emit(s->b, OP_CONCAT, args, count, &type, 1);
+    core_set_attrs(s->b, stm, (int32_t[]){(int32_t)axis, (int32_t)s->parts},
+                   says_lengths ? 2 : 1);
     return stm;
 }
 
 CoreRef fission_join(FissionSplit *s, uint32_t axis, const CoreRef *parts) {
-    return emit_concat(s, axis, parts)->outs[0];
+    return emit_concat(s, axis, parts, false)->outs[0];
 }
 
 void fission_concat(FissionSplit *s, uint32_t axis, const CoreRef *results) {
@@ -240,7 +246,7 @@ void fission_concat(FissionSplit *s, uint32_t axis, const CoreRef *results) {
     for (uint32_t k = 0; k < outs; k++) {
         CoreRef parts[FISSION_MOST_PARTS];
         for (uint32_t p = 0; p < s->parts; p++) parts[p] = results[p * outs + k];
-        emit_concat(s, axis, parts)->outs[0] = s->stm->outs[k];
+        emit_concat(s, axis, parts, s->says_lengths)->outs[0] = s->stm->outs[k];
     }
 }
 

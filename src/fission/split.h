@@ -32,6 +32,7 @@ struct FissionSplit {
     // By part: where its statements stand, the operator itself and what goes with it;
     // NULL: where the whole stands.
     const CoreLoc *own, *beside;
+    bool says_lengths; // to what joins the results, which are as long as the parts
     // Of a rule that does everything: results[p * out_count + k], if the whole is these
     // in a row.
     CoreRef *results;

@@ -21,6 +21,7 @@ typedef struct Strategy {
     Map planned;          // array -> 1: it will be made in parts, in the next run
     Map defs;             // value -> the CoreStm that binds it
     const uint32_t *uses; // by CoreRef, before anything was split
+    bool is_shared;       // their memory is one
     double least;         // operations from which on splitting pays
     const uint32_t *weights;
     uint32_t count;
@@ -54,6 +55,7 @@ static double traffic_of(const Strategy *y, const FissionSplit *s) {
     const CoreProgram *p = y->program;
     CoreFeeds feeds = core_feeds(s->stm);
     double bytes = 0;
+    if (y->is_shared) return 0;
     for (uint32_t i = feeds.first; i < feeds.first + feeds.count; i++) {
         CoreRef array = s->stm->args[i];
         if (find_virtual(y, array) == NULL && !is_in_parts(y, s, array))
@@ -231,6 +233,7 @@ static void split(Strategy *y, FissionSplit *s) {
     s->parts = y->count;
     if (y->at_blocks) cut.unit = fission_unit(s);
     fission_cut(s, cut);
+    s->says_lengths = has_parts(s) && core_type(p, s->size).elem == SCALAR_I64;
     CoreRef holds = fission_condition(s);
     if (holds != 0) {
         emit_choice(y, s, holds);
@@ -458,10 +461,11 @@ static void prune(const Strategy *y, CoreBody *body, const uint32_t *uses) {
 }
 
 bool fission_for_devices(CoreProgram *p, const uint32_t *weights, uint32_t count,
-                         double least, FissionLog *log) {
+                         bool is_shared, double least, FissionLog *log) {
     Strategy y = {.program = p,
                   .builder = core_builder(p),
                   .uses = opt_count_uses(p),
+                  .is_shared = is_shared,
                   .least = least,
                   .weights = weights,
                   .count = count < FISSION_MOST_PARTS ? count : FISSION_MOST_PARTS,

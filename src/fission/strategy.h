@@ -64,12 +64,13 @@ typedef struct FissionLog {
 // Splits what the entries do outside of other operators into one part for each device,
 // along dimension 0, at first in proportion to these weights (1 to 1000), where
 // that is worth what has to travel. What is made in parts is used in parts: the whole
-// is joined for those alone who need it. Operators that make up less than so many
+// is joined for those alone who need it. Nothing travels between devices that share the
+// host's memory (is_shared). Operators that make up less than so many
 // scalar operations (about) stay whole when the program runs; with 0 all that can be is
 // split. The program is past stage 0. Appends what was decided, and why, to the log.
 // Returns whether anything was split.
 bool fission_for_devices(CoreProgram *program, const uint32_t *weights, uint32_t count,
-                         double least, FissionLog *log);
+                         bool is_shared, double least, FissionLog *log);
 
 // Splits all that takes less memory in parts, for one device that has too little for
 // the whole, into so many parts that run one after the other; a part may be empty.

@@ -173,7 +173,7 @@ static uint32_t measure_parts(Run *run, const Step *step, uint32_t axis,
     const RtArray *first = interp_array(run, step->args[0]);
     memcpy(shape, first->shape, first->rank * sizeof *shape);
     uint32_t filled = 0, only = 0;
-    for (uint32_t i = 0; i < step->stm->arg_count; i++) {
+    for (uint32_t i = 0; i < core_parts(step->stm); i++) {
         const RtArray *part = interp_array(run, step->args[i]);
         for (uint32_t d = 0; d < part->rank; d++) {
             if (d == axis || part->shape[d] == first->shape[d]) continue;
@@ -205,25 +205,38 @@ static void put_part(Run *run, const Step *step, RtArray *part, const RtArray *w
                      part->shape, scalar_info[part->elem].bytes);
 }
 
+// The whole in which parts were made, if any was, or a new one.
+static RtArray *open_whole(Run *run, const Step *step, const int64_t *shape) {
+    const RtArray *first = interp_array(run, step->args[0]);
+    RtArray *begun = step->spare != 0 ? interp_array(run, step->spare) : NULL;
+    if (begun == NULL || begun->is_away ||
+        memcmp(begun->shape, shape, first->rank * sizeof *shape) != 0)
+        return interp_new(run, step, step->out, first->elem, first->rank, shape);
+    interp_give(run, step->out, step->spare, 1);
+    return begun;
+}
+
 void interp_concat(Run *run, const Step *step) {
     uint32_t axis = (uint32_t)step->stm->attrs[0];
     int64_t shape[CORE_MAX_RANK];
-    for (uint32_t i = 0; i < step->stm->arg_count; i++)
+    for (uint32_t i = 0; i < core_parts(step->stm); i++)
         interp_await(run, interp_array(run, step->args[i]));
     uint32_t only = measure_parts(run, step, axis, shape);
     if (only != UINT32_MAX) {
         interp_pass(run, step, only, step->out);
+        if (step->spare != 0) interp_drop(run, step->spare);
         return;
     }
-    const RtArray *first = interp_array(run, step->args[0]);
-    RtArray *a = interp_new(run, step, step->out, first->elem, first->rank, shape);
+    RtArray *a = open_whole(run, step, shape);
     int64_t done = 0;
-    for (uint32_t i = 0; i < step->stm->arg_count; i++) {
+    for (uint32_t i = 0; i < core_parts(step->stm); i++) {
         RtArray *part = interp_array(run, step->args[i]);
         if (rt_count(part) == 0) continue;
-        put_part(run, step, part, a, interp_at(a, done * a->strides[axis]));
+        char *to = interp_at(a, done * a->strides[axis]);
+        if (part->base != a || part->data != to) put_part(run, step, part, a, to);
         done += part->shape[axis];
     }
+    if (step->spare != 0) interp_drop(run, step->spare);
 }
 
 void interp_split(Run *run, const Step *step) {

@@ -31,6 +31,7 @@ typedef struct InterpOffer {
     const bool *may_take;   // by arg: nobody needs the array afterwards; an engine may
                             // retain it and return it as a result, overwritten
     RtValue *results;       // to be filled in on STATUS_OK
+    const RtLay *lays;      // by result: where it may be made; NULL: nobody knows
     const CoreLoc *calls;   // with InterpBeside: as in an InterpError
     uint32_t call_count;
 } InterpOffer;

@@ -5,7 +5,6 @@
 // know their slots, their code and the slots an operator needs for itself.
 #include <assert.h>
 
-#include "core/rules.h"
 #include "interp/run.h"
 
 typedef struct Preparer {
@@ -132,6 +131,9 @@ static void prepare_operator(Preparer *p, Step *step) {
     switch ((int)stm->op) {
     case OP_LITERAL:
         step->spare = new_slot(p->run, true);  // made once
+        return;
+    case OP_CONCAT:
+        if (core_parts(stm) < stm->arg_count) step->spare = new_slot(p->run, true);
         return;
     case OP_SORT:
         step->spare = new_slot(p->run, true);
@@ -263,6 +265,46 @@ static void prepare_step(Preparer *p, const CoreStm *stm, Step *step) {
     prepare_waits(p, step);
 }
 
+// ---- parts of a whole --------------------------------------------------------------
+
+// Whether all lengths that the join is told are known before the call.
+static bool knows_lengths(const Preparer *p, const Step *join, const Step *call) {
+    const CoreStm *stm = join->stm;
+    for (uint32_t i = core_parts(stm); i < stm->arg_count; i++) {
+        bool is_const = p->run->program->values.data[stm->args[i]].is_const;
+        // Slots are numbered in order.
+        if (!is_const && join->args[i] >= call->out) return false;
+        if (p->is_made_beside[stm->args[i]]) return false;
+    }
+    return true;
+}
+
+static void prepare_part(Preparer *p, Code *code, const Step *join, uint32_t part) {
+    uint32_t slot = join->args[part];
+    for (Step *call = code->steps; call < join; call++) {
+        uint32_t count = call->stm->out_count;
+        if (call->offer == NULL || slot < call->out || slot >= call->out + count)
+            continue;
+        if (!knows_lengths(p, join, call)) return;
+        if (call->joined == NULL) {
+            call->joined = arena_array(p->run->code_arena, Joined, count);
+            call->lays = arena_array(p->run->code_arena, RtLay, count);
+        }
+        call->joined[slot - call->out] = (Joined){join, part};
+        return;
+    }
+}
+
+// What is joined later can be made where it belongs.
+static void prepare_joins(Preparer *p, Code *code) {
+    for (uint32_t i = 0; i < code->step_count; i++) {
+        const Step *join = &code->steps[i];
+        if (join->stm->op != OP_CONCAT || join->spare == 0) continue;
+        for (uint32_t part = 0; part < core_parts(join->stm); part++)
+            prepare_part(p, code, join, part);
+    }
+}
+
 static Code *prepare_body(Preparer *p, const CoreBody *body) {
     Code *code = arena_new(p->run->code_arena, Code);
     code->param_count = body->param_count;
@@ -271,6 +313,7 @@ static Code *prepare_body(Preparer *p, const CoreBody *body) {
     code->steps = arena_array(p->run->code_arena, Step, body->stms.len);
     for (uint32_t i = 0; i < body->stms.len; i++)
         prepare_step(p, body->stms.data[i], &code->steps[i]);
+    prepare_joins(p, code);
     code->result_count = body->result_count;
     code->results = use_all(p, body->results, body->result_count);
     code->moves = arena_array(p->run->code_arena, bool, body->result_count);

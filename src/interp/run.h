@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "core/messages.h"
+#include "core/rules.h"
 #include "interp/interp.h"
 #include "rt/store.h"
 
@@ -67,6 +68,12 @@ typedef enum StepForm {
     FORM_AWAITS,  // some of its args are scalars that a kernel makes; then as step->then
 } StepForm;
 
+// A result of a kernel that a later CONCAT of the same body joins with others.
+typedef struct Joined {
+    const Step *by; // NULL: it is not
+    uint32_t part;
+} Joined;
+
 struct Step {
     const CoreStm *stm;
     uint8_t form, then, in, to;  // two StepForms; types of a scalar operator
@@ -84,6 +91,8 @@ struct Step {
     Sink *sinks;
     int64_t *index_space;  // GENERATE
     RtValue *offer;        // CALL of a kernel: args, then results
+    Joined *joined;        // its results; NULL: none
+    RtLay *lays;
 };
 
 // A loop or second-order operator that is running.

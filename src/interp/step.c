@@ -254,6 +254,28 @@ static void take_result(Run *run, uint32_t slot, const RtValue *result) {
     run->promised[slot] = result->array;
 }
 
+// Where that part of what the step joins belongs.
+static RtLay find_lay(Run *run, const Step *join, uint32_t part) {
+    const uint32_t *lengths = join->args + core_parts(join->stm);
+    RtArray **whole = &run->slots.data[join->spare].array;
+    CoreType type = core_type(run->program, join->stm->outs[0]);
+    if (*whole == NULL)
+        *whole = rt_promise(run->heap, (ScalarType)type.elem, type.rank, NULL);
+    RtLay lay = {.whole = *whole, .count = interp_int(run, lengths[part])};
+    for (uint32_t p = 0; p < core_parts(join->stm); p++) {
+        if (p < part) lay.first += interp_int(run, lengths[p]);
+        lay.size += interp_int(run, lengths[p]);
+    }
+    return lay;
+}
+
+static const RtLay *find_lays(Run *run, const Step *step) {
+    for (uint32_t k = 0; step->joined != NULL && k < step->stm->out_count; k++)
+        if (step->joined[k].by != NULL)
+            step->lays[k] = find_lay(run, step->joined[k].by, step->joined[k].part);
+    return step->lays;
+}
+
 // Whether an engine has taken the call of a kernel; then the results are there, or
 // promised.
 static bool offer_kernel(Run *run, const Step *step) {
@@ -273,7 +295,8 @@ static bool offer_kernel(Run *run, const Step *step) {
                          .loc = stm->loc,
                          .args = args,
                          .may_take = step->moves,
-                         .results = results};
+                         .results = results,
+                         .lays = find_lays(run, step)};
     note_place(run, &offer);
     InterpError error = {0};
     if (!run->options->run_kernel(run->options->kernel_data, &offer, &error)) return false;

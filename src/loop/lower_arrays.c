@@ -2,6 +2,7 @@
 //
 // New arrays: from nothing, which mostly takes no memory at all, from elements, and by
 // joining and cutting others.
+#include "core/rules.h"
 #include "loop/lower.h"
 
 #include <string.h>
@@ -106,7 +107,7 @@ static void measure_parts(Lower *l, const CoreStm *stm, uint32_t axis, LoopRef *
     LoopBuilder *b = l->b;
     const Array *first = loop_arg_array(l, stm, 0);
     memcpy(shape, first->shape, first->rank * sizeof *shape);
-    for (uint32_t i = 0; i < stm->arg_count; i++) {
+    for (uint32_t i = 0; i < core_parts(stm); i++) {
         const Array *part = loop_arg_array(l, stm, i);
         LoopRef same = loop_const(b, SCALAR_BOOL, 1);
         for (uint32_t d = 0; d < part->rank; d++)
@@ -134,7 +135,7 @@ void loop_concat(Lower *l, const CoreStm *stm) {
     measure_parts(l, stm, axis, shape);
     loop_check_shape(l, elem_of(l, stm), rank, shape);
     Array *a = loop_fresh(l, elem_of(l, stm), rank, shape, place_of(l, stm, 0));
-    for (uint32_t i = 0; i < stm->arg_count; i++) {
+    for (uint32_t i = 0; i < core_parts(stm); i++) {
         const Array *part = loop_arg_array(l, stm, i);
         Array *to = arena_copy(l->arena, a, sizeof *a);
         to->off = loop_add(b, a->off, loop_mul(b, done, a->strides[axis]));

@@ -52,9 +52,28 @@ static double end_of_maker(const Plan *plan, uint32_t block) {
 
 // ---- how long -----------------------------------------------------------------------
 
+// Whether the block is made where it belongs, so that nobody has to copy it there.
+static bool lies_within(const Plan *plan, uint32_t block) {
+    const PlanBlock *b = &plan->blocks.data[block];
+    return b->is_within &&
+           plan_memory(plan, plan->tasks.data[b->task].device) == plan->in.device_count;
+}
+
+// Of what the host does, the share that is left to it.
+static double share_left(const Plan *plan, const PlanTask *task) {
+    double all = 0, within = 0;
+    for (uint32_t i = 0; i < task->uses.len; i++) {
+        const PlanUse *use = &task->uses.data[i];
+        if (plan->blocks.data[use->block].type.rank == 0) continue;
+        all += use->bytes;
+        within += lies_within(plan, use->block) ? use->bytes : 0;
+    }
+    return task->op == OP_CONCAT && within > 0 ? 1 - within / all : 1;
+}
+
 static double seconds_of(const Plan *plan, const PlanTask *task, uint32_t device) {
     static const double host_rate = 1e9; // elements that are joined, copied
-    if (task->kernel == NULL) return task->work / host_rate;
+    if (task->kernel == NULL) return task->work * share_left(plan, task) / host_rate;
     const PlanDevice *d = &plan->in.devices[device];
     double rate = task->kernel->kernel == CORE_PARALLEL_KERNEL ? d->rate : d->one;
     return CALL + task->work / rate;
@@ -163,6 +182,20 @@ static void free_after(Placer *pl, uint32_t number, double end) {
     pl->alive.len = kept;
 }
 
+// The memory of parts that lie in the whole is the whole's.
+static void take_over_parts(Placer *pl, const PlanTask *task) {
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < pl->alive.len; i++) {
+        uint32_t block = pl->alive.data[i];
+        bool is_part = false;
+        for (uint32_t k = 0; k < task->uses.len && !is_part; k++)
+            is_part = task->uses.data[k].block == block && lies_within(pl->plan, block);
+        if (is_part) pl->live -= or_nothing(pl->plan->blocks.data[block].bytes);
+        else pl->alive.data[kept++] = block;
+    }
+    pl->alive.len = kept;
+}
+
 // An operator that writes into an array which nobody needs any more makes no new one.
 static bool takes_over(const Plan *plan, uint32_t number) {
     const PlanTask *task = &plan->tasks.data[number];
@@ -219,6 +252,7 @@ static void place_task(Placer *pl, uint32_t number) {
     for (uint32_t k = 0; k < task->makes; k++)
         map_set(&pl->present, key_of(task->first + k, 0, plan_memory(plan, device)), 1);
     // What is taken over is freed as another's, before it is alive as the task's own.
+    if (task->op == OP_CONCAT && task->kernel == NULL) take_over_parts(pl, task);
     bool is_new = !takes_over(plan, number);
     if (is_new) add_made(pl, task);
     note_peak(pl, number);

@@ -57,6 +57,7 @@ typedef struct PlanBlock {
     uint32_t last;  // task that uses it; PLAN_NONE: none
     bool is_result; // of the entry
     bool is_held;   // it has memory of its own, whatever runs the program
+    bool is_within; // what joins it with others makes room for it where it belongs
 } PlanBlock;
 
 // A task that uses a block, or a part of it.

@@ -297,7 +297,7 @@ static void put_split(Printer *pr, const CoreStm *stm) {
 }
 
 static void put_concat(Printer *pr, const CoreStm *stm) {
-    for (uint32_t i = 0; i < stm->arg_count; i++) {
+    for (uint32_t i = 0; i < core_parts(stm); i++) {
         if (i > 0) strbuf_cstr(pr->out, " ++ ");
         put_ref(pr, stm->args[i], true);
     }

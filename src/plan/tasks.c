@@ -56,7 +56,7 @@ static bool makes_memory(const Walk *w, const CoreStm *stm) {
     case OP_COPY:
     case OP_UPDATE: return true;
     case OP_CONCAT: // a part that alone has elements is the result
-        for (uint32_t i = 0; i < stm->arg_count; i++)
+        for (uint32_t i = 0; i < core_parts(stm); i++)
             filled += visit_value(w, stm->args[i]).dims[stm->attrs[0]] > 0;
         return filled > 1;
     default: return false;
@@ -73,6 +73,19 @@ static bool gives_memory(const Walk *w, const CoreBody *body, uint32_t result) {
             if (body->stms.data[i]->outs[k] == ref)
                 return makes_memory(w, body->stms.data[i]);
     return false;
+}
+
+// Parts whose lengths are said in time lie in the whole from the first.
+static void note_within(const Walk *w, const CoreStm *stm) {
+    for (uint32_t i = 0; i < core_parts(stm); i++) {
+        WalkValue v = visit_value(w, stm->args[i]);
+        if (v.block == PLAN_NONE || v.part != 0) continue;
+        PlanBlock *block = &w->plan->blocks.data[v.block];
+        if (block->task == PLAN_NONE || w->plan->tasks.data[block->task].kernel == NULL)
+            continue;
+        block->is_within = true;
+        block->is_held = false;
+    }
 }
 
 // A task for the statement, which takes its args and makes its outs.
@@ -96,6 +109,7 @@ void visit_add_task(Walk *w, const CoreStm *stm, const CoreFun *kernel, double w
                         .measured = NAN});
     PlanTask *task = &plan->tasks.data[number];
     for (uint32_t i = 0; i < stm->arg_count; i++) use_value(w, task, stm->args[i]);
+    if (stm->op == OP_CONCAT && core_parts(stm) < stm->arg_count) note_within(w, stm);
     if (w->waits != PLAN_NONE) add_use(w, task, (PlanUse){w->waits, 0, 0});
     for (uint32_t k = 0; k < stm->out_count; k++) {
         WalkValue *out = &w->values[stm->outs[k]];

@@ -3,6 +3,7 @@
 // What is known of values, and what statements make of it (walk.h).
 #include <string.h>
 
+#include "core/rules.h"
 #include "plan/walk.h"
 
 // ---- values -------------------------------------------------------------------------
@@ -93,7 +94,7 @@ void visit_split(Walk *w, const CoreStm *stm) {
 static void walk_concat(Walk *w, const CoreStm *stm) {
     WalkValue first = visit_value(w, stm->args[0]), v = visit_row(w, &first, 0);
     uint32_t axis = (uint32_t)stm->attrs[0];
-    for (uint32_t i = 1; i < stm->arg_count; i++) {
+    for (uint32_t i = 1; i < core_parts(stm); i++) {
         WalkValue more = visit_value(w, stm->args[i]);
         bool is_known = v.dims[axis] >= 0 && more.dims[axis] >= 0;
         v.dims[axis] = is_known ? v.dims[axis] + more.dims[axis] : -1;

@@ -77,6 +77,15 @@ bool rt_byte_count(ScalarType elem, uint32_t rank, const int64_t *shape,
     return true;
 }
 
+static void set_row_major(RtArray *a) {
+    int64_t stride = 1;
+    for (uint32_t d = a->rank; d-- > 0;) {
+        a->strides[d] = stride;
+        // Of an empty array the product may overflow; its strides are never used.
+        if (__builtin_mul_overflow(stride, a->shape[d], &stride)) stride = 0;
+    }
+}
+
 RtArray *rt_new_away(RtHeap *heap, ScalarType elem, uint32_t rank,
                      const int64_t *shape) {
     size_t bytes;
@@ -85,12 +94,7 @@ RtArray *rt_new_away(RtHeap *heap, ScalarType elem, uint32_t rank,
     if (a == NULL) return NULL;
     a->memory_size = bytes;
     a->is_away = true;
-    int64_t stride = 1;
-    for (uint32_t d = rank; d-- > 0;) {
-        a->strides[d] = stride;
-        // Of an empty array the product may overflow; its strides are never used.
-        if (__builtin_mul_overflow(stride, shape[d], &stride)) stride = 0;
-    }
+    set_row_major(a);
     link_live(heap, a);
     return a;
 }
@@ -193,6 +197,30 @@ void rt_keep_promise(RtHeap *heap, RtArray *promised, RtArray *made) {
     made->memory = NULL;
     made->copies = NULL;
     rt_release(heap, made);
+}
+
+// Gives the whole the rows of its first part, and memory.
+static bool begin_whole(RtHeap *heap, const RtLay *lay, const int64_t *shape) {
+    RtArray *whole = lay->whole;
+    memcpy(whole->shape, shape, whole->rank * sizeof *shape);
+    whole->shape[0] = lay->size;
+    if (!rt_byte_count(whole->elem, whole->rank, whole->shape, &whole->memory_size))
+        return false;
+    set_row_major(whole);
+    return rt_bring_memory(heap, whole);
+}
+
+RtArray *rt_part(RtHeap *heap, const RtLay *lay, const int64_t *shape) {
+    RtArray *whole = lay->whole;
+    if (shape[0] != lay->count) return NULL;
+    if (whole->is_away && !begin_whole(heap, lay, shape)) return NULL;
+    size_t rows = (whole->rank - 1) * sizeof *shape;
+    if (whole->shape[0] != lay->size || memcmp(whole->shape + 1, shape + 1, rows) != 0)
+        return NULL;
+    char *data = whole->data;
+    if (whole->memory_size > 0)
+        data += lay->first * whole->strides[0] * scalar_info[whole->elem].bytes;
+    return rt_view(heap, whole, data, whole->rank, shape, whole->strides);
 }
 
 RtArray *rt_retain(RtArray *a) {

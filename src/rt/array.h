@@ -79,13 +79,23 @@ RtArray *rt_lent(RtHeap *heap, ScalarType elem, uint32_t rank, const int64_t *sh
 // Moves a's elements into row-major order without gaps, if they are not: into memory of
 // its own. a must be a view, then. False, and a as before, when memory is short.
 bool rt_make_contiguous(RtHeap *heap, RtArray *a);
-// An array to come, which is away and of unknown shape until the maker keeps the promise;
-// a scalar is promised as an array of rank 1, whose bits it will be. NULL when memory is
+// An array to come, which is away and of unknown shape until the maker keeps the promise,
+// or, without a maker, until parts of it are made (rt_part); a scalar is promised as an array of rank 1, whose bits it will be. NULL when memory is
 // short.
 RtArray *rt_promise(RtHeap *heap, ScalarType elem, uint32_t rank, struct RtErrand *maker);
 // Lets the promised array be what was made, whose only reference is consumed. A scalar's
 // maker sets the bits and the maker to NULL itself.
 void rt_keep_promise(RtHeap *heap, RtArray *promised, RtArray *made);
+// Rows of a whole that has been promised: `count` from `first` on, of the `size` that it
+// will have. NULL: of none.
+typedef struct RtLay {
+    RtArray *whole;
+    int64_t first, count, size;
+} RtLay;
+
+// A view of these rows, for its maker to fill; the whole gets its memory with its first
+// part. NULL if that shape does not fit there, or memory is short.
+RtArray *rt_part(RtHeap *heap, const RtLay *lay, const int64_t *shape);
 RtArray *rt_retain(RtArray *a);
 void rt_release(RtHeap *heap, RtArray *a);  // NULL is ignored
 // Returns a itself if its elements lie in row-major order without gaps, else a copy.

@@ -1,4 +1,4 @@
-# Where programs run: the same answers and errors on cpu*K, OpenCL and several at once;
+# Where programs run: the same answers and errors on cpu*K, cpu:I, OpenCL and several at once;
 # what cannot be is said, and nothing else runs instead.
 XDG_CACHE_HOME=$PWD/cache
 export XDG_CACHE_HOME
@@ -8,7 +8,7 @@ mkdir cache
 ASAN_OPTIONS=detect_leaks=0
 export ASAN_OPTIONS
 has_opencl=$("$weft" devices | grep -c '^opencl:0 .*[^)]$')
-places='cpu*3 cpu,cpu:1'
+places='cpu*3 cpu:0,cpu:1 cpu,cpu:1'
 if [ "$has_opencl" = 1 ]; then places="$places opencl:0 cpu*2,opencl:0"
 else skipped=$((skipped + 1)); fi
 

@@ -1,5 +1,5 @@
 # weft explain: what is told of programs on two devices, as text, as a graph and as a
-# picture; what does not fit is refused. -T 2 gives each of them one core everywhere.
+# picture; what does not fit is refused. -T 1 gives each of them one core everywhere.
 XDG_CACHE_HOME=$PWD/cache
 export XDG_CACHE_HOME
 mkdir cache
@@ -9,7 +9,7 @@ def busy (x: i64): i64 = loop x for i < 100 do (x * 31 + i) % 1009
 entry main (n: i64): []i64 =
   scan (+) 0 (map busy (map busy (iota n)))
 EOF
-expect 0 "$weft" explain -T 2 --device 'cpu*2' parts.weft 100000
+expect 0 "$weft" explain -T 1 --device cpu:0,cpu:1 parts.weft 100000
 out '`main` on cpu:0, cpu:1
 
 Operators
@@ -24,20 +24,21 @@ Program
      3 |   _1 = if 333 <= n {
      3 |     _2 = [360360][0]
      3 |     _3 = min(n, ((n // 720720) * _2) + (((n %% 720720) * _2) // 720720))
-     3 |     _4 = iota(_3, 0, 1)
-     3 |     _5 = map(_4) {x ->
-     1 |       _6 = for(100, x) {i, x.1 -> (i + (x.1 * 31)) % 1009}
-     1 |       _7 = for(100, _6) {i.1, x.2 -> (i.1 + (31 * x.2)) % 1009}
-     3 |       _7}
-     3 |     _8 = iota(n - _3, 0 + (_3 * 1), 1)
-     3 |     _9 = map(_8) {as above}
-     3 |     _10 = _5 ++ _9
-     3 |     _10} else {
-     3 |     _11 = iota(n, 0, 1)
-     3 |     _12 = map(_11) {as above}
-     3 |     _12}
-     3 |   _13 = scan(_1, 0) {_14, _15 -> _14 + _15}
-     3 |   in _13
+     3 |     _4 = n - _3
+     3 |     _5 = iota(_3, 0, 1)
+     3 |     _6 = map(_5) {x ->
+     1 |       _7 = for(100, x) {i, x.1 -> (i + (x.1 * 31)) % 1009}
+     1 |       _8 = for(100, _7) {i.1, x.2 -> (i.1 + (31 * x.2)) % 1009}
+     3 |       _8}
+     3 |     _9 = iota(_4, 0 + (_3 * 1), 1)
+     3 |     _10 = map(_9) {as above}
+     3 |     _11 = _6 ++ _10
+     3 |     _11} else {
+     3 |     _12 = iota(n, 0, 1)
+     3 |     _13 = map(_12) {as above}
+     3 |     _13}
+     3 |   _14 = scan(_1, 0) {_15, _16 -> _15 + _16}
+     3 |   in _14
 
 Tasks
   task line  what             device    needs            makes     takes
@@ -70,11 +71,11 @@ Memory
      400 kB  map, made in line 3
      800 kB  concat, made in line 3'
 # Fewer elements stay whole.
-expect 0 "$weft" explain -T 2 --device 'cpu*2' parts.weft 100
+expect 0 "$weft" explain -T 1 --device cpu:0,cpu:1 parts.weft 100
 out_has 'whole here: there is too little to do with fewer than 333 elements'
 out_has '     1    3* map              cpu:0     -                800 B    230 us'
 # Without values it is not known how many there are.
-expect 0 "$weft" explain -T 2 --device 'cpu*2' parts.weft
+expect 0 "$weft" explain -T 1 --device cpu:0,cpu:1 parts.weft
 out_has '`main` on cpu:0, cpu:1, with arguments of any size'
 out_has 'cut in 2: 50 % for cpu:0, 50 % for cpu:1; from 333 elements on'
 out_has '     2    3* map              cpu:1     -                    ?         ?'
@@ -84,7 +85,7 @@ expect 0 "$weft" explain -T 2 --device cpu:0,cpu:1@0.5 parts.weft 100000
 out_has 'cut in 2: 67 % for cpu:0, 33 % for cpu:1'
 expect 0 "$weft" explain -T 2 parts.weft 100000
 out_has 'none is cut: there is one device alone'
-expect 0 env WEFT_SPLIT=none "$weft" explain -T 2 --device 'cpu*2' parts.weft 100000
+expect 0 env WEFT_SPLIT=none "$weft" explain -T 1 --device cpu:0,cpu:1 parts.weft 100000
 out_has 'none is cut: WEFT_SPLIT is none'
 
 cat >turns.weft <<'EOF'
@@ -96,7 +97,7 @@ entry main [n] (xs: [n]f64) (is: []i64): ([n]f64, f64, []i64) =
   let zs = scan (+) 0 is
   in (map2 (+) xs ys, f64.sum ys, filter (> 3) zs)
 EOF
-expect 0 "$weft" explain -T 2 --device 'cpu*2' turns.weft
+expect 0 "$weft" explain -T 1 --device cpu:0,cpu:1 turns.weft
 out '`main` on cpu:0, cpu:1, with arguments of any size
 
 Operators
@@ -118,23 +119,24 @@ Program
      3 |     _2 = if 732 <= _1 {
      3 |       _3 = [360360][0]
      3 |       _4 = min(_1, ((_1 // 720720) * _3) + (((_1 %% 720720) * _3) // 720720))
-     3 |       _5 = iota(_4, 0, 1)
-     3 |       _6 = map(_5) {i ->
-     3 |         _7 = for(90i32, v[i]) {_j, x -> fma(x, 0.5, v[(1 + i) % _1])}
-     3 |         sqrt(_7)}
-     3 |       _8 = iota(_1 - _4, 0 + (_4 * 1), 1)
-     3 |       _9 = map(_8) {as above}
-     3 |       _10 = _6 ++ _9
-     3 |       _10} else {
-     3 |       _11 = iota(_1, 0, 1)
-     3 |       _12 = map(_11) {as above}
-     3 |       _12}
+     3 |       _5 = _1 - _4
+     3 |       _6 = iota(_4, 0, 1)
+     3 |       _7 = map(_6) {i ->
+     3 |         _8 = for(90i32, v[i]) {_j, x -> fma(x, 0.5, v[(1 + i) % _1])}
+     3 |         sqrt(_8)}
+     3 |       _9 = iota(_5, 0 + (_4 * 1), 1)
+     3 |       _10 = map(_9) {as above}
+     3 |       _11 = _7 ++ _10
+     3 |       _11} else {
+     3 |       _12 = iota(_1, 0, 1)
+     3 |       _13 = map(_12) {as above}
+     3 |       _13}
      5 |     _2}
-     6 |   zs = scan(is, 0) {_13, _14 -> _13 + _14}
-     7 |   _15 = map(xs, ys) {a, b -> a + b}
-     7 |   _16 = reduce(ys, 0.0) {_17, _18 -> _17 + _18}
-     7 |   _19 = filter(zs) {x.1 -> 3 < x.1, x.1}
-     7 |   in _15, _16, _19
+     6 |   zs = scan(is, 0) {_14, _15 -> _14 + _15}
+     7 |   _16 = map(xs, ys) {a, b -> a + b}
+     7 |   _17 = reduce(ys, 0.0) {_18, _19 -> _18 + _19}
+     7 |   _20 = filter(zs) {x.1 -> 3 < x.1, x.1}
+     7 |   in _16, _17, _20
 
 Tasks
   task line  what             device    needs            makes     takes
@@ -208,7 +210,7 @@ if grep -q 'there are more tasks' deep.svg; then good; else bad 'it says nothing
 
 # ---- the graph ----------------------------------------------------------------------
 
-expect 0 "$weft" explain -T 2 --device 'cpu*2' parts.weft 100000 --format=dot
+expect 0 "$weft" explain -T 1 --device cpu:0,cpu:1 parts.weft 100000 --format=dot
 out 'digraph plan {
   node [shape=box, style="filled,rounded"];
   t0 [label="1: map\nline 3, cpu:0\n110 ms, 400 kB", fillcolor="/pastel19/1"];
@@ -223,7 +225,7 @@ command='the graph for Graphviz'
 if command -v dot >/dev/null; then
     if dot -Tsvg stdout >/dev/null 2>stderr; then good; else bad "$(cat stderr)"; fi
 fi
-expect 0 "$weft" explain -T 2 --device 'cpu*2' parts.weft 100000 -f svg -o parts.svg
+expect 0 "$weft" explain -T 1 --device cpu:0,cpu:1 parts.weft 100000 -f svg -o parts.svg
 out ''
 # Each box is there once, with what it says; names are no markup.
 command='the picture'
@@ -247,7 +249,7 @@ done
 
 # ---- measured -----------------------------------------------------------------------
 
-expect 0 "$weft" explain -T 2 --device 'cpu*2' parts.weft 30000 --measure
+expect 0 "$weft" explain -T 1 --device cpu:0,cpu:1 parts.weft 30000 --measure
 out_has '     makes     takes  measured'
 out_has '; measured '
 command='every kernel is measured'
@@ -268,10 +270,10 @@ out ''
 
 # ---- what does not fit --------------------------------------------------------------
 
-expect 1 "$weft" explain -T 2 --device 'cpu*2' parts.weft 1000000000 -m 100M
+expect 1 "$weft" explain -T 1 --device cpu:0,cpu:1 parts.weft 1000000000 -m 100M
 err_has 'and the ceiling is 105 MB: 16.0 GB of line 3'
 out ''
-expect 0 "$weft" explain -T 2 --device 'cpu*2' parts.weft 1000 -m 100M
+expect 0 "$weft" explain -T 1 --device cpu:0,cpu:1 parts.weft 1000 -m 100M
 
 # ---- mistakes -----------------------------------------------------------------------
 

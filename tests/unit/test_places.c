@@ -184,21 +184,24 @@ typedef struct Moved {
 } Moved;
 
 static Moved moved_so_far(const WeftContext *context) {
+    const Device *first = context->places[0].device;
     Moved moved = {.made = context->heap.made_bytes,
-                   .peak = context->places[0].device->counts.peak};
+                   .peak = first != NULL ? first->counts.peak : 0};
     for (uint32_t i = 0; i < context->place_count; i++) {
-        const DeviceCounts *counts = &context->places[i].device->counts;
-        moved.to += counts->write_bytes;
-        moved.from += counts->read_bytes;
+        const Device *device = context->places[i].device;
+        if (device == NULL) continue; // nothing can
+        moved.to += device->counts.write_bytes;
+        moved.from += device->counts.read_bytes;
     }
     return moved;
 }
 
 // Calls that entry of the program, of which half is for each of two devices, with an
-// array of MANY numbers, which are more than a few blocks of a sum.
-enum { MANY = 40000 };
+// array of MANY numbers, which are more than a few blocks of a sum. What it gives
+// begins with 3; all of it, or the first of so many, is kept.
+enum { MANY = 40000, MOST = 2 * MANY };
 
-static Moved move_on(const char *devices, const char *source) {
+static Moved call_on(const char *devices, const char *source, int64_t *kept) {
     WeftOptions options = {
         .struct_size = sizeof options, .devices = devices, .threads = 2};
     WeftContext *context;
@@ -217,7 +220,10 @@ static Moved move_on(const char *devices, const char *source) {
     if (weft_call(program, 0, &arg, 1, &result, 1) != WEFT_STATUS_OK) abort();
     Moved after = moved_so_far(context);
     CHECK(weft_value_data(result, &found) == WEFT_STATUS_OK);
-    CHECK(*(const int64_t *)found == 3);
+    int64_t count = weft_value_rank(result) > 0 ? weft_value_shape(result)[0] : 1;
+    memset(kept, 0, MOST * sizeof *kept);
+    memcpy(kept, found, (size_t)count * sizeof *kept);
+    CHECK(kept[0] == 3);
     weft_value_free(arg);
     weft_value_free(result);
     weft_program_free(program);
@@ -226,8 +232,18 @@ static Moved move_on(const char *devices, const char *source) {
                    after.made - before.made, after.peak};
 }
 
+// It gives what one device does.
+static Moved move_on(const char *devices, const char *source) {
+    static int64_t right[MOST], kept[MOST];
+    Moved moved = call_on(devices, source, kept);
+    call_on("cpu", source, right);
+    CHECK(memcmp(kept, right, sizeof kept) == 0);
+    return moved;
+}
+
+// Each has memory of its own.
 static Moved move(const char *source) {
-    return move_on("cpu*2", source);
+    return move_on("cpu:0,cpu:1", source);
 }
 
 static void check_moves(void) {
@@ -297,9 +313,45 @@ static void check_stream(void) {
     CHECK(moved.to < bytes + 4096 && moved.peak <= 192 << 10);
 }
 
+// Where all share the host's memory, parts are made where they belong.
+static void check_shared(void) {
+    const uint64_t bytes = MANY * sizeof(int64_t), shares = sizeof(int64_t);
+    setenv("WEFT_SPLIT", "0", 1);
+    Moved moved =
+        move_on("cpu*2", "entry main (xs: []i64): []i64 = map (\\x -> x * x + 3) xs");
+    CHECK(moved.to == 0 && moved.from == 0 && moved.made == bytes + shares);
+    // what is indexed anywhere is seen by all
+    moved = move_on("cpu*2", "entry main (xs: []i64): []i64 =\n"
+                             "  map (\\i -> xs[(i * 7) % length xs] - xs[0] + 3)\n"
+                             "      (indices xs)");
+    CHECK(moved.made == bytes + shares);
+    // neighbours of what lies in parts, which are joined by nobody
+    moved = move_on("cpu*2",
+                    "entry main (xs: []i64): []i64 =\n"
+                    "  let ys = map (\\x -> loop y = x for i < 9 do y * 7 % 11) xs\n"
+                    "  let n = length ys\n"
+                    "  in map3 (\\x y z -> x + y + z + 3 - (ys[0] + ys[1] + ys[2]))\n"
+                    "       ys[:n - 2] ys[1:n - 1] ys[2:]");
+    CHECK(moved.made == 2 * bytes - 16 + shares);
+    // an array of rows
+    moved = move_on("cpu*2", "entry main (xs: []i64): []i64 =\n"
+                             "  flatten (map (\\x -> [x + 3, x]) xs)");
+    CHECK(moved.made == 2 * bytes + shares);
+    // what has memory of its own is read straight to there
+    moved = move_on("cpu*1,cpu:1",
+                    "entry main (xs: []i64): []i64 = map (\\x -> x * x + 3) xs");
+    CHECK(moved.to == bytes / 2 && moved.from == bytes / 2);
+    CHECK(moved.made == bytes + shares);
+    // nobody knows how much is kept of each part before it is made
+    moved = move_on("cpu*2", "entry main (xs: []i64): []i64 = filter (>= 3) xs");
+    CHECK(moved.made == 2 * (bytes - 24) + shares);
+    unsetenv("WEFT_SPLIT");
+}
+
 int main(void) {
     static const char *const devices[] = {"opencl:0", "opencl:0,cpu"};
     check_moves();
+    check_shared();
     WeftOptions options = {.struct_size = sizeof options, .devices = "opencl:0"};
     WeftContext *context;
     if (weft_context_new(&options, &context) != WEFT_STATUS_OK) return 1;

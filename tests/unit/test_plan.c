@@ -43,9 +43,10 @@ static void close_world(World *w) {
 }
 
 // On two equal devices of two billion operations a second.
-static const Plan *plan_of(World *w, const PlanArg *args) {
-    static const PlanDevice devices[] = {{"cpu:0", 2e9, 2e9, false},
-                                         {"cpu:1", 2e9, 2e9, false}};
+static const Plan *plan_on(World *w, const PlanArg *args, bool is_shared) {
+    PlanDevice *devices = arena_array(&w->arena, PlanDevice, 2);
+    devices[0] = (PlanDevice){"cpu:0", 2e9, 2e9, is_shared};
+    devices[1] = (PlanDevice){"cpu:1", 2e9, 2e9, is_shared};
     stack_measure(&w->program->cx.stack);
     return plan_make(&(PlanInput){.program = w->program->core,
                                   .entry = w->program->entries[0].fun,
@@ -54,6 +55,11 @@ static const Plan *plan_of(World *w, const PlanArg *args) {
                                   .device_count = 2,
                                   .args = args,
                                   .arena = &w->arena});
+}
+
+// Each has memory of its own.
+static const Plan *plan_of(World *w, const PlanArg *args) {
+    return plan_on(w, args, false);
 }
 
 static const PlanArg *ints(const int64_t *values, PlanArg *args, uint32_t count) {
@@ -77,8 +83,9 @@ static bool is_near(double x, double y) {
 
 static void test_parts(void) {
     PlanArg args[1];
-    World w = open_world(
-        "cpu*2", "entry main (n: i64) = scan (+) 0 (map busy (map busy (iota n)))");
+    World w =
+        open_world("cpu:0,cpu:1",
+                   "entry main (n: i64) = scan (+) 0 (map busy (map busy (iota n)))");
     const Plan *plan = plan_of(&w, ints((int64_t[]){40001}, args, 1));
     CHECK(plan->tasks.len == 4 && plan->is_timed && !plan->took_a_branch);
     if (plan->tasks.len != 4) return close_world(&w);
@@ -105,8 +112,31 @@ static void test_parts(void) {
     close_world(&w);
 }
 
+// Where memory is shared nothing travels, and parts are made where they belong.
+static void test_shared(void) {
+    PlanArg args[1];
+    World w =
+        open_world("cpu*2", "entry main (n: i64) =\n"
+                            "  let ys = map busy (iota n)\n"
+                            "  in (map2 (\\i y -> y + ys[i * 7 % n]) (iota n) ys)");
+    const Plan *plan = plan_on(&w, ints((int64_t[]){40001}, args, 1), true);
+    CHECK(plan->tasks.len == 6);
+    if (plan->tasks.len != 6) return close_world(&w);
+    const PlanTask *join = &plan->tasks.data[2], *last = &plan->tasks.data[5];
+    CHECK(join->op == OP_CONCAT && join->end == join->begin);
+    CHECK(last->op == OP_CONCAT && last->end == last->begin);
+    CHECK(steps_of(plan, PLAN_SEND) == 0 && steps_of(plan, PLAN_FETCH) == 0);
+    CHECK(steps_of(plan, PLAN_FREE) == 1); // ys, once
+    CHECK(plan->peak.bytes == 640016);
+    // Parts are used beside the whole, and are the same memory: only that is sure.
+    CHECK(plan_least(plan, false).bytes == 320008);
+    plan = plan_on(&w, ints((int64_t[]){40001}, args, 1), false);
+    CHECK(plan->tasks.data[2].end > plan->tasks.data[2].begin);
+    close_world(&w);
+}
+
 static void test_unknown(void) {
-    World w = open_world("cpu*2", "entry main (n: i64) = map busy (iota n)");
+    World w = open_world("cpu:0,cpu:1", "entry main (n: i64) = map busy (iota n)");
     const Plan *plan = plan_of(&w, NULL);
     CHECK(plan->tasks.len == 3 && !plan->is_timed && plan->took_a_branch);
     for (uint32_t i = 0; i < plan->tasks.len; i++)
@@ -119,7 +149,8 @@ static void test_unknown(void) {
 // A loop on the host is its first turn, and a second one for all others.
 static void test_turns(void) {
     PlanArg args[2];
-    World w = open_world("cpu*2", "entry main (k: i64) (n: i64) =\n"
+    World w =
+        open_world("cpu:0,cpu:1", "entry main (k: i64) (n: i64) =\n"
                                   "  loop v = iota n for i < k do\n"
                                   "    filter (> 0) (map (\\x -> busy x + v[i]) v)\n");
     const Plan *plan = plan_of(&w, ints((int64_t[]){10, 100000}, args, 2));
@@ -145,10 +176,10 @@ static void test_turns(void) {
 // A loop is one kernel unless it takes or makes much: then the host walks it.
 static void test_inside(void) {
     PlanArg args[2];
-    World w =
-        open_world("cpu*2", "entry main (k: i64) (n: i64) =\n"
-                            "  loop s = 0 for i < k do\n"
-                            "    s + i64.sum (map busy (map (% (s + i)) (iota n)))\n");
+    World w = open_world("cpu:0,cpu:1",
+                         "entry main (k: i64) (n: i64) =\n"
+                         "  loop s = 0 for i < k do\n"
+                         "    s + i64.sum (map busy (map (% (s + i)) (iota n)))\n");
     const Plan *plan = plan_of(&w, ints((int64_t[]){10, 1 << 14}, args, 2));
     CHECK(plan->tasks.len == 1 && plan->sure == PLAN_NONE);
     plan = plan_of(&w, ints((int64_t[]){10, (1 << 14) + 1}, args, 2));
@@ -163,11 +194,11 @@ static void test_inside(void) {
 static void test_memory(void) {
     int64_t dims[] = {1000};
     PlanArg args[] = {{.is_known = true, .dims = dims}};
-    World w = open_world("cpu*2", "entry main [n] (xs: [n]f64) =\n"
-                                  "  let a = scan (+) 0 xs\n"
-                                  "  let b = scan (+) 0 a\n"
-                                  "  let c = scan (+) 0 b\n"
-                                  "  in scan (+) 0 c\n");
+    World w = open_world("cpu:0,cpu:1", "entry main [n] (xs: [n]f64) =\n"
+                                        "  let a = scan (+) 0 xs\n"
+                                        "  let b = scan (+) 0 a\n"
+                                        "  let c = scan (+) 0 b\n"
+                                        "  in scan (+) 0 c\n");
     const Plan *plan = plan_of(&w, args);
     CHECK(plan->tasks.len == 4 && plan->args == 8000);
     CHECK(plan->peak.bytes == 24000 && plan->peak.blocks.len == 3);
@@ -287,7 +318,7 @@ static void test_least(void) {
 // ---- the call -----------------------------------------------------------------------
 
 static void test_mistakes(void) {
-    World w = open_world("cpu*2", "entry main (n: i64) = map busy (iota n)");
+    World w = open_world("cpu:0,cpu:1", "entry main (n: i64) = map busy (iota n)");
     const char *text = NULL;
     WeftValue *args[1], *wrong;
     CHECK(weft_explain(NULL, 0, NULL, 0, WEFT_EXPLAIN_TEXT, &text) ==
@@ -371,7 +402,7 @@ static void test_refused(void) {
 // Without memory there is no text, and the next call has one.
 static void test_no_memory(void) {
     World w = open_world(
-        "cpu*2",
+        "cpu:0,cpu:1",
         "entry main (n: i64) =\n"
         "  let xs = loop v = iota n for i < 5 do map (\\x -> busy x + v[i]) v\n"
         "  in (i64.sum xs, scan (+) 0 xs)");
@@ -394,6 +425,7 @@ static void test_no_memory(void) {
 
 int main(void) {
     test_parts();
+    test_shared();
     test_unknown();
     test_turns();
     test_inside();
