@@ -490,7 +490,7 @@ bool fission_for_stream(CoreProgram *p, uint32_t count, FissionLog *log) {
     uint32_t weights[FISSION_MOST_PARTS];
     for (uint32_t i = 0; i < count; i++) weights[i] = 1;
     log->from = arena_new(p->arena, int64_t);
-    bool is_split = fission_for_devices(p, weights, count, 0, log);
+    bool is_split = fission_for_devices(p, weights, count, false, 0, log);
     fission_cut_stream(log, 1, count);
     return is_split;
 }
