@@ -25,7 +25,8 @@ static void note_uses(Least *l, uint32_t task) {
 // only what the task takes is.
 static bool is_alive(const Least *l, uint32_t block, uint32_t task) {
     const PlanBlock *b = &l->plan->blocks.data[block];
-    if (!b->is_held || b->type.rank == 0 || isnan(b->bytes)) return false;
+    if (!b->is_held || b->is_within || b->type.rank == 0 || isnan(b->bytes))
+        return false;
     if (b->task == PLAN_NONE) return true;
     bool is_kept = b->is_result && l->has_end && (l->in_order || task == l->count);
     return b->task < task && (l->until[block] > task || is_kept);

@@ -84,7 +84,6 @@ static void note_within(const Walk *w, const CoreStm *stm) {
         if (block->task == PLAN_NONE || w->plan->tasks.data[block->task].kernel == NULL)
             continue;
         block->is_within = true;
-        block->is_held = false;
     }
 }
 
