@@ -130,11 +130,12 @@ static void append_copy(const Block *x, Turn *turn, const LoopStm *stm) {
     loop_append(x->b, copy);
 }
 
-// What the turn makes of an element of the column.
-static LoopRef change_cell(const Block *x, Turn *turn, LoopRef element,
+// What the turn makes of an element of the row and column.
+static LoopRef change_cell(const Block *x, Turn *turn, LoopRef element, LoopRef row,
                            LoopRef column) {
     const Turns *t = x->t;
     const LoopBody *body = t->cells->bodies[0];
+    loop_copy_as(&turn->copier, t->rows->bodies[0]->params[0], row);
     loop_copy_as(&turn->copier, body->params[0], column);
     for (uint32_t i = 0; i < t->cell.len; i++) {
         const LoopStm *stm = t->cell.data[i];
@@ -200,7 +201,8 @@ static void change_strips(const Block *x, const Group *g, const LoopRef *factors
             loop_copy_as(&turn->copier, names->data[f],
                          factors[(uint32_t)r * names->len + f]);
         LoopRef element = load_at(b, g->strip, zero, at);
-        store_at(b, g->strip, change_cell(x, turn, element, column), zero, at);
+        LoopRef changed = change_cell(x, turn, element, g->rows[r], column);
+        store_at(b, g->strip, changed, zero, at);
     }
     loop_close_turns(b, count, ORDER_INDEPENDENT);
 }
@@ -254,7 +256,7 @@ static void change_elements(const Block *x, const Group *g, LoopRef begin, LoopR
             loop_copy_as(&turn.copier, x->t->factors.data[f],
                          load_at(b, g->factors.data[f], loop_int(b, 0),
                                  place_of_factor(x, g, r, turn.number)));
-        elements[r] = change_cell(x, &turn, params[r + 1], column);
+        elements[r] = change_cell(x, &turn, params[r + 1], g->rows[r], column);
     }
     LoopBody *body = loop_close(b, elements, count);
     LoopStm *fold = loop_emit(b, LOOP_FOR, args, count + 1, types, count);
