@@ -58,7 +58,7 @@ struct WeftProgram {
     uint32_t refs;            // the user, every value made by it, the recording
     uint32_t owner;           // its number in the recording; 0: none
     Arena arena;              // core, names, sources, diagnostics, entries
-    Arena workspace; // syntax trees and types, then loops in their passes
+    Arena workspace;          // syntax trees and types, then loops in their passes
     Cx cx;
     CoreProgram *core;
     ApiEntry *entries;

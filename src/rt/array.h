@@ -79,9 +79,9 @@ RtArray *rt_lent(RtHeap *heap, ScalarType elem, uint32_t rank, const int64_t *sh
 // Moves a's elements into row-major order without gaps, if they are not: into memory of
 // its own. a must be a view, then. False, and a as before, when memory is short.
 bool rt_make_contiguous(RtHeap *heap, RtArray *a);
-// An array to come, which is away and of unknown shape until the maker keeps the promise,
-// or, without a maker, until parts of it are made (rt_part); a scalar is promised as an array of rank 1, whose bits it will be. NULL when memory is
-// short.
+// An array to come, which is away and of unknown shape until the maker keeps the
+// promise, or, without a maker, until parts of it are made (rt_part); a scalar is
+// promised as an array of rank 1, whose bits it will be. NULL when memory is short.
 RtArray *rt_promise(RtHeap *heap, ScalarType elem, uint32_t rank, struct RtErrand *maker);
 // Lets the promised array be what was made, whose only reference is consumed. A scalar's
 // maker sets the bits and the maker to NULL itself.
