@@ -82,6 +82,19 @@ static GValue eval_steps(Run *r, const GNode *node) {
     return a;
 }
 
+static GValue eval_planes(Run *r, const GNode *node) {
+    GValue a = eval_kid(r, node, 0);
+    int64_t n = a.shape[0], m = a.shape[1];
+    if (n == 0 || m == 0) r->inexact = true; // rows of nothing have any size
+    GValue out = eval_new_array(r, node->type, (int64_t[3]){3 * n, m, 0});
+    for (int64_t k = 0; k < 3 * n * m && !r->inexact && !r->failed; k++) {
+        const uint64_t *row = a.data + k / m % n * m;
+        out.data[k] = apply(r, node->op, node->type.elem, row[k % m],
+                            row[(k % m + k / m / n) % m]);
+    }
+    return out;
+}
+
 static GValue eval_grown(Run *r, const GNode *node) {
     GValue a = eval_kid(r, node, 0);
     int64_t n = a.shape[0], m = a.shape[1], by = (int64_t)node->bits;
@@ -136,6 +149,7 @@ GValue eval_tiled(Run *r, const GNode *node) {
     case G_PRODUCT: return eval_product(r, node);
     case G_ELIMINATE: return eval_eliminate(r, node);
     case G_STEPS: return eval_steps(r, node);
+    case G_PLANES: return eval_planes(r, node);
     case G_GROWN: return eval_grown(r, node);
     case G_CHAIN: return eval_chain(r, node);
     case G_TALLY: return eval_count(r, node);

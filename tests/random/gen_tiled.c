@@ -2,8 +2,8 @@
 //
 // Random programs: what single passes on loops are for and chance seldom makes.
 // Products of matrices are lifted, eliminations go several turns at a time, stencils
-// several steps; chains load what the last turn has stored; lanes count, and call
-// functions.
+// several steps; few turns go inside of planes; chains load what the last turn has
+// stored; lanes count, and call functions.
 #include "make.h"
 
 static GNode *with_kid(Gen *g, GKind kind, GType type, GNode *kid) {
@@ -51,14 +51,21 @@ static GNode *make_steps(Gen *g, GType type, int depth) {
     return node;
 }
 
+static GNode *make_planes(Gen *g, GType type, int depth) {
+    GNode *node = with_kid(g, G_PLANES, type, gen_exp(g, type, depth - 1));
+    node->op = (GOp[]){GOP_ADD, GOP_SUB, GOP_MUL}[gen_below(g, 3)];
+    return node;
+}
+
 // Of rank 2; the type is no bool.
 static GNode *make_matrix(Gen *g, GType type, int depth) {
-    switch (gen_below(g, 4)) {
+    switch (gen_below(g, 5)) {
     default: return make_product(g, type, depth);
     case 1:
         return with_kid(g, G_ELIMINATE, type,
                         grown(g, type, depth, 1 + gen_below(g, 6)));
     case 2: return make_steps(g, type, depth);
+    case 3: return make_planes(g, type, depth);
     }
 }
 
