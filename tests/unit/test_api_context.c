@@ -39,9 +39,11 @@ static void see_progress(void *data, const WeftProgress *progress) {
              progress->file == NULL ? "" : progress->file);
     seen->line = progress->line;
     seen->seconds = progress->seconds;
-    if (seen->progress == 0) seen->least = progress->fraction;
-    seen->most = progress->fraction;
-    if (++seen->progress == 3 && seen->cancels) weft_cancel(seen->context);
+    double fraction = progress->fraction; // another engine begins anew
+    if (seen->progress == 0 || fraction < seen->least) seen->least = fraction;
+    if (seen->progress == 0 || fraction > seen->most) seen->most = fraction;
+    bool has_moved = seen->most > seen->least || seen->most < 0;
+    if (++seen->progress >= 3 && has_moved && seen->cancels) weft_cancel(seen->context);
 }
 
 // A trace calls back, which is refused, and frees, which waits.
