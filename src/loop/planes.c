@@ -53,6 +53,12 @@ static void spread(const LoopBuilder *b, Map *set, const LoopBody *body) {
     }
 }
 
+// Whether it makes the same in all turns.
+static bool is_same(const Planes *p, const LoopStm *stm) {
+    return !any_in(&p->b, &p->by_turn, stm->args, stm->arg_count) &&
+           !any_in(&p->b, &p->by_turn, stm->outs, stm->out_count);
+}
+
 // Whether a loop within the plane loads what depends on it, but not on the turn.
 static bool shares(const Planes *p, const LoopBody *plane, bool is_inner) {
     for (uint32_t i = 0; i < plane->stms.len; i++) {
@@ -112,19 +118,13 @@ static LoopStm *find_planes(Planes *p, const LoopStm *loop) {
     if (any_in(&p->b, &p->by_turn, planes->args, 1)) return NULL;
     for (uint32_t i = 0; i + 1 < body->stms.len; i++) {
         const LoopStm *stm = body->stms.data[i];
-        bool is_same = !any_in(&p->b, &p->by_turn, stm->args, stm->arg_count);
-        if (!is_plain(p, stm) && !(stm->op == LOOP_CHECK && is_same)) return NULL;
+        bool is_check = stm->op == LOOP_CHECK && is_same(p, stm);
+        if (!is_plain(p, stm) && !is_check) return NULL;
     }
     return shares(p, planes->bodies[0], false) ? planes : NULL;
 }
 
 // ---- changing them ------------------------------------------------------------------
-
-// Whether it makes the same in all turns.
-static bool is_same(const Planes *p, const LoopStm *stm) {
-    return !any_in(&p->b, &p->by_turn, stm->args, stm->arg_count) &&
-           !any_in(&p->b, &p->by_turn, stm->outs, stm->out_count);
-}
 
 // Appends to `out` what is the same in all turns, and turns the loop inside out.
 static void put_outside(Planes *p, LoopStm *loop, LoopStm *planes, LoopBody *out) {
