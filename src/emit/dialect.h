@@ -24,7 +24,7 @@ struct Dialect {
     const char *head[MOST_HEADS], *head_f64[MOST_HEADS], *head_f16[MOST_HEADS];
     const char *head_lanes[MOST_HEADS]; // of one with vectors
     const char *head_wide[MOST_HEADS];  // of one with vectors of 64 bytes
-    const char *head_long[MOST_HEADS];  // before it, if turns multiply and add
+    const char *head_long[MOST_HEADS];  // before all, if their turns multiply and add
     const char *head_sift[MOST_HEADS];  // of one that sifts
 };
 

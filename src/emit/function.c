@@ -313,17 +313,15 @@ static void put_texts(const char *const *texts, StrBuf *out) {
 static void put_head(const Dialect *dialect, LoopKernel *const *kernels, uint32_t count,
                      StrBuf *out) {
     bool has_f16 = has_type(kernels, count, SCALAR_F16);
+    bool is_in_lanes = has_lanes(kernels, count);
+    bool is_wide = is_in_lanes && machine_vector_bytes() == 64;
+    if (is_wide && any_has(kernels, count, has_fma)) put_texts(dialect->head_long, out);
     put_texts(dialect->head, out);
     if (has_f16 || has_type(kernels, count, SCALAR_F64))
         put_texts(dialect->head_f64, out);
     if (has_f16) put_texts(dialect->head_f16, out);
-    if (has_lanes(kernels, count)) {
-        bool is_wide = machine_vector_bytes() == 64;
-        put_texts(dialect->head_lanes, out);
-        if (is_wide && any_has(kernels, count, has_fma))
-            put_texts(dialect->head_long, out);
-        if (is_wide) put_texts(dialect->head_wide, out);
-    }
+    if (is_in_lanes) put_texts(dialect->head_lanes, out);
+    if (is_wide) put_texts(dialect->head_wide, out);
     if (any_has(kernels, count, has_sift)) put_texts(dialect->head_sift, out);
     strbuf_char(out, '\n');
 }

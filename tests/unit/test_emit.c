@@ -3,7 +3,11 @@
 // The emitter's scalar operators: every operator on every type it takes, alone and in
 // lanes, compiled by the system's compiler and compared with core_eval on special and
 // random values.
+#define _POSIX_C_SOURCE 200809L
 #include "abi/kernel.h"
+
+#include <stdlib.h>
+
 #include "dev/native.h"
 #include "emit/emit.h"
 #include "operators.h"
@@ -300,6 +304,29 @@ static void test_ahead(Cx *cx, const CoreProgram *core, Arena *arena) {
     CHECK(!fetches(cx, core, arena, 12, "b: i64[4] = load(x, 0i64, 1i64, a)"));
 }
 
+// ---- options of gcc -----------------------------------------------------------------
+
+// A function whose options differ from its caller's is never inlined by gcc, so all
+// options come before all functions.
+static void test_options(Cx *cx, const CoreProgram *core, Arena *arena) {
+    StrBuf text = strbuf(arena), c = strbuf(arena);
+    EmitChecks checks = {0};
+    strbuf_cstr(&text, "kernel \"k\" ([]f64, owned []f64) -> () {|x: [f64], nx: i64, "
+                       "y: [f64], n: i64| = for.independent[8](n) {|i: i64| "
+                       "a: f64[8] = load(x, 0i64, 1i64, i) b: f64[8] = fma(a, a, a) "
+                       "= store(y, b, 0i64, 1i64, i) -> } {|j: i64| -> } -> }");
+    LoopKernel *kernel = read_kernel(cx, core, arena, &text);
+    if (kernel == NULL) return;
+    setenv("WEFT_VECTOR_BYTES", "64", 1);
+    emit_kernels(&emit_c, &kernel, 1, false, &c, &checks);
+    unsetenv("WEFT_VECTOR_BYTES");
+    const char *first = str_terminated(arena, strbuf_done(&c)), *last = NULL;
+    const char *function = strstr(first, "\nstatic ");
+    for (const char *at = first; (at = strstr(at, "#pragma GCC optimize")); at++)
+        last = at;
+    CHECK(function != NULL && last != NULL && last < function);
+}
+
 int main(void) {
     Mem mem = {0};
     Arena arena;
@@ -312,6 +339,7 @@ int main(void) {
         kernels[i] = make_kernel(core, &arena, operators[i]);
     test_joins(&cx, core, &arena);
     test_ahead(&cx, core, &arena);
+    test_options(&cx, core, &arena);
     NativeCompiler compiler;
     Str why = {0};
     if (!native_find(&arena, &compiler, &why)) {
