@@ -67,7 +67,42 @@ static inline void weft_choose(char *to, const char *from, uint64_t bytes) {
 #define WEFT_MOVE(T, F, FLAGS, KEEP)
 #endif
 
+// A vector of 64 bytes at a time.
+#if defined(WEFT_BITS) && defined(__AVX512F__)
+typedef long long weft_8q __attribute__((vector_size(64)));
+typedef int weft_16d __attribute__((vector_size(64)));
+
+// Eight flags as bits.
+static inline uint32_t weft_8_bits(const bool *flags) {
+    uint64_t few;
+    __builtin_memcpy(&few, flags, sizeof few);
+    return (uint32_t)__builtin_ia32_pext_di(few, 0x0101010101010101u);
+}
+
+#define WEFT_PRESS(V, T, BITS, COMPRESS)                                               \
+    enum { LANES = sizeof(V) / sizeof(T) };                                            \
+    for (; i + LANES <= n && at + LANES <= end; i += LANES) {                          \
+        V some;                                                                        \
+        const uint32_t kept = BITS;                                                    \
+        __builtin_memcpy(&some, x + i * (int64_t)sizeof(T), sizeof some);              \
+        some = (V)COMPRESS(some, some, kept);                                          \
+        __builtin_memcpy(to + at * (int64_t)sizeof(T), &some, sizeof some);            \
+        at += __builtin_popcount(kept);                                                \
+    }
+#define WEFT_16_BITS (weft_8_bits(flags + i) | weft_8_bits(flags + i + 8) << 8)
+#define WEFT_PRESS_32                                                                  \
+    WEFT_PRESS(weft_16d, uint32_t, WEFT_16_BITS, __builtin_ia32_compresssi512_mask)
+#define WEFT_PRESS_64                                                                  \
+    WEFT_PRESS(weft_8q, uint64_t, weft_8_bits(flags + i),                              \
+               __builtin_ia32_compressdi512_mask)
+#else
+#define WEFT_PRESS_32
+#define WEFT_PRESS_64
+#endif
+
 WEFT_SIFT(8, uint8_t, WEFT_MOVE(uint8_t, uint64_t, WEFT_BYTES, WEFT_THEMSELVES))
 WEFT_SIFT(16, uint16_t, WEFT_MOVE(uint16_t, uint32_t, WEFT_PAIRS, WEFT_THEMSELVES))
-WEFT_SIFT(32, uint32_t, WEFT_MOVE(uint32_t, uint64_t, WEFT_BYTES, WEFT_NUMBERS))
-WEFT_SIFT(64, uint64_t, WEFT_MOVE(uint64_t, uint32_t, WEFT_PAIRS, WEFT_NUMBERS))
+WEFT_SIFT(32, uint32_t,
+          WEFT_PRESS_32 WEFT_MOVE(uint32_t, uint64_t, WEFT_BYTES, WEFT_NUMBERS))
+WEFT_SIFT(64, uint64_t,
+          WEFT_PRESS_64 WEFT_MOVE(uint64_t, uint32_t, WEFT_PAIRS, WEFT_NUMBERS))
