@@ -204,6 +204,20 @@ WEFT_MATH(round, f64x4, 4, __builtin_rint, __builtin_ia32_roundpd256(x, 8))
 WEFT_MATH(round, f32x8, 8, __builtin_rintf, __builtin_ia32_roundps256(x, 8))
 WEFT_MATH(round, f32x4, 4, __builtin_rintf, __builtin_ia32_roundps(x, 8))
 
+// x if it is larger, or smaller, else y: of equals, too, and where one is no number.
+#define WEFT_PICK(V, LARGER, SMALLER)                                                  \
+    static inline V weft_larger_##V(V x, V y) {                                        \
+        WEFT_FAST(LARGER)                                                              \
+        return weft_select_##V(x > y, x, y);                                           \
+    }                                                                                  \
+    static inline V weft_smaller_##V(V x, V y) {                                       \
+        WEFT_FAST(SMALLER)                                                             \
+        return weft_select_##V(x < y, x, y);                                           \
+    }
+WEFT_PICK(f64x4, __builtin_ia32_maxpd256(x, y), __builtin_ia32_minpd256(x, y))
+WEFT_PICK(f32x8, __builtin_ia32_maxps256(x, y), __builtin_ia32_minps256(x, y))
+WEFT_PICK(f32x4, __builtin_ia32_maxps(x, y), __builtin_ia32_minps(x, y))
+
 #define WEFT_FMA(V, n, math)                                                           \
     static inline V weft_fma_##V(V x, V y, V z) {                                      \
         for (int i = 0; i < n; i++) z[i] = math(x[i], y[i], z[i]);                     \

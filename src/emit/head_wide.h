@@ -85,9 +85,11 @@ WEFT_FLAGS(i8x64, i8x64)
 #define WEFT_FAST(code)
 #endif
 #if defined(__clang__)
-#define WEFT_SQRT(p) __builtin_ia32_sqrt##p##512(x, 4)
+#define WEFT_SQRT(p)     __builtin_ia32_sqrt##p##512(x, 4)
+#define WEFT_OF_TWO(how) __builtin_ia32_##how##512(x, y, 4)
 #else
-#define WEFT_SQRT(p) __builtin_ia32_sqrt##p##512_mask(x, x, -1, 4)
+#define WEFT_SQRT(p)     __builtin_ia32_sqrt##p##512_mask(x, x, -1, 4)
+#define WEFT_OF_TWO(how) __builtin_ia32_##how##512_mask(x, y, x, -1, 4)
 #endif
 #define WEFT_ROUND(p, how) __builtin_ia32_rndscale##p##_mask(x, how, x, -1, 4)
 WEFT_MATH(divided_sqrt, f64x8, 8, __builtin_sqrt, WEFT_SQRT(pd))
@@ -100,6 +102,8 @@ WEFT_MATH(trunc, f64x8, 8, __builtin_trunc, WEFT_ROUND(pd, 11))
 WEFT_MATH(trunc, f32x16, 16, __builtin_truncf, WEFT_ROUND(ps, 11))
 WEFT_MATH(round, f64x8, 8, __builtin_rint, WEFT_ROUND(pd, 8))
 WEFT_MATH(round, f32x16, 16, __builtin_rintf, WEFT_ROUND(ps, 8))
+WEFT_PICK(f64x8, WEFT_OF_TWO(maxpd), WEFT_OF_TWO(minpd))
+WEFT_PICK(f32x16, WEFT_OF_TWO(maxps), WEFT_OF_TWO(minps))
 
 #if defined(WEFT_WIDE_HERE)
 #define weft_fma_f64x8(x, y, z)  __builtin_ia32_vfmaddpd512_mask(x, y, z, -1, 4)

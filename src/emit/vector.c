@@ -274,9 +274,39 @@ static Str number_lanes(Walker *w, const LoopStm *stm, uint32_t part) {
     return strbuf_done(&text);
 }
 
+static bool is_same(const Walker *w, LoopRef x, LoopRef y) {
+    const LoopValue *one = &w->kernel->values.data[x];
+    const LoopValue *other = &w->kernel->values.data[y];
+    return x == y || (one->is_const && other->is_const && one->bits == other->bits &&
+                      one->type.elem == other->type.elem);
+}
+
+// What chooses the larger or the smaller of two floats, if that is what a choice does:
+// one instruction, where a mask from a comparison is waited for.
+static const char *picks(const Walker *w, const LoopStm *stm) {
+    const LoopStm *test = w->made[stm->args[0]];
+    ScalarType elem = elem_of(w, stm->outs[0]);
+    if ((elem != SCALAR_F32 && elem != SCALAR_F64) || test == NULL ||
+        test->op != LOOP_SCALAR || test->scalar != OP_LT)
+        return NULL;
+    for (uint32_t i = 0; i < 2; i++)
+        if (is_same(w, test->args[i], stm->args[1]) &&
+            is_same(w, test->args[1 - i], stm->args[2]))
+            return i == 0 ? "smaller" : "larger";
+    return NULL;
+}
+
 static Str select(Walker *w, const LoopStm *stm, uint32_t part) {
     ScalarType elem = elem_of(w, stm->outs[0]);
     StrBuf text = strbuf(w->arena);
+    const char *pick = picks(w, stm);
+    if (pick != NULL) {
+        strbuf_printf(&text, "weft_%s_%.*s(%.*s, %.*s)", pick,
+                      STR_ARG(type_name(w, elem)),
+                      STR_ARG(vector_of(w, stm->args[1], part)),
+                      STR_ARG(vector_of(w, stm->args[2], part)));
+        return strbuf_done(&text);
+    }
     strbuf_printf(&text, "weft_select_%.*s(", STR_ARG(type_name(w, elem)));
     emit_mask_for(elem, w->part, walk_part(w, stm->args[0], part), &text);
     for (uint32_t i = 1; i < 3; i++)
