@@ -7,6 +7,7 @@
 
 #include <setjmp.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "fission/state.h"
 
@@ -61,7 +62,7 @@ static uint32_t intern(Model *m, State state, bool *is_new_out) {
             break;
         }
         if (m->hashes.data[found - 1] != hash[1]) continue;
-        state_release(m, state.values, state.body->param_count);
+        state_forget(m, &state);
         return (uint32_t)found - 1;
     }
     vec_push(m->program->arena, &m->states, state);
@@ -79,7 +80,7 @@ static void go(Model *m, uint32_t from, Str step, const CoreBody *body,
     state.rules = rules;
     uint32_t to = intern(m, state, &is_new);
     if (is_new) vec_push(m->program->arena, list, to);
-    vec_push(m->program->arena, &m->edges, (Edge){from, to});
+    vec_push(m->program->arena, &m->edges, to);
 }
 
 // ---- steps --------------------------------------------------------------------------
@@ -93,6 +94,7 @@ static Str describe(Model *m, const char *what, const CoreStm *stm) {
 
 static void check_end(Model *m, uint32_t number, Str step) {
     State *state = &m->states.data[number];
+    state->is_end = true;
     Str found = state_meaning(m, state->body, state->values);
     if (!is_over(m) && !str_eq(found, m->expected))
         report(m, number, step, state->body, found);
@@ -183,48 +185,101 @@ static void apply_everywhere(Model *m, uint32_t number, const FissionPlace *plac
     int64_t points[] = {0, 1, n / 2, n - 1, n, CORE_BLOCK, n / CORE_BLOCK * CORE_BLOCK};
     int64_t count = n <= FEW ? n + 1 : n <= CORE_BLOCK ? 5 : 7;
     for (int64_t i = 0; i < count && !is_over(m); i++)
-        apply(m, number, place, (FissionCut){.parts = 2, .at = n <= FEW ? i : points[i]}, list);
+        apply(m, number, place,
+              (FissionCut){.parts = 2, .at = n <= FEW ? i : points[i]}, list);
     for (uint32_t parts = 2; parts <= 3 && !is_over(m); parts++)
         apply(m, number, place, (FissionCut){.parts = parts, .at = -1}, list);
 }
 
 // ---- the whole ----------------------------------------------------------------------
 
-static void explore(Model *m, uint32_t number, Numbers *same, Numbers *next) {
-    evaluate_all(m, number, same);
+static void apply_all(Model *m, uint32_t number, Numbers *list) {
     const State *state = &m->states.data[number];
-    if (state->rules == m->options->depth || is_over(m)) return;
     FissionPlaces places = {0};
     fission_places(m->program, state->body, m->options->rules, m->options->rule_count,
                    m->program->arena, &places);
     for (uint32_t i = 0; i < places.len && !is_over(m); i++)
-        apply_everywhere(m, number, &places.data[i], next);
+        apply_everywhere(m, number, &places.data[i], list);
 }
 
-// The ways from the first state to states without steps, by taking states whose ways
-// are all known.
-static double count_paths(const Model *m) {
-    uint32_t count = m->states.len, done = 0, found = 1;
+// Takes all steps of one kind from a state; new states join the list. False: the
+// exploration is over.
+static bool take_steps(Model *m, uint32_t number, bool by_rules, Numbers *list) {
+    if (is_over(m) || m->states.len > m->options->most_states) return false;
+    uint32_t first = m->edges.len;
+    if (by_rules) apply_all(m, number, list);
+    else evaluate_all(m, number, list);
+    Steps steps = {first, m->edges.len - first};
+    State *state = &m->states.data[number];
+    *(by_rules ? &state->rule_steps : &state->steps) = steps;
+    arena_free(&m->scratch);
+    return true;
+}
+
+// The states that evaluation makes of those of the list, which they join.
+static bool evaluate_list(Model *m, Numbers *list) {
+    for (uint32_t i = 0; i < list->len; i++)
+        if (!take_steps(m, list->data[i], false, list)) return false;
+    return true;
+}
+
+// Lets go of values from `first` on, but for constants, which are known by number.
+static void drop_values(CoreProgram *p, uint32_t first) {
+    for (CoreRef ref = first; ref < p->values.len; ref++)
+        if (core_is_const(p, ref)) return;
+    p->values.len = first;
+}
+
+// Ends states to which no more rules are applied. Then nothing needs their values,
+// which all that looks at the program would pass by.
+static bool end_list(Model *m, Numbers *list, uint32_t first_value) {
+    if (!evaluate_list(m, list)) return false;
+    for (uint32_t i = 0; i < list->len; i++)
+        state_forget(m, &m->states.data[list->data[i]]);
+    drop_values(m->program, first_value);
+    *list = (Numbers){0};
+    return true;
+}
+
+// The states by how many statements are left, most first, so that evaluation leads on.
+static uint32_t *order_states(const Model *m) {
     Arena *arena = m->program->arena;
-    uint32_t *first = arena_array(arena, uint32_t, count + 2), *before, *to, *queue;
-    before = arena_array(arena, uint32_t, count);
-    to = arena_array(arena, uint32_t, m->edges.len + 1);
-    queue = arena_array(arena, uint32_t, count);
-    double *ways = arena_array(arena, double, count), paths = 0;
-    for (uint32_t i = 0; i < m->edges.len; i++) {
-        first[m->edges.data[i].from + 2]++;
-        before[m->edges.data[i].to]++;
-    }
-    for (uint32_t i = 1; i <= count; i++) first[i + 1] += first[i];
-    for (uint32_t i = 0; i < m->edges.len; i++)
-        to[first[m->edges.data[i].from + 1]++] = m->edges.data[i].to;
-    for (ways[0] = 1; done < found; done++) {
-        uint32_t at = queue[done];
-        if (first[at] == first[at + 1]) paths += ways[at];
-        for (uint32_t i = first[at]; i < first[at + 1]; i++) {
-            ways[to[i]] += ways[at];
-            if (--before[to[i]] == 0) queue[found++] = to[i];
+    uint32_t count = m->states.len, most = 0,
+             *order = arena_array(arena, uint32_t, count);
+    for (uint32_t i = 0; i < count; i++)
+        if (m->states.data[i].left > most) most = m->states.data[i].left;
+    uint32_t *at = arena_array(arena, uint32_t, most + 2);
+    for (uint32_t i = 0; i < count; i++) at[most - m->states.data[i].left + 1]++;
+    for (uint32_t i = 0; i < most; i++) at[i + 1] += at[i];
+    for (uint32_t i = 0; i < count; i++) order[at[most - m->states.data[i].left]++] = i;
+    return order;
+}
+
+// Adds the ways to a state to those to what its steps lead to.
+static void go_on(const Model *m, Steps steps, double here, double *ways) {
+    for (uint32_t i = 0; i < steps.count; i++)
+        ways[m->edges.data[steps.first + i]] += here;
+}
+
+// The ways from the first state to ends, by the rules applied: a rule and an evaluation
+// may lead back to where they began, so the same state may be met with more rules.
+static double count_paths(const Model *m) {
+    uint32_t count = m->states.len, *order = order_states(m);
+    double *ways = arena_array(m->program->arena, double, count), paths = 0;
+    double *after = arena_array(m->program->arena, double, count);
+    ways[0] = 1;
+    for (uint32_t rules = 0; rules <= m->options->depth; rules++) {
+        for (uint32_t i = 0; i < count; i++) {
+            const State *state = &m->states.data[order[i]];
+            double here = ways[order[i]];
+            if (here == 0) continue;
+            if (state->is_end) paths += here;
+            go_on(m, state->steps, here, ways);
+            go_on(m, state->rule_steps, here, after);
         }
+        double *done = ways;
+        ways = after;
+        after = memset(done, 0, count * sizeof *done);
     }
     return paths;
 }
@@ -245,21 +300,30 @@ static bool begin(Model *m, const RtValue *args) {
     return true;
 }
 
+// Applies rules to the states of a level, once all are known that have as few of them.
+static bool check_level(Model *m, uint32_t rules, Numbers *same, Numbers *next) {
+    if (!evaluate_list(m, same)) return false;
+    for (uint32_t i = 0; i < same->len && rules < m->options->depth; i++) {
+        uint32_t first_value = m->program->values.len;
+        if (!take_steps(m, same->data[i], true, next)) return false;
+        if (rules + 1 == m->options->depth && !end_list(m, next, first_value))
+            return false;
+    }
+    return true;
+}
+
 static void check_all(Model *m, const RtValue *args) {
-    Arena *arena = m->program->arena;
     if (!begin(m, args)) return;
     Numbers same = {0}, next = {0};
-    vec_push(arena, &same, 0);
-    while (same.len > 0) {
-        for (uint32_t i = 0; i < same.len; i++) {
-            if (is_over(m) || m->states.len > m->options->most_states) return;
-            explore(m, same.data[i], &same, &next);
-            arena_free(&m->scratch);
-        }
+    vec_push(m->program->arena, &same, 0);
+    bool goes_on = true;
+    for (uint32_t rules = 0; same.len > 0 && goes_on; rules++) {
+        goes_on = check_level(m, rules, &same, &next);
         same = next;
         next = (Numbers){0};
     }
-    m->result->is_complete = true;
+    m->result->is_complete = goes_on;
+    if (!is_over(m)) m->result->paths = count_paths(m);
 }
 
 // ---- walks --------------------------------------------------------------------------
@@ -316,9 +380,10 @@ static void walk(Model *m, const RtValue *args) {
             (splits && apply_any(m, number, &list)) || evaluate_any(m, number, &list);
         arena_free(&m->scratch);
         if (!has_moved) break; // its first statement fails
-        if (!is_over(m)) number = m->edges.data[m->edges.len - 1].to;
+        if (!is_over(m)) number = m->edges.data[m->edges.len - 1];
     }
     if (!is_over(m)) check_end(m, number, STR("the end"));
+    m->result->paths = 1;
 }
 
 // ---- the calls ----------------------------------------------------------------------
@@ -333,7 +398,6 @@ static bool run_safely(Model *m, const RtValue *args,
     if (has_memory) {
         run(m, args);
         m->result->states = m->states.len;
-        if (!is_over(m)) m->result->paths = count_paths(m);
     }
     mem->recover = outer;
     return has_memory;
@@ -345,8 +409,7 @@ static Status run_model(Model *m, const RtValue *args,
     *m->result = (ModelResult){0};
     arena_init(&m->scratch, mem);
     bool has_memory = run_safely(m, args, run);
-    for (uint32_t i = 0; i < m->states.len; i++)
-        state_release(m, m->states.data[i].values, m->states.data[i].body->param_count);
+    for (uint32_t i = 0; i < m->states.len; i++) state_forget(m, &m->states.data[i]);
     arena_free(&m->scratch);
     if (!has_memory) mem_fail(mem);
     return m->status;

@@ -23,6 +23,11 @@ void state_release(Model *m, RtValue *values, uint32_t count) {
     for (uint32_t i = 0; i < count; i++) rt_release_value(m->options->heap, &values[i]);
 }
 
+void state_forget(Model *m, State *state) {
+    if (state->body != NULL) state_release(m, state->values, state->body->param_count);
+    state->body = NULL;
+}
+
 // Runs a body on values, which are lent; the results are the caller's.
 static Status run_body(Model *m, CoreBody *body, const RtValue *values,
                        RtValue *results, InterpError *error_out) {
@@ -206,7 +211,7 @@ State state_make(Model *m, const CoreBody *body, KnownList *known) {
     }
     for (uint32_t i = 0; i < known->len; i++)
         rt_release_value(m->options->heap, &known->data[i].value);
-    return (State){.body = left, .values = values};
+    return (State){.body = left, .values = values, .left = left->stms.len};
 }
 
 // ---- how a state prints -------------------------------------------------------------

@@ -6,12 +6,20 @@
 
 #include "fission/model.h"
 
+// Some of the model's edges: to where steps lead.
+typedef struct Steps {
+    uint32_t first, count;
+} Steps;
+
 typedef struct State {
-    CoreBody *body;  // its params are what is known
+    CoreBody *body;  // its params are what is known; NULL: forgotten
     RtValue *values; // of the params
+    uint32_t left;   // statements
     uint32_t parent; // the state it was first reached from; the first has itself
     Str step;        // how
-    uint32_t rules;  // applied on the way
+    uint32_t rules;  // applied on the way, at least
+    bool is_end;     // nothing is left, or what comes first fails
+    Steps steps, rule_steps; // evaluations from it, and rules
 } State;
 
 // A value that a statement has, while a state is being made.
@@ -24,10 +32,6 @@ typedef struct KnownList {
     Known *data;
     uint32_t len, cap;
 } KnownList;
-
-typedef struct Edge {
-    uint32_t from, to;
-} Edge;
 
 typedef struct Model {
     CoreProgram *program;
@@ -43,7 +47,7 @@ typedef struct Model {
         uint32_t len, cap;
     } states;
     struct {
-        Edge *data;
+        uint32_t *data;
         uint32_t len, cap;
     } edges;
     Map memo; // a hash of how a state prints -> its number + 1
@@ -70,6 +74,8 @@ State state_make(Model *m, const CoreBody *body, KnownList *known);
 // What a state knows, to go on from; the references are the caller's.
 KnownList state_known(Model *m, const State *state);
 void state_release(Model *m, RtValue *values, uint32_t count);
+// Lets go of the body and the values, if that was not done yet.
+void state_forget(Model *m, State *state);
 // 128 bits of how the state prints, and its values.
 void state_hash(Model *m, const State *state, uint64_t hash_out[2]);
 

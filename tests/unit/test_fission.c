@@ -124,8 +124,10 @@ static void test_parts(void) {
     for (size_t k = 0; k < sizeof programs / sizeof *programs; k++)
         for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
             for (uint32_t parts = 2; parts <= FISSION_MOST_PARTS; parts += 31)
-                check_cut(programs[k], (FissionCut){.parts = parts, .at = -1}, lengths[i]);
-            check_cut(programs[k], (FissionCut){.parts = 2, .at = INT64_MAX}, lengths[i]);
+                check_cut(programs[k], (FissionCut){.parts = parts, .at = -1},
+                          lengths[i]);
+            check_cut(programs[k], (FissionCut){.parts = 2, .at = INT64_MAX},
+                      lengths[i]);
             check_cut(programs[k], (FissionCut){.parts = 2, .at = 0}, lengths[i]);
         }
 }
@@ -173,6 +175,13 @@ static bool guard_loss(const FissionSplit *s) {
     return s->dim == 0 && s->stm->arg_count > 1;
 }
 
+static const FissionRule *find_rule(const char *name) {
+    for (uint32_t i = 0; i < fission_rule_count; i++)
+        if (strcmp(fission_rules[i].name, name) == 0) return &fission_rules[i];
+    CHECK(!"there is such a rule");
+    return NULL;
+}
+
 static int count_lines(Str text, const char *start) {
     int count = 0;
     for (size_t i = 0; i + strlen(start) <= text.len; i++)
@@ -198,8 +207,7 @@ static void test_wrong_rules(void) {
     FissionRule loss[] = {
         {"loss", "", "", OP_CONCAT, JOIN_OWN, guard_loss, NULL, NULL, whole_loss}, {0}};
     open_bench(&b, zip);
-    for (uint32_t i = 0; i < fission_rule_count; i++)
-        if (strcmp(fission_rules[i].name, "zip") == 0) loss[1] = fission_rules[i];
+    loss[1] = *find_rule("zip");
     result = explore(&b, loss, 2, 3);
     CHECK(count_lines(result.counterexample, "  zip, dimension 0, at 0: ") == 1);
     CHECK(count_lines(result.counterexample, "  loss: ") == 1);
@@ -230,6 +238,26 @@ static void test_right_rules(void) {
     close_bench(&b);
 }
 
+static const char put[] = "stage0 entry main(a: []i32, xs: []i32) -> ([]i32) {"
+                          " is: []i64 = map[1](xs) {|x: i32| i: i64 = conv(x) -> i}"
+                          " b: []i32 = scatter[1](a, is, xs) -> b}";
+
+// A scatter of nothing, once evaluated, leaves what there was before it was cut off:
+// the same state, from which one rule less may be applied. Parts end in order. Of n
+// values there are n + 3 cuts, so with one rule left two parts of a and b values end in
+// 1 + (a + 3) + 2 * (b + 3) ways, three of one value in 1 + 4 + 2 * 4 + 3 * 4.
+static void test_circles(void) {
+    Bench b;
+    open_bench(&b, put);
+    ModelResult result = explore(&b, find_rule("scatter"), 1, 1);
+    CHECK(result.paths == 1 + 6 && result.is_complete);
+    close_bench(&b);
+    open_bench(&b, put);
+    result = explore(&b, find_rule("scatter"), 1, 2);
+    CHECK(result.paths == 1 + (16 + 2 * 15 + 14 + 13) + 25 && result.is_complete);
+    close_bench(&b);
+}
+
 // ---- memory -------------------------------------------------------------------------
 
 // Explores while the k-th allocation fails; returns whether it did.
@@ -255,6 +283,7 @@ int main(void) {
     test_parts();
     test_wrong_rules();
     test_right_rules();
+    test_circles();
     test_memory();
     return test_done();
 }
