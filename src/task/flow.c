@@ -73,11 +73,32 @@ static uint64_t use_key(uint32_t body, CoreRef ref) {
     return (uint64_t)body << 32 | ref;
 }
 
+static bool has_ref(const CoreRefs *refs, CoreRef ref) {
+    for (uint32_t i = 0; i < refs->len; i++)
+        if (refs->data[i] == ref) return true;
+    return false;
+}
+
+// What a statement needs, as core_free has it. Most are short and have no bodies.
+static CoreRefs needs_of(Maker *m, CoreStm *stm) {
+    enum { SHORT = 16 };
+    CoreRefs refs = {0};
+    if (stm->body_count > 0 || stm->arg_count > SHORT) {
+        CoreBody alone = {.stms = {&stm, 1, 1}};
+        core_free(m->program, &alone, m->arena, &refs);
+        return refs;
+    }
+    for (uint32_t i = 0; i < stm->arg_count; i++) {
+        CoreRef arg = stm->args[i];
+        if (arg != 0 && !core_is_const(m->program, arg) && !has_ref(&refs, arg))
+            vec_push(m->arena, &refs, arg);
+    }
+    return refs;
+}
+
 static void note_last_uses(Maker *m, const CoreBody *body) {
     for (uint32_t i = 0; i < body->stms.len; i++) {
-        CoreBody alone = {.stms = {&body->stms.data[i], 1, 1}};
-        CoreRefs refs = {0};
-        core_free(m->program, &alone, m->arena, &refs);
+        CoreRefs refs = needs_of(m, body->stms.data[i]);
         for (uint32_t k = 0; k < refs.len; k++)
             map_set(&m->last, use_key(m->body, refs.data[k]), i + 1);
     }
@@ -117,9 +138,8 @@ static FlowStm *new_stm(Maker *m, FlowBody *body, FlowKind kind) {
 // Sets what is to be run: the statement alone, on the values that it needs.
 static void set_run(Maker *m, FlowStm *stm, CoreStm *core) {
     CoreBody *run = arena_new(m->arena, CoreBody);
-    CoreRefs needs = {0};
+    CoreRefs needs = needs_of(m, core);
     vec_push(m->arena, &run->stms, core);
-    core_free(m->program, run, m->arena, &needs);
     run->params = needs.data;
     run->param_count = needs.len;
     run->results = core->outs;

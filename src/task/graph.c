@@ -29,10 +29,11 @@ typedef struct Graph {
     uint32_t stms, count, words; // of before
     uint32_t *number; // by variable: its place among those of this body, from 1
     uint32_t vars;    // so many has it
-    Nodes *preds, *succs;
+    Nodes *succs;     // by node
     uint64_t *before; // by node, a row of bits: the nodes it needs; behind these, the
                       // variables from outside, and those from branches and loops
     uint64_t *outer;  // such a row: the variables from outside
+    uint64_t *ops;    // such a row: the operations
     uint32_t *finish; // by node: how many large nodes end with it
     uint32_t *cluster, *next, *previous;
     Nodes first, last;
@@ -86,10 +87,10 @@ static void set_bit(uint64_t *row, uint32_t bit) {
 static void add_edge(Graph *g, uint32_t from, uint32_t to) {
     uint64_t *before = &g->before[(size_t)to * g->words];
     if (from == NONE || from == to || (before[from / 64] >> from % 64 & 1) != 0) return;
+    set_bit(before, from);
+    if (from >= g->count) return; // a variable, which needs nothing
     const uint64_t *row = &g->before[(size_t)from * g->words];
     for (uint32_t w = 0; w < g->words; w++) before[w] |= row[w];
-    set_bit(before, from);
-    vec_push(g->arena, &g->preds[to], from);
     vec_push(g->arena, &g->succs[from], to);
     if (g->finish[from] > g->finish[to]) g->finish[to] = g->finish[from];
 }
@@ -192,7 +193,8 @@ static uint32_t first_user(const Graph *g, uint32_t node) {
     uint32_t cluster = g->cluster[users->data[0]];
     for (uint32_t i = 0; i < users->len; i++)
         if (g->cluster[users->data[i]] != cluster) return NONE;
-    for (uint32_t at = g->first.data[cluster];; at = g->next[at])
+    uint32_t from = users->len == 1 ? users->data[0] : g->first.data[cluster];
+    for (uint32_t at = from;; at = g->next[at])
         for (uint32_t i = 0; i < users->len; i++)
             if (users->data[i] == at) return waits_first(g, at, node) ? at : NONE;
 }
@@ -215,20 +217,55 @@ static bool is_before_all(const Graph *g, uint32_t node, uint32_t after) {
     return true;
 }
 
+// The last operation before `end` that the node needs; NONE: there is none.
+static uint32_t last_needed(const Graph *g, uint32_t node, uint32_t end) {
+    const uint64_t *needs = &g->before[(size_t)node * g->words];
+    while (end > 0) {
+        uint32_t w = (end - 1) / 64;
+        uint64_t left = needs[w] & g->ops[w] & ~(uint64_t)0 >> (63 - (end - 1) % 64);
+        if (left != 0) return w * 64 + 63 - (uint32_t)__builtin_clzll(left);
+        end = w * 64;
+    }
+    return NONE;
+}
+
 static void put_small(Graph *g, uint32_t node) {
     uint32_t user = first_user(g, node);
     if (user != NONE) {
         put_between(g, node, g->previous[user], user, g->cluster[user]);
         return;
     }
-    const uint64_t *needs = &g->before[(size_t)node * g->words];
-    for (uint32_t p = g->stms; p-- > 0;)
-        if ((needs[p / 64] >> p % 64 & 1) != 0 && is_large(g, p) && !is_control(g, p) &&
-            is_before_all(g, node, p)) {
-            put_between(g, node, p, g->next[p], g->cluster[p]);
-            return;
-        }
+    uint32_t p = last_needed(g, node, g->stms);
+    while (p != NONE && !is_before_all(g, node, p)) p = last_needed(g, node, p);
+    if (p != NONE) {
+        put_between(g, node, p, g->next[p], g->cluster[p]);
+        return;
+    }
     put_alone(g, node);
+}
+
+// Values that nobody outside of their cluster asks for.
+static bool *find_inner(const Graph *g) {
+    bool *is_inner = arena_array(g->arena, bool, g->count);
+    uint32_t *maker = arena_array(g->arena, uint32_t, g->vars + 1); // by number: + 1
+    for (uint32_t i = 0; i < g->stms; i++) {
+        const FlowStm *stm = stm_of(g, i);
+        is_inner[i] = stm->kind == FLOW_EXP && !is_trivial(g, i);
+        for (uint32_t k = 0; k < stm->outs.len && is_inner[i]; k++)
+            maker[g->number[stm->outs.data[k]]] = i + 1;
+    }
+    for (uint32_t i = 0; i < g->count; i++) {
+        const FlowStm *stm = stm_of(g, i);
+        uint32_t uses = stm == NULL ? 1 : stm->uses.len;
+        for (uint32_t k = 0; k < uses; k++) {
+            FlowVar var = stm == NULL ? g->body->results.data[i - g->stms]
+                                      : stm->uses.data[k].var;
+            uint32_t made = maker[g->number[var]];
+            if (made != 0 && g->cluster[made - 1] != g->cluster[i])
+                is_inner[made - 1] = false;
+        }
+    }
+    return is_inner;
 }
 
 TaskClusters task_clusters(const FlowFun *flow, const FlowBody *body, Arena *arena) {
@@ -237,19 +274,24 @@ TaskClusters task_clusters(const FlowFun *flow, const FlowBody *body, Arena *are
     number_vars(&g);
     uint32_t all = g.count + 2 * g.vars;
     g.words = all / 64 + 1;
-    g.preds = arena_array(arena, Nodes, all);
-    g.succs = arena_array(arena, Nodes, all);
-    g.before = arena_array(arena, uint64_t, (size_t)all * g.words);
+    g.succs = arena_array(arena, Nodes, g.count);
+    g.before = arena_array(arena, uint64_t, (size_t)g.count * g.words);
     g.outer = arena_array(arena, uint64_t, g.words);
+    g.ops = arena_array(arena, uint64_t, g.words);
     for (uint32_t i = 0; i < g.vars; i++) set_bit(g.outer, g.count + i);
-    g.finish = arena_array(arena, uint32_t, all);
+    g.finish = arena_array(arena, uint32_t, g.count);
     g.cluster = arena_array(arena, uint32_t, g.count);
     g.next = arena_array(arena, uint32_t, g.count);
     g.previous = arena_array(arena, uint32_t, g.count);
     find_edges(&g);
     for (uint32_t i = 0; i < g.stms; i++)
         if (is_large(&g, i)) put_large(&g, i);
+    for (uint32_t i = 0; i < g.stms; i++)
+        if (is_large(&g, i) && !is_control(&g, i)) set_bit(g.ops, i);
     for (uint32_t i = g.count; i-- > 0;)
         if (!is_large(&g, i) && !is_trivial(&g, i)) put_small(&g, i);
-    return (TaskClusters){.next = g.next, .first = g.first.data, .count = g.first.len};
+    return (TaskClusters){.next = g.next,
+                          .first = g.first.data,
+                          .count = g.first.len,
+                          .is_inner = find_inner(&g)};
 }

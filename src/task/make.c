@@ -157,8 +157,9 @@ static TaskTerm *emit_step(TaskMaker *m, TaskBlock *block, const FlowStm *stm) {
     return term;
 }
 
-static void make_step(TaskMaker *m, TaskBlock *block, const FlowStm *stm,
-                      const TaskPort *dest) {
+// Returns what it made. No `dest`: only this task needs that.
+static TaskNames make_step(TaskMaker *m, TaskBlock *block, const FlowStm *stm,
+                           const TaskPort *dest) {
     TaskNames waits = {0}, ends = {0};
     for (uint32_t i = 0; i < stm->uses.len; i++) {
         const TaskEntry *entry = &m->env[stm->uses.data[i].var];
@@ -169,11 +170,12 @@ static void make_step(TaskMaker *m, TaskBlock *block, const FlowStm *stm,
     }
     task_emit_on(m, block, TASK_WAIT, &waits);
     TaskNames outs = emit_step(m, block, stm)->outs;
-    for (uint32_t k = 0; k < outs.len && stm->kind != FLOW_OP; k++) {
+    for (uint32_t k = 0; k < outs.len && dest != NULL; k++) {
         emit_write(m, block, dest[k].ref, outs.data[k]);
         vec_push(m->arena, &ends, dest[k].signal);
     }
     task_emit_on(m, block, TASK_RESOLVE, &ends);
+    return outs;
 }
 
 // ---- returns (4.8, 5.3) -------------------------------------------------------------
@@ -444,23 +446,31 @@ bool task_is_trivial(const FlowStm *stm) {
     return is_plain && stm->uses.len == 0;
 }
 
-// In the block itself, without a task (5.1).
-static void make_trivial(TaskMaker *m, TaskBlock *block, const FlowStm *stm) {
-    TaskNames outs = emit_step(m, block, stm)->outs;
-    for (uint32_t k = 0; k < outs.len; k++)
-        m->env[stm->outs.data[k]] = (TaskEntry){.place = outs.data[k],
+static void bind_direct(TaskMaker *m, const FlowStm *stm, const TaskNames *outs) {
+    for (uint32_t k = 0; k < outs->len; k++)
+        m->env[stm->outs.data[k]] = (TaskEntry){.place = outs->data[k],
                                                 .is_direct = true,
                                                 .has_write = stm->kind == FLOW_ALLOC};
 }
 
-// The statement's own task goes to `task`, and what must be there before to `block`.
-static void make_let(TaskMaker *m, TaskBlock *block, TaskBlock *task,
-                     const FlowBody *body, uint32_t at) {
+// In the block itself, without a task (5.1).
+static void make_trivial(TaskMaker *m, TaskBlock *block, const FlowStm *stm) {
+    TaskNames outs = emit_step(m, block, stm)->outs;
+    bind_direct(m, stm, &outs);
+}
+
+static TaskPort *emit_ports(TaskMaker *m, TaskBlock *block, const FlowVars *vars) {
+    TaskPort *ports = arena_array(m->arena, TaskPort, vars->len);
+    for (uint32_t k = 0; k < vars->len; k++)
+        ports[k] = emit_port(m, block, vars->data[k]);
+    return ports;
+}
+
+// What each task may do with the variables that the statement uses, and what the rest
+// of the body may, which is returned.
+static TaskEntry *split_uses(TaskMaker *m, TaskBlock *block, TaskBlock *task,
+                             const FlowBody *body, uint32_t at) {
     const FlowStm *stm = body->stms.data[at];
-    bool binds = stm->kind != FLOW_OP;
-    TaskPort *dest = arena_array(m->arena, TaskPort, stm->outs.len);
-    for (uint32_t k = 0; k < stm->outs.len && binds; k++)
-        dest[k] = emit_port(m, block, stm->outs.data[k]);
     TaskEntry *after = save(m, &stm->uses);
     for (uint32_t i = 0; i < stm->uses.len; i++) {
         FlowUse use = stm->uses.data[i];
@@ -470,6 +480,16 @@ static void make_let(TaskMaker *m, TaskBlock *block, TaskBlock *task,
                        &after[i]);
         if (!use.writes) task_give_up_write(m, task, &m->env[use.var]);
     }
+    return after;
+}
+
+// The statement's own task goes to `task`, and what must be there before to `block`.
+static void make_let(TaskMaker *m, TaskBlock *block, TaskBlock *task,
+                     const FlowBody *body, uint32_t at) {
+    const FlowStm *stm = body->stms.data[at];
+    bool binds = stm->kind != FLOW_OP;
+    TaskPort *dest = binds ? emit_ports(m, block, &stm->outs) : NULL;
+    TaskEntry *after = split_uses(m, block, task, body, at);
     if (stm->kind == FLOW_IF) make_if(m, task, stm, dest);
     else if (stm->kind == FLOW_LOOP) make_loop(m, task, stm, dest);
     else make_step(m, task, stm, dest);
@@ -480,6 +500,16 @@ static void make_let(TaskMaker *m, TaskBlock *block, TaskBlock *task,
                         .has_write = stm->kind == FLOW_ALLOC,
                         .read.wait = dest[k].signal,
                         .write.wait = stm->kind == FLOW_ALLOC ? dest[k].signal : 0};
+}
+
+// A value that only its own task needs.
+static void make_inner(TaskMaker *m, TaskBlock *block, TaskBlock *task,
+                       const FlowBody *body, uint32_t at) {
+    const FlowStm *stm = body->stms.data[at];
+    TaskEntry *after = split_uses(m, block, task, body, at);
+    TaskNames outs = make_step(m, task, stm, NULL);
+    restore(m, &stm->uses, after);
+    bind_direct(m, stm, &outs);
 }
 
 // Whether the statement begins by waiting for all that the one before makes (5.2).
@@ -495,6 +525,21 @@ static bool joins(const FlowStm *before, const FlowStm *stm) {
 
 // ---- bodies -------------------------------------------------------------------------
 
+// The chunks of a cluster, one after the other, behind what the block has.
+static void emit_chunks(TaskMaker *m, TaskBlock *block, TaskBlock *const *chunks,
+                        const TaskClusters *clusters, uint32_t first) {
+    TaskBlock old = *block;
+    uint32_t room = old.len;
+    for (uint32_t i = first; i != UINT32_MAX; i = clusters->next[i])
+        room += chunks[i]->len;
+    *block = (TaskBlock){0};
+    vec_reserve(m->arena, block, room);
+    for (uint32_t k = 0; k < old.len; k++) vec_push(m->arena, block, old.data[k]);
+    for (uint32_t i = first; i != UINT32_MAX; i = clusters->next[i])
+        for (uint32_t k = 0; k < chunks[i]->len; k++)
+            vec_push(m->arena, block, chunks[i]->data[k]);
+}
+
 static void make_graph(TaskMaker *m, TaskBlock *block, const FlowBody *body,
                        const TaskPort *dest) {
     uint32_t stms = body->stms.len, nodes = stms + body->results.len;
@@ -504,6 +549,7 @@ static void make_graph(TaskMaker *m, TaskBlock *block, const FlowBody *body,
         chunks[i] = task_block(m);
         if (task_is_trivial(body->stms.data[i]))
             make_trivial(m, block, body->stms.data[i]);
+        else if (clusters.is_inner[i]) make_inner(m, block, chunks[i], body, i);
         else make_let(m, block, chunks[i], body, i);
     }
     for (uint32_t k = 0; k < body->results.len; k++) {
@@ -512,9 +558,7 @@ static void make_graph(TaskMaker *m, TaskBlock *block, const FlowBody *body,
     }
     for (uint32_t c = 0; c < clusters.count; c++) {
         TaskBlock *task = c + 1 < clusters.count ? task_emit_fork(m, block) : block;
-        for (uint32_t i = clusters.first[c]; i != UINT32_MAX; i = clusters.next[i])
-            for (uint32_t k = 0; k < chunks[i]->len; k++)
-                vec_push(m->arena, task, chunks[i]->data[k]);
+        emit_chunks(m, task, chunks, &clusters, clusters.first[c]);
     }
 }
 

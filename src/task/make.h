@@ -62,6 +62,7 @@ typedef struct TaskClusters {
     uint32_t *next;  // by node; UINT32_MAX: none
     uint32_t *first; // by cluster
     uint32_t count;
+    bool *is_inner; // by statement: only its own cluster uses what it binds, a value
 } TaskClusters;
 
 // Whether a statement needs no task: it uses nothing and is done at once.
