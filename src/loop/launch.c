@@ -320,6 +320,14 @@ static bool is_work(const LoopStm *stm) {
 
 // ---- launches -----------------------------------------------------------------------
 
+// Scalars, choices between these, and loads of what nobody stores.
+static bool is_cheap(Effects *effects, const LoopStm *stm) {
+    if (stm->op == LOOP_LOAD) return uses_of(effects, stm->args[0]) == LAUNCH_LOADS;
+    for (uint32_t k = 0; k < stm->body_count; k++)
+        if (stm->bodies[k]->stms.len > 0) return false;
+    return stm->op == LOOP_SCALAR || stm->op == LOOP_IF;
+}
+
 // How often the loop turns that is all of a parallel loop's body, or 0. What comes
 // before it is done again for each of its turns, so it must be cheap and not see them.
 static LoopRef inner_of(const Planner *p, const LoopBody *body, Effects *effects,
@@ -328,12 +336,8 @@ static LoopRef inner_of(const Planner *p, const LoopBody *body, Effects *effects
     if (body->stms.len == 0) return 0;
     const LoopStm *loop = body->stms.data[before];
     if (loop->op != LOOP_FOR || loop->order != ORDER_INDEPENDENT) return 0;
-    for (uint32_t i = 0; i < before; i++) {
-        const LoopStm *stm = body->stms.data[i];
-        bool is_load =
-            stm->op == LOOP_LOAD && uses_of(effects, stm->args[0]) == LAUNCH_LOADS;
-        if (stm->op != LOOP_SCALAR && !is_load) return 0;
-    }
+    for (uint32_t i = 0; i < before; i++)
+        if (!is_cheap(effects, body->stms.data[i])) return 0;
     LoopRef times = loop->args[0];
     if (type_of(p, times).elem != SCALAR_I64) return 0;
     bool is_outer = p->kernel->values.data[times].is_const;

@@ -9,17 +9,23 @@
 #include "loop/copy.h"
 #include "loop/passes.h"
 
+// Of a map over a matrix the turns are those of two loops on GPUs.
+static bool is_row(const RangeWalk *w, const LoopStm *stm) {
+    return w->b.kernel->is_for_gpus && stm->op == LOOP_FOR &&
+           stm->order == ORDER_INDEPENDENT;
+}
+
 // A condition that the loop around the body does not change, of a branch that is
 // wanted; or 0.
 static LoopRef find_condition(RangeWalk *w, const LoopBody *body,
                               LoopBranchTest *is_wanted) {
     for (uint32_t i = 0; i < body->stms.len; i++) {
         const LoopStm *stm = body->stms.data[i];
-        if (stm->op != LOOP_IF) continue;
-        if (range_value(&w->r, stm->args[0])->depth <= w->depth && is_wanted(stm))
-            return stm->args[0];
-        for (int arm = 0; arm < 2; arm++) {
-            LoopRef c = find_condition(w, stm->bodies[arm], is_wanted);
+        if (stm->op != LOOP_IF && !is_row(w, stm)) continue;
+        bool is_outer = range_value(&w->r, stm->args[0])->depth <= w->depth;
+        if (stm->op == LOOP_IF && is_outer && is_wanted(stm)) return stm->args[0];
+        for (uint32_t k = 0; k < stm->body_count; k++) {
+            LoopRef c = find_condition(w, stm->bodies[k], is_wanted);
             if (c != 0) return c;
         }
     }

@@ -102,6 +102,13 @@ static void test_parallel(void) {
     // What comes before the inner loop is done for each of its turns.
     plan_text(ROWS("k: i64 = mul(m, i) y: f32 = load(xs, k)", ".independent", "m"),
               "0: parallel(m) m xs=l r=s\n");
+    plan_text(ROWS("c: bool = lt(i, m) y: f32 = if(c) {-> 0f32} {-> 1f32}",
+                   ".independent", "m"),
+              "0: parallel(m) m xs=l r=s\n");
+    plan_text(ROWS("c: bool = lt(i, m) y: f32 = if(c) {z: f32 = load(r, i) -> z} "
+                   "{-> 1f32}",
+                   ".independent", "m"),
+              "0: parallel m r=ls xs=l\n");
     plan_text(ROWS("y: f32 = load(r, i)", ".independent", "m"),
               "0: parallel r=ls m xs=l\n");
     plan_text(ROWS("= store(r, 1f32, i)", ".independent", "m"),

@@ -636,6 +636,12 @@ static void test_borders(void) {
     "w: f32 = for(m, 1f32) {|q: i64, p: f32| v: f32 = load(xs, i, n, q) "              \
     "u: f32 = mul(p, v) -> u} -> w"
 
+#define ROW_CHOICE(c)                                                                  \
+    "kernel \"k\" ([][]f32) -> ([][]f32) {|xs: [f32], n: i64, m: i64| "                \
+    "r: [f32] = result[0](n, m) = for.parallel(n) {|i: i64| c: bool = lt(" c ", 9i64) " \
+    "= for.independent(m) {|j: i64| y: f32 = if(c) {" SUMMED "} {" MULTIPLIED "} "      \
+    "= store(r, y, 0i64, m, i, 1i64, j) ->} ->} -> r, n, m}"
+
 static void expect_rows(const char *text, uint32_t loops) {
     expect_for(LOOP_FOR_ALL, text, LOOP_PASS_BLOCKS, COUNTS({"for.parallel", loops}));
 }
@@ -679,6 +685,12 @@ static void test_choices_on_gpus(void) {
     expect_for(LOOP_FOR_ALL, CHOICE("i", SUMMED, MULTIPLIED), LOOP_PASS_CHOICES,
                COUNTS({"for.parallel", 1}));
     expect(choice, LOOP_PASS_CHOICES, COUNTS({"for.parallel", 1}));
+    // So in a map over a matrix; the rows need not choose alike.
+    expect_for(LOOP_FOR_ALL, ROW_CHOICE("m"), LOOP_PASS_CHOICES,
+               COUNTS({"for.parallel", 2}, {"for.independent", 2}, {"if(", 1}));
+    expect_for(LOOP_FOR_ALL, ROW_CHOICE("i"), LOOP_PASS_CHOICES,
+               COUNTS({"for.parallel", 1}, {"for.independent", 1}, {"if(", 1}));
+    expect(ROW_CHOICE("m"), LOOP_PASS_CHOICES, COUNTS({"for.parallel", 1}));
 }
 
 // ---- the table ----------------------------------------------------------------------
