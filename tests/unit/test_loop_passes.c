@@ -638,8 +638,9 @@ static void test_borders(void) {
 
 #define ROW_CHOICE(c)                                                                  \
     "kernel \"k\" ([][]f32) -> ([][]f32) {|xs: [f32], n: i64, m: i64| "                \
-    "r: [f32] = result[0](n, m) = for.parallel(n) {|i: i64| c: bool = lt(" c ", 9i64) " \
-    "= for.independent(m) {|j: i64| y: f32 = if(c) {" SUMMED "} {" MULTIPLIED "} "      \
+    "r: [f32] = result[0](n, m) = for.parallel(n) {|i: i64| c: bool = lt(" c           \
+    ", 9i64) "                                                                         \
+    "= for.independent(m) {|j: i64| y: f32 = if(c) {" SUMMED "} {" MULTIPLIED "} "     \
     "= store(r, y, 0i64, m, i, 1i64, j) ->} ->} -> r, n, m}"
 
 static void expect_rows(const char *text, uint32_t loops) {
