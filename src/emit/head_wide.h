@@ -124,7 +124,11 @@ WEFT_FMA(f32x16, 16, __builtin_fmaf)
 // of it, and rounding keeps their order: if both become the same number, it does, too.
 // Once in some millions they do not; then, and where x is below 2^-900 (d might not be
 // normal), not finite or no number, the divider has it.
-#if defined(WEFT_WIDE_HERE)
+//
+// Zen 5 divides eight numbers in 4 cycles and makes eight roots in 8, so its divider has
+// them all. Compilers that do not know it know what only it and those after it have:
+// AMD's SSE4A, and AVX-VNNI.
+#if defined(WEFT_WIDE_HERE) && !(defined(__SSE4A__) && defined(__AVXVNNI__))
 static inline f64x8 weft_sqrt_f64x8(f64x8 x) {
     enum { EQUAL = 0, AT_LEAST = 13, ALL = 0xff };
     const f64x8 one = weft_splat_f64x8(1), half = weft_splat_f64x8(0.5);
