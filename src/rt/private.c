@@ -51,12 +51,26 @@ void rt_private_open(const RtPrivate *private, const Mem *mem, KernelEnv *env) {
     env->limit = private->base + size;
 }
 
+// Kernels take turns, and each call of one is not to fault for what the one before it
+// gave back: what has been in use is forgotten bit by bit.
+static size_t recently_used(RtPrivate *private, size_t used) {
+    enum { PART = 256 };
+    private->recent -= private->recent / PART;
+    if (used > private->recent) private->recent = used;
+    return private->recent;
+}
+
 void rt_private_close(RtPrivate *private, const Mem *mem, const KernelEnv *env) {
     size_t used = (size_t)(env->high - private->base);
-    size_t most = mem->limit == 0 ? private->kept : 0, kept = used < most ? used : most;
-    kept = kept < KEPT ? KEPT : (kept + KEPT - 1) / KEPT * KEPT; // whole pages
+    size_t recent = recently_used(private, used);
+    size_t most = mem->limit == 0 ? private->kept : 0;
     if (used > private->touched) private->touched = used;
-    if (kept > KEPT) mem_loosen(private->base + KEPT, kept - KEPT);
+    // To give back little by little would break up large pages.
+    size_t kept = recent > private->touched / 2 ? private->touched : recent;
+    if (kept > most) kept = most;
+    kept = kept < KEPT ? KEPT : (kept + KEPT - 1) / KEPT * KEPT; // whole pages
+    size_t loose = used < kept ? used : kept;
+    if (loose > KEPT) mem_loosen(private->base + KEPT, loose - KEPT);
     if (private->touched <= kept) return;
     madvise(private->base + kept, private->touched - kept, MADV_DONTNEED);
     private->touched = kept;

@@ -13,6 +13,7 @@ typedef struct RtPrivate {
     char *base;
     size_t size;
     size_t touched; // bytes that the system may have backed, beside those in use
+    size_t recent;  // that calls have used, those long ago counting less
     size_t kept;    // at most so many stay between calls
 } RtPrivate;
 
@@ -23,7 +24,8 @@ void rt_private_free(RtPrivate *private);
 // All of it, or what the Mem's ceiling leaves, is free.
 void rt_private_open(const RtPrivate *private, const Mem *mem, KernelEnv *env);
 // Gives back what was touched, but for a small part and, as far as that may stay and
-// the Mem has no ceiling, what was in use now, loosened: the next call is often the same.
+// the Mem has no ceiling, what was in use now or lately, loosened: the next calls are
+// often the same.
 void rt_private_close(RtPrivate *private, const Mem *mem, const KernelEnv *env);
 
 #endif
