@@ -7,6 +7,17 @@
 
 enum { MOST_STATES = 4 };
 
+typedef struct Own {
+    const LoopKernel *kernel;
+    bool *is_own;
+    const LoopStm **choices; // by LoopRef: branches that do nothing but choose
+} Own;
+
+// What a buffer is, or the two of which it is one.
+typedef struct Either {
+    LoopRef refs[2];
+} Either;
+
 static bool is_buffer(const LoopKernel *kernel, LoopRef ref) {
     return kernel->values.data[ref].type.kind == LOOP_IS_BUFFER;
 }
@@ -26,25 +37,42 @@ static bool uses(const LoopBody *body, LoopRef ref) {
     return false;
 }
 
+static Either find_either(const Own *o, LoopRef ref) {
+    const LoopStm *choice = o->choices[ref];
+    Either s = {{ref, ref}};
+    for (uint32_t k = 0; choice != NULL && k < choice->out_count; k++)
+        for (int i = 0; i < 2 && choice->outs[k] == ref; i++)
+            s.refs[i] = choice->bodies[i]->results[k];
+    return s;
+}
+
+// Whether both may be the same.
+static bool meet(const Either *x, const Either *y) {
+    for (int i = 0; i < 2; i++)
+        if (x->refs[i] == y->refs[0] || x->refs[i] == y->refs[1]) return true;
+    return false;
+}
+
 // The buffers that a loop carries: which state's each becomes, and whether turns look
 // at it.
 typedef struct Carried {
     uint32_t count;
-    LoopRef params[MOST_STATES], first[MOST_STATES];
+    LoopRef params[MOST_STATES];
+    Either first[MOST_STATES];
     uint32_t next[MOST_STATES];
     bool is_used[MOST_STATES];
 } Carried;
 
-static bool find_carried(const LoopKernel *kernel, const LoopStm *loop,
-                         const bool *is_own, Carried *c) {
+static bool find_carried(const Own *o, const LoopStm *loop, Carried *c) {
     const LoopBody *body = loop->bodies[0];
     uint32_t state_of[MOST_STATES];
     c->count = 0;
     for (uint32_t i = 0; i < loop->out_count; i++) {
-        if (!is_buffer(kernel, body->params[1 + i])) continue;
-        LoopRef first = loop->args[1 + i];
-        if (c->count == MOST_STATES || !is_own[first] || uses(body, first))
-            return false;
+        if (!is_buffer(o->kernel, body->params[1 + i])) continue;
+        if (c->count == MOST_STATES || uses(body, loop->args[1 + i])) return false;
+        Either first = find_either(o, loop->args[1 + i]);
+        for (int j = 0; j < 2; j++)
+            if (!o->is_own[first.refs[j]] || uses(body, first.refs[j])) return false;
         state_of[c->count] = i;
         c->params[c->count] = body->params[1 + i];
         c->is_used[c->count] = uses(body, body->params[1 + i]);
@@ -62,7 +90,7 @@ static bool find_carried(const LoopKernel *kernel, const LoopStm *loop,
 // Whether no two that turns look at are ever the same. Where each is follows from where
 // all were a turn before, so after as many turns as there are ways they repeat.
 static bool never_meet(const Carried *c) {
-    LoopRef now[MOST_STATES], then[MOST_STATES];
+    Either now[MOST_STATES], then[MOST_STATES];
     uint32_t ways = 1;
     for (uint32_t k = 0; k < c->count; k++) {
         now[k] = c->first[k];
@@ -71,32 +99,42 @@ static bool never_meet(const Carried *c) {
     for (uint32_t turn = 0; turn < ways; turn++) {
         for (uint32_t k = 0; k < c->count; k++)
             for (uint32_t j = 0; j < k; j++)
-                if (c->is_used[k] && c->is_used[j] && now[k] == now[j]) return false;
+                if (c->is_used[k] && c->is_used[j] && meet(&now[k], &now[j]))
+                    return false;
         for (uint32_t k = 0; k < c->count; k++) then[k] = now[c->next[k]];
         for (uint32_t k = 0; k < c->count; k++) now[k] = then[k];
     }
     return true;
 }
 
-static void note_own(const LoopKernel *kernel, const LoopBody *body, bool *is_own) {
+static bool is_choice(const LoopStm *stm) {
+    return stm->op == LOOP_IF && stm->bodies[0]->stms.len == 0 &&
+           stm->bodies[1]->stms.len == 0;
+}
+
+static void note_own(Own *o, const LoopBody *body) {
     for (uint32_t i = 0; i < body->stms.len; i++) {
         const LoopStm *stm = body->stms.data[i];
         Carried carried;
         if (stm->op == LOOP_ALLOC || stm->op == LOOP_RESULT || stm->op == LOOP_DATA)
-            is_own[stm->outs[0]] = true;
-        if (stm->op == LOOP_FOR && stm->number == 0 &&
-            find_carried(kernel, stm, is_own, &carried) && never_meet(&carried))
+            o->is_own[stm->outs[0]] = true;
+        for (uint32_t k = 0; k < stm->out_count && is_choice(stm); k++)
+            o->choices[stm->outs[k]] = stm;
+        if (stm->op == LOOP_FOR && stm->number == 0 && find_carried(o, stm, &carried) &&
+            never_meet(&carried))
             for (uint32_t k = 0; k < carried.count; k++)
-                is_own[carried.params[k]] = carried.is_used[k];
-        for (uint32_t k = 0; k < stm->body_count; k++)
-            note_own(kernel, stm->bodies[k], is_own);
+                o->is_own[carried.params[k]] = carried.is_used[k];
+        for (uint32_t k = 0; k < stm->body_count; k++) note_own(o, stm->bodies[k]);
     }
 }
 
 const bool *walk_own_buffers(const LoopKernel *kernel, Arena *arena) {
-    bool *is_own = arena_array(arena, bool, kernel->values.len);
+    uint32_t len = kernel->values.len;
+    Own o = {.kernel = kernel,
+             .is_own = arena_array(arena, bool, len),
+             .choices = arena_array(arena, const LoopStm *, len)};
     for (uint32_t i = 0; i < kernel->root->param_count; i++)
-        is_own[kernel->root->params[i]] = is_buffer(kernel, kernel->root->params[i]);
-    note_own(kernel, kernel->root, is_own);
-    return is_own;
+        o.is_own[kernel->root->params[i]] = is_buffer(kernel, kernel->root->params[i]);
+    note_own(&o, kernel->root);
+    return o.is_own;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Blocking in time. A loop whose turns make an array from the last one, row by row,
-// each row from those around it, goes over memory in every turn. Here up to eight
+// each row from those around it, goes over memory in every turn. Here up to sixteen
 // turns, or steps, are made of some rows before the next rows are looked at: step t of
 // row y needs step t - 1 of the rows up to y + reach, so that chunks of rows, each
 // `reach` higher up than in the step before, find all that they read in the caches:
@@ -15,15 +15,15 @@
 // around each boundary between two; where beyond the last row is the first, between the
 // last tile and the first, too. Nothing is made twice, and each value as before.
 //
-// The first step stays as it was, since what it reads may be another buffer; so do all
-// of them where there are few, or few rows. Taken are loops that carry nothing but
-// buffers, with turns that cannot stop and are rows of straight code. That a row reads
-// only rows around it, of the array that the last step made, is proved from its places.
+// Where there are few steps, or few rows, they stay as they were. Taken are loops that
+// carry nothing but buffers, with turns that cannot stop and are rows of straight code.
+// That a row reads only rows around it, of the array that the last step made, is proved
+// from its places.
 #include "loop/copy.h"
 #include "loop/passes.h"
 
 enum {
-    DEEP = 8,              // steps at a time
+    DEEP = 16,             // steps at a time, even
     MOST_REACH = 4,        // rows up and down that a row may read
     MOST_STATES = 4,       // buffers that the loop carries
     MOST_TILES = 32,       // about; enough for cores that share them
@@ -255,7 +255,7 @@ typedef struct Block {
     const Steps *s;
     LoopBuilder *b;
     LoopRef count, reach; // of rows; as values
-    LoopRef done, deep;   // steps before, and at once
+    LoopRef done, deep;   // steps before, an even number, and at once
     LoopRef left, right;  // the first row of the tile, and the one after the last
     LoopRef slope;        // by so many rows both come closer with each step
     LoopRef top, bottom;  // the same of the chunk, in step 0
@@ -321,7 +321,7 @@ static void make_step(const Block *k, LoopRef t, LoopRef from, LoopRef to) {
     LoopRef begin = loop_max(b, low, loop_sub(b, k->top, shift));
     LoopRef end = loop_min(b, high, loop_sub(b, k->bottom, shift));
     LoopCopier copier = loop_copier(b);
-    loop_copy_as(&copier, step->params[0], loop_add(b, k->done, next));
+    loop_copy_as(&copier, step->params[0], loop_add(b, k->done, t));
     loop_copy_as(&copier, state(k->s, k->s->from), from);
     loop_copy_as(&copier, state(k->s, k->s->to), to);
     for (uint32_t i = 0; i + 1 < step->stms.len; i++)
@@ -333,18 +333,39 @@ static void make_step(const Block *k, LoopRef t, LoopRef from, LoopRef to) {
     close_if(b, goes);
 }
 
-// The steps of a chunk, between the two buffers.
+// What is chosen by the condition, of buffers.
+static LoopStm *choose(LoopBuilder *b, LoopRef c, const LoopRef *then,
+                       const LoopRef *other, uint32_t count) {
+    LoopType types[MOST_STATES];
+    LoopBody *arms[2];
+    for (uint32_t i = 0; i < count; i++) types[i] = loop_type(b, then[i]);
+    for (int i = 0; i < 2; i++) {
+        loop_open(b, NULL, 0);
+        arms[i] = loop_close(b, i == 0 ? then : other, count);
+    }
+    LoopStm *branch = loop_emit(b, LOOP_IF, &c, 1, types, count);
+    loop_set_bodies(b, branch, arms, 2);
+    return branch;
+}
+
+// The steps of a chunk: the first of all reads what there was before, the others take
+// turns with two buffers.
 static void make_steps(const Block *k) {
     LoopBuilder *b = k->b;
-    LoopRef args[] = {k->deep, state_after(k->s, k->s->from, 1),
-                      state_after(k->s, k->s->to, 1)};
-    LoopType type = loop_type(b, args[1]), types[] = {type, type};
+    const Steps *s = k->s;
+    LoopRef is_first = loop_eq(b, k->done, loop_int(b, 0));
+    LoopRef before = state_after(s, s->from, 0), later = state_after(s, s->from, 2);
+    LoopRef from = choose(b, is_first, &before, &later, 1)->outs[0];
+    LoopRef args[] = {k->deep, from, state_after(s, s->to, 0),
+                      state_after(s, s->to, 1)};
+    LoopType type = loop_type(b, from), types[] = {type, type, type};
     LoopRef params[] = {loop_value(b, loop_scalar_type(SCALAR_I64), 0),
-                        loop_value(b, type, 0), loop_value(b, type, 0)};
-    loop_open(b, params, 3);
+                        loop_value(b, type, 0), loop_value(b, type, 0),
+                        loop_value(b, type, 0)};
+    loop_open(b, params, 4);
     make_step(k, params[0], params[1], params[2]);
-    LoopBody *body = loop_close(b, (LoopRef[]){params[2], params[1]}, 2);
-    loop_set_bodies(b, loop_emit(b, LOOP_FOR, args, 3, types, 2), &body, 1);
+    LoopBody *body = loop_close(b, (LoopRef[]){params[2], params[3], params[2]}, 3);
+    loop_set_bodies(b, loop_emit(b, LOOP_FOR, args, 4, types, 3), &body, 1);
 }
 
 // A tile, in either phase: its chunks one after the other. In phase 1 it has no rows at
@@ -368,18 +389,30 @@ static void make_tile(Block *k, LoopRef phase, LoopRef tile, LoopRef tiles,
     loop_close_turns(b, chunks, ORDER_SEQUENTIAL);
 }
 
-// So many steps after the first one.
+// What the steps look at first, which is the same in all.
+static void make_checks(const Block *k) {
+    const LoopBody *step = k->s->loop->bodies[0];
+    LoopCopier copier = loop_copier(k->b);
+    for (uint32_t i = 0; i < step->stms.len; i++)
+        if (step->stms.data[i]->op == LOOP_CHECK)
+            loop_append(k->b, loop_copy_stm(&copier, step->stms.data[i]));
+}
+
+// So many steps, in as few blocks as there must be, all about as deep.
 static void make_blocks(Block *k, LoopRef steps) {
     LoopBuilder *b = k->b;
-    LoopRef deep = loop_int(b, DEEP), one = loop_int(b, 1);
-    LoopRef blocks = round_up(b, steps, deep);
+    LoopRef one = loop_int(b, 1), two = loop_int(b, 2);
+    LoopRef blocks = round_up(b, steps, loop_int(b, DEEP));
+    LoopRef pairs = round_up(b, steps, loop_mul(b, two, loop_max(b, blocks, one)));
+    LoopRef deep = loop_mul(b, two, pairs);
     LoopRef cells = loop_int(b, CHUNK_CELLS), width = loop_max(b, k->s->width, one);
     LoopRef chunk = loop_max(b, loop_quot(b, cells, width), loop_int(b, CHUNK_ROWS));
-    LoopRef size = loop_max(b, chunk, loop_int(b, 4 * DEEP * k->s->reach));
+    LoopRef size = loop_max(b, chunk, loop_int(b, 2 * DEEP * k->s->reach));
     LoopRef tiles = loop_quot(b, k->count, size);
     tiles = loop_max(b, loop_min(b, tiles, loop_int(b, MOST_TILES)), one);
     k->done = loop_mul(b, loop_open_turns(b), deep);
     k->deep = loop_min(b, deep, loop_sub(b, steps, k->done));
+    make_checks(k);
     LoopRef phase = loop_open_turns(b);
     LoopRef turns = k->s->wraps ? tiles : loop_sub(b, tiles, phase);
     make_tile(k, phase, loop_open_turns(b), tiles, chunk);
@@ -391,33 +424,27 @@ static void make_blocks(Block *k, LoopRef steps) {
 // Whether there are steps and rows enough.
 static LoopRef is_large(const Block *k, LoopRef steps) {
     LoopBuilder *b = k->b;
-    int64_t rows = LEAST_TILES * 4 * DEEP * k->s->reach;
+    int64_t rows = LEAST_TILES * 2 * DEEP * k->s->reach;
     LoopRef cells = loop_mul(b, k->count, k->s->width);
     return loop_and(b, loop_le(b, loop_int(b, LEAST_STEPS), steps),
                     loop_and(b, loop_le(b, loop_int(b, rows), k->count),
                              loop_le(b, loop_int(b, LEAST_CELLS), cells)));
 }
 
-// What the states are at the end: after an odd number of steps, or as the loop left
-// them.
+// What the states are at the end: after an odd number of steps, after an even one, or,
+// after none, as the loop left them.
 static void make_results(const Block *k, LoopRef steps, const LoopRef *outs) {
     LoopBuilder *b = k->b;
-    uint32_t count = k->s->loop->out_count;
-    LoopRef rest = loop_rem(b, steps, loop_int(b, 2)), turned[MOST_STATES];
-    LoopRef is_odd = loop_eq(b, rest, loop_int(b, 1));
-    LoopType types[MOST_STATES];
-    LoopBody *arms[2];
-    for (uint32_t i = 0; i < count; i++) {
-        turned[i] = state_after(k->s, i, 2);
-        types[i] = loop_type(b, turned[i]);
+    const LoopStm *loop = k->s->loop;
+    LoopRef zero = loop_int(b, 0), odd[MOST_STATES], even[MOST_STATES];
+    for (uint32_t i = 0; i < loop->out_count; i++) {
+        odd[i] = state_after(k->s, i, 1);
+        even[i] = state_after(k->s, i, 2);
     }
-    loop_open(b, NULL, 0);
-    arms[0] = loop_close(b, turned, count);
-    loop_open(b, NULL, 0);
-    arms[1] = loop_close(b, outs, count);
-    LoopStm *branch = loop_emit(b, LOOP_IF, &is_odd, 1, types, count);
-    loop_set_bodies(b, branch, arms, 2);
-    branch->outs = k->s->loop->outs;
+    LoopRef is_even = loop_eq(b, loop_rem(b, steps, loop_int(b, 2)), zero);
+    const LoopStm *made = choose(b, is_even, even, odd, loop->out_count);
+    choose(b, loop_eq(b, steps, zero), outs, made->outs, loop->out_count)->outs =
+        loop->outs;
 }
 
 static void make(RangeWalk *w, const Steps *s, LoopStm *loop) {
@@ -425,7 +452,7 @@ static void make(RangeWalk *w, const Steps *s, LoopStm *loop) {
     Block k = {.s = s, .b = b, .count = s->rows->args[0]};
     k.reach = loop_int(b, s->reach);
     LoopRef steps = loop->args[0];
-    LoopRef first = loop_select(b, is_large(&k, steps), loop_int(b, 1), steps);
+    LoopRef first = loop_select(b, is_large(&k, steps), loop_int(b, 0), steps);
     LoopStm *before = arena_copy(b->arena, loop, sizeof *loop);
     before->args = arena_copy(b->arena, loop->args, loop->arg_count * sizeof first);
     before->args[0] = first;

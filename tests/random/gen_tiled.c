@@ -45,7 +45,7 @@ static GNode *make_product(Gen *g, GType type, int depth) {
 static GNode *make_steps(Gen *g, GType type, int depth) {
     GNode *node = gen_make(g, G_STEPS, type);
     bool is_large = g->nesting == 0 && g->loops == 0 && gen_below(g, 8) == 0;
-    node->bits = gen_near_bits(g) | gen_near_bits(g) << 8 | gen_below(g, 10) << 16;
+    node->bits = gen_near_bits(g) | gen_near_bits(g) << 8 | gen_below(g, 20) << 16;
     node->op = (GOp[]){GOP_ADD, GOP_SUB, GOP_MUL}[gen_below(g, 3)];
     node->kids[0] = is_large ? grown(g, type, depth, 256) : gen_exp(g, type, depth - 1);
     return node;
