@@ -243,9 +243,18 @@ uint32_t api_place_weight(const WeftContext *context, const ApiPlace *place) {
     return weight < 1 ? 1 : (uint32_t)weight;
 }
 
+// The threads of those before it, which have cores of their own.
+static unsigned threads_before(const WeftContext *context, const ApiPlace *place) {
+    unsigned threads = 0;
+    for (const ApiPlace *other = context->places; other < place; other++)
+        if (!api_is_launched(other)) threads += other->threads;
+    return threads;
+}
+
 RtTeam *api_team(WeftContext *context, ApiPlace *place) {
     RtPoolOptions options = {.threads = place->threads,
-                             .pin = context->options.pin != 0};
+                             .pin = context->options.pin != 0,
+                             .first = threads_before(context, place)};
     if (place->team == NULL) place->team = rt_team_new(&context->mem, &options);
     return place->team;
 }

@@ -32,6 +32,7 @@ RtPool *rt_pool_new(Mem *mem, const RtPoolOptions *options) {
     pool->thread_count = threads;
     pool->spin = spin_of(options, threads, cores);
     pool->is_pinned = options->pin;
+    pool->first_core = options->first;
     return pool;
 }
 
@@ -43,7 +44,8 @@ static void *work(void *arg) {
     RtWorker *self = arg;
     ThreadPlace unused;
     floats_enter();
-    if (self->pool->is_pinned) thread_pin(self->number, &unused);
+    if (self->pool->is_pinned)
+        thread_pin(self->pool->first_core + self->number, &unused);
     sched_help(self, &self->pool->life);
     return NULL;
 }
@@ -90,7 +92,7 @@ void rt_pool_free(RtPool *pool) {
 RtWorker *rt_pool_enter(RtPool *pool) {
     if (pool->process != (int)getpid()) start(pool);
     pool->entered_floats = floats_enter();
-    if (pool->is_pinned) thread_pin(0, &pool->entered_place);
+    if (pool->is_pinned) thread_pin(pool->first_core, &pool->entered_place);
     return &pool->workers[0];
 }
 

@@ -43,6 +43,7 @@ enum { RT_THREADS_MAX = 1024 };
 typedef struct RtPoolOptions {
     unsigned threads; // at most RT_THREADS_MAX; 0: as many as the process has cores
     bool pin;         // keep each worker on a core, worker 0 between enter and leave
+    unsigned first;   // which core worker 0 has; worker i has the i-th behind it
     int spin_us;      // microseconds to look for work before sleeping; negative: none;
                       // 0: 50, or none if there are more threads than cores
 } RtPoolOptions;
@@ -132,8 +133,9 @@ void rt_task_add(RtGroup *group, RtTask *task, RtTaskRun *run, unsigned waits);
 // One wait fewer; the last makes the task ready: some worker runs it, maybe at once. By
 // any body or task, as long as the group has not been waited for to its end.
 void rt_task_release(RtWorker *self, RtTask *task);
-// The same by any thread, also one that is not in the pool: that of a driver, which ends
-// a transfer. The pool may be gone when it returns, if the group has come to its end.
+// The same by any thread, also one that is not in the pool: that of a driver, which
+// ends a transfer. The pool may be gone when it returns, if the group has come to its
+// end.
 void rt_task_signal(RtTask *task);
 // Works until all tasks of the group have run. Every task must get its releases.
 void rt_group_wait(RtWorker *self, RtGroup *group);

@@ -31,8 +31,9 @@ struct RtPool {
     unsigned started_count; // of them with a thread
     double spin;            // seconds
     bool is_pinned;
-    int process; // where the threads live; 0: not started
-    RtJob life;  // what idle workers wait for: pending until the pool ends
+    unsigned first_core; // then that of worker 0
+    int process;         // where the threads live; 0: not started
+    RtJob life;          // what idle workers wait for: pending until the pool ends
     alignas(64) atomic_int hungry;   // workers that look for work or sleep
     alignas(64) atomic_int sleepers; // workers with is_asleep, or just about to
     pthread_mutex_t lock;

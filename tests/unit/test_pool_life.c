@@ -174,6 +174,30 @@ static void test_pinning(void) {
     rt_pool_free(pool);
 }
 
+// The core that worker 0 has in a pool that begins with that one.
+static cpu_set_t core_of(unsigned first) {
+    Mem mem = {0};
+    cpu_set_t core;
+    RtPool *pool =
+        rt_pool_new(&mem, &(RtPoolOptions){.threads = 1, .pin = true, .first = first});
+    rt_pool_enter(pool);
+    CHECK(sched_getaffinity(0, sizeof core, &core) == 0);
+    rt_pool_leave(pool);
+    rt_pool_free(pool);
+    return core;
+}
+
+// Pools beside each other have cores of their own, as long as there are any.
+static void test_pinning_beside(void) {
+    cpu_set_t all, first = core_of(0), second = core_of(1);
+    CHECK(sched_getaffinity(0, sizeof all, &all) == 0);
+    bool is_alone = CPU_COUNT(&all) < 2;
+    CHECK(CPU_COUNT(&first) == 1 && CPU_COUNT(&second) == 1);
+    CHECK(!CPU_EQUAL(&first, &second) || is_alone);
+    second = core_of((unsigned)CPU_COUNT(&all));
+    CHECK(CPU_EQUAL(&first, &second));
+}
+
 // ---- forks and refusals -------------------------------------------------------------
 
 // Whether use(pool) holds in a child process.
@@ -246,6 +270,7 @@ int main(void) {
     test_memory();
     test_environment();
     test_pinning();
+    test_pinning_beside();
     if (CAN_FORK) test_fork();
     if (CAN_REFUSE) test_refusal();
     return test_done();
