@@ -2,7 +2,8 @@
 //
 // What the files of the turns pass share: a loop that goes in order, each turn of which
 // looks at one row of a matrix and then changes every row in place by itself and by
-// what it has seen. turns_find.c finds it, turns.c makes blocks of its turns.
+// what it has seen. turns_find.c finds it, turns.c makes blocks of its turns,
+// turns_change.c changes rows by several of them.
 #ifndef WEFT_LOOP_TURNS_H
 #define WEFT_LOOP_TURNS_H
 
@@ -29,12 +30,63 @@ typedef struct Turns {
     LiftStms cell;  // what is done for an element, but the store
     bool has_strip; // whether what comes before loads the element in its turn's column
     LoopRefs factors; // what the loop on elements needs of what comes before
+    // Where x becomes fma(f, p, x), f being this factor and p this load of what the
+    // turn has made for its column; or NULL.
+    LoopRef scale;
+    const LoopStm *pivot;
 } Turns;
+
+// A block of turns: so many from the first.
+typedef struct TurnsBlock {
+    const Turns *t;
+    LoopBuilder *b;
+    LoopRef first, count;
+    LoopRefs arrays, kept; // of all turns: row by row; element by element
+    LoopRefs packed;       // of such arrays: panel by panel, in these turn by turn
+    LoopRef wide, panels;  // elements of a panel, and how many there are
+    // By panel: whether a turn of the block, or of this part of it, has other pivots
+    // than zeros there; or 0.
+    LoopRef busy, part_busy;
+} TurnsBlock;
+
+enum { TURNS_MOST_ROWS = 12 };
+
+// Rows that are changed at once.
+typedef struct TurnsGroup {
+    int size;
+    LoopRef rows[TURNS_MOST_ROWS], begin[TURNS_MOST_ROWS];
+    LoopRef strip;    // by row and turn: its element in the column of the turn
+    LoopRefs factors; // by turn and row
+    LoopRef flags;    // a panel long, for what is asked of its lanes
+} TurnsGroup;
+
+// One turn of the block.
+typedef struct TurnsCopy {
+    LoopRef number; // in the block
+    LoopCopier copier;
+} TurnsCopy;
 
 // Whether the loop is one; fills in what is below `loop`.
 bool turns_find(Turns *t, LoopStm *loop);
 // The arm of a branch that rows go which are not of the block, where there are
 // elements; -1: nobody knows.
 int turns_arm(const Turns *t, const LoopStm *branch);
+
+LoopRefs turns_alloc(LoopBuilder *b, const LoopRefs *values, LoopRef count);
+void turns_alloc_group(const TurnsBlock *x, TurnsGroup *g);
+void turns_alloc_panels(TurnsBlock *x);
+TurnsCopy turns_copy(const TurnsBlock *x, LoopRef number);
+void turns_recall(const TurnsBlock *x, TurnsCopy *turn);
+void turns_append(const TurnsBlock *x, TurnsCopy *turn, const LoopStm *stm);
+void turns_store(LoopBuilder *b, LoopRef buffer, LoopRef x, LoopRef at);
+void turns_pack(const TurnsBlock *x, const TurnsGroup *g, LoopRef number);
+// Nothing is known of panels yet.
+void turns_clear(const TurnsBlock *x, LoopRef busy);
+// Changes the rows of a group by turns from `begin` to before `end`, none of which is
+// of them; `busy`: of these turns.
+void turns_change(const TurnsBlock *x, TurnsGroup *g, LoopRef begin, LoopRef end,
+                  LoopRef busy);
+// Whether it loads, from an array of the turn, the element in the column of a cell.
+bool turns_is_along(const Turns *t, const LoopStm *stm);
 
 #endif

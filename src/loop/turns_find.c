@@ -225,6 +225,37 @@ static void find_factors(Turns *t) {
     if (is_among(&made, result)) add_ref(t, &t->factors, result);
 }
 
+bool turns_is_along(const Turns *t, const LoopStm *stm) {
+    return stm->op == LOOP_LOAD && stm->arg_count == 4 &&
+           is_among(&t->arrays, stm->args[0]) && loop_is_int(t->b, stm->args[1], 0) &&
+           loop_is_int(t->b, stm->args[2], 1) &&
+           stm->args[3] == t->cells->bodies[0]->params[0];
+}
+
+// What loads the value for an element, if something does.
+static const LoopStm *find_load(const Turns *t, LoopRef ref) {
+    for (uint32_t i = 0; i < t->cell.len; i++)
+        if (t->cell.data[i]->op == LOOP_LOAD && t->cell.data[i]->outs[0] == ref)
+            return t->cell.data[i];
+    return NULL;
+}
+
+static void find_pivot(Turns *t) {
+    const LoopBody *body = t->cells->bodies[0];
+    const LoopStm *fma = def_of(t, body->stms.data[body->stms.len - 1]->args[1]);
+    if (fma == NULL || fma->scalar != OP_FMA) return;
+    const LoopStm *element = find_load(t, fma->args[2]);
+    if (element == NULL || element->args[0] != t->matrix) return;
+    for (uint32_t i = 0; i < 2; i++) {
+        const LoopStm *load = find_load(t, fma->args[i]);
+        if (load == NULL || !turns_is_along(t, load) ||
+            !is_among(&t->factors, fma->args[1 - i]))
+            continue;
+        t->pivot = load;
+        t->scale = fma->args[1 - i];
+    }
+}
+
 static void keep(Turns *t, const LoopRefs *found, LoopRef ref) {
     if (is_among(found, ref)) add_ref(t, &t->kept, ref);
 }
@@ -275,5 +306,6 @@ bool turns_find(Turns *t, LoopStm *loop) {
         return false;
     part_cells(t);
     find_factors(t);
+    find_pivot(t);
     return memory_is_own(t->b, loop, t->matrix, t->matrix);
 }
