@@ -63,11 +63,21 @@ static LaunchEnd fail_launch(Device *d, const DeviceLaunch *launch, GpuFault *fa
 
 // ---- runs ---------------------------------------------------------------------------
 
-static const char text[] =
+static const char scans[] =
     "entry main (n: i64) (ys: *[]i64): ([]i64, i64) =\n"
     "  let xs = scan (+) 0 (map (\\i -> i * i % 7) (iota n))\n"
     "  let zs = loop zs = ys for i < 2 do zs with [i] = zs[i + 1]\n"
     "  in (map2 (+) xs zs, i64.sum (map2 (*) xs ys[0:n]))\n";
+
+// Neighbours' halos travel; histograms of parts are joined.
+static const char halos[] =
+    "entry main (n: i64) (ys: *[]i64): ([]i64, i64) =\n"
+    "  let xs = map (\\y -> y * y % 7) ys\n"
+    "  let zs = map3 (\\a b c -> a + b * 10 + c * 100) xs[:n - 2] xs[1:n - 1] xs[2:n]\n"
+    "  let bins = hist (+) 0 8 (map (% 8) ys) xs\n"
+    "  in (zs, i64.sum (map2 (*) bins (indices bins)))\n";
+
+static const char *text = scans;
 
 static int warnings;
 
@@ -98,18 +108,12 @@ static WeftStatus prepare(const char *devices, WeftContext **context_out,
         broken.launch = fail_launch;
         device->ops = &broken;
     }
-    return weft_program_from_source(context, "test", text, sizeof text - 1,
-                                    program_out);
+    return weft_program_from_source(context, "test", text, strlen(text), program_out);
 }
 
 enum { N = 5000 };
 
-static bool is_right(WeftValue *const results[2]) {
-    const void *first, *second;
-    if (weft_value_data(results[0], &first) != WEFT_STATUS_OK ||
-        weft_value_data(results[1], &second) != WEFT_STATUS_OK)
-        return false;
-    const int64_t *found = first;
+static bool is_right_scan(const int64_t *found, int64_t sum) {
     int64_t xs = 0, total = 0;
     for (int64_t i = 0; i < N; i++) {
         xs += i * i % 7;
@@ -117,8 +121,30 @@ static bool is_right(WeftValue *const results[2]) {
         int64_t z = i < 2 ? 3 * (i + 1) : 3 * i;
         if (found[i] != xs + z) return false;
     }
-    return *(const int64_t *)second == total;
+    return sum == total;
 }
+
+static bool is_right_halo(const int64_t *found, int64_t sum) {
+    int64_t xs[N], total = 0;
+    for (int64_t i = 0; i < N; i++) {
+        xs[i] = 9 * i * i % 7;
+        total += xs[i] * (3 * i % 8);
+    }
+    for (int64_t i = 0; i + 2 < N; i++)
+        if (found[i] != xs[i] + xs[i + 1] * 10 + xs[i + 2] * 100) return false;
+    return sum == total;
+}
+
+static bool is_right(WeftValue *const results[2]) {
+    const void *first, *second;
+    if (weft_value_data(results[0], &first) != WEFT_STATUS_OK ||
+        weft_value_data(results[1], &second) != WEFT_STATUS_OK)
+        return false;
+    return (text == scans ? is_right_scan : is_right_halo)(first,
+                                                           *(const int64_t *)second);
+}
+
+static uint64_t fail_at; // this allocation of a call fails; 0: none does
 
 static WeftStatus run(WeftContext *context, WeftProgram *program, bool *right_out) {
     static int64_t ys[N];
@@ -127,7 +153,11 @@ static WeftStatus run(WeftContext *context, WeftProgram *program, bool *right_ou
     for (int64_t i = 0; i < N; i++) ys[i] = 3 * i;
     CHECK(weft_value_new(context, WEFT_I64, 0, NULL, &n, &args[0]) == WEFT_STATUS_OK);
     CHECK(weft_value_new(context, WEFT_I64, 1, &shape, ys, &args[1]) == WEFT_STATUS_OK);
+    uint64_t before = weft_testing_allocations(context);
+    weft_testing_fail_allocation(context, fail_at);
     WeftStatus status = weft_call(program, 0, args, 2, results, 2);
+    weft_testing_fail_allocation(context, 0);
+    if (weft_testing_allocations(context) < before + fail_at) fail_at = 0;
     *right_out = status == WEFT_STATUS_OK && is_right(results);
     for (int i = 0; i < 2; i++) {
         weft_value_free(args[i]);
@@ -173,6 +203,32 @@ static void check_failures(const char *devices) {
     for (int point = 0; point < POINTS; point++)
         for (int over = 0; over < 2; over++)
             for (int n = 1; check_failure(devices, (Point)point, n, over == 1);) n++;
+}
+
+// The same with each allocation of a call in turn, on two devices with memory of their
+// own. What lacks memory is tried again, so some calls are right all the same.
+static void check_allocations(void) {
+    WeftContext *context;
+    WeftProgram *program;
+    bool right;
+    left = -1;
+    CHECK(prepare("cpu:0,cpu:1", &context, &program) == WEFT_STATUS_OK);
+    run(context, program, &right);
+    CHECK(right);
+    uint64_t k = 1, refused = 0;
+    for (bool has_failed = true; has_failed; k++) {
+        fail_at = k;
+        WeftStatus status = run(context, program, &right);
+        has_failed = fail_at != 0;
+        CHECK(right || (has_failed && status == WEFT_STATUS_MEMORY));
+        refused += !right;
+        fail_at = 0;
+        run(context, program, &right);
+        CHECK(right);
+    }
+    CHECK(refused > 10 && refused < k);
+    weft_program_free(program);
+    CHECK(weft_testing_context_free(context) == 0);
 }
 
 // ---- what moves ---------------------------------------------------------------------
@@ -352,6 +408,12 @@ int main(void) {
     static const char *const devices[] = {"opencl:0", "opencl:0,cpu"};
     check_moves();
     check_shared();
+    setenv("WEFT_SPLIT", "0", 1);
+    text = halos;
+    check_allocations();
+    text = scans;
+    check_allocations();
+    unsetenv("WEFT_SPLIT");
     WeftOptions options = {.struct_size = sizeof options, .devices = "opencl:0"};
     WeftContext *context;
     if (weft_context_new(&options, &context) != WEFT_STATUS_OK) return 1;
@@ -365,6 +427,8 @@ int main(void) {
     for (int d = 0; d < 2; d++) check_failures(devices[d]);
     // The same with a part of each operator on either.
     setenv("WEFT_SPLIT", "0", 1);
+    check_failures(devices[1]);
+    text = halos;
     check_failures(devices[1]);
     return test_done();
 }

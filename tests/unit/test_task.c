@@ -218,9 +218,16 @@ static void drop(TaskBlock *block, TaskTerm *term) {
     block->len--;
 }
 
+// Everything that the checker said in refusing programs.
+static char said[1 << 20];
+
 static bool is_refused(Bench *b, const TaskProgram *p) {
     StrBuf faults = strbuf(&b->arena);
-    return !task_check(p, &b->arena, &faults) && strbuf_done(&faults).len > 0;
+    bool is_fine = task_check(p, &b->arena, &faults);
+    Str text = strbuf_done(&faults);
+    size_t end = strlen(said), room = sizeof said - 1 - end;
+    memcpy(said + end, text.ptr, text.len < room ? text.len : room);
+    return !is_fine && text.len > 0;
 }
 
 // Leaves out each term of a kind in turn, or does it twice.
@@ -245,6 +252,54 @@ static void test_broken(const char *name, TaskForm form, TaskKind kind, bool twi
         if (is_over) break;
     }
     CHECK(count > 0);
+}
+
+// Moves what a branch itself resolves to behind the condition; how much that was.
+static uint32_t move_out(Bench *b, TaskBlock *block, TaskTerm *condition) {
+    TaskBlock *branch = condition->parts[0];
+    uint32_t moved = 0;
+    for (uint32_t i = branch->len; i-- > 0;) {
+        TaskTerm term = branch->data[i];
+        if (term.kind != TASK_RESOLVE) continue;
+        drop(branch, &branch->data[i]);
+        vec_push(&b->arena, block, term);
+        moved++;
+    }
+    return moved;
+}
+
+// Every way in which a program is refused is met, and has a text of its own.
+static void test_texts(void) {
+    static const char *const texts[] = {" is resolved never on a path\n",
+                                        " is resolved twice on a path\n",
+                                        " is written never on a path\n",
+                                        " is resolved where it is not there\n",
+                                        " is not bound\n",
+                                        "a circle: wait for ",
+                                        " is read before it is written\n",
+                                        " is written while it is in use\n",
+                                        "a turn does not branch on its guard\n"};
+    test_broken("turns", TASK_RULES, TASK_SIGNAL, false);
+    test_broken("turns", TASK_RULES, TASK_REF, false);
+    test_broken("turns", TASK_RULES, TASK_IF, false);
+    for (int i = 0; i < NAMES; i++) {
+        Bench b;
+        open_bench(&b, names[i]);
+        TaskProgram *p = task_make(b.flow, TASK_RULES, &b.arena);
+        TaskBlock *in = NULL;
+        uint32_t first = 0;
+        TaskTerm *condition = find(p->block, TASK_IF, &first, &in);
+        if (condition != NULL) {
+            uint32_t moved = move_out(&b, in, condition);
+            CHECK(is_refused(&b, p) == (moved > 0));
+        }
+        close_bench(&b);
+    }
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        CHECK(strstr(said, texts[i]) != NULL);
+        if (strstr(said, texts[i]) == NULL)
+            printf("nothing is refused with%s", texts[i]);
+    }
 }
 
 // Whether some order of running shows that the program is broken.
@@ -340,6 +395,7 @@ int main(void) {
     }
     test_errors();
     test_circle();
+    test_texts();
     test_memory();
     return test_done();
 }
