@@ -17,7 +17,7 @@
 // lives on in the state's memory, so all buffers that a turn hands on must be such.
 //
 // Where a turn may write over the array that it was handed (memory_own.c), one buffer
-// stays where it is, and begins as a copy of what the loop starts with.
+// stays where it is, and begins as a copy of what the loop starts with, or is that.
 #include <string.h>
 
 #include "loop/memory.h"
@@ -210,14 +210,47 @@ static void copy(Swapper *s, LoopRef to, LoopRef from, LoopRef count) {
     loop_set_bodies(b, stm, &body, 1);
 }
 
+static uint32_t count_uses(const Swapper *s, const LoopBody *body, LoopRef ref) {
+    uint32_t uses = 0;
+    for (uint32_t i = 0; i < body->result_count; i++)
+        uses += loop_same(s->b, body->results[i], ref);
+    for (uint32_t i = 0; i < body->stms.len; i++) {
+        const LoopStm *stm = body->stms.data[i];
+        for (uint32_t k = 0; k < stm->arg_count; k++)
+            uses += loop_same(s->b, stm->args[k], ref);
+        for (uint32_t k = 0; k < stm->body_count; k++)
+            uses += count_uses(s, stm->bodies[k], ref);
+    }
+    return uses;
+}
+
+// The kernel's parameter that the buffer is, if it is for the loop alone.
+static LoopPort *find_own_param(const Swapper *s, LoopRef buffer) {
+    const LoopKernel *kernel = s->b->kernel;
+    const LoopBody *root = kernel->root;
+    uint32_t at = 0;
+    if (s->outer != root) return NULL;
+    for (uint32_t i = 0; i < kernel->param_count; i++) {
+        LoopPort *port = &kernel->params[i];
+        if (port->type.rank > 0 && loop_same(s->b, root->params[at], buffer))
+            return count_uses(s, root, buffer) == 1 ? port : NULL;
+        at += 1u + port->type.rank;
+    }
+    return NULL;
+}
+
 // State k stays where it is: in a buffer that begins as what the loop starts with, and
-// which it is after the loop if that turns at all.
+// which it is after the loop if that turns at all. Such is an array that is handed to
+// the kernel for nothing else.
 static void stay(Swapper *s, uint32_t k, LoopRef fresh, LoopRef count) {
     LoopBuilder *b = s->b;
     LoopStm *loop = s->loop;
     uint32_t first = loop->op == LOOP_FOR;
     LoopRef start = loop->args[first + k];
-    copy(s, fresh, start, count);
+    LoopPort *port = find_own_param(s, start);
+    if (port != NULL) port->is_owned = true;
+    if (port != NULL) fresh = start;
+    else copy(s, fresh, start, count);
     loop_identify(b, s->turn->params[first + k], fresh);
     loop_identify(b, kept(s, s->turn->results[k]), fresh);
     loop_identify(b, s->turn->results[k], fresh);
