@@ -176,16 +176,20 @@ static void divide(WeftProgram *program) {
         return;
     }
     uint32_t *weights = arena_array(&program->arena, uint32_t, context->place_count);
-    bool is_shared = true;
+    FissionDevices devices = {
+        .weights = weights, .count = context->place_count, .is_shared = true};
     for (uint32_t i = 0; i < context->place_count; i++) {
-        weights[i] = api_place_weight(context, &context->places[i]);
-        is_shared = is_shared && context->places[i].is_shared;
+        const ApiPlace *place = &context->places[i];
+        weights[i] = api_place_weight(context, place);
+        devices.is_shared = devices.is_shared && place->is_shared;
+        if (api_is_launched(place) != api_is_launched(&context->places[0]))
+            devices.is_mixed = true;
     }
     // A tenth of a millisecond on one core; other values are for tests.
     const char *least = getenv("WEFT_SPLIT");
     if (least != NULL && strcmp(least, "none") == 0) return;
-    fission_for_devices(program->core, weights, context->place_count, is_shared,
-                        least != NULL ? atof(least) : 200000, &program->decisions);
+    fission_for_devices(program->core, &devices, least != NULL ? atof(least) : 200000,
+                        &program->decisions);
     api_lap(program->context, "fission", program->core);
 }
 
@@ -205,8 +209,7 @@ WeftStatus api_engine_new(WeftProgram *program) {
     api_lap(program->context, "outline", program->core);
     bool must = wanted == WEFT_ENGINE_NATIVE || context->devices[0] != '\0';
     program->engine = make_engine(program, must);
-    program->engine->shares =
-        api_shares_new(&program->arena, &program->decisions, context->place_count);
+    program->engine->shares = api_shares_new(&program->arena, &program->decisions);
     return program->engine->must ? api_engine_start(program->engine) : WEFT_STATUS_OK;
 }
 

@@ -15,6 +15,7 @@ struct ApiPlace {
     unsigned threads; // of its team; 0: one for each core
     double load;      // seconds of work that it has yet to do, about
     double given;     // that it was given, ever
+    uint64_t taken;   // tasks that it has taken over from other places
     double speed;     // 0 to 1: less than 1, and it sleeps in proportion to its work
     size_t memory;    // bytes that it may have, if it is launched on; 0: all there are
     const struct ApiTask *task; // that it runs

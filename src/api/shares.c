@@ -10,66 +10,108 @@
 
 #include "fission/fission.h"
 
+// What a part of an operator took when it last ran.
+typedef struct Run {
+    double cost; // seconds of the whole at this rate; 0: nothing is known
+    uint32_t device;
+} Run;
+
 typedef struct Row {
+    FissionRow *row;
     double *cost;   // by operator and part: seconds of the whole at this rate; or 0
-    double *speeds; // by part, of all together: as the first shares say
-    double *steps;  // by bound: how far it last went, of the way it was to go
-    uint32_t known; // so many costs
+    double *taken;  // the same, as though speeds were right, of what another one ran
+    Run *runs;      // the same
+    double *speeds; // by device, of all together: as the first shares say
+    double *paces;  // the same, as those seem to be that took parts from each other
+    double *steps;  // by device: how far its end last went, of the way it was to go
+    uint32_t known; // so many costs, or taken
 } Row;
 
 struct ApiShares {
-    const FissionLog *log;
-    uint32_t parts;
     Row *rows;
 };
 
-// Of one whole.
-static double share_of(const ApiShares *shares, uint32_t row, uint32_t part) {
-    const int64_t *bounds = shares->log->rows.data[row].bounds;
-    int64_t begin = part == 0 ? 0 : bounds[part - 1];
-    int64_t end = part + 1 == shares->parts ? FISSION_WHOLE : bounds[part];
-    return (double)(end - begin) / FISSION_WHOLE;
-}
-
-ApiShares *api_shares_new(Arena *arena, const FissionLog *log, uint32_t parts) {
+ApiShares *api_shares_new(Arena *arena, const FissionLog *log) {
     ApiShares *shares = arena_new(arena, ApiShares);
-    *shares = (ApiShares){log, parts, arena_array(arena, Row, log->rows.len)};
+    shares->rows = arena_array(arena, Row, log->rows.len);
     for (uint32_t i = 0; i < log->rows.len; i++) {
-        Row *row = &shares->rows[i];
-        row->cost = arena_array(arena, double, log->rows.data[i].operators *parts);
-        row->speeds = arena_array(arena, double, parts);
-        row->steps = arena_array(arena, double, parts);
-        for (uint32_t p = 0; p < parts; p++) row->speeds[p] = share_of(shares, i, p);
+        FissionRow *row = &log->rows.data[i];
+        size_t cells = row->operators * fission_parts(row);
+        shares->rows[i] = (Row){.row = row,
+                                .cost = arena_array(arena, double, cells),
+                                .taken = arena_array(arena, double, cells),
+                                .runs = arena_array(arena, Run, cells),
+                                .paces = arena_array(arena, double, row->devices),
+                                .speeds = arena_array(arena, double, row->devices),
+                                .steps = arena_array(arena, double, row->devices)};
+        for (uint32_t d = 0; d < row->devices; d++)
+            shares->rows[i].speeds[d] = shares->rows[i].paces[d] =
+                fission_share(row, row->bounds, d);
     }
     return shares;
 }
 
+// Of one whole.
+static double share_of(const Row *r, uint32_t part) {
+    const int64_t *bounds = r->row->bounds;
+    int64_t begin = part == 0 ? 0 : bounds[part - 1];
+    int64_t end = part + 1 == fission_parts(r->row) ? FISSION_WHOLE : bounds[part];
+    return (double)(end - begin) / FISSION_WHOLE;
+}
+
+static uint32_t device_of(const Row *r, uint32_t part) {
+    return part / r->row->chunks;
+}
+
 // Of all operators of the row.
-static double cost_of(const ApiShares *shares, uint32_t row, uint32_t part) {
+static double cost_of(const Row *r, uint32_t part) {
     double cost = 0;
-    for (uint32_t op = 0; op < shares->log->rows.data[row].operators; op++)
-        cost += shares->rows[row].cost[op * shares->parts + part];
+    for (uint32_t op = 0; op < r->row->operators; op++)
+        cost += r->cost[op * fission_parts(r->row) + part];
     return cost;
 }
 
-// Which part of the time the devices wait for the slowest, all together.
-static double idle_of(const ApiShares *shares, uint32_t row) {
+// What another device took over would have cost like the chunks that stayed; without
+// any, as much as the speeds say.
+static void fill_in(const Row *r, uint32_t op, uint32_t device) {
+    uint32_t chunks = r->row->chunks, stayed = 0;
+    size_t first = op * fission_parts(r->row) + device * chunks;
+    double sum = 0;
+    for (size_t i = first; i < first + chunks; i++) {
+        sum += r->cost[i];
+        stayed += r->cost[i] > 0;
+    }
+    for (size_t i = first; i < first + chunks; i++)
+        if (r->cost[i] == 0) r->cost[i] = stayed > 0 ? sum / stayed : r->taken[i];
+}
+
+// What the share of the device takes there.
+static double seconds_of(const Row *r, uint32_t device) {
+    double seconds = 0;
+    uint32_t first = device * r->row->chunks;
+    for (uint32_t p = first; p < first + r->row->chunks; p++)
+        seconds += share_of(r, p) * cost_of(r, p);
+    return seconds;
+}
+
+// Which part of the time the devices would wait for the slowest, all together.
+static double idle_of(const Row *r) {
     static const double little = 5e-5; // seconds, which tell nothing
     double most = 0, sum = 0;
-    for (uint32_t p = 0; p < shares->parts; p++) {
-        double seconds = share_of(shares, row, p) * cost_of(shares, row, p);
+    for (uint32_t d = 0; d < r->row->devices; d++) {
+        double seconds = seconds_of(r, d);
         most = seconds > most ? seconds : most;
         sum += seconds;
     }
-    return most > little ? 1 - sum / (most * shares->parts) : 0;
+    return most > little ? 1 - sum / (most * r->row->devices) : 0;
 }
 
 // Before which share of the whole so much of the work lies, if it is even in each part.
-static double find_bound(const ApiShares *shares, uint32_t row, double work) {
+static double find_bound(const Row *r, double work) {
     double before = 0;
-    for (uint32_t p = 0; p < shares->parts; p++) {
-        double share = share_of(shares, row, p);
-        double density = cost_of(shares, row, p) * shares->rows[row].speeds[p];
+    for (uint32_t p = 0; p < fission_parts(r->row); p++) {
+        double share = share_of(r, p);
+        double density = cost_of(r, p) * r->speeds[device_of(r, p)];
         if (work <= density * share) return before + work / density;
         work -= density * share;
         before += share;
@@ -88,36 +130,86 @@ static double step_by(double *step, double way) {
 }
 
 // Moves the bounds to where they should have been, but leaves everybody something.
-static void learn(ApiShares *shares, uint32_t row) {
+static void learn(Row *r) {
     static const double least = 1e-3;
-    const double *speeds = shares->rows[row].speeds;
-    int64_t *bounds = shares->log->rows.data[row].bounds;
-    uint32_t last = shares->parts - 1;
+    FissionRow *row = r->row;
+    uint32_t last = row->devices - 1;
     double found[FISSION_MOST_PARTS], work = 0, speed = 0, before = 0;
-    for (uint32_t p = 0; p <= last; p++)
-        work += share_of(shares, row, p) * cost_of(shares, row, p) * speeds[p];
-    for (uint32_t p = 0; p < last; p++) {
-        speed += speeds[p];
-        found[p] = find_bound(shares, row, work * speed);
+    for (uint32_t d = 0; d <= last; d++) work += seconds_of(r, d) * r->speeds[d];
+    for (uint32_t d = 0; d < last; d++) {
+        speed += r->speeds[d];
+        found[d] = find_bound(r, work * speed);
     }
-    for (uint32_t p = 0; p < last; p++) {
-        double bound = (double)bounds[p] / FISSION_WHOLE;
-        bound += step_by(&shares->rows[row].steps[p], found[p] - bound);
-        before = fmin(fmax(bound, before + least), 1 - least * (last - p));
-        bounds[p] = (int64_t)(before * FISSION_WHOLE);
+    for (uint32_t d = 0; d < last; d++) {
+        int64_t *end = &row->bounds[(d + 1) * row->chunks - 1];
+        double bound = (double)*end / FISSION_WHOLE;
+        bound += step_by(&r->steps[d], found[d] - bound);
+        before = fmin(fmax(bound, before + least), 1 - least * (last - d));
+        *end = (int64_t)(before * FISSION_WHOLE);
     }
+    fission_cut_chunks(row);
 }
 
-void api_shares_note(ApiShares *shares, const FissionPiece *piece, double seconds) {
-    Row *row = &shares->rows[piece->row];
-    uint32_t cells = shares->log->rows.data[piece->row].operators * shares->parts;
-    double share = share_of(shares, piece->row, piece->part);
+static void weigh(Row *r) {
+    const FissionRow *row = r->row;
+    size_t cells = row->operators * fission_parts(row);
+    for (uint32_t op = 0; op < row->operators; op++)
+        for (uint32_t d = 0; d < row->devices; d++) fill_in(r, op, d);
+    if (idle_of(r) > 0.02) learn(r);
+    r->known = 0;
+    for (size_t i = 0; i < cells; i++) r->cost[i] = r->taken[i] = 0;
+}
+
+// One that runs the part of another, whose time is known, shows how fast it is.
+static void note_run(const Row *r, Run *run, double cost, uint32_t device) {
+    double *pace = &r->paces[device];
+    if (run->cost > 0 && run->device != device)
+        *pace = sqrt(*pace * r->paces[run->device] * run->cost / cost);
+    *run = (Run){cost, device};
+}
+
+void api_shares_note(ApiShares *shares, const FissionPiece *piece, uint32_t device,
+                     double seconds) {
+    Row *r = &shares->rows[piece->row];
+    const FissionRow *row = r->row;
+    double share = share_of(r, piece->part);
     if (!piece->is_timed || !(seconds > 0) || !(share > 0)) return;
-    double *cost = &row->cost[piece->op * shares->parts + piece->part];
-    row->known += *cost == 0;
-    *cost = seconds / share;
-    if (row->known < cells) return;
-    if (idle_of(shares, piece->row) > 0.02) learn(shares, piece->row);
-    row->known = 0;
-    for (uint32_t i = 0; i < cells; i++) row->cost[i] = 0;
+    size_t cell = piece->op * fission_parts(row) + piece->part;
+    double cost = seconds / share;
+    note_run(r, &r->runs[cell], cost, device);
+    r->known += r->cost[cell] == 0 && r->taken[cell] == 0;
+    r->cost[cell] = r->taken[cell] = 0;
+    if (device == piece->device) r->cost[cell] = cost;
+    else r->taken[cell] = cost * r->speeds[device] / r->speeds[piece->device];
+    if (r->known == row->operators * fission_parts(row)) weigh(r);
+}
+
+// The run of the part, or of the one nearest to it of which something is known.
+static const Run *find_run(const Row *r, uint32_t op, uint32_t part) {
+    uint32_t parts = fission_parts(r->row);
+    const Run *runs = &r->runs[op * parts];
+    for (uint32_t far = 0; far < parts; far++) {
+        if (part >= far && runs[part - far].cost > 0) return &runs[part - far];
+        if (part + far < parts && runs[part + far].cost > 0) return &runs[part + far];
+    }
+    return NULL;
+}
+
+double api_shares_predict(const ApiShares *shares, const FissionPiece *piece,
+                          uint32_t device) {
+    const Row *r = &shares->rows[piece->row];
+    const Run *run = find_run(r, piece->op, piece->part);
+    if (run == NULL) return 0;
+    double cost = run->cost * r->paces[run->device] / r->paces[device];
+    return share_of(r, piece->part) * cost;
+}
+
+bool api_shares_has_run(const ApiShares *shares, const FissionPiece *piece,
+                        uint32_t device) {
+    const Row *r = &shares->rows[piece->row];
+    uint32_t parts = fission_parts(r->row);
+    const Run *runs = &r->runs[piece->op * parts];
+    for (uint32_t p = 0; p < parts; p++)
+        if (runs[p].cost > 0 && runs[p].device == device) return true;
+    return false;
 }

@@ -11,10 +11,18 @@
 
 typedef struct ApiShares ApiShares;
 
-// For the rows of the log, which are of so many parts. Lies in the arena.
-ApiShares *api_shares_new(Arena *arena, const FissionLog *log, uint32_t parts);
-// A part took so long, on its own device. Once all of a row are known they are weighed
-// against each other, and the row's bounds move.
-void api_shares_note(ApiShares *shares, const FissionPiece *piece, double seconds);
+// For the rows of the log. Lies in the arena.
+ApiShares *api_shares_new(Arena *arena, const FissionLog *log);
+// A part took so long on that device, its own or one that took it over. Once all of a
+// row are known they are weighed against each other, and the row's bounds move.
+void api_shares_note(ApiShares *shares, const FissionPiece *piece, uint32_t device,
+                     double seconds);
+// How long the part would take there, as it did last time, or the nearest of its
+// operator that has run; 0: none has.
+double api_shares_predict(const ApiShares *shares, const FissionPiece *piece,
+                          uint32_t device);
+// Whether the device has run a part of that operator, so that its speed is known.
+bool api_shares_has_run(const ApiShares *shares, const FissionPiece *piece,
+                        uint32_t device);
 
 #endif

@@ -5,7 +5,7 @@
 
 // From how many elements on bounds are rounded to blocks.
 static CoreRef block_least(const FissionSplit *s) {
-    return core_i64(s->program, 2 * CORE_BLOCK * (int64_t)s->parts);
+    return core_i64(s->program, 2 * CORE_BLOCK * (int64_t)s->devices);
 }
 
 CoreRef fission_unit(FissionSplit *s) {

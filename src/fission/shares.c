@@ -12,16 +12,45 @@ void fission_cut_stream(const FissionLog *log, uint32_t parts, uint32_t count) {
                 FISSION_WHOLE / parts * (p < parts ? p + 1 : parts);
 }
 
-uint32_t fission_new_row(FissionLog *log, Arena *arena, const uint32_t *weights,
-                         uint32_t count) {
-    int64_t before = 0, all = 0;
-    FissionRow row = {.bounds = arena_array(arena, int64_t, count)};
-    for (uint32_t i = 0; i < count; i++) all += weights[i];
-    for (uint32_t i = 0; i + 1 < count; i++) {
-        before += weights[i];
-        row.bounds[i] = before * FISSION_WHOLE / all;
+uint32_t fission_parts(const FissionRow *row) {
+    return row->devices * row->chunks;
+}
+
+// How much of FISSION_WHOLE is before a part, or before the end.
+static int64_t bound_at(const FissionRow *row, const int64_t *bounds, uint32_t part) {
+    if (part == 0) return 0;
+    return part == fission_parts(row) ? FISSION_WHOLE : bounds[part - 1];
+}
+
+double fission_share(const FissionRow *row, const int64_t *bounds, uint32_t device) {
+    uint32_t first = device * row->chunks;
+    int64_t begin = bound_at(row, bounds, first);
+    return (double)(bound_at(row, bounds, first + row->chunks) - begin) / FISSION_WHOLE;
+}
+
+void fission_cut_chunks(FissionRow *row) {
+    for (uint32_t d = 0; d < row->devices; d++) {
+        uint32_t first = d * row->chunks;
+        int64_t begin = bound_at(row, row->bounds, first);
+        int64_t length = bound_at(row, row->bounds, first + row->chunks) - begin;
+        for (uint32_t c = 1; c < row->chunks; c++)
+            row->bounds[first + c - 1] = begin + length * c / row->chunks;
     }
-    row.first = arena_copy(arena, row.bounds, count * sizeof *row.bounds);
+}
+
+uint32_t fission_new_row(FissionLog *log, Arena *arena, const uint32_t *weights,
+                         uint32_t devices, uint32_t chunks) {
+    int64_t before = 0, all = 0;
+    FissionRow row = {.devices = devices, .chunks = chunks};
+    size_t parts = fission_parts(&row);
+    row.bounds = arena_array(arena, int64_t, parts);
+    for (uint32_t i = 0; i < devices; i++) all += weights[i];
+    for (uint32_t i = 0; i + 1 < devices; i++) {
+        before += weights[i];
+        row.bounds[(i + 1) * chunks - 1] = before * FISSION_WHOLE / all;
+    }
+    fission_cut_chunks(&row);
+    row.first = arena_copy(arena, row.bounds, parts * sizeof *row.bounds);
     vec_push(arena, &log->rows, row);
     return log->rows.len - 1;
 }

@@ -25,6 +25,7 @@ struct FissionSplit {
     // The parts: part p has elements start[p] to start[p] + length[p] of size.
     CoreRef size;
     uint32_t parts;
+    uint32_t devices; // that share the parts, for the strategy
     CoreRef start[FISSION_MOST_PARTS], length[FISSION_MOST_PARTS];
     CoreRef **pieces; // by arg: its parts, once it is split
     const Map *known; // array -> FissionKnown *; NULL: none is

@@ -21,12 +21,10 @@ typedef struct Strategy {
     Map planned;          // array -> 1: it will be made in parts, in the next run
     Map defs;             // value -> the CoreStm that binds it
     const uint32_t *uses; // by CoreRef, before anything was split
-    bool is_shared;       // their memory is one
-    double least;         // operations from which on splitting pays
-    const uint32_t *weights;
-    uint32_t count;
+    const FissionDevices *devices;
+    double least; // operations from which on splitting pays
     FissionLog *log;
-    uint32_t row;                       // of shares, of the run that is being split
+    uint32_t row, parts;                // of shares, of the run that is being split
     CoreRef shares[FISSION_MOST_PARTS]; // its bounds
     bool at_blocks; // they are rounded to blocks, of what has enough of them
     bool changed;
@@ -55,7 +53,7 @@ static double traffic_of(const Strategy *y, const FissionSplit *s) {
     const CoreProgram *p = y->program;
     CoreFeeds feeds = core_feeds(s->stm);
     double bytes = 0;
-    if (y->is_shared) return 0;
+    if (y->devices->is_shared) return 0;
     for (uint32_t i = feeds.first; i < feeds.first + feeds.count; i++) {
         CoreRef array = s->stm->args[i];
         if (find_virtual(y, array) == NULL && !is_in_parts(y, s, array))
@@ -175,11 +173,18 @@ static void keep_parts(Strategy *y, const FissionSplit *s, const CoreRef *result
 static void make_places(const Strategy *y, FissionSplit *s) {
     CoreLoc loc = s->stm->loc;
     if (loc == 0) return;
-    CoreLoc *own = arena_array(s->program->arena, CoreLoc, y->count);
-    CoreLoc *beside = arena_array(s->program->arena, CoreLoc, y->count);
-    uint32_t op = y->log->rows.data[y->row].operators++;
-    for (uint32_t part = 0; part < y->count; part++) {
-        FissionPiece piece = {loc, y->row, op, part, true};
+    CoreLoc *own = arena_array(s->program->arena, CoreLoc, y->parts);
+    CoreLoc *beside = arena_array(s->program->arena, CoreLoc, y->parts);
+    FissionRow *row = &y->log->rows.data[y->row];
+    uint32_t op = row->operators++, chunks = row->chunks;
+    for (uint32_t part = 0; part < y->parts; part++) {
+        FissionPiece piece = {.whole = loc,
+                              .row = y->row,
+                              .op = op,
+                              .part = part,
+                              .device = part / chunks,
+                              .is_chunk = chunks > 1,
+                              .is_timed = true};
         own[part] = fission_new_piece(y->log, y->program, piece);
         piece.is_timed = false;
         beside[part] = fission_new_piece(y->log, y->program, piece);
@@ -229,8 +234,9 @@ static void split(Strategy *y, FissionSplit *s) {
     s->pieces = arena_array(p->arena, CoreRef *, s->stm->arg_count);
     make_places(y, s);
     s->size = s->rule->size(s);
-    FissionCut cut = {.parts = y->count, .at = -1, .shares = y->shares};
-    s->parts = y->count;
+    FissionCut cut = {.parts = y->parts, .at = -1, .shares = y->shares};
+    s->parts = y->parts;
+    s->devices = y->devices->count;
     if (y->at_blocks) cut.unit = fission_unit(s);
     fission_cut(s, cut);
     s->says_lengths = has_parts(s) && core_type(p, s->size).elem == SCALAR_I64;
@@ -255,6 +261,8 @@ typedef struct Part {
     uint32_t first, end; // of the body's statements
     double work;         // for one element of each operator
     bool at_blocks;      // one of them is cut at blocks
+    bool is_uneven;      // the elements of one of them may differ in work
+    bool needs_few;      // one of them does more the more parts there are
 } Part;
 
 static bool is_control(const CoreStm *stm) {
@@ -272,7 +280,7 @@ static FissionSplit split_of(const Strategy *y, const CoreBody *body, uint32_t i
 // The next run from statement `from` on; an empty one at the end of the body.
 static Part find_part(Strategy *y, const CoreBody *body, uint32_t from) {
     uint32_t count = body->stms.len;
-    Part part = {count, count, 0, false};
+    Part part = {.first = count, .end = count};
     map_init(&y->planned, y->program->arena);
     for (uint32_t i = from; i < count; i++) {
         FissionSplit s = split_of(y, body, i);
@@ -282,6 +290,9 @@ static Part find_part(Strategy *y, const CoreBody *body, uint32_t from) {
         part.end = i + 1;
         part.work += fission_work(y->program, s.stm);
         part.at_blocks |= s.rule->whole == whole_fold_blocks;
+        part.is_uneven |= fission_is_uneven(y->program, s.stm);
+        part.needs_few |= s.rule->part == part_places || s.rule->whole == whole_sort ||
+                          s.rule->whole == whole_hist_apart;
         for (uint32_t k = 0; k < s.stm->out_count && has_parts(&s); k++)
             map_set(&y->planned, s.stm->outs[k], 1);
     }
@@ -331,25 +342,46 @@ static CoreBody *copy_of(Strategy *y, const CoreBody *run) {
     return copy;
 }
 
+// How many chunks the share of a device is cut into, so that devices which would wait
+// can take some.
+static uint32_t chunks_of(const Strategy *y, Part part) {
+    enum { CHUNKS = 4 };
+    bool may_wait = part.is_uneven || y->devices->is_mixed;
+    if (!may_wait || part.needs_few || y->log->from != NULL) return 1;
+    uint32_t most = FISSION_MOST_PARTS / y->devices->count;
+    return most < CHUNKS ? most : CHUNKS;
+}
+
 // The bounds of a new row, read once, so that all is cut by the same.
-static void open_row(Strategy *y) {
+static void open_row(Strategy *y, uint32_t chunks) {
     CoreBuilder *b = &y->builder;
     CoreProgram *p = y->program;
-    y->row = fission_new_row(y->log, p->arena, y->weights, y->count);
+    const FissionDevices *devices = y->devices;
+    y->row =
+        fission_new_row(y->log, p->arena, devices->weights, devices->count, chunks);
+    y->parts = devices->count * chunks;
     const char *bounds = (const char *)y->log->rows.data[y->row].bounds;
     CoreStm *row = core_emit(b, OP_LITERAL, NULL, 0, &(CoreType){SCALAR_I64, 1}, 1);
     row->flags |= STM_CHANGES;
-    row->text = (Str){bounds, (y->count - 1) * sizeof(int64_t)};
-    for (uint32_t i = 0; i + 1 < y->count; i++)
+    row->text = (Str){bounds, (y->parts - 1) * sizeof(int64_t)};
+    for (uint32_t i = 0; i + 1 < y->parts; i++)
         y->shares[i] = core_emit(b, OP_INDEX, (CoreRef[]){row->outs[0], core_i64(p, i)},
                                  2, &(CoreType){SCALAR_I64, 0}, 1)
                            ->outs[0];
 }
 
-static CoreBody *in_parts(Strategy *y, const CoreBody *run, int64_t least) {
+// From which length of its first operator on a run is cut. Chunks have to be long
+// enough, too, unless there may be more to do than is known.
+static int64_t least_of(const Strategy *y, Part part) {
+    double all = part.is_uneven ? y->least : y->least * chunks_of(y, part);
+    double least = part.work > 0 ? all / part.work : all;
+    return least < 1 ? 1 : (int64_t)least;
+}
+
+static CoreBody *in_parts(Strategy *y, const CoreBody *run, Part part) {
     uint32_t first = y->log->len;
     core_open(&y->builder, NULL, 0);
-    open_row(y);
+    open_row(y, chunks_of(y, part));
     for (uint32_t i = 0; i < run->stms.len; i++) {
         FissionSplit s = split_of(y, run, i);
         FissionVerdict verdict = judge(y, &s);
@@ -360,15 +392,9 @@ static CoreBody *in_parts(Strategy *y, const CoreBody *run, int64_t least) {
     for (uint32_t i = first; i < y->log->len; i++) {
         y->log->data[i].first = first;
         y->log->data[i].row = y->row;
-        y->log->data[i].least = least;
+        y->log->data[i].least = least_of(y, part);
     }
     return core_close(&y->builder, run->results, run->result_count);
-}
-
-// From which length of its first operator on a run is cut.
-static int64_t least_of(const Strategy *y, Part part) {
-    double least = part.work > 0 ? y->least / part.work : y->least;
-    return least < 1 ? 1 : (int64_t)least;
 }
 
 // From which length on parts are asked for, by whoever runs the program.
@@ -404,7 +430,7 @@ static void emit_both(Strategy *y, const CoreBody *body, Part part) {
     for (uint32_t i = 0; i < run->result_count; i++)
         types[i] = core_type(p, run->results[i]);
     y->at_blocks = part.at_blocks;
-    CoreBody *parts = in_parts(y, copy_of(y, run), least_of(y, part));
+    CoreBody *parts = in_parts(y, copy_of(y, run), part);
     CoreBody *whole = copy_of(y, run);
     CoreStm *stm = core_emit(&y->builder, OP_IF, &enough, 1, types, run->result_count);
     core_set_bodies(&y->builder, stm, (CoreBody *[]){parts, whole}, 2);
@@ -460,15 +486,13 @@ static void prune(const Strategy *y, CoreBody *body, const uint32_t *uses) {
     body->stms.len = kept;
 }
 
-bool fission_for_devices(CoreProgram *p, const uint32_t *weights, uint32_t count,
-                         bool is_shared, double least, FissionLog *log) {
+bool fission_for_devices(CoreProgram *p, const FissionDevices *devices, double least,
+                         FissionLog *log) {
     Strategy y = {.program = p,
                   .builder = core_builder(p),
                   .uses = opt_count_uses(p),
-                  .is_shared = is_shared,
                   .least = least,
-                  .weights = weights,
-                  .count = count < FISSION_MOST_PARTS ? count : FISSION_MOST_PARTS,
+                  .devices = devices,
                   .log = log};
     map_init(&y.known, p->arena);
     map_init(&y.defs, p->arena);
@@ -489,8 +513,9 @@ bool fission_for_devices(CoreProgram *p, const uint32_t *weights, uint32_t count
 bool fission_for_stream(CoreProgram *p, uint32_t count, FissionLog *log) {
     uint32_t weights[FISSION_MOST_PARTS];
     for (uint32_t i = 0; i < count; i++) weights[i] = 1;
+    FissionDevices same = {.weights = weights, .count = count};
     log->from = arena_new(p->arena, int64_t);
-    bool is_split = fission_for_devices(p, weights, count, false, 0, log);
+    bool is_split = fission_for_devices(p, &same, 0, log);
     fission_cut_stream(log, 1, count);
     return is_split;
 }

@@ -25,12 +25,14 @@ typedef struct FissionDecision {
     int64_t least;      // IS_CUT: from which length on
 } FissionDecision;
 
-// Where operators in a row are cut, all at the same shares of their lengths.
+// Where operators in a row are cut, all at the same shares of their lengths. The share
+// of a device is in so many parts in a row, its chunks, which have one length.
 typedef struct FissionRow {
     int64_t
         *bounds; // of part 1, 2, ...: how much of FISSION_WHOLE is before it, rising
     const int64_t *first; // what they were before anything was learned
     uint32_t operators;   // so many
+    uint32_t devices, chunks;
 } FissionRow;
 
 // A part of an operator, known by the place of its statement, which is its own.
@@ -38,6 +40,8 @@ typedef struct FissionPiece {
     CoreLoc whole;    // the place of the operator
     uint32_t row, op; // of shares; which of the row's operators
     uint32_t part;    // and of its parts
+    uint32_t device;  // in whose share that is
+    bool is_chunk;    // the device has others in that row, which devices may exchange
     bool is_timed;    // what it takes tells how long the part is, for shares
 } FissionPiece;
 
@@ -61,16 +65,24 @@ typedef struct FissionLog {
     int64_t *from;
 } FissionLog;
 
-// Splits what the entries do outside of other operators into one part for each device,
-// along dimension 0, at first in proportion to these weights (1 to 1000), where
+// The devices that run at the same time.
+typedef struct FissionDevices {
+    const uint32_t *weights; // 1 to 1000: how fast they are thought to be
+    uint32_t count;
+    bool is_shared; // nothing travels between them: they share the host's memory
+    bool is_mixed;  // they are of several kinds, so weights may be far off
+} FissionDevices;
+
+// Splits what the entries do outside of other operators into one share for each device,
+// along dimension 0, at first in proportion to their weights, where
 // that is worth what has to travel. What is made in parts is used in parts: the whole
-// is joined for those alone who need it. Nothing travels between devices that share the
-// host's memory (is_shared). Operators that make up less than so many
-// scalar operations (about) stay whole when the program runs; with 0 all that can be is
-// split. The program is past stage 0. Appends what was decided, and why, to the log.
-// Returns whether anything was split.
-bool fission_for_devices(CoreProgram *program, const uint32_t *weights, uint32_t count,
-                         bool is_shared, double least, FissionLog *log);
+// is joined for those alone who need it. A share is one part, or several chunks where
+// elements may differ in work, or the devices in kind. Operators that make up less than
+// so many scalar operations (about; with chunks that are even, in each) stay whole when
+// the program runs; with 0 all that can be is split. The program is past stage 0.
+// Appends what was decided, and why, to the log. Returns whether anything was split.
+bool fission_for_devices(CoreProgram *program, const FissionDevices *devices,
+                         double least, FissionLog *log);
 
 // Splits all that takes less memory in parts, for one device that has too little for
 // the whole, into so many parts that run one after the other; a part may be empty.
@@ -84,15 +96,24 @@ bool fission_for_stream(CoreProgram *program, uint32_t count, FissionLog *log);
 double fission_work(const CoreProgram *p, const CoreStm *stm);
 // Of an element, or a row, which has some.
 double fission_bytes(CoreType row);
+// Whether the elements along dimension 0 may differ much in work: how often a loop in
+// the operator turns, or whether there is one, depends on the element.
+bool fission_is_uneven(const CoreProgram *program, const CoreStm *stm);
 
 // ---- shares.c -----------------------------------------------------------------------
 
 // Cuts all rows into so many equal parts, of `count`; the others are empty. With one
 // part all stays whole.
 void fission_cut_stream(const FissionLog *log, uint32_t parts, uint32_t count);
-// A row of shares as these weights say. Returns its number.
+// A row of shares as the weights of so many devices say, each in so many chunks.
+// Returns its number.
 uint32_t fission_new_row(FissionLog *log, Arena *arena, const uint32_t *weights,
-                         uint32_t count);
+                         uint32_t devices, uint32_t chunks);
+uint32_t fission_parts(const FissionRow *row);
+// Which part of the whole lies in that share, as these bounds of the row say.
+double fission_share(const FissionRow *row, const int64_t *bounds, uint32_t device);
+// Cuts the share of each device into chunks, once the bounds between devices are set.
+void fission_cut_chunks(FissionRow *row);
 // A place for the piece's statement, by which it is known.
 CoreLoc fission_new_piece(FissionLog *log, CoreProgram *program, FissionPiece piece);
 // The piece whose statement stands there; NULL: none does. The log may be NULL.

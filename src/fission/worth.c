@@ -52,3 +52,82 @@ double fission_work(const CoreProgram *p, const CoreStm *stm) {
         work *= product_of(p, stm->args + 1, (uint32_t)stm->attrs[0] - 1);
     return work;
 }
+
+// ---- uneven work --------------------------------------------------------------------
+
+// What depends on the element, by value.
+typedef struct Varying {
+    const CoreProgram *program;
+    Map refs; // value -> 1
+    bool is_uneven;
+} Varying;
+
+static bool any_varies(const Varying *v, const CoreRef *refs, uint32_t count) {
+    uint64_t known;
+    for (uint32_t i = 0; i < count; i++)
+        if (map_get(&v->refs, refs[i], &known)) return true;
+    return false;
+}
+
+static void mark(Varying *v, const CoreRef *refs, uint32_t count) {
+    for (uint32_t i = 0; i < count; i++) map_set(&v->refs, refs[i], 1);
+}
+
+static bool walk_body(Varying *v, const CoreBody *body, uint32_t from);
+
+// From which param of a body on they vary, if anything does. Turns have numbers, which
+// do not, or how many there are would.
+static uint32_t first_varying(const CoreStm *stm, bool params_vary) {
+    if (!params_vary || stm->op == OP_GENERATE) return UINT32_MAX;
+    return stm->op == OP_FOR ? 1 : 0;
+}
+
+// Whether a result does. What one turn hands to the next is seen in a second walk.
+static bool walk_bodies(Varying *v, const CoreStm *stm, bool params_vary) {
+    uint32_t from = first_varying(stm, params_vary);
+    bool results_vary = false;
+    for (uint32_t i = 0; i < stm->body_count; i++)
+        results_vary |= walk_body(v, stm->bodies[i], from);
+    if (stm->op == OP_CALL)
+        results_vary |= walk_body(v, v->program->funs.data[stm->attrs[0]]->body, from);
+    if (results_vary && !params_vary) return walk_bodies(v, stm, true);
+    return results_vary;
+}
+
+static bool has_loop(const CoreProgram *p, const CoreStm *stm) {
+    double work = 0;
+    for (uint32_t i = 0; i < stm->body_count; i++) work += work_of(p, stm->bodies[i]);
+    return work >= SOME;
+}
+
+// How many arguments say how often bodies run, or how long arrays are.
+static uint32_t count_sizes(const CoreStm *stm) {
+    if (stm->op == OP_GENERATE) return (uint32_t)stm->attrs[0];
+    return stm->op == OP_FOR || stm->op == OP_IOTA || stm->op == OP_REPLICATE ? 1 : 0;
+}
+
+static void walk_stm(Varying *v, const CoreStm *stm) {
+    bool any = any_varies(v, stm->args, stm->arg_count);
+    bool is_known = any_varies(v, stm->outs, stm->out_count); // of an earlier walk
+    bool results_vary = walk_bodies(v, stm, any || is_known);
+    if (any_varies(v, stm->args, count_sizes(stm))) v->is_uneven = true;
+    if (stm->op == OP_WHILE && (any || results_vary)) v->is_uneven = true;
+    if (stm->op == OP_IF && any && has_loop(v->program, stm)) v->is_uneven = true;
+    // Rows of one array are equally long.
+    if (stm->op != OP_DIM && (any || results_vary)) mark(v, stm->outs, stm->out_count);
+}
+
+// Whether a result varies, where its params do from that one on.
+static bool walk_body(Varying *v, const CoreBody *body, uint32_t from) {
+    if (from < body->param_count)
+        mark(v, body->params + from, body->param_count - from);
+    for (uint32_t i = 0; i < body->stms.len; i++) walk_stm(v, body->stms.data[i]);
+    return any_varies(v, body->results, body->result_count);
+}
+
+bool fission_is_uneven(const CoreProgram *p, const CoreStm *stm) {
+    Varying v = {.program = p};
+    map_init(&v.refs, p->arena);
+    for (uint32_t i = 0; i < stm->body_count; i++) walk_body(&v, stm->bodies[i], 0);
+    return v.is_uneven;
+}

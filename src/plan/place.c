@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Where tasks go, and when: in the order of the program each goes to the device that
-// would have it done first, as the run puts them (api/ahead.c); what it needs and is
+// would have it done first, as the run puts them (api/ahead_place.c); what it needs and is
 // not there travels before. Memory is freed after its last use.
 #include <string.h>
 
@@ -110,7 +110,7 @@ static uint32_t best_for(const Placer *pl, const PlanTask *task) {
     uint32_t best = plan->in.device_count;
     if (task->kernel == NULL) return best;
     if (task->piece != NULL) // all on one device (stream.h), or each on its own
-        return plan->in.decisions->from != NULL ? 0 : task->piece->part;
+        return plan->in.decisions->from != NULL ? 0 : task->piece->device;
     double least = INFINITY;
     for (uint32_t d = 0; d < plan->in.device_count; d++) {
         double end = ready_at(pl, task, d) + sent_to(pl, task, d) / BYTES_PER_SECOND +

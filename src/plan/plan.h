@@ -3,7 +3,7 @@
 // What a call of an entry will do, before it does it: which kernels, on what, where,
 // and when. The entry is walked with the sizes of its arguments, or without; kernels
 // become tasks, and each goes where it would be ready first, as in the run
-// (api/ahead.c).
+// (api/ahead_place.c).
 //
 // Numbers that nobody can know before the run are NaN: sizes that depend on what arrays
 // hold, turns of `while`, and all that follows from them.

@@ -120,23 +120,21 @@ bool plan_is_cut(const Plan *plan, const FissionDecision *decision, bool *is_run
     return false;
 }
 
-static double share_of(const Plan *plan, const int64_t *bounds, uint32_t device) {
-    int64_t begin = device == 0 ? 0 : bounds[device - 1];
-    bool is_last = device + 1 == plan->in.device_count;
-    int64_t end = is_last ? FISSION_WHOLE : bounds[device];
-    return 100 * (double)(end - begin) / FISSION_WHOLE;
-}
-
 // And what they were at first, if they have been learned.
 static void put_shares(const Plan *plan, const FissionRow *row, StrBuf *out) {
-    uint32_t count = plan->in.device_count;
-    for (uint32_t i = 0; i < count; i++)
-        strbuf_printf(out, "%s%.0f %% for %s", i == 0 ? ": " : ", ",
-                      share_of(plan, row->bounds, i), plan->in.devices[i].address);
-    if (memcmp(row->bounds, row->first, (count - 1) * sizeof *row->bounds) == 0) return;
-    for (uint32_t i = 0; i < count; i++)
-        strbuf_printf(out, "%s%.0f %%", i == 0 ? "; at first " : ", ",
-                      share_of(plan, row->first, i));
+    size_t bounds = fission_parts(row) - 1;
+    for (uint32_t d = 0; d < row->devices; d++)
+        strbuf_printf(out, "%s%.0f %% for %s", d == 0 ? ": " : ", ",
+                      100 * fission_share(row, row->bounds, d),
+                      plan->in.devices[d].address);
+    bool has_learned =
+        memcmp(row->bounds, row->first, bounds * sizeof *row->bounds) != 0;
+    for (uint32_t d = 0; d < row->devices && has_learned; d++)
+        strbuf_printf(out, "%s%.0f %%", d == 0 ? "; at first " : ", ",
+                      100 * fission_share(row, row->first, d));
+    if (row->chunks > 1)
+        strbuf_printf(out, "; each in %" PRIu32 " chunks, which idle devices take over",
+                      row->chunks);
 }
 
 // For a device that has too little memory for the whole.

@@ -45,19 +45,51 @@ static RtErrand *take(RtErrand **link) {
 
 // ---- lines --------------------------------------------------------------------------
 
-// Where in the list the first errand is that may start; NULL: none may.
-static RtErrand **find_ready(Line *line) {
-    const RtQueue *queue = line->queue;
-    for (RtErrand **link = &line->waiting; *link != NULL; link = &(*link)->next) {
-        if (queue->hold != RT_NO_ERRAND && (*link)->number >= queue->hold) return NULL;
+static bool may_start(const RtQueue *queue, const RtErrand *errand) {
+    return queue->hold == RT_NO_ERRAND || errand->number < queue->hold;
+}
+
+// Where in the list the first errand is that is ready; NULL: none is.
+static RtErrand **find_own(Line *line) {
+    RtErrand **link = &line->waiting;
+    for (; *link != NULL && may_start(line->queue, *link); link = &(*link)->next)
         if ((*link)->is_ready(*link)) return link;
-    }
     return NULL;
+}
+
+// Where the last is that is ready and need not stay.
+static RtErrand **find_last(Line *line) {
+    RtErrand **link = &line->waiting, **last = NULL;
+    for (; *link != NULL && may_start(line->queue, *link); link = &(*link)->next)
+        if ((*link)->gain != NULL && (*link)->is_ready(*link)) last = link;
+    return last;
+}
+
+// Where one is that waits in another line and is better taken over.
+static RtErrand **find_other(const Line *line) {
+    RtQueue *queue = line->queue;
+    RtErrand **best = NULL;
+    double most = 0;
+    for (unsigned i = 0; i < queue->line_count; i++) {
+        RtErrand **last = i != line->number ? find_last(&queue->lines[i]) : NULL;
+        double gain = last != NULL ? (*last)->gain(*last, line->number) : 0;
+        if (gain <= most) continue;
+        best = last;
+        most = gain;
+    }
+    return best;
+}
+
+// Where the errand is that the line is to run now; NULL: there is none.
+static RtErrand **find_next(Line *line) {
+    RtErrand **own = find_own(line);
+    return own != NULL ? own : find_other(line);
 }
 
 static void run(Line *line, RtErrand *errand) {
     RtQueue *queue = line->queue;
     line->running = errand->number;
+    errand->line = line->number;
     if (errand->run(errand)) queue->count--;
     else insert(&queue->back, errand);
     line->running = RT_NO_ERRAND;
@@ -66,7 +98,7 @@ static void run(Line *line, RtErrand *errand) {
 
 static bool has_work(const void *data) {
     Line *line = (Line *)(uintptr_t)data;
-    return line->queue->is_over || find_ready(line) != NULL;
+    return line->queue->is_over || find_next(line) != NULL;
 }
 
 static void *serve(void *arg) {
@@ -74,8 +106,8 @@ static void *serve(void *arg) {
     RtQueue *queue = line->queue;
     rt_turn_take(&queue->turn);
     while (!queue->is_over) {
-        RtErrand **ready = find_ready(line);
-        if (ready != NULL) run(line, take(ready));
+        RtErrand **next = find_next(line);
+        if (next != NULL) run(line, take(next));
         else rt_turn_wait(&queue->turn, has_work, line, -1);
     }
     rt_turn_give(&queue->turn);
@@ -159,6 +191,10 @@ RtErrand *rt_queue_withdraw(RtQueue *queue, unsigned line, uint64_t number) {
 
 uint64_t rt_queue_running(const RtQueue *queue, unsigned line) {
     return queue->lines[line].running;
+}
+
+const RtErrand *rt_queue_waiting(const RtQueue *queue, unsigned line) {
+    return queue->lines[line].waiting;
 }
 
 static void least(uint64_t *first, uint64_t number) {

@@ -4,13 +4,14 @@
 // place that can run something, each with a thread of its own. Errands have numbers,
 // the order in which the host made them. A line runs one errand at a time, the first of
 // its own that is ready, so an errand waits for earlier ones only and the first of all
-// that are left can always run.
+// that are left can always run. A line without such takes one over from another, of the
+// last that are ready there the one with the most to gain, if any has.
 //
 // What an errand could not do comes back to the host, which decides (failures, memory
 // that is short, devices that are gone).
 //
-// Threads: everything is called by the host, with the turn, and so are run and is_ready
-// by the lines, is_ready also by other lines and the host.
+// Threads: everything is called by the host, with the turn, and so are run, is_ready
+// and gain by the lines, the latter two also by other lines and the host.
 #ifndef WEFT_RT_QUEUE_H
 #define WEFT_RT_QUEUE_H
 
@@ -23,6 +24,9 @@ typedef struct RtQueue RtQueue;
 struct RtErrand {
     // Whether what it needs is there; with news, whoever tells them asks again.
     bool (*is_ready)(const RtErrand *errand);
+    // How much there is to gain if that line, which is idle, takes it over from its
+    // own. Not more than 0, or a function that is NULL: it stays.
+    double (*gain)(const RtErrand *errand, unsigned line);
     // May give the turn meanwhile. True: it is done, and the errand freed by now;
     // false: it comes back to the host.
     bool (*run)(RtErrand *errand);
@@ -57,5 +61,7 @@ uint64_t rt_queue_first(const RtQueue *queue);
 // How many wait, run or are back; and run.
 uint32_t rt_queue_count(const RtQueue *queue);
 uint32_t rt_queue_busy(const RtQueue *queue);
+// The first that waits in that line, others behind it; NULL: none does.
+const RtErrand *rt_queue_waiting(const RtQueue *queue, unsigned line);
 
 #endif

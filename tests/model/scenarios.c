@@ -517,7 +517,8 @@ typedef struct Errand {
     RtErrand errand; // first
     RtQueue *queue;
     const struct Errand *needs; // NULL: nothing
-    bool is_done;
+    bool is_done, has_begun;
+    unsigned line; // that ran it
 } Errand;
 
 static bool is_ready(const RtErrand *errand) {
@@ -527,10 +528,22 @@ static bool is_ready(const RtErrand *errand) {
 
 static bool run_errand(RtErrand *errand) {
     Errand *it = (Errand *)errand;
-    MODEL_CHECK(!it->is_done && is_ready(errand));
+    MODEL_CHECK(!it->has_begun && is_ready(errand));
+    it->has_begun = true;
+    it->line = errand->line;
     rt_turn_give(rt_queue_turn(it->queue)); // as a kernel would
     rt_turn_take(rt_queue_turn(it->queue));
     it->is_done = true;
+    return true;
+}
+
+static bool is_always_ready(const RtErrand *errand) {
+    (void)errand;
+    return true;
+}
+
+static bool is_news(const void *data) {
+    (void)data;
     return true;
 }
 
@@ -552,6 +565,68 @@ static void run_lines(void) {
     }
     while (!is_empty(queue)) rt_turn_wait(turn, is_empty, queue, -1);
     for (int i = 0; i < 3; i++) MODEL_CHECK(errands[i].is_done);
+    rt_turn_give(turn);
+    rt_queue_free(queue);
+}
+
+static double gain(const RtErrand *errand, unsigned line) {
+    MODEL_CHECK(line != errand->line);
+    return 1;
+}
+
+static bool has_one_left(const void *queue) {
+    return rt_queue_count(queue) <= 1;
+}
+
+// Three errands in the first line, of which the second stays there and the last needs
+// the first: the other line may take over either of those, and each runs once. Once all
+// but one are done the host holds the rest for a while.
+static void run_taking(void) {
+    RtQueue *queue = rt_queue_new(NULL, 2);
+    Errand *errands = model_alloc(3 * sizeof *errands);
+    RtTurn *turn = rt_queue_turn(queue);
+    rt_turn_take(turn);
+    for (int i = 0; i < 3; i++) {
+        errands[i].errand = (RtErrand){.is_ready = is_ready, .run = run_errand};
+        if (i != 1) errands[i].errand.gain = gain;
+        errands[i].queue = queue;
+        if (i == 2) errands[i].needs = &errands[0];
+        rt_queue_add(queue, &errands[i].errand, 0);
+    }
+    while (!has_one_left(queue)) rt_turn_wait(turn, has_one_left, queue, -1);
+    rt_queue_hold(queue, 1);
+    rt_queue_hold(queue, RT_NO_ERRAND);
+    while (!is_empty(queue)) rt_turn_wait(turn, is_empty, queue, -1);
+    for (int i = 0; i < 3; i++) MODEL_CHECK(errands[i].is_done);
+    MODEL_CHECK(errands[1].line == 0);
+    rt_turn_give(turn);
+    rt_queue_free(queue);
+}
+
+// What waits behind an errand that does not end is taken over, or nobody would run it.
+static bool run_until_taken(RtErrand *errand) {
+    Errand *it = (Errand *)errand;
+    while (!it->needs->is_done)
+        rt_turn_wait(rt_queue_turn(it->queue), is_news, NULL, -1);
+    it->is_done = true;
+    return true;
+}
+
+static void run_relief(void) {
+    RtQueue *queue = rt_queue_new(NULL, 2);
+    Errand *errands = model_alloc(2 * sizeof *errands);
+    RtTurn *turn = rt_queue_turn(queue);
+    rt_turn_take(turn);
+    for (int i = 0; i < 2; i++) {
+        errands[i] = (Errand){.queue = queue};
+        errands[i].errand = (RtErrand){.is_ready = is_always_ready, .run = run_errand};
+    }
+    errands[0].errand.run = run_until_taken;
+    errands[0].needs = &errands[1];
+    errands[1].errand.gain = gain;
+    for (int i = 0; i < 2; i++) rt_queue_add(queue, &errands[i].errand, 0);
+    while (!is_empty(queue)) rt_turn_wait(turn, is_empty, queue, -1);
+    MODEL_CHECK(errands[0].is_done && errands[1].is_done && errands[1].line == 1);
     rt_turn_give(turn);
     rt_queue_free(queue);
 }
@@ -579,6 +654,8 @@ static const struct Scenario {
     {"news", run_news, false},
     {"late", run_late, false},
     {"lines", run_lines, false},
+    {"taking", run_taking, false},
+    {"relief", run_relief, false},
     {"three", run_three, true},
 };
 

@@ -31,9 +31,9 @@ static void open_world(World *w, const uint32_t *weights, uint32_t parts,
                        uint32_t operators) {
     *w = (World){.parts = parts};
     arena_init(&w->arena, &w->mem);
-    uint32_t row = fission_new_row(&w->log, &w->arena, weights, parts);
+    uint32_t row = fission_new_row(&w->log, &w->arena, weights, parts, 1);
     w->log.rows.data[row].operators = operators;
-    w->shares = api_shares_new(&w->arena, &w->log, parts);
+    w->shares = api_shares_new(&w->arena, &w->log);
 }
 
 static double bound_of(const World *w, uint32_t part) {
@@ -63,9 +63,10 @@ static double run_once(World *w, double (*work)(double), const double *speeds) {
     uint32_t operators = w->log.rows.data[0].operators;
     for (uint32_t op = 0; op < operators; op++)
         for (uint32_t p = 0; p < w->parts; p++)
-            api_shares_note(w->shares,
-                            &(FissionPiece){.op = op, .part = p, .is_timed = true},
-                            seconds[p]);
+            api_shares_note(
+                w->shares,
+                &(FissionPiece){.op = op, .part = p, .device = p, .is_timed = true}, p,
+                seconds[p]);
     return 1 - sum / most / w->parts;
 }
 
@@ -107,9 +108,10 @@ static void test_learning(void) {
     open_world(&two, equal, 2, 2);
     for (uint32_t op = 0; op < 2; op++)
         for (uint32_t p = 0; p < 2; p++)
-            api_shares_note(two.shares,
-                            &(FissionPiece){.op = op, .part = p, .is_timed = true},
-                            op == p ? 3 : 1);
+            api_shares_note(
+                two.shares,
+                &(FissionPiece){.op = op, .part = p, .device = p, .is_timed = true}, p,
+                op == p ? 3 : 1);
     CHECK(bound_of(&two, 1) == 0.5);
     arena_free(&two.arena);
     // Nobody gets nothing.

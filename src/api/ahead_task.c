@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A call of a kernel as a task (ahead_task.h): made with promises of its results, and
+// run in the line of a place, which keeps them.
+#include "api/ahead_task.h"
+
+#include <string.h>
+
+#include "base/clock.h"
+
+ApiTask *api_task_of(const RtErrand *errand) {
+    return (ApiTask *)(uintptr_t)errand; // its first member
+}
+
+uint32_t api_task_args(const ApiTask *task) {
+    return task->run.kernel->loop->param_count;
+}
+
+static uint32_t result_count(const ApiTask *task) {
+    return task->run.kernel->loop->result_count;
+}
+
+static void release_args(ApiTask *task) {
+    for (uint32_t i = 0; i < api_task_args(task); i++) {
+        rt_release(&task->context->heap, task->run.offer.args[i].array);
+        task->run.offer.args[i].array = NULL;
+    }
+}
+
+void api_task_free(ApiTask *task) {
+    if (task == NULL) return;
+    WeftContext *context = task->context;
+    release_args(task);
+    for (uint32_t i = 0; i < result_count(task); i++) {
+        rt_release(&context->heap, task->promised[i]);
+        rt_release(&context->heap, task->lays[i].whole);
+    }
+    mem_free(&context->mem, task, task->size);
+}
+
+static bool is_ready(const RtErrand *base) {
+    const ApiTask *task = api_task_of(base);
+    if (task->context->places[base->line].is_halted) return false;
+    for (uint32_t i = 0; i < api_task_args(task); i++) {
+        const RtArray *a = task->run.offer.args[i].array;
+        if (a != NULL && a->maker != NULL) return false;
+    }
+    return true;
+}
+
+// Scalars that were promised, at last.
+static void take_scalars(WeftContext *context, RtValue *args, uint32_t count) {
+    for (uint32_t i = 0; i < count; i++) {
+        if (args[i].rank > 0 || args[i].array == NULL) continue;
+        args[i].bits = args[i].array->bits;
+        rt_release(&context->heap, args[i].array);
+        args[i].array = NULL;
+    }
+}
+
+static void keep_promises(ApiTask *task) {
+    for (uint32_t i = 0; i < result_count(task); i++) {
+        const RtValue *result = &task->run.offer.results[i];
+        RtArray *promised = task->promised[i];
+        if (result->rank > 0) {
+            rt_keep_promise(&task->context->heap, promised, result->array);
+        } else {
+            promised->bits = result->bits;
+            promised->maker = NULL;
+        }
+    }
+}
+
+static void note_progress(void *data, int64_t done, int64_t total) {
+    ApiTask *task = (ApiTask *)(void *)((char *)data - offsetof(ApiTask, run));
+    atomic_store_explicit(&task->done, done, memory_order_relaxed);
+    atomic_store_explicit(&task->total, total, memory_order_relaxed);
+}
+
+// What the first run on a device took tells nothing: code is loaded then, or compiled;
+// not by cores that take a chunk over, after their own.
+static void note_time(const ApiTask *task, const ApiPlace *place, bool is_first) {
+    static const double loaded = 5e-3;
+    uint32_t line = task->errand.line;
+    const FissionPiece *piece = task->piece;
+    double seconds = task->run.kernel->seconds[line];
+    bool is_taken = piece != NULL && piece->device != line;
+    bool is_told =
+        !is_first || (!api_is_launched(place) && (is_taken || seconds > loaded));
+    if (piece != NULL && (piece->device == line || piece->is_chunk) && is_told)
+        api_shares_note(task->run.program->engine->shares, piece, line, seconds);
+}
+
+// A place that was idle may have taken it over.
+static void book_here(ApiTask *task, ApiPlace *place) {
+    if (task->booked == task->errand.line) return;
+    if (task->booked != API_NOWHERE) place->taken++;
+    api_ahead_book(task, task->errand.line);
+}
+
+bool api_task_run(RtErrand *base) {
+    ApiTask *task = api_task_of(base);
+    WeftContext *context = task->context;
+    ApiPlace *place = &context->places[base->line];
+    book_here(task, place);
+    place->task = task;
+    task->began = clock_ns();
+    atomic_store(&place->cancel, atomic_load(&context->cancel));
+    task->run.cancel = &place->cancel;
+    take_scalars(context, task->run.offer.args, api_task_args(task));
+    bool is_first = task->run.kernel->seconds[base->line] == 0;
+    api_kernel_run_at(&task->run, place, &task->end);
+    api_ahead_unbook(task);
+    place->task = NULL;
+    place->is_halted = task->end.status == EXEC_BROKEN && api_is_launched(place);
+    if (task->end.status != EXEC_OK) return false;
+    note_time(task, place, is_first);
+    release_args(task); // an array that the kernel took has one owner now
+    keep_promises(task);
+    api_task_free(task);
+    return true;
+}
+
+// Which may be none, from nowhere.
+static void copy(void *to, const void *from, size_t bytes) {
+    if (bytes > 0) memcpy(to, from, bytes);
+}
+
+// One block for the task and all that it needs. NULL: no memory.
+static ApiTask *alloc_task(WeftContext *context, EngineKernel *kernel,
+                           const InterpOffer *offer) {
+    uint32_t args = kernel->loop->param_count, results = kernel->loop->result_count;
+    size_t books = exec_books_size(&kernel->exec);
+    size_t size = sizeof(ApiTask) + (args + results) * sizeof(RtValue) + books +
+                  results * (sizeof(RtLay) + sizeof(RtArray *)) +
+                  offer->call_count * sizeof(CoreLoc) + args * sizeof(bool);
+    ApiTask *task = mem_try_alloc(&context->mem, size);
+    if (task == NULL) return NULL;
+    memset(task, 0, size);
+    task->context = context;
+    task->size = size;
+    task->errand = (RtErrand){.is_ready = is_ready, .run = api_task_run};
+    task->booked = API_NOWHERE;
+    task->run.kernel = kernel;
+    task->run.offer = *offer;
+    task->run.offer.args = (RtValue *)(task + 1); // the widest first
+    task->run.offer.results = task->run.offer.args + args;
+    task->lays = (RtLay *)(task->run.offer.results + results);
+    task->run.offer.lays = task->lays;
+    task->promised = (RtArray **)(task->lays + results);
+    uint64_t *slots = (uint64_t *)(task->promised + results);
+    task->books = exec_with_books(&kernel->exec, slots);
+    task->run.books = &task->books;
+    task->calls = (CoreLoc *)(slots + books / sizeof *slots);
+    task->call_count = offer->call_count;
+    copy(task->calls, offer->calls, offer->call_count * sizeof *task->calls);
+    bool *may_take = (bool *)(task->calls + offer->call_count);
+    copy(may_take, offer->may_take, args * sizeof *may_take);
+    task->run.may_take = may_take;
+    task->run.progress = note_progress;
+    return task;
+}
+
+static bool make_promises(ApiTask *task) {
+    const LoopKernel *loop = task->run.kernel->loop;
+    for (uint32_t i = 0; i < result_count(task); i++) {
+        CoreType type = loop->results[i].type;
+        uint32_t rank = type.rank > 0 ? type.rank : 1;
+        RtArray *a = rt_promise(&task->context->heap, (ScalarType)type.elem, rank,
+                                &task->errand);
+        if (a == NULL) return false;
+        task->promised[i] = a;
+    }
+    return true;
+}
+
+// It holds what the offer has, and the offer gets what it promises.
+static void exchange(ApiTask *task, const InterpOffer *offer) {
+    const LoopKernel *loop = task->run.kernel->loop;
+    for (uint32_t i = 0; i < api_task_args(task); i++) {
+        RtValue *arg = &task->run.offer.args[i];
+        *arg = offer->args[i];
+        if (arg->array != NULL) rt_retain(arg->array);
+    }
+    for (uint32_t i = 0; i < result_count(task); i++) {
+        CoreType type = loop->results[i].type;
+        if (offer->lays != NULL) task->lays[i] = offer->lays[i];
+        if (task->lays[i].whole != NULL) rt_retain(task->lays[i].whole);
+        offer->results[i] = (RtValue){.elem = (ScalarType)type.elem,
+                                      .rank = type.rank,
+                                      .array = rt_retain(task->promised[i])};
+    }
+}
+
+ApiTask *api_task_new(ApiEngine *engine, EngineKernel *kernel,
+                      const InterpOffer *offer) {
+    ApiTask *task = alloc_task(engine->program->context, kernel, offer);
+    if (task == NULL) return NULL;
+    if (!make_promises(task)) {
+        api_task_free(task);
+        return NULL;
+    }
+    task->run.program = engine->program;
+    task->piece = fission_find_piece(&engine->program->decisions, offer->loc);
+    bool is_chunk =
+        task->piece != NULL && task->piece->is_chunk && task->piece->is_timed;
+    if (is_chunk) task->errand.gain = api_ahead_gain;
+    exchange(task, offer);
+    return task;
+}

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the files of calls that run beside the interpreter share (ahead.h): a call as a
+// task, in ahead_task.c, and where it goes, in ahead_place.c. Whoever calls has the
+// turn.
+#ifndef WEFT_API_AHEAD_TASK_H
+#define WEFT_API_AHEAD_TASK_H
+
+#include "api/engine.h"
+#include "rt/queue.h"
+
+// A call in a line. It holds references to its arguments, and to what it promised.
+typedef struct ApiTask {
+    RtErrand errand;
+    WeftContext *context;
+    KernelRun run;
+    ExecKernel books;
+    RtArray **promised; // by result
+    RtLay *lays;        // by result; the wholes are retained
+    CoreLoc *calls;     // where functions kept out of line were called
+    uint32_t call_count;
+    const FissionPiece *piece; // that it is of an operator; NULL: it is whole
+    uint32_t booked;           // the place whose load it is part of, or API_NOWHERE
+    double seconds;            // predicted, there
+    double given;              // what that place has been given, it included
+    uint64_t began;            // when it was started
+    size_t size;               // of the block that all of it lies in
+    ExecEnd end;
+    _Atomic int64_t done, total; // turns of the loop that it is in
+} ApiTask;
+
+enum { API_NOWHERE = UINT32_MAX };
+
+struct ApiAhead {
+    WeftContext *context;
+    RtQueue *queue;
+    pthread_t host;
+    bool is_waiting; // the host; it has made all that it can
+    ApiTask *failed; // the first of those that are known to have failed
+    ApiTask *wants;  // memory: the first of those that are to be tried again
+};
+
+// ---- ahead_task.c -------------------------------------------------------------------
+
+ApiTask *api_task_of(const RtErrand *errand);
+// A task with promises of its results, which become those of the offer. NULL: no
+// memory.
+ApiTask *api_task_new(ApiEngine *engine, EngineKernel *kernel,
+                      const InterpOffer *offer);
+void api_task_free(ApiTask *task); // NULL is ignored
+uint32_t api_task_args(const ApiTask *task);
+// As RtErrand.run, in the thread of its line; or in the host's, if it is to run alone.
+bool api_task_run(RtErrand *errand);
+
+// ---- ahead_place.c ------------------------------------------------------------------
+
+// Puts the task in the line of the place where it would be done first.
+void api_ahead_put(ApiAhead *ahead, ApiTask *task);
+// Makes it part of the load of that place, and of no other.
+void api_ahead_book(ApiTask *task, uint32_t place);
+void api_ahead_unbook(ApiTask *task);
+// As RtErrand.gain, of a chunk: how much sooner it would be done.
+double api_ahead_gain(const RtErrand *errand, unsigned line);
+
+#endif
