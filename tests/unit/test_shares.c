@@ -120,6 +120,148 @@ static void test_learning(void) {
     arena_free(&w.arena);
 }
 
+// ---- chunks -------------------------------------------------------------------------
+
+static double edge_of(const World *w, uint32_t part) {
+    const FissionRow *row = &w->log.rows.data[0];
+    if (part == 0) return 0;
+    if (part == fission_parts(row)) return 1;
+    return (double)row->bounds[part - 1] / FISSION_WHOLE;
+}
+
+// What is left of one operator, whose chunks devices run in turns of virtual time.
+typedef struct Chunks {
+    World *w;
+    double (*work)(double);
+    const double *speeds;
+    double at[MOST];                 // when a device is free
+    uint32_t begin[MOST], end[MOST]; // chunks that wait there
+    uint32_t taken;
+} Chunks;
+
+static FissionPiece chunk_of(const Chunks *c, uint32_t part) {
+    uint32_t chunks = c->w->log.rows.data[0].chunks;
+    return (FissionPiece){
+        .part = part, .device = part / chunks, .is_chunk = true, .is_timed = true};
+}
+
+// When it would be done there, as is thought after what waits before it.
+static double end_of(const Chunks *c, uint32_t device, uint32_t from, uint32_t part) {
+    double end = c->at[device];
+    for (uint32_t p = from; p <= part; p++) {
+        FissionPiece piece = chunk_of(c, p);
+        end += api_shares_predict(c->w->shares, &piece, device);
+    }
+    return end;
+}
+
+// The chunk that an idle device runs next; false: none.
+static bool find_chunk(Chunks *c, uint32_t device, uint32_t *part_out) {
+    uint32_t victim = MOST;
+    double most = 0;
+    for (uint32_t v = 0; v < c->w->parts; v++) {
+        uint32_t last = c->end[v] - 1;
+        if (v == device || c->begin[v] == c->end[v]) continue;
+        double gain = end_of(c, v, c->begin[v], last) - end_of(c, device, last, last);
+        if (gain <= most) continue;
+        most = gain;
+        victim = v;
+    }
+    if (c->begin[device] < c->end[device]) {
+        *part_out = c->begin[device]++;
+        return true;
+    }
+    if (victim == MOST) return false;
+    c->taken++;
+    *part_out = --c->end[victim];
+    return true;
+}
+
+// The device that is free first and has something to run; MOST: none.
+static uint32_t find_device(const Chunks *c, const bool *is_done) {
+    uint32_t first = MOST;
+    for (uint32_t d = 0; d < c->w->parts; d++)
+        if (!is_done[d] && (first == MOST || c->at[d] < c->at[first])) first = d;
+    return first;
+}
+
+// One run of an operator in chunks. Returns which share of the time devices were idle.
+static double run_chunks(World *w, double (*work)(double), const double *speeds,
+                         uint32_t *taken_out) {
+    Chunks c = {.w = w, .work = work, .speeds = speeds};
+    uint32_t chunks = w->log.rows.data[0].chunks, device, part;
+    double edges[MOST * 4 + 1], most = 0, sum = 0;
+    bool is_done[MOST] = {false};
+    for (uint32_t p = 0; p <= w->parts * chunks; p++) edges[p] = edge_of(w, p);
+    for (uint32_t d = 0; d < w->parts; d++) {
+        c.begin[d] = d * chunks;
+        c.end[d] = (d + 1) * chunks;
+    }
+    while ((device = find_device(&c, is_done)) < MOST) {
+        is_done[device] = !find_chunk(&c, device, &part);
+        if (is_done[device]) continue;
+        FissionPiece piece = chunk_of(&c, part);
+        double seconds = (work(edges[part + 1]) - work(edges[part])) / speeds[device];
+        c.at[device] += seconds;
+        api_shares_note(w->shares, &piece, device, seconds);
+    }
+    for (uint32_t d = 0; d < w->parts; d++) {
+        most = fmax(most, c.at[d]);
+        sum += c.at[d];
+    }
+    *taken_out = c.taken;
+    return 1 - sum / most / w->parts;
+}
+
+// From shares by these weights on: how much is idle at first, when nothing is known,
+// and in the end; and how many chunks are taken over at first.
+static void check_chunks(double (*work)(double), const uint32_t *weights,
+                         uint32_t parts, const double *speeds, double most_idle,
+                         uint32_t wanted) {
+    World w = {.parts = parts};
+    uint32_t taken;
+    arena_init(&w.arena, &w.mem);
+    uint32_t row = fission_new_row(&w.log, &w.arena, weights, parts, 4);
+    w.log.rows.data[row].operators = 1;
+    w.shares = api_shares_new(&w.arena, &w.log);
+    CHECK(run_chunks(&w, work, speeds, &taken) < most_idle);
+    CHECK(taken == wanted);
+    double idle = 1;
+    for (int i = 0; i < 12; i++) idle = run_chunks(&w, work, speeds, &taken);
+    CHECK(idle < 0.05);
+    CHECK(taken == 0);
+    arena_free(&w.arena);
+}
+
+// Without chunks 33, 52, 0, 22 and 61 % would be idle at first.
+static void test_chunks(void) {
+    check_chunks(even, equal, 2, (double[]){1, 0.33}, 0.01, 2);
+    check_chunks(even, equal, 3, (double[]){1, 10, 3}, 0.07, 4);
+    check_chunks(hill, equal, 2, (double[]){1, 1}, 0.01, 0);
+    check_chunks(hill, (uint32_t[]){3, 1}, 2, (double[]){3, 1}, 0.23, 0);
+    check_chunks(hill, equal, 4, (double[]){1, 2, 0.5, 3}, 0.13, 3);
+}
+
+// What a part would take is known from the nearest that has run, and how fast devices
+// are from those that one took from another.
+static void test_predictions(void) {
+    World w;
+    open_world(&w, equal, 2, 1);
+    FissionPiece first = {.part = 0, .is_timed = true};
+    FissionPiece second = {.part = 1, .device = 1, .is_timed = true};
+    CHECK(api_shares_predict(w.shares, &first, 0) == 0);
+    api_shares_note(w.shares, &first, 0, 3);
+    CHECK(api_shares_predict(w.shares, &first, 0) == 3);
+    CHECK(api_shares_predict(w.shares, &second, 1) == 3);
+    CHECK(api_shares_has_run(w.shares, &second, 0));
+    CHECK(!api_shares_has_run(w.shares, &second, 1));
+    api_shares_note(w.shares, &second, 1, 3);
+    CHECK(api_shares_predict(w.shares, &second, 1) == 3);
+    api_shares_note(w.shares, &second, 0, 0.75); // four times as fast; half of that way
+    CHECK(fabs(api_shares_predict(w.shares, &second, 1) - 1.5) < 1e-9);
+    arena_free(&w.arena);
+}
+
 // ---- real ones ----------------------------------------------------------------------
 
 enum { N = 20001 }; // more than what one kernel does alone, loop and all
@@ -222,6 +364,8 @@ static void test_turns(void) {
 
 int main(void) {
     test_learning();
+    test_chunks();
+    test_predictions();
     test_same();
     test_turns();
     return test_done();
