@@ -266,6 +266,12 @@ static void scan_one_row(const Along *a, LoopRef number, LoopRef count,
     loop_close_nest(l, &nest);
 }
 
+static void new_steps(Along *a) {
+    const Fold *f = &a->scan->fold;
+    for (uint32_t k = 0; k <= STEPS; k++)
+        a->steps[k] = loop_slots(f, loop_int(f->l->b, ROW));
+}
+
 // Goes along a block of `size` elements with the carry into it, if there are outputs;
 // returns its total.
 static const Val *scan_along(Along *a, LoopRef size, const Val *carry_in) {
@@ -278,7 +284,7 @@ static const Val *scan_along(Along *a, LoopRef size, const Val *carry_in) {
     Val *init = arena_array(l->arena, Val, count);
     Val *next = arena_array(l->arena, Val, count);
     Val *sums = arena_array(l->arena, Val, count), *total = loop_group(f);
-    for (uint32_t k = 0; k <= STEPS; k++) a->steps[k] = loop_slots(f, row);
+    new_steps(a);
     find_neutrals(f, init);
     if (a->has_outs) memcpy(init + f->width, carry_in, f->width * sizeof *init);
     Carry carry;
@@ -287,6 +293,7 @@ static const Val *scan_along(Along *a, LoopRef size, const Val *carry_in) {
     loop_close_carry(l, &carry, next, NULL, sums);
     Fork fork;
     loop_open_fork(l, &fork);
+    new_steps(a); // so that those of whole rows stay in registers
     scan_one_row(a, rows, rest, sums, next);
     loop_close_arm(f, &fork, 0, next);
     loop_close_arm(f, &fork, 1, sums);
