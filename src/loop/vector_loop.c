@@ -104,7 +104,8 @@ static bool is_kept(const Vector *v, const Apart *a, uint32_t i) {
 // Vectors of masks and of what is kept are as wide.
 static ScalarType kept_type(const Vector *v, const Apart *a, uint32_t i) {
     ScalarType elem = turn_elem_of(v, a->stm->outs[i]);
-    return v->width == 4 && scalar_is_int(elem) ? SCALAR_I64 : elem;
+    bool is_wide = 8 * v->width == v->bytes;
+    return is_wide && scalar_is_int(elem) ? SCALAR_I64 : elem;
 }
 
 static LoopRef kept(Vector *v, const Apart *a, uint32_t i, LoopRef x) {

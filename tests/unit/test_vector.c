@@ -172,10 +172,11 @@ typedef struct Count {
     uint32_t count;
 } Count;
 
-// What becomes of a loop over i, of which `turn` is the body; it may use the parameters
-// xs: [f64], ys: [f32], is: [i64], hs: [f16], each with n elements, c: bool and n.
-static void expect(const char *times, const char *turn, bool always,
-                   const Count *counts) {
+// What becomes, with vectors of so many bytes, of a loop over i, of which `turn` is the
+// body; it may use the parameters xs: [f64], ys: [f32], is: [i64], hs: [f16], each with
+// n elements, c: bool and n.
+static void expect_of(uint32_t bytes, const char *times, const char *turn, bool always,
+                      const Count *counts) {
     Session s;
     start(&s, EMPTY);
     StrBuf text = strbuf(&s.arena);
@@ -189,7 +190,7 @@ static void expect(const char *times, const char *turn, bool always,
     LoopKernel *kernel = read_kernel(&s, str_terminated(&s.arena, strbuf_done(&text)));
     if (kernel != NULL) {
         CHECK(is_sound(&s, kernel));
-        vector_run(kernel, 32, always);
+        vector_run(kernel, bytes, always);
         CHECK(is_sound(&s, kernel));
         const char *made = show(&s, kernel);
         for (; counts->word != NULL; counts++) {
@@ -201,6 +202,11 @@ static void expect(const char *times, const char *turn, bool always,
         }
     }
     stop(&s);
+}
+
+static void expect(const char *times, const char *turn, bool always,
+                   const Count *counts) {
+    expect_of(32, times, turn, always, counts);
 }
 
 #define LOAD     "x: f64 = load(xs, 0i64, 1i64, i) "
@@ -224,6 +230,18 @@ static void expect_at_once(int additions, bool does) {
     expect(
         "32i64", turn, false,
         (Count[]){{"for.parallel[32]", does}, {"for.parallel[4]", !does}, {NULL, 0}});
+}
+
+// What lanes keep is as wide as their masks.
+static void test_kept(void) {
+    static const char turn[] =
+        LOAD "z: f64, y: i32 = while(x, 0i32) {|s: f64, k: i32| "
+             "g: bool = lt(s, 9f64) -> g} {|t: f64, l: i32| u: f64 = add(t, t) "
+             "m: i32 = add(l, 1i32) -> u, m} w: f64 = conv(y)" STORE("w");
+    expect_of(32, "n", turn, true,
+              (Count[]){{": i64[16] = select(", 1}, {"i32[16] = conv(", 1}, {NULL, 0}});
+    expect_of(64, "n", turn, true,
+              (Count[]){{": i64[32] = select(", 1}, {"i32[32] = conv(", 1}, {NULL, 0}});
 }
 
 static void test_pass(void) {
@@ -340,5 +358,6 @@ int main(void) {
     test_verifier();
     test_outside();
     test_pass();
+    test_kept();
     return test_done();
 }
