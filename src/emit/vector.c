@@ -477,7 +477,8 @@ static bool uses_operator(const LoopBody *body, uint32_t from, const LoopStm *st
 }
 
 // Whether most operators wait for another one. Those that do not, such as the sums of
-// a product of matrices, rather use up what they share at once.
+// a product of matrices, rather use up what they share at once. Two chains go side by
+// side where there are registers for both, 32 of them: then fewer operators wait.
 static bool is_chain(const LoopBody *body, uint32_t from, uint32_t end) {
     uint32_t operators = 0, waiting = 0;
     for (uint32_t i = from; i < end; i++) {
@@ -491,8 +492,10 @@ uint32_t walk_parts_in_turn(Walker *w, const LoopBody *body, uint32_t from) {
     uint32_t end = from;
     if (w->lanes == 0) return from;
     while (end < body->stms.len && goes_by_parts(w, body->stms.data[end])) end++;
-    if (end > from && !is_chain(body, from, end)) end = from + 1;
-    for (uint32_t part = 0; part < w->lanes / w->part.count; part++)
+    uint32_t parts = w->lanes / w->part.count;
+    bool is_beside = parts == 2 && machine_vector_bytes() == 64;
+    if (end > from && (is_beside || !is_chain(body, from, end))) end = from + 1;
+    for (uint32_t part = 0; part < parts; part++)
         for (uint32_t i = from; i < end; i++) {
             const LoopStm *stm = body->stms.data[i];
             bool is_vector = has_lanes(w, stm->outs[0]);
