@@ -31,13 +31,17 @@ static inline Vec estimate(Vec d2) {
 #endif
 }
 
-// With e = 1 - d2 y y the inverse root is y (1 + e / 2 + 3 / 8 e^2 + 5 / 16 e^3 + ...).
-static inline Vec inverse_root(Vec d2) {
-    Vec y = estimate(d2), e = splat(1) - d2 * (y * y);
-    Vec sum = (Real)0.375 * e + (Real)0.5;
-    if (sizeof(Real) == 8)
-        sum = (((Real)0.2734375 * e + (Real)0.3125) * e + (Real)0.375) * e + (Real)0.5;
-    return y + y * e * sum;
+// m / d2^(3/2): with e = 1 - d2 y y that is m y^3 (1 + 3/2 e + 15/8 e^2 + ...), of which
+// as much is taken as the estimate is short of.
+static inline Vec pull_of(Vec d2, Real m) {
+    Vec y = estimate(d2), y2 = y * y, e = splat(1) - d2 * y2;
+    Vec series = (Real)1.5 * e + (Real)1;
+    if (sizeof(Real) == 8) {
+        series = (Real)2.4609375 * e + (Real)2.1875;
+        series = (series * e + (Real)1.875) * e + (Real)1.5;
+        series = series * e + (Real)1;
+    }
+    return (m * y) * y2 * series;
 }
 
 static void pull_block(const Job *job, int64_t at, int64_t begin, int64_t end) {
@@ -51,8 +55,7 @@ static void pull_block(const Job *job, int64_t at, int64_t begin, int64_t end) {
         for (int v = 0; v < VECS; v++) {
             Vec dx = job->in[0][j] - place[0][v], dy = job->in[1][j] - place[1][v],
                 dz = job->in[2][j] - place[2][v];
-            Vec r = inverse_root(dx * dx + dy * dy + dz * dz + (Real)0.01);
-            Vec s = job->in[3][j] * r * (r * r);
+            Vec s = pull_of(dx * dx + dy * dy + dz * dz + (Real)0.01, job->in[3][j]);
             sum[0][v] += dx * s;
             sum[1][v] += dy * s;
             sum[2][v] += dz * s;
