@@ -53,9 +53,12 @@ static inline Vec scan_lanes(Vec v) {
 }
 #endif
 
-static void scan_block(const Real *xs, Real *out, int64_t count, Real total) {
+// `next` is the block after the next meeting.
+static void scan_block(const Real *xs, Real *out, int64_t count, Real total,
+                       const Real *next) {
     int64_t i = 0;
     for (; i + LANES <= count; i += LANES) {
+        __builtin_prefetch(next + i);
         Vec v = scan_lanes(load(xs + i));
         stream(out + i, v + total);
         total += v[LANES - 1];
@@ -76,7 +79,8 @@ static void scan_part(void *env, int me, int threads) {
         Real before = total;
         for (int t = 0; t < me; t++) before += sums[t];
         for (int t = 0; t < threads; t++) total += sums[t];
-        scan_block(job->xs + from, job->out + from, count, before);
+        scan_block(job->xs + from, job->out + from, count, before,
+                   job->xs + from + BLOCK * threads);
     }
     stream_end();
 }
