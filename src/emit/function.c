@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "emit/walk.h"
+#include "loop/build.h"
 #include "loop/machine.h"
 
 static bool allocates(const LoopBody *body) {
@@ -285,14 +286,12 @@ static bool has_sift(const LoopBody *body) {
     return walk_has(body, LOOP_SIFT);
 }
 
+static bool is_scalar(const LoopStm *stm, int op) {
+    return stm->op == LOOP_SCALAR && (int)stm->scalar == op;
+}
+
 static bool has_fma(const LoopBody *body) {
-    for (uint32_t i = 0; i < body->stms.len; i++) {
-        const LoopStm *stm = body->stms.data[i];
-        if (stm->op == LOOP_SCALAR && stm->scalar == OP_FMA) return true;
-        for (uint32_t k = 0; k < stm->body_count; k++)
-            if (has_fma(stm->bodies[k])) return true;
-    }
-    return false;
+    return loop_has(body, is_scalar, OP_FMA);
 }
 
 // Whether one of the kernels' bodies has it.

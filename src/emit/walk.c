@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "loop/build.h"
+
 // ---- lines and values ---------------------------------------------------------------
 
 void walk_line(Walker *w, const char *format, ...) {
@@ -111,14 +113,12 @@ Str walk_to_slot(Walker *w, LoopRef ref) {
     return strbuf_done(&text);
 }
 
+static bool has_op(const LoopStm *stm, int op) {
+    return (int)stm->op == op;
+}
+
 bool walk_has(const LoopBody *body, LoopOp op) {
-    for (uint32_t i = 0; i < body->stms.len; i++) {
-        const LoopStm *stm = body->stms.data[i];
-        if (stm->op == op) return true;
-        for (uint32_t k = 0; k < stm->body_count; k++)
-            if (walk_has(stm->bodies[k], op)) return true;
-    }
-    return false;
+    return loop_has(body, has_op, (int)op);
 }
 
 // ---- simple statements --------------------------------------------------------------

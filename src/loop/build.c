@@ -23,7 +23,6 @@ LoopKernel *loop_kernel(Arena *arena, const CoreProgram *core, Sym name) {
     return kernel;
 }
 
-
 static uint64_t constant_key(ScalarType type, uint64_t bits) {
     return (bits ^ bits >> 29) * 0x9e3779b97f4a7c15u + (uint64_t)type + 1;
 }
@@ -188,14 +187,23 @@ bool loop_binds(const LoopBody *body, LoopRef ref) {
     return false;
 }
 
-bool loop_has_parallel(const LoopBody *body) {
+bool loop_has(const LoopBody *body, bool (*is)(const LoopStm *stm, int what),
+              int what) {
     for (uint32_t i = 0; i < body->stms.len; i++) {
         const LoopStm *stm = body->stms.data[i];
-        if (stm->op == LOOP_FOR && stm->order == ORDER_PARALLEL) return true;
+        if (is(stm, what)) return true;
         for (uint32_t k = 0; k < stm->body_count; k++)
-            if (loop_has_parallel(stm->bodies[k])) return true;
+            if (loop_has(stm->bodies[k], is, what)) return true;
     }
     return false;
+}
+
+static bool has_order(const LoopStm *stm, int order) {
+    return stm->op == LOOP_FOR && (int)stm->order == order;
+}
+
+bool loop_has_parallel(const LoopBody *body) {
+    return loop_has(body, has_order, ORDER_PARALLEL);
 }
 
 bool loop_has_lanes(const LoopStm *stm) {

@@ -70,8 +70,8 @@ LoopStm *loop_emit(LoopBuilder *b, LoopOp op, const LoopRef *args, uint32_t arg_
 void loop_append(LoopBuilder *b, LoopStm *stm);
 void loop_set_bodies(LoopBuilder *b, LoopStm *stm, LoopBody *const *bodies,
                      uint32_t count);
-// Opens the body of a loop that carries nothing, and returns its index; closes it as one
-// of so many turns.
+// Opens the body of a loop that carries nothing, and returns its index; closes it as
+// one of so many turns.
 LoopRef loop_open_turns(LoopBuilder *b);
 LoopStm *loop_close_turns(LoopBuilder *b, LoopRef times, LoopOrder order);
 // A statement of one result.
@@ -80,6 +80,8 @@ LoopRef loop_emit1(LoopBuilder *b, LoopOp op, const LoopRef *args, uint32_t arg_
 
 // Whether the body, with what is inside, binds the value.
 bool loop_binds(const LoopBody *body, LoopRef ref);
+// Whether `is` holds of a statement in it, however deep, and of what is asked for.
+bool loop_has(const LoopBody *body, bool (*is)(const LoopStm *stm, int what), int what);
 // Whether there is a parallel loop in it.
 bool loop_has_parallel(const LoopBody *body);
 // Whether it is a loop whose turns are lanes.

@@ -8,11 +8,9 @@
 // One line per run goes to the file that LOOP_CHECK names: "same", "refused: why",
 // "tired" or "differs: how".
 #define _POSIX_C_SOURCE 200809L
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "eval.h"
 #include "interp/interp.h"
@@ -43,26 +41,7 @@ typedef struct Trial {
 } Trial;
 
 static void tell(const Trial *t, const char *form, const char *what, Str why) {
-    const char *path = getenv("LOOP_CHECK");
-    int file =
-        open(path != NULL ? path : "/dev/stderr", O_WRONLY | O_APPEND | O_CREAT, 0666);
-    StrBuf line = strbuf(t->arena);
-    Str name = sym_str(&t->core->cx->syms, t->fun->name);
-    strbuf_printf(&line, "%s %s", form, what);
-    if (why.len > 0) strbuf_printf(&line, ": %.*s", STR_ARG(why));
-    for (size_t i = 0; i < line.len; i++)
-        if (line.data[i] == '\n') line.data[i] = ' ';
-    if (strcmp(what, "same") != 0) {
-        const Source *source = NULL;
-        if (t->core->places.len > 1)
-            source = sources_find(&t->core->cx->sources, t->core->places.data[1].span);
-        strbuf_printf(&line, " (%.*s", STR_ARG(name));
-        if (source != NULL) strbuf_printf(&line, " in %.*s", STR_ARG(source->name));
-        strbuf_char(&line, ')');
-    }
-    strbuf_char(&line, '\n');
-    if (write(file, line.data, line.len) < 0) abort();
-    close(file);
+    same_tell("LOOP_CHECK", t->core, t->fun, form, what, why, t->arena);
 }
 
 static bool agrees(Trial *t, EvalOutcome outcome, const EvalReport *report,

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Comparing values element by element, whatever their strides.
+// Comparing values element by element, whatever their strides; lines that several
+// processes write to one file.
+#define _POSIX_C_SOURCE 200809L
 #include "same.h"
 
+#include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
-
-#include "core/core.h"
+#include <unistd.h>
 
 static bool is_nan(ScalarType type, uint64_t bits) {
     uint64_t nan = 0;
@@ -48,4 +51,31 @@ bool same_value(const RtValue *found, const RtValue *expected, StrBuf *why) {
         why->len = before;
     }
     return true;
+}
+
+// ---- lines --------------------------------------------------------------------------
+
+static void put_where(const CoreProgram *core, const CoreFun *fun, StrBuf *line) {
+    const Source *source = NULL;
+    if (core->places.len > 1)
+        source = sources_find(&core->cx->sources, core->places.data[1].span);
+    strbuf_printf(line, " (%.*s", STR_ARG(sym_str(&core->cx->syms, fun->name)));
+    if (source != NULL) strbuf_printf(line, " in %.*s", STR_ARG(source->name));
+    strbuf_char(line, ')');
+}
+
+void same_tell(const char *variable, const CoreProgram *core, const CoreFun *fun,
+               const char *form, const char *what, Str why, Arena *arena) {
+    const char *path = getenv(variable);
+    int file =
+        open(path != NULL ? path : "/dev/stderr", O_WRONLY | O_APPEND | O_CREAT, 0666);
+    StrBuf line = strbuf(arena);
+    strbuf_printf(&line, "%s %s", form, what);
+    if (why.len > 0) strbuf_printf(&line, ": %.*s", STR_ARG(why));
+    if (strcmp(what, "same") != 0) put_where(core, fun, &line);
+    for (size_t i = 0; i < line.len; i++)
+        if (line.data[i] == '\n') line.data[i] = ' ';
+    strbuf_char(&line, '\n');
+    if (write(file, line.data, line.len) < 0) abort();
+    close(file);
 }

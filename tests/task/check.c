@@ -8,11 +8,9 @@
 // One line per run and form goes to the file that TASK_CHECK names: "same", "tired" or
 // "differs: how".
 #define _POSIX_C_SOURCE 200809L
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "opt/opt.h"
 #include "opt/passes.h"
@@ -44,26 +42,9 @@ static _Thread_local bool is_inside; // of a trial, where the oracle runs operat
 static _Thread_local uint64_t seed;
 
 static void tell(Trial *t, TaskForm form, const char *what) {
-    const char *path = getenv("TASK_CHECK");
-    int file =
-        open(path != NULL ? path : "/dev/stderr", O_WRONLY | O_APPEND | O_CREAT, 0666);
-    StrBuf line = strbuf(t->arena);
-    Str name = sym_str(&t->core->cx->syms, t->fun->name);
-    strbuf_printf(&line, "%s %s", task_form_names[form], what);
-    if (strcmp(what, "same") != 0) {
-        const Source *source = NULL;
-        if (t->core->places.len > 1)
-            source = sources_find(&t->core->cx->sources, t->core->places.data[1].span);
-        strbuf_printf(&line, ": %.*s (%.*s", STR_ARG(strbuf_done(&t->why)),
-                      STR_ARG(name));
-        if (source != NULL) strbuf_printf(&line, " in %.*s", STR_ARG(source->name));
-        strbuf_char(&line, ')');
-    }
-    for (size_t i = 0; i < line.len; i++)
-        if (line.data[i] == '\n') line.data[i] = ' ';
-    strbuf_char(&line, '\n');
-    if (write(file, line.data, line.len) < 0) abort();
-    close(file);
+    Str why = strbuf_done(&t->why);
+    same_tell("TASK_CHECK", t->core, t->fun, task_form_names[form], what, why,
+              t->arena);
 }
 
 static bool agrees(Trial *t, TaskOutcome outcome, const TaskReport *report,
