@@ -246,11 +246,6 @@ static bool poll(void *data) {
     return attend(ahead);
 }
 
-// Which may be none, from nowhere.
-static void copy(void *to, const void *from, size_t bytes) {
-    if (bytes > 0) memcpy(to, from, bytes);
-}
-
 // Texts may find no memory; the run has ended, so nobody else could be told.
 static void tell_failure(const ApiTask *task, InterpError *error) {
     WeftContext *context = task->context;
@@ -263,8 +258,9 @@ static void tell_failure(const ApiTask *task, InterpError *error) {
                         &inner);
         CoreLoc *calls = arena_array(&context->scratch, CoreLoc,
                                      inner.call_count + task->call_count);
-        copy(calls, inner.calls, inner.call_count * sizeof *calls);
-        copy(calls + inner.call_count, task->calls, task->call_count * sizeof *calls);
+        api_task_copy(calls, inner.calls, inner.call_count * sizeof *calls);
+        api_task_copy(calls + inner.call_count, task->calls,
+                      task->call_count * sizeof *calls);
         inner.calls = calls;
         inner.call_count += task->call_count;
         *error = inner;

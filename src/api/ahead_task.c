@@ -121,8 +121,7 @@ bool api_task_run(RtErrand *base) {
     return true;
 }
 
-// Which may be none, from nowhere.
-static void copy(void *to, const void *from, size_t bytes) {
+void api_task_copy(void *to, const void *from, size_t bytes) {
     if (bytes > 0) memcpy(to, from, bytes);
 }
 
@@ -153,9 +152,9 @@ static ApiTask *alloc_task(WeftContext *context, EngineKernel *kernel,
     task->run.books = &task->books;
     task->calls = (CoreLoc *)(slots + books / sizeof *slots);
     task->call_count = offer->call_count;
-    copy(task->calls, offer->calls, offer->call_count * sizeof *task->calls);
+    api_task_copy(task->calls, offer->calls, offer->call_count * sizeof *task->calls);
     bool *may_take = (bool *)(task->calls + offer->call_count);
-    copy(may_take, offer->may_take, args * sizeof *may_take);
+    api_task_copy(may_take, offer->may_take, args * sizeof *may_take);
     task->run.may_take = may_take;
     task->run.progress = note_progress;
     return task;

@@ -48,6 +48,8 @@ ApiTask *api_task_of(const RtErrand *errand);
 ApiTask *api_task_new(ApiEngine *engine, EngineKernel *kernel,
                       const InterpOffer *offer);
 void api_task_free(ApiTask *task); // NULL is ignored
+// Copies bytes, of which there may be none, from nowhere.
+void api_task_copy(void *to, const void *from, size_t bytes);
 uint32_t api_task_args(const ApiTask *task);
 // As RtErrand.run, in the thread of its line; or in the host's, if it is to run alone.
 bool api_task_run(RtErrand *errand);
