@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// c += sign * a * b for row-major matrices, by packed panels: of b as deep as fit in L1
-// with a strip of a, of a as high as fit in L2. The kernel holds ROWS by COLUMNS sums
-// in registers. Each thread does a part of the rows, and packs b for itself.
+// c += sign * a * b for row-major matrices, by packed panels: of a as high as fit in L2
+// with a panel of b, so deep that sums are seldom put down. The kernel holds ROWS by
+// COLUMNS sums in registers. Each thread does a part of the rows, and packs b for itself.
 #ifndef BENCH_GEMM_H
 #define BENCH_GEMM_H
 
@@ -12,9 +12,9 @@ enum {
     GEMM_ROWS = VECTOR_BYTES == 64 ? 12 : 6,
     GEMM_VECS = 2,
     GEMM_COLUMNS = GEMM_VECS * LANES,
-    GEMM_DEPTH = 256,
-    GEMM_HIGH = GEMM_ROWS * 20,
-    GEMM_WIDE = 2048 / (int)sizeof(Real) * 4
+    GEMM_DEPTH = 1024,
+    GEMM_HIGH = GEMM_ROWS * 8,
+    GEMM_WIDE = 1024 / (int)sizeof(Real) * 4
 };
 
 typedef struct Matrix {
