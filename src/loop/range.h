@@ -123,6 +123,8 @@ typedef struct RangeWalk {
     // Called with each LOAD and STORE when it is reached; or NULL.
     void (*see_access)(struct RangeWalk *w, const LoopStm *access);
     const LoopStm *loop; // the innermost around the statement at hand; or NULL
+    LoopStm *const *ahead; // what comes after that in its body
+    uint32_t ahead_count;
     uint32_t budget;     // statements that may yet be made twice
     void *data;          // of the hooks
     bool shares_loads;   // what has been loaded is not loaded again; nothing stores to it

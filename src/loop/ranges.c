@@ -243,12 +243,20 @@ static void redirect(const LoopBuilder *b, LoopRef *refs, uint32_t count) {
 
 static void walk_body(RangeWalk *w, LoopBody *body) {
     LoopBody old = *body;
+    LoopStm *const *ahead = w->ahead;
+    uint32_t ahead_count = w->ahead_count;
     for (uint32_t i = 0; i < body->param_count; i++)
         range_value(&w->r, body->params[i])->depth = w->depth;
     body->stms.data = NULL;
     body->stms.len = body->stms.cap = 0;
     loop_reopen(&w->b, body);
-    for (uint32_t i = 0; i < old.stms.len; i++) range_walk_stm(w, old.stms.data[i]);
+    for (uint32_t i = 0; i < old.stms.len; i++) {
+        w->ahead = old.stms.data + i + 1;
+        w->ahead_count = old.stms.len - i - 1;
+        range_walk_stm(w, old.stms.data[i]);
+    }
+    w->ahead = ahead;
+    w->ahead_count = ahead_count;
     w->b.open.len--;
     redirect(&w->b, body->results, body->result_count);
 }

@@ -124,9 +124,7 @@ static void close_turns(const Segments *s, const Digits *digits, LoopRef times,
         loop_close_turns(b, times, order);
         return;
     }
-    LoopCopier copier = loop_copier(b);
-    for (uint32_t i = 0; i < s->count; i++)
-        loop_copy_as(&copier, s->divisors[i].ref, s->divisors[i].copy);
+    LoopCopier copier = segments_copier(s);
     LoopBody *copy = loop_copy_body(&copier, s->loop->bodies[0]);
     replace(s, copy, copy->params[0], digits);
     loop_identify(b, copy->params[0], digits->index);
@@ -166,8 +164,7 @@ static void emit_segments(const Segments *s, LoopRef begin, LoopRef end) {
     loop_close_turns(b, count, ORDER_SEQUENTIAL);
 }
 
-// Emits the divisors, computed where it is known that they do not wrap.
-static void emit_divisors(Segments *s) {
+void segments_emit_divisors(Segments *s) {
     LoopBuilder *b = &s->w->b;
     for (uint32_t i = 0; i < s->count; i++) {
         Divisor *d = &s->divisors[i];
@@ -273,8 +270,7 @@ static void emit_sides(Segments *s) {
     emit_branch(b, passes, arms);
 }
 
-// What sides load and compute alike is there once.
-static void share(RangeWalk *w, const LoopBody *body) {
+void segments_share(RangeWalk *w, const LoopBody *body) {
     uint32_t known = w->r.facts.len;
     w->data = w;
     w->shares_loads = true;
@@ -285,7 +281,7 @@ static void share(RangeWalk *w, const LoopBody *body) {
 }
 
 static void emit_fast(Segments *s) {
-    emit_divisors(s);
+    segments_emit_divisors(s);
     s->sides = segments_sides(s);
     if (s->sides == 1 || !can_pay(s, 2 * s->sides)) {
         s->sides = 1;
@@ -294,7 +290,7 @@ static void emit_fast(Segments *s) {
     }
     loop_open(&s->w->b, NULL, 0);
     emit_sides(s);
-    share(s->w, loop_close(&s->w->b, NULL, 0));
+    segments_share(s->w, loop_close(&s->w->b, NULL, 0));
 }
 
 // Whether the base is positive, the loop turns, and both are so small that no number
@@ -311,6 +307,25 @@ static LoopRef test(const Segments *s) {
     return all;
 }
 
+// Emits one turn of the loop around.
+static void emit_once(Segments *s, LoopRef goes) {
+    LoopBuilder *b = &s->w->b;
+    LoopBody *arms[2];
+    loop_open(b, NULL, 0);
+    emit_fast(s);
+    arms[0] = loop_close(b, NULL, 0);
+    loop_open(b, NULL, 0);
+    loop_append(b, s->loop);
+    arms[1] = loop_close(b, NULL, 0);
+    emit_branch(b, goes, arms);
+}
+
+static void emit_twice(RangeWalk *w, SegmentPair *pair) {
+    loop_open(&w->b, NULL, 0);
+    segments_emit_pair(pair);
+    segments_share(w, loop_close(&w->b, NULL, 0));
+}
+
 static void leave_loop(RangeWalk *w, LoopStm *loop) {
     Segments s = {.w = w, .loop = loop, .index = loop->bodies[0]->params[0]};
     LoopBuilder *b = &w->b;
@@ -325,17 +340,24 @@ static void leave_loop(RangeWalk *w, LoopStm *loop) {
         return;
     }
     b->loc = loop->loc;
-    LoopRef goes = test(&s);
+    LoopRef goes = test(&s), twice;
+    SegmentPair *pair = segments_find_pair(&s, goes, &twice);
+    if (pair == NULL) {
+        emit_once(&s, goes);
+        return;
+    }
     LoopBody *arms[2];
     loop_open(b, NULL, 0);
-    emit_fast(&s);
+    emit_twice(w, pair);
     arms[0] = loop_close(b, NULL, 0);
     loop_open(b, NULL, 0);
-    loop_append(b, loop);
+    emit_once(&s, goes);
     arms[1] = loop_close(b, NULL, 0);
-    emit_branch(b, goes, arms);
+    emit_branch(b, twice, arms);
 }
 
 void loop_segments(LoopKernel *kernel) {
-    range_walk_kernel(kernel, leave_loop);
+    enum { BUDGET = 1500 };
+    RangeWalk w = {.leave_loop = leave_loop, .budget = BUDGET};
+    range_walk(&w, kernel);
 }

@@ -5,7 +5,7 @@
 #ifndef WEFT_LOOP_SEGMENTS_H
 #define WEFT_LOOP_SEGMENTS_H
 
-#include "loop/range.h"
+#include "loop/copy.h"
 
 enum { SEGMENTS_MOST_DIVISORS = 8, SEGMENTS_MOST_TABLES = 8 };
 
@@ -21,6 +21,9 @@ typedef struct SegmentTable {
     LoopRef copy; // private memory: the elements of the places of a tile
 } SegmentTable;
 
+// Two turns of the loop around at once (segments_pairs.c).
+typedef struct SegmentPair SegmentPair;
+
 typedef struct Segments {
     RangeWalk *w;
     LoopStm *loop;
@@ -32,6 +35,8 @@ typedef struct Segments {
     int64_t sides; // turns of the old loop in one of it
     SegmentTable tables[SEGMENTS_MOST_TABLES];
     uint32_t table_count;
+    LoopRefs renamed;  // values from outside, each before what it is here
+    SegmentPair *pair; // that these are a turn of; NULL: of none
 } Segments;
 
 // A turn of one side.
@@ -39,7 +44,18 @@ typedef struct SidePlace {
     LoopRef block, place;
     LoopRef in_tile; // the place in the copies of tables; 0: there is no tile
     int64_t side;
+    LoopRef *made;        // what goes to the pair's stores; NULL: it is stored
+    const LoopRef *given; // what the pair's loads give; NULL: it is loaded
 } SidePlace;
+
+// Tests at a corner.
+typedef struct Corner {
+    const Segments *s;
+    SidePlace at;
+    Map values; // LoopRef -> LoopRef
+    Map tested; // what is tested everywhere alike
+    LoopRef passes;
+} Corner;
 
 // The divisor by which a statement divides the index, or of which it takes the
 // remainder; NULL: it does not.
@@ -53,16 +69,50 @@ static inline bool segments_is_quotient(const LoopStm *stm) {
 int64_t segments_sides(const Segments *s);
 // Emits whether all turns are in blocks of so many segments, and pass their checks.
 LoopRef segments_test(const Segments *s);
+// Whether it is a sum of products of different indices, so that it is known everywhere
+// if it is known at the corners; its value at one.
+bool segments_is_sum(const Segments *s, LoopRef ref);
+LoopRef segments_value_at(Corner *c, LoopRef ref);
 // Emits what all sides of a block do at a place, without the checks.
 void segments_emit_turn(const Segments *s, SidePlace at);
 // What a statement is that takes a digit of the index, or of such a digit; 0: it takes
 // none.
 LoopRef segments_digit(const Segments *s, const LoopStm *stm, const SidePlace *at);
 
+// Emits the divisors, computed where it is known that they do not wrap.
+void segments_emit_divisors(Segments *s);
+// Copies what is not outside; that is what it is within the segments.
+LoopCopier segments_copier(const Segments *s);
+LoopRef segments_outside(const Segments *s, LoopRef ref);
+// Emits one side of a turn.
+void segments_emit_side(const Segments *s, const SidePlace *at);
+// What the index of the loop is there.
+LoopRef segments_index(const Segments *s, const SidePlace *at);
+
+// Walks over what is emitted, so that what sides load and compute alike is there once.
+void segments_share(RangeWalk *w, const LoopBody *body);
+
 // Finds the tables that are not loaded one element after the other.
 void segments_find_tables(Segments *s);
 // Emits the turns by tiles, with copies of the tables.
 void segments_emit_tiles(Segments *s);
+
+// ---- two turns of the loop around (segments_pairs.c) --------------------------------
+
+// Finds two turns of the loop around that may be one, and emits whether they are, if
+// these segments may be; NULL: they never are.
+SegmentPair *segments_find_pair(const Segments *s, LoopRef goes, LoopRef *twice_out);
+// Emits both turns.
+void segments_emit_pair(SegmentPair *pair);
+// For its tiles: calls `copy` with the places of the second turn; emits what both do.
+void segments_copy_second(SegmentPair *pair, LoopRef first, LoopRef count,
+                          void (*copy)(Segments *s, LoopRef first, LoopRef count));
+void segments_emit_both(const SegmentPair *pair, SidePlace at);
+// What the statement loads, if the first turn has made that; 0: it has not.
+LoopRef segments_given(const Segments *s, const LoopStm *stm, const SidePlace *at);
+// Whether the statement stores what is kept for the second turn instead.
+bool segments_keeps(const Segments *s, const LoopCopier *copier, const LoopStm *stm,
+                    const SidePlace *at);
 
 // The scalar operator that gives a value; NULL: there is none.
 const LoopStm *segments_def(const Segments *s, LoopRef ref);

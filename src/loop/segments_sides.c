@@ -33,7 +33,22 @@ bool segments_is_outside(const Segments *s, LoopRef ref) {
 
 // ---- digits -------------------------------------------------------------------------
 
-static LoopRef index_of(const Segments *s, const SidePlace *at) {
+LoopRef segments_outside(const Segments *s, LoopRef ref) {
+    for (uint32_t i = 0; i < s->renamed.len; i += 2)
+        if (loop_same(&s->w->b, s->renamed.data[i], ref)) return s->renamed.data[i + 1];
+    return ref;
+}
+
+LoopCopier segments_copier(const Segments *s) {
+    LoopCopier copier = loop_copier(&s->w->b);
+    for (uint32_t i = 0; i < s->renamed.len; i += 2)
+        loop_copy_as(&copier, s->renamed.data[i], s->renamed.data[i + 1]);
+    for (uint32_t i = 0; i < s->count; i++)
+        loop_copy_as(&copier, s->divisors[i].ref, s->divisors[i].copy);
+    return copier;
+}
+
+LoopRef segments_index(const Segments *s, const SidePlace *at) {
     LoopBuilder *b = &s->w->b;
     LoopRef number = loop_add(b, loop_mul(b, at->block, loop_int(b, s->sides)),
                               loop_int(b, at->side));
@@ -178,6 +193,10 @@ static Number look_at(const Segments *s, LoopRef ref, uint32_t levels) {
     return combine(def->scalar, x, look_at(s, def->args[1], levels - 1));
 }
 
+bool segments_is_sum(const Segments *s, LoopRef ref) {
+    return look_at(s, ref, MOST_LEVELS).is_known;
+}
+
 // Whether it is computed from what the loop does not change, without a division.
 static bool is_still(const Segments *s, LoopRef ref, uint32_t levels) {
     const LoopStm *def = segments_def(s, ref);
@@ -225,15 +244,6 @@ int64_t segments_sides(const Segments *s) {
 
 // ---- tests --------------------------------------------------------------------------
 
-// Tests at a corner.
-typedef struct Corner {
-    const Segments *s;
-    SidePlace at;
-    Map values; // LoopRef -> LoopRef
-    Map tested; // what is tested everywhere alike
-    LoopRef passes;
-} Corner;
-
 static void require(Corner *c, LoopRef condition) {
     c->passes = loop_and(&c->s->w->b, c->passes, condition);
 }
@@ -255,27 +265,28 @@ static LoopRef small(Corner *c, LoopRef ref) {
     return ref;
 }
 
-static LoopRef value_at(Corner *c, LoopRef ref);
-
 static LoopRef compute_at(Corner *c, LoopRef ref) {
     const Segments *s = c->s;
     LoopBuilder *b = &s->w->b;
-    if (ref == s->index) return index_of(s, &c->at);
-    if (segments_is_outside(s, ref))
-        return loop_type(b, ref).elem == SCALAR_I64 ? small(c, ref) : ref;
+    if (ref == s->index) return segments_index(s, &c->at);
+    if (segments_is_outside(s, ref)) {
+        LoopRef value = segments_outside(s, ref);
+        return loop_type(b, ref).elem == SCALAR_I64 ? small(c, value) : value;
+    }
     const LoopStm *def = segments_def(s, ref);
     LoopRef digit = segments_digit(s, def, &c->at), args[3];
     if (digit != 0) return digit;
-    args[0] = value_at(c, def->args[0]);
+    args[0] = segments_value_at(c, def->args[0]);
     for (uint32_t i = 0; i < s->count && segments_is_quotient(def); i++)
         if (loop_same(b, s->divisors[i].ref, def->args[1]))
             return loop_quot(b, args[0], s->divisors[i].copy);
-    for (uint32_t i = 1; i < def->arg_count; i++) args[i] = value_at(c, def->args[i]);
+    for (uint32_t i = 1; i < def->arg_count; i++)
+        args[i] = segments_value_at(c, def->args[i]);
     ScalarType to = (ScalarType)loop_type(b, ref).elem;
     return loop_scalar(b, def->scalar, to, args, def->arg_count);
 }
 
-static LoopRef value_at(Corner *c, LoopRef ref) {
+LoopRef segments_value_at(Corner *c, LoopRef ref) {
     uint64_t known;
     if (map_get(&c->values, ref, &known)) return (LoopRef)known;
     LoopRef value = compute_at(c, ref);
@@ -288,7 +299,7 @@ static void test_checks(Corner *c, const LoopBody *body) {
         const LoopStm *stm = body->stms.data[i];
         if (stm->op == LOOP_CHECK && !loop_is_unsafe(stm) &&
             (!is_still(c->s, stm->args[0], MOST_LEVELS) || is_new(c, stm->args[0])))
-            require(c, value_at(c, stm->args[0]));
+            require(c, segments_value_at(c, stm->args[0]));
         for (uint32_t k = 0; k < stm->body_count; k++) test_checks(c, stm->bodies[k]);
     }
 }
@@ -358,20 +369,21 @@ static void emit_body(const Segments *s, LoopCopier *copier, const LoopBody *bod
     for (uint32_t i = 0; i < body->stms.len; i++) {
         const LoopStm *stm = body->stms.data[i];
         LoopRef known = segments_digit(s, stm, at);
+        if (known == 0) known = segments_given(s, stm, at);
         if (known == 0) known = load_copy(s, stm, at);
         if (known != 0) loop_copy_as(copier, stm->outs[0], known);
         else if (stm->op == LOOP_IF) emit_branch(s, copier, stm, at);
-        else if (stm->op != LOOP_CHECK)
+        else if (stm->op != LOOP_CHECK && !segments_keeps(s, copier, stm, at))
             loop_append(&s->w->b, loop_copy_stm(copier, stm));
     }
 }
 
+void segments_emit_side(const Segments *s, const SidePlace *at) {
+    LoopCopier copier = segments_copier(s);
+    loop_copy_as(&copier, s->index, segments_index(s, at));
+    emit_body(s, &copier, s->loop->bodies[0], at);
+}
+
 void segments_emit_turn(const Segments *s, SidePlace at) {
-    for (at.side = 0; at.side < s->sides; at.side++) {
-        LoopCopier copier = loop_copier(&s->w->b);
-        for (uint32_t i = 0; i < s->count; i++)
-            loop_copy_as(&copier, s->divisors[i].ref, s->divisors[i].copy);
-        loop_copy_as(&copier, s->index, index_of(s, &at));
-        emit_body(s, &copier, s->loop->bodies[0], &at);
-    }
+    for (at.side = 0; at.side < s->sides; at.side++) segments_emit_side(s, &at);
 }

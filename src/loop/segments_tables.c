@@ -68,9 +68,7 @@ void segments_find_tables(Segments *s) {
 static void emit_elements(const Segments *s, const SidePlace *at) {
     LoopBuilder *b = &s->w->b;
     const LoopBody *body = s->loop->bodies[0];
-    LoopCopier copier = loop_copier(b);
-    for (uint32_t i = 0; i < s->count; i++)
-        loop_copy_as(&copier, s->divisors[i].ref, s->divisors[i].copy);
+    LoopCopier copier = segments_copier(s);
     for (uint32_t i = 0, found = 0; found < s->table_count; i++) {
         const LoopStm *stm = body->stms.data[i];
         bool is_scalar = stm->op == LOOP_SCALAR, is_load = stm == s->tables[found].load;
@@ -128,10 +126,12 @@ void segments_emit_tiles(Segments *s) {
     LoopRef count = is_whole ? s->base : loop_min(b, wide, rest);
     LoopRef length = loop_min(b, high, loop_sub(b, blocks, begin));
     emit_copies(s, first, count);
+    if (s->pair != NULL) segments_copy_second(s->pair, first, count, emit_copies);
     SidePlace at = {.block = loop_add(b, begin, loop_open_turns(b)),
                     .in_tile = loop_open_turns(b)};
     at.place = loop_add(b, first, at.in_tile);
-    segments_emit_turn(s, at);
+    if (s->pair != NULL) segments_emit_both(s->pair, at);
+    else segments_emit_turn(s, at);
     loop_close_turns(b, count, ORDER_INDEPENDENT);
     loop_close_turns(b, length, ORDER_SEQUENTIAL);
     if (!is_parallel) loop_emit(b, LOOP_KEEP, &mark, 1, NULL, 0);
