@@ -306,7 +306,7 @@ int main(void) {
     test_cancel();
     if (has_opencl()) {
         check_failure(1000);
-        for (int launches = 1; launches < 30; launches += 7) check_failure(launches);
+        for (int launches = 1; launches < 30; launches += 10) check_failure(launches);
     } else {
         SKIP("there is no opencl:0");
     }
