@@ -304,6 +304,47 @@ static void test_ahead(Cx *cx, const CoreProgram *core, Arena *arena) {
     CHECK(!fetches(cx, core, arena, 12, "b: i64[4] = load(x, 0i64, 1i64, a)"));
 }
 
+// Whether a turn that stores to these rows of planes, and loads from rows of them, has
+// lines that fetch rows ahead; how many.
+static int fetched_rows(Cx *cx, const CoreProgram *core, Arena *arena,
+                        const char *second, const char *loads) {
+    StrBuf text = strbuf(arena), c = strbuf(arena);
+    EmitChecks checks = {0};
+    strbuf_printf(&text,
+                  "kernel \"k\" ([]i64, i64, i64, owned []i64) -> () {|x: [i64], "
+                  "nx: i64, w: i64, p: i64, y: [i64], n: i64| "
+                  "q: i64 = add(p, 1i64) r: i64 = add(q, 1i64) s: i64 = add(r, 1i64) "
+                  "= for.independent[4](n) {|i: i64| "
+                  "a: i64[4] = load(x, 0i64, p, p, w, p, 1i64, i) %s "
+                  "= store(y, a, 0i64, p, q, w, p, 1i64, i) "
+                  "= store(y, a, 0i64, p, q, w, %s, 1i64, i) -> } {|j: i64| -> } -> }",
+                  loads, second);
+    LoopKernel *kernel = read_kernel(cx, core, arena, &text);
+    if (kernel == NULL) return -1;
+    emit_kernels(&emit_c, &kernel, 1, false, &c, &checks);
+    const char *at = str_terminated(arena, strbuf_done(&c));
+    int count = 0;
+    while ((at = strstr(at, "__builtin_prefetch")) != NULL) count++, at++;
+    return count;
+}
+
+// As many rows of each plane as the turn makes, in planes of the same width.
+static void test_fetched_rows(Cx *cx, const CoreProgram *core, Arena *arena) {
+    const char *same = "b: i64[4] = load(x, 0i64, p, p, w, p, 1i64, q)";
+    const char *rows = "b: i64[4] = load(x, 0i64, p, p, w, q, 1i64, i) "
+                       "c: i64[4] = load(x, 0i64, p, p, w, r, 1i64, i)";
+    const char *planes = "b: i64[4] = load(x, 0i64, p, q, w, p, 1i64, i) "
+                         "c: i64[4] = load(x, 0i64, p, r, w, p, 1i64, i)";
+    CHECK(fetched_rows(cx, core, arena, "q", same) == 1);
+    CHECK(fetched_rows(cx, core, arena, "q", rows) == 2);
+    CHECK(fetched_rows(cx, core, arena, "q", planes) == 3);
+    CHECK(fetched_rows(cx, core, arena, "p", rows) == 0);
+    CHECK(fetched_rows(cx, core, arena, "q",
+                       "b: i64[4] = load(x, 0i64, p, p, r, s, 1i64, i)") == 1);
+    CHECK(fetched_rows(cx, core, arena, "q",
+                       "b: i64[4] = load(x, 0i64, p, p, w, s, 1i64, a)") == 1);
+}
+
 // ---- options of gcc -----------------------------------------------------------------
 
 // A function whose options differ from its caller's is never inlined by gcc, so all
@@ -339,6 +380,7 @@ int main(void) {
         kernels[i] = make_kernel(core, &arena, operators[i]);
     test_joins(&cx, core, &arena);
     test_ahead(&cx, core, &arena);
+    test_fetched_rows(&cx, core, &arena);
     test_options(&cx, core, &arena);
     NativeCompiler compiler;
     Str why = {0};

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Rows that are fetched ahead. A turn that makes vectors of several rows of a plane
+// reads rows of the planes around it. Processors fetch ahead along each of these rows,
+// but short ones have ended before that helps, and what comes next are rows further
+// down. So such a turn fetches, of as many rows of each plane as it makes, what lies
+// twice as many rows further down.
+#include "emit/walk.h"
+
+enum { MOST_ROWS = 32, SHORT = 2048 }; // SHORT: bytes of a row
+
+typedef struct Fetch {
+    const Walker *w;
+    const LoopStm *store;           // the first
+    uint32_t stores;                // rows that the turn makes
+    const LoopStm *rows[MOST_ROWS]; // loads
+    uint32_t count;
+} Fetch;
+
+// Of the args that say where: the stride and the index of planes, rows and columns come
+// last.
+static const LoopRef *last_args(const LoopStm *stm) {
+    return stm->args + stm->arg_count - 6;
+}
+
+// Whether the places are vectors along rows of planes.
+static bool is_along_row(const Fetch *f, const LoopStm *stm, uint32_t first) {
+    const LoopValue *values = f->w->kernel->values.data;
+    if (stm->arg_count < first + 7) return false;
+    for (uint32_t i = first; i < stm->arg_count; i++)
+        if (values[stm->args[i]].type.lanes > 0) return false;
+    const LoopValue *stride = &values[last_args(stm)[4]];
+    return stride->is_const && stride->bits == 1;
+}
+
+// Whether two loads or stores are of the same plane; of the same row of it.
+static bool is_same_plane(const LoopStm *x, const LoopStm *y) {
+    bool is_same = x->arg_count == y->arg_count && x->args[0] == y->args[0];
+    uint32_t first = x->op == LOOP_STORE ? 2 : 1;
+    for (uint32_t i = first; i + 1 < x->arg_count && is_same; i++)
+        is_same = i + 3 == x->arg_count || x->args[i] == y->args[i];
+    return is_same;
+}
+
+static bool is_same_row(const LoopStm *x, const LoopStm *y) {
+    return is_same_plane(x, y) && last_args(x)[3] == last_args(y)[3];
+}
+
+static bool note_store(Fetch *f, const LoopStm *stm) {
+    if (!is_along_row(f, stm, 2)) return false;
+    if (f->stores++ == 0) f->store = stm;
+    else if (!is_same_plane(f->store, stm) || is_same_row(f->store, stm)) return false;
+    return true;
+}
+
+// A row is fetched if it is there for the first time, and few of its plane were.
+static void note_load(Fetch *f, const LoopStm *stm) {
+    uint32_t of_plane = 0;
+    if (!is_along_row(f, stm, 1) || last_args(stm)[2] != last_args(f->store)[2]) return;
+    for (uint32_t i = 0; i < f->count; i++) {
+        if (is_same_row(f->rows[i], stm)) return;
+        of_plane += is_same_plane(f->rows[i], stm);
+    }
+    if (of_plane < f->stores && f->count < MOST_ROWS) f->rows[f->count++] = stm;
+}
+
+static bool find_rows(Fetch *f, const LoopBody *vector) {
+    for (uint32_t i = 0; i < vector->stms.len; i++) {
+        const LoopStm *stm = vector->stms.data[i];
+        bool is_plain = stm->body_count == 0 && stm->op != LOOP_STOREIF;
+        if (!is_plain || (stm->op == LOOP_STORE && !note_store(f, stm))) return false;
+    }
+    if (f->stores < 2) return false;
+    for (uint32_t i = 0; i < vector->stms.len; i++)
+        if (vector->stms.data[i]->op == LOOP_LOAD) note_load(f, vector->stms.data[i]);
+    return f->count > 0;
+}
+
+static Str place_of(Walker *w, const LoopStm *load) {
+    StrBuf text = strbuf(w->arena);
+    strbuf_printf(&text, "%.*s[%.*s", STR_ARG(walk_value(w, load->args[0])),
+                  STR_ARG(walk_value(w, load->args[1])));
+    for (uint32_t i = 2; i < load->arg_count; i += 2)
+        strbuf_printf(&text, " + %.*s * %.*s", STR_ARG(walk_value(w, load->args[i])),
+                      STR_ARG(walk_value(w, load->args[i + 1])));
+    strbuf_char(&text, ']');
+    return strbuf_done(&text);
+}
+
+void walk_fetch_rows(Walker *w, const LoopBody *vector) {
+    Fetch f = {.w = w};
+    if (!find_rows(&f, vector)) return;
+    Str row = walk_value(w, last_args(f.store)[2]);
+    ScalarType elem = w->kernel->values.data[f.rows[0]->args[0]].type.elem;
+    walk_line(w, "if (%.*s <= %u) {", STR_ARG(row), SHORT / scalar_info[elem].bytes);
+    w->indent++;
+    for (uint32_t i = 0; i < f.count; i++)
+        walk_line(w, "__builtin_prefetch(&%.*s + %u * %.*s);",
+                  STR_ARG(place_of(w, f.rows[i])), 2 * f.stores, STR_ARG(row));
+    w->indent--;
+    walk_line(w, "}");
+}
