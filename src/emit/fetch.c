@@ -5,6 +5,10 @@
 // but short ones have ended before that helps, and what comes next are rows further
 // down. So such a turn fetches, of as many rows of each plane as it makes, what lies
 // twice as many rows further down.
+//
+// A loop within turns that stores past the caches reads rows that end before processors
+// fetch far enough ahead, too. Of each plane that the kernel was handed its turns fetch
+// what lies a page further on.
 #include "emit/walk.h"
 
 enum { MOST_ROWS = 32, SHORT = 2048 }; // SHORT: bytes of a row
@@ -87,9 +91,9 @@ static Str place_of(Walker *w, const LoopStm *load) {
     return strbuf_done(&text);
 }
 
-void walk_fetch_rows(Walker *w, const LoopBody *vector) {
+static bool fetch_further_down(Walker *w, const LoopBody *vector) {
     Fetch f = {.w = w};
-    if (!find_rows(&f, vector)) return;
+    if (!find_rows(&f, vector)) return false;
     Str row = walk_value(w, last_args(f.store)[2]);
     ScalarType elem = w->kernel->values.data[f.rows[0]->args[0]].type.elem;
     walk_line(w, "if (%.*s <= %u) {", STR_ARG(row), SHORT / scalar_info[elem].bytes);
@@ -99,4 +103,47 @@ void walk_fetch_rows(Walker *w, const LoopBody *vector) {
                   STR_ARG(place_of(w, f.rows[i])), 2 * f.stores, STR_ARG(row));
     w->indent--;
     walk_line(w, "}");
+    return true;
+}
+
+// ---- rows that are read beside results ----------------------------------------------
+
+static bool stores_past_caches(const Walker *w, const LoopBody *vector) {
+    bool does = false;
+    for (uint32_t i = 0; i < vector->stms.len; i++) {
+        const LoopStm *stm = vector->stms.data[i];
+        does = does || (walk_stores_side_by_side(w, stm) &&
+                        walk_is_streamed(w, stm->args[0], w->least_streamed));
+    }
+    return does;
+}
+
+// One of each plane: the others have been fetched as that row.
+static void note_row(Fetch *f, const LoopStm *stm) {
+    const LoopValue *values = f->w->kernel->values.data;
+    const LoopValue *stride = &values[stm->args[stm->arg_count - 2]];
+    bool is_along = stm->arg_count > 2 && stride->is_const && stride->bits == 1;
+    for (uint32_t i = 1; i < stm->arg_count; i++)
+        is_along = is_along && values[stm->args[i]].type.lanes == 0;
+    if (!is_along || f->w->made[stm->args[0]] != NULL || f->count == MOST_ROWS) return;
+    for (uint32_t i = 0; i < f->count; i++)
+        if (is_same_plane(f->rows[i], stm)) return;
+    f->rows[f->count++] = stm;
+}
+
+static void fetch_further_on(Walker *w, const LoopBody *vector) {
+    enum { PAGE = 4096 };
+    Fetch f = {.w = w};
+    for (uint32_t i = 0; i < vector->stms.len; i++)
+        if (vector->stms.data[i]->op == LOOP_LOAD) note_row(&f, vector->stms.data[i]);
+    for (uint32_t i = 0; i < f.count; i++)
+        walk_line(w, "__builtin_prefetch((const char *)&%.*s + %d);",
+                  STR_ARG(place_of(w, f.rows[i])), PAGE);
+}
+
+void walk_fetch_rows(Walker *w, const LoopStm *loop) {
+    const LoopBody *vector = loop->bodies[0];
+    bool is_fetched = fetch_further_down(w, vector);
+    if (!is_fetched && loop->order != ORDER_PARALLEL && stores_past_caches(w, vector))
+        fetch_further_on(w, vector);
 }

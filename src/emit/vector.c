@@ -583,7 +583,7 @@ static void put_vector_turn(Walker *w, const LoopStm *stm) {
     w->ahead = find_ahead(w, vector);
     w->vector = vector->params[0];
     walk_body(w, vector);
-    walk_fetch_rows(w, vector);
+    walk_fetch_rows(w, stm);
     w->lanes = 0;
 }
 

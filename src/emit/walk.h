@@ -102,8 +102,8 @@ Str walk_are_far(Walker *w);
 // before each vector turn and after a turn alone, or NULL.
 void walk_vector_loop(Walker *w, const LoopStm *stm, Str begin, Str end,
                       const char *poll, const char *after);
-// Writes what fetches rows ahead of a vector turn, if it makes several (fetch.c).
-void walk_fetch_rows(Walker *w, const LoopBody *vector);
+// Writes what fetches rows ahead of a turn of a vector loop, if that helps (fetch.c).
+void walk_fetch_rows(Walker *w, const LoopStm *loop);
 // The vectors that a value in lanes is; of others one, the value.
 uint32_t walk_parts(const Walker *w, LoopRef ref);
 Str walk_part(Walker *w, LoopRef ref, uint32_t part);

@@ -304,6 +304,13 @@ static void test_ahead(Cx *cx, const CoreProgram *core, Arena *arena) {
     CHECK(!fetches(cx, core, arena, 12, "b: i64[4] = load(x, 0i64, 1i64, a)"));
 }
 
+static int count_fetches(Arena *arena, StrBuf *c) {
+    const char *at = str_terminated(arena, strbuf_done(c));
+    int count = 0;
+    while ((at = strstr(at, "__builtin_prefetch")) != NULL) count++, at++;
+    return count;
+}
+
 // Whether a turn that stores to these rows of planes, and loads from rows of them, has
 // lines that fetch rows ahead; how many.
 static int fetched_rows(Cx *cx, const CoreProgram *core, Arena *arena,
@@ -322,10 +329,7 @@ static int fetched_rows(Cx *cx, const CoreProgram *core, Arena *arena,
     LoopKernel *kernel = read_kernel(cx, core, arena, &text);
     if (kernel == NULL) return -1;
     emit_kernels(&emit_c, &kernel, 1, false, &c, &checks);
-    const char *at = str_terminated(arena, strbuf_done(&c));
-    int count = 0;
-    while ((at = strstr(at, "__builtin_prefetch")) != NULL) count++, at++;
-    return count;
+    return count_fetches(arena, &c);
 }
 
 // As many rows of each plane as the turn makes, in planes of the same width.
@@ -343,6 +347,44 @@ static void test_fetched_rows(Cx *cx, const CoreProgram *core, Arena *arena) {
                        "b: i64[4] = load(x, 0i64, p, p, r, s, 1i64, i)") == 1);
     CHECK(fetched_rows(cx, core, arena, "q",
                        "b: i64[4] = load(x, 0i64, p, p, w, s, 1i64, a)") == 1);
+}
+
+// How many rows a loop within turns fetches that has these loads and stores to `to`, y
+// being a result and z a parameter.
+static int fetched_beside(Cx *cx, const CoreProgram *core, Arena *arena,
+                          const char *loads, const char *to) {
+    StrBuf text = strbuf(arena), c = strbuf(arena);
+    EmitChecks checks = {0};
+    strbuf_printf(&text,
+                  "kernel \"k\" ([]f64, i64, i64, owned []f64) -> ([]f64) {|x: [f64], "
+                  "nx: i64, w: i64, n: i64, z: [f64], nz: i64| "
+                  "y: [f64] = result[0](nx) = for.parallel(n) {|r: i64| "
+                  "s: i64 = add(r, 1i64) = for.independent[8](w) {|i: i64| "
+                  "k: i64 = add(i, 1i64) a: f64[8] = load(x, 0i64, w, r, 1i64, i) %s "
+                  "= store(%s, a, 0i64, w, r, 1i64, i) -> } {|j: i64| -> } -> } -> y, nx }",
+                  loads, to);
+    LoopKernel *kernel = read_kernel(cx, core, arena, &text);
+    if (kernel == NULL) return -1;
+    setenv("WEFT_VECTOR_BYTES", "64", 1);
+    emit_kernels(&emit_c, &kernel, 1, false, &c, &checks);
+    unsetenv("WEFT_VECTOR_BYTES");
+    return count_fetches(arena, &c);
+}
+
+// A row of each plane that comes from memory.
+static void test_fetched_beside(Cx *cx, const CoreProgram *core, Arena *arena) {
+    const char *aside = "b: f64[8] = load(x, 0i64, w, r, 1i64, k)";
+    const char *below = "b: f64[8] = load(x, 0i64, w, s, 1i64, i)";
+    const char *other = "b: f64[8] = load(z, 0i64, w, r, 1i64, i)";
+    const char *plane = "b: f64[8] = load(x, 0i64, n, r, w, s, 1i64, i)";
+    const char *apart = "b: f64[8] = load(z, 0i64, w, r, 2i64, i)";
+    CHECK(fetched_beside(cx, core, arena, "", "y") == 1);
+    CHECK(fetched_beside(cx, core, arena, aside, "y") == 1);
+    CHECK(fetched_beside(cx, core, arena, below, "y") == 1);
+    CHECK(fetched_beside(cx, core, arena, other, "y") == 2);
+    CHECK(fetched_beside(cx, core, arena, plane, "y") == 2);
+    CHECK(fetched_beside(cx, core, arena, apart, "y") == 1);
+    CHECK(fetched_beside(cx, core, arena, "", "z") == 0);
 }
 
 // ---- options of gcc -----------------------------------------------------------------
@@ -381,6 +423,7 @@ int main(void) {
     test_joins(&cx, core, &arena);
     test_ahead(&cx, core, &arena);
     test_fetched_rows(&cx, core, &arena);
+    test_fetched_beside(&cx, core, &arena);
     test_options(&cx, core, &arena);
     NativeCompiler compiler;
     Str why = {0};
