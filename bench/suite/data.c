@@ -19,8 +19,23 @@ size_t data_bytes(const BenchArray *array) {
     return bytes;
 }
 
+static bool are_lazy;
+
+void data_lazy(void) {
+    are_lazy = true;
+}
+
+// Pages that the system hands out zeroed once they are touched.
+static void *untouched(size_t size) {
+    void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (memory == MAP_FAILED) suite_die("there is no memory for %zu bytes", size);
+    return memory;
+}
+
 // Zeroed, with a vector of room behind the end.
 static void *new_pages(BenchData *data, size_t bytes) {
+    if (are_lazy) return untouched(bytes + 64);
     size_t size = (bytes + 64 + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE;
     if (bytes < HUGE_PAGE) size = (bytes + 127) / 64 * 64;
     void *memory = aligned_alloc(bytes < HUGE_PAGE ? 64 : HUGE_PAGE, size);

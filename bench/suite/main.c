@@ -30,6 +30,8 @@ static const char usage[] =
     "  -t        tiny sizes: whether all works\n"
     "  -r N      rounds (default: 7; small sizes 3, tiny 1)\n"
     "  -T N,...  threads (default: 1 and all cores, or 64)\n"
+    "  -w        Weft alone: no references, and no answers compared\n"
+    "  -m        the most memory that each holds, in place of times\n"
     "\n"
     "Exit status: 0; 1 if an answer differs, a program fails, or a reference is "
     "slower\n"
@@ -268,21 +270,75 @@ static void describe_size(Row *row, BenchLevel level) {
                        "%s%lld", i > 0 ? "×" : "", (long long)all[i]);
 }
 
+// ---- memory
+// ---------------------------------------------------------------------------
+
+// What a process of its own does: the inputs are made, and it runs one way, or none.
+typedef struct Holder {
+    Contest contest;
+    BenchLevel level;
+    Way way; // WAYS: none
+    const char *path;
+} Holder;
+
+static bool hold(void *env) {
+    Holder *holder = env;
+    Contest *contest = &holder->contest;
+    const Bench *bench = contest->row->bench;
+    const BenchSize *size = &bench->sizes[holder->level];
+    double seconds;
+    data_lazy();
+    bench->make(&contest->data, size);
+    if (holder->way == WAYS) return true;
+    if (holder->way == WAY_WEFT && !open_weft(contest, holder->path)) return false;
+    contest->team = team_new(contest->row->threads);
+    contest->row->size = size;
+    return run_way(contest, holder->way, &seconds) &&
+           run_way(contest, holder->way, &seconds);
+}
+
+static size_t held_by(const Row *row, const Bench *const ways[WAY_WEFT],
+                      const char *path, BenchLevel level, Way way) {
+    Row copy = *row;
+    Holder holder = {.contest = {.row = &copy}, .level = level, .way = way, path};
+    memcpy(holder.contest.ways, ways, sizeof holder.contest.ways);
+    return memory_held(hold, &holder);
+}
+
+static void hold_row(const Options *options, const Bench *const ways[WAY_WEFT],
+                     const char *path, Row *row) {
+    BenchLevel level = options->level;
+    row->held.inputs = held_by(row, ways, path, level, WAYS);
+    row->held.least_inputs = held_by(row, ways, path, BENCH_TINY, WAYS);
+    row->held.least_weft = held_by(row, ways, path, BENCH_TINY, WAY_WEFT);
+    for (Way way = 0; way < WAYS; way++)
+        if (way == WAY_WEFT || ways[way] != NULL)
+            row->held.ways[way] = held_by(row, ways, path, level, way);
+    if (row->held.ways[WAY_WEFT] == 0) fail(row, "a process failed");
+}
+
+// ---- a row in all
+// ---------------------------------------------------------------------
+
 static void run_row(const Options *options, const Bench *const ways[WAY_WEFT],
                     const char *path, int threads, Row *row) {
     const Bench *bench = ways[WAY_GCC] != NULL ? ways[WAY_GCC] : ways[WAY_CLANG];
     *row = (Row){
         .bench = bench, .size = &bench->sizes[options->level], .threads = threads};
     describe_size(row, options->level);
+    fprintf(stderr, "%-22s %-16s %d thread%s\n", bench->entry, row->size_text, threads,
+            threads == 1 ? "" : "s");
+    if (options->is_memory) {
+        hold_row(options, ways, path, row);
+        return;
+    }
     Contest *contest = suite_alloc(sizeof *contest);
     contest->row = row;
-    memcpy(contest->ways, ways, sizeof contest->ways);
+    if (!options->is_alone) memcpy(contest->ways, ways, sizeof contest->ways);
     contest->team = team_new(threads);
     bench->make(&contest->data, row->size);
     for (size_t i = 0; i < contest->data.out_count; i++)
         contest->capacity[i] = data_bytes(&contest->data.out[i]);
-    fprintf(stderr, "%-22s %-16s %d thread%s\n", bench->entry, row->size_text, threads,
-            threads == 1 ? "" : "s");
     if (open_weft(contest, path) && compare_all(contest)) take_times(contest, options);
     if (row->failure[0] != '\0') fprintf(stderr, "FAIL: %s\n", row->failure);
     weft_context_free(contest->context);
@@ -372,12 +428,14 @@ static Options read_options(int argc, char **argv) {
     if (cores > BENCH_THREADS) cores = BENCH_THREADS;
     Options options = {
         .level = BENCH_FULL, .threads = {1, cores}, .thread_count = cores > 1 ? 2 : 1};
-    while ((option = getopt(argc, argv, "b:qtr:T:")) != -1) switch (option) {
+    while ((option = getopt(argc, argv, "b:qtr:T:wm")) != -1) switch (option) {
         case 'b': options.wanted = optarg; break;
         case 'q': options.level = BENCH_QUICK; break;
         case 't': options.level = BENCH_TINY; break;
         case 'r': options.rounds = atoi(optarg); break;
         case 'T': read_threads(&options, optarg); break;
+        case 'w': options.is_alone = true; break;
+        case 'm': options.is_memory = true; break;
         default: fputs(usage, stderr); exit(2);
         }
     static const int rounds[BENCH_LEVELS] = {1, 3, 7};
@@ -396,11 +454,15 @@ int main(int argc, char **argv) {
     Options options = read_options(argc, argv);
     Row *rows = suite_alloc(MOST_ROWS * sizeof *rows);
     size_t count = 0, failed = 0;
-    open_roofs(&options);
+    if (!options.is_memory) open_roofs(&options);
     for (size_t i = 0; i < WORKS; i++)
         count = run_work(&options, &works[i], rows, count);
     if (count == 0) suite_die("there is no workload of that name");
     for (size_t i = 0; i < count; i++) failed += rows[i].failure[0] != '\0';
+    if (options.is_memory) {
+        report_memory(stdout, rows, count);
+        return failed > 0;
+    }
     FILE *markdown = open_output(&options, "md"), *json = open_output(&options, "json"),
          *svg = open_output(&options, "svg");
     report_markdown(markdown, rows, count, &options);

@@ -6,6 +6,9 @@
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "roofs.h"
@@ -70,6 +73,26 @@ const char *roof_name(BenchRoof roof) {
     static const char *const names[ROOFS] = {"fma f32", "fma f64", "read", "copy",
                                              "triad",   "L1",      "L2",   "L3"};
     return names[roof];
+}
+
+// ---- memory
+// --------------------------------------------------------------------------
+
+size_t memory_held(bool (*run)(void *env), void *env) {
+    size_t held = 0, *shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE,
+                                    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (shared == MAP_FAILED) suite_die("out of memory");
+    fflush(NULL);
+    pid_t child = fork();
+    if (child == 0) {
+        struct rusage usage;
+        if (run(env) && getrusage(RUSAGE_SELF, &usage) == 0)
+            *shared = (size_t)usage.ru_maxrss << 10;
+        _exit(0);
+    }
+    if (child > 0 && waitpid(child, NULL, 0) == child) held = *shared;
+    munmap(shared, sizeof *shared);
+    return held;
 }
 
 // ---- roofs

@@ -119,9 +119,10 @@ static int32_t run_alone(KernelEnv *root, const Trial *trial, int64_t n, int64_t
         strip *= 2;
     for (int64_t begin = trial->done; begin < n;) {
         int64_t end = end_of(begin, strip, n);
-        uint64_t began = clock_ns();
+        bool is_last = end == n; // after which no strip is chosen
+        uint64_t began = is_last ? 0 : clock_ns();
         int32_t status = chunk(root, frame, begin, end, &failed);
-        uint64_t ns = clock_ns() - began;
+        uint64_t ns = is_last ? 0 : clock_ns() - began;
         if (status != KERNEL_OK) return status;
         if (root->poll(root, end, n)) return KERNEL_CANCELLED;
         if (strip < 64 * grain) strip *= growth(ns, strip < LANES ? FEW_NS : SHORT_NS);
