@@ -13,7 +13,7 @@
 //
 // `same` being what of `before` is the same in all turns, the only statements that may
 // fail. There are more turns to share out, too.
-#include "loop/build.h"
+#include "loop/depend.h"
 #include "loop/passes.h"
 
 enum { LEAST = 2, MOST = 32 }; // turns
@@ -26,37 +26,9 @@ typedef struct Planes {
 
 // ---- what depends on what -----------------------------------------------------------
 
-static bool any_in(const LoopBuilder *b, const Map *set, const LoopRef *refs,
-                   uint32_t count) {
-    uint64_t unused;
-    for (uint32_t i = 0; i < count; i++)
-        if (map_get(set, loop_find(b, refs[i]), &unused)) return true;
-    return false;
-}
-
-static void add_all(Map *set, const LoopRef *refs, uint32_t count) {
-    for (uint32_t i = 0; i < count; i++) map_set(set, refs[i], 1);
-}
-
-// Adds what the body makes of values of the set.
-static void spread(const LoopBuilder *b, Map *set, const LoopBody *body) {
-    for (uint32_t i = 0; i < body->stms.len; i++) {
-        const LoopStm *stm = body->stms.data[i];
-        bool any = any_in(b, set, stm->args, stm->arg_count);
-        for (uint32_t k = 0; k < stm->body_count; k++) {
-            const LoopBody *inner = stm->bodies[k];
-            if (any) add_all(set, inner->params, inner->param_count);
-            spread(b, set, inner);
-            any = any || any_in(b, set, inner->results, inner->result_count);
-        }
-        if (any) add_all(set, stm->outs, stm->out_count);
-    }
-}
-
 // Whether it makes the same in all turns.
 static bool is_same(const Planes *p, const LoopStm *stm) {
-    return !any_in(&p->b, &p->by_turn, stm->args, stm->arg_count) &&
-           !any_in(&p->b, &p->by_turn, stm->outs, stm->out_count);
+    return depend_is_free(&p->b, &p->by_turn, stm);
 }
 
 // Whether a loop within the plane loads what depends on it, but not on the turn.
@@ -64,8 +36,8 @@ static bool shares(const Planes *p, const LoopBody *plane, bool is_inner) {
     for (uint32_t i = 0; i < plane->stms.len; i++) {
         const LoopStm *stm = plane->stms.data[i];
         if (is_inner && stm->op == LOOP_LOAD &&
-            !any_in(&p->b, &p->by_turn, stm->args, stm->arg_count) &&
-            any_in(&p->b, &p->by_plane, stm->args, stm->arg_count))
+            !depend_any(&p->b, &p->by_turn, stm->args, stm->arg_count) &&
+            depend_any(&p->b, &p->by_plane, stm->args, stm->arg_count))
             return true;
         bool is_loop = stm->op == LOOP_FOR;
         for (uint32_t k = 0; k < stm->body_count; k++)
@@ -113,9 +85,9 @@ static LoopStm *find_planes(Planes *p, const LoopStm *loop) {
     map_init(&p->by_plane, p->b.arena);
     map_set(&p->by_turn, body->params[0], 1);
     map_set(&p->by_plane, planes->bodies[0]->params[0], 1);
-    spread(&p->b, &p->by_turn, body);
-    spread(&p->b, &p->by_plane, planes->bodies[0]);
-    if (any_in(&p->b, &p->by_turn, planes->args, 1)) return NULL;
+    depend_spread(&p->b, &p->by_turn, body);
+    depend_spread(&p->b, &p->by_plane, planes->bodies[0]);
+    if (depend_any(&p->b, &p->by_turn, planes->args, 1)) return NULL;
     for (uint32_t i = 0; i + 1 < body->stms.len; i++) {
         const LoopStm *stm = body->stms.data[i];
         bool is_check = stm->op == LOOP_CHECK && is_same(p, stm);

@@ -7,7 +7,8 @@
 //
 // - A second-order statement, a filter or a scatter at host level becomes a parallel
 //   kernel, together with those arguments that need no memory of their own. Every
-//   kernel has the small tables that it uses.
+//   kernel has the small tables that it uses. What makes arrays of which another
+//   alone reads rows is in one kernel with that (outline_rows.c).
 // - A kernel finds the sizes of its arrays itself, so that it knows them to be these,
 //   and what is computed from them and its params. Where the host has checked that two
 //   such sizes are equal, it checks that again, to know it; and so where an array is
@@ -22,6 +23,7 @@
 // - Traces stay on the host.
 #include "core/messages.h"
 #include "opt/fuse.h"
+#include "opt/outline_rows.h"
 #include "opt/passes.h"
 #include "opt/rewrite.h"
 
@@ -68,6 +70,12 @@ static bool has_trace(const Outliner *o, const CoreBody *body) {
     TraceSearch search = {.traces = o->traces};
     core_walk(body, note_trace, &search);
     return search.is_found;
+}
+
+static bool traces_inside(const Outliner *o, const CoreStm *stm) {
+    for (uint32_t i = 0; i < stm->body_count; i++)
+        if (has_trace(o, stm->bodies[i])) return true;
+    return false;
 }
 
 static bool is_parallel(const CoreStm *stm) {
@@ -123,6 +131,11 @@ static bool is_view(const Outliner *o, const CoreStm *stm) {
     case OP_SPLIT: return !p->is_divided || is_virtual(o, stm->args[0]);
     }
     return false;
+}
+
+static void note_view(Outliner *o, CoreStm *stm) {
+    for (uint32_t i = 0; is_view(o, stm) && i < stm->out_count; i++)
+        map_set(&o->views, stm->outs[i], (uint64_t)(uintptr_t)stm);
 }
 
 // ---- functions ----------------------------------------------------------------------
@@ -446,23 +459,24 @@ static void outline_bodies(Outliner *o, CoreStm *stm) {
 
 // ---- kernels ------------------------------------------------------------------------
 
-// The statement, after the tables that it uses, and the other views if it is to run in
-// parallel.
-static const CoreBody *with_views(Outliner *o, const CoreStm *stm, CoreKernel kernel) {
+// The statements, after the tables that they use, and the other views if they are to
+// run in parallel.
+static const CoreBody *with_views(Outliner *o, CoreStm **stms, uint32_t count,
+                                  CoreKernel kernel) {
     CoreProgram *p = o->program;
-    CoreStm *only = (CoreStm *)stm;
-    CoreBody alone = {.stms = {&only, 1, 1}};
+    CoreBody alone = {.stms = {stms, count, count}};
     CoreRefs used = {0};
     Map done;
     map_init(&done, p->arena);
     core_free(p, &alone, p->arena, &used);
     core_open(&o->builder, NULL, 0);
     append_views(o, used.data, used.len, kernel != CORE_PARALLEL_KERNEL, &done);
-    core_append(&o->builder, only);
+    for (uint32_t i = 0; i < count; i++) core_append(&o->builder, stms[i]);
     return core_close(&o->builder, NULL, 0);
 }
 
-static void outline_stm(Outliner *o, const CoreStm *stm, CoreKernel kernel);
+static void outline_stms(Outliner *o, CoreStm **stms, uint32_t count,
+                         CoreKernel kernel);
 
 // Outlines the last statement of a function of the host, a loop or a branch.
 static void outline_last(Outliner *o, CoreBody *body, bool is_whole) {
@@ -472,15 +486,18 @@ static void outline_last(Outliner *o, CoreBody *body, bool is_whole) {
         return;
     }
     core_open(&o->builder, NULL, 0);
-    outline_stm(o, last, CORE_PARALLEL_KERNEL);
+    outline_stms(o, &last, 1, CORE_PARALLEL_KERNEL);
     body->stms.data[body->stms.len - 1] =
         core_close(&o->builder, NULL, 0)->stms.data[0];
 }
 
-// Makes a kernel of the statement and emits a call of it in its place.
-static void outline_stm(Outliner *o, const CoreStm *stm, CoreKernel kernel) {
+// Makes a kernel of the statements, of which what the last one gives is wanted, and
+// emits a call of it in their place.
+static void outline_stms(Outliner *o, CoreStm **stms, uint32_t count,
+                         CoreKernel kernel) {
     CoreProgram *p = o->program;
-    const CoreBody *work = with_views(o, stm, kernel);
+    const CoreStm *stm = stms[count - 1];
+    const CoreBody *work = with_views(o, stms, count, kernel);
     bool whole = kernel == CORE_SEQUENTIAL_KERNEL && is_whole(o, stm);
     core_open(&o->builder, NULL, 0);
     append_scalars(o, work);
@@ -498,8 +515,10 @@ static void outline_stm(Outliner *o, const CoreStm *stm, CoreKernel kernel) {
         o->is_parallel = false;
         uint32_t checked = o->checks.len;
         core_walk(host->body, note_def, &o->defs);
-        for (uint32_t i = 0; i < host->body->stms.len; i++)
+        for (uint32_t i = 0; i < host->body->stms.len; i++) {
+            note_view(o, host->body->stms.data[i]);
             note_scalar(o, host->body->stms.data[i]);
+        }
         outline_last(o, host->body, whole);
         o->checks.len = checked;
         if (o->is_parallel) fun->otherwise = 1 + add_function(o, host);
@@ -527,23 +546,19 @@ static void outline_host_stm(Outliner *o, CoreStm *stm) {
         core_set_attrs(&o->builder, stm, &(int32_t){(int32_t)o->hosts[stm->attrs[0]]},
                        1);
     }
-    if (is_view(o, stm))
-        for (uint32_t i = 0; i < stm->out_count; i++)
-            map_set(&o->views, stm->outs[i], (uint64_t)(uintptr_t)stm);
+    note_view(o, stm);
     note_scalar(o, stm);
     for (uint32_t i = 0; i < stm->out_count; i++)
         for (int32_t axis = 0; axis < core_type(o->program, stm->outs[i]).rank; axis++)
             note_size(o, stm->outs[i], axis);
-    bool stays = false;
-    for (uint32_t i = 0; i < stm->body_count; i++)
-        stays |= has_trace(o, stm->bodies[i]);
+    bool stays = traces_inside(o, stm);
     if (!stays && is_parallel(stm)) {
-        outline_stm(o, stm, CORE_PARALLEL_KERNEL);
+        outline_stms(o, &stm, 1, CORE_PARALLEL_KERNEL);
         return;
     }
     bool chooses = o->program->is_divided && stm->op == OP_IF;
     if (!stays && !chooses && is_sequential(stm)) {
-        outline_stm(o, stm, CORE_SEQUENTIAL_KERNEL);
+        outline_stms(o, &stm, 1, CORE_SEQUENTIAL_KERNEL);
         return;
     }
     bool is_control = stm->op == OP_IF || stm->op == OP_FOR || stm->op == OP_WHILE;
@@ -557,11 +572,27 @@ static void outline_host_stm(Outliner *o, CoreStm *stm) {
     core_append(&o->builder, stm);
 }
 
+// What reads rows that statement `at` makes, if both are to be one kernel; or 0.
+static uint32_t find_reader(const Outliner *o, const CoreBody *body, uint32_t at) {
+    uint32_t reader = outline_find_reader(o->program, body, at);
+    bool stays = reader > 0 && (traces_inside(o, body->stms.data[at]) ||
+                                traces_inside(o, body->stms.data[reader]));
+    return stays ? 0 : reader;
+}
+
 static CoreBody *outline_body(Outliner *o, const CoreBody *body) {
     uint32_t checked = o->checks.len;
     core_open(&o->builder, body->params, body->param_count);
-    for (uint32_t i = 0; i < body->stms.len; i++)
-        outline_host_stm(o, body->stms.data[i]);
+    for (uint32_t i = 0; i < body->stms.len; i++) {
+        uint32_t reader = find_reader(o, body, i);
+        if (reader == 0) {
+            outline_host_stm(o, body->stms.data[i]);
+            continue;
+        }
+        CoreStm *both[] = {body->stms.data[i], body->stms.data[reader]};
+        while (++i < reader) outline_host_stm(o, body->stms.data[i]);
+        outline_stms(o, both, 2, CORE_PARALLEL_KERNEL);
+    }
     o->checks.len = checked;
     return core_close(&o->builder, body->results, body->result_count);
 }

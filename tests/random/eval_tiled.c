@@ -82,10 +82,26 @@ static GValue eval_steps(Run *r, const GNode *node) {
     return a;
 }
 
+// A matrix of which each element joins the four at its place and opposite.
+static GValue eval_mirrored(Run *r, const GNode *node, GValue a) {
+    int64_t n = a.shape[0], m = a.shape[1];
+    ScalarType t = node->type.elem;
+    GValue out = eval_new_array(r, node->type, a.shape);
+    for (int64_t k = 0; k < n * m && !r->inexact && !r->failed; k++) {
+        const uint64_t *row = a.data + k / m * m, *other = a.data + (n - 1 - k / m) * m;
+        int64_t j = k % m;
+        uint64_t x = apply(r, node->op, t, row[j], other[j]);
+        uint64_t y = apply(r, node->op, t, row[m - 1 - j], other[m - 1 - j]);
+        out.data[k] = apply(r, node->op, t, x, y);
+    }
+    return out;
+}
+
 static GValue eval_planes(Run *r, const GNode *node) {
     GValue a = eval_kid(r, node, 0);
     int64_t n = a.shape[0], m = a.shape[1];
     if (n == 0 || m == 0) r->inexact = true; // rows of nothing have any size
+    if (node->kind == G_ROWS) a = eval_mirrored(r, node, a);
     GValue out = eval_new_array(r, node->type, (int64_t[3]){3 * n, m, 0});
     for (int64_t k = 0; k < 3 * n * m && !r->inexact && !r->failed; k++) {
         const uint64_t *row = a.data + k / m % n * m;
@@ -149,7 +165,8 @@ GValue eval_tiled(Run *r, const GNode *node) {
     case G_PRODUCT: return eval_product(r, node);
     case G_ELIMINATE: return eval_eliminate(r, node);
     case G_STEPS: return eval_steps(r, node);
-    case G_PLANES: return eval_planes(r, node);
+    case G_PLANES:
+    case G_ROWS: return eval_planes(r, node);
     case G_GROWN: return eval_grown(r, node);
     case G_CHAIN: return eval_chain(r, node);
     case G_TALLY: return eval_count(r, node);

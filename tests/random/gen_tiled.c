@@ -2,8 +2,8 @@
 //
 // Random programs: what single passes on loops are for and chance seldom makes.
 // Products of matrices are lifted, eliminations go several turns at a time, stencils
-// several steps; few turns go inside of planes; chains load what the last turn has
-// stored; lanes count, and call functions.
+// several steps; few turns go inside of planes, or take rows as they are made; chains
+// load what the last turn has stored; lanes count, and call functions.
 #include "make.h"
 
 static GNode *with_kid(Gen *g, GKind kind, GType type, GNode *kid) {
@@ -51,8 +51,10 @@ static GNode *make_steps(Gen *g, GType type, int depth) {
     return node;
 }
 
+// Few turns, on planes of a matrix or on rows of one that is made for them.
 static GNode *make_planes(Gen *g, GType type, int depth) {
-    GNode *node = with_kid(g, G_PLANES, type, gen_exp(g, type, depth - 1));
+    GKind kind = gen_below(g, 2) ? G_PLANES : G_ROWS;
+    GNode *node = with_kid(g, kind, type, gen_exp(g, type, depth - 1));
     node->op = (GOp[]){GOP_ADD, GOP_SUB, GOP_MUL}[gen_below(g, 3)];
     return node;
 }
