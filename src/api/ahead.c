@@ -77,10 +77,11 @@ static void try_later(ApiAhead *ahead, ApiTask *task) {
 
 // Whether it can run again: its arguments are what they were.
 static bool is_whole(const ApiTask *task) {
-    const LoopKernel *loop = task->run.kernel->loop;
+    if (task->run.kernel == NULL) return true;
+    const LoopPort *params = task->run.kernel->loop->params;
     bool takes = false;
-    for (uint32_t i = 0; i < loop->param_count; i++)
-        takes = takes || (loop->params[i].is_owned && task->run.may_take[i]);
+    for (uint32_t i = 0; i < task->arg_count; i++)
+        takes = takes || (params[i].is_owned && task->run.may_take[i]);
     return !takes || !task->end.has_run;
 }
 
@@ -133,7 +134,7 @@ static bool run_elsewhere(ApiAhead *ahead, ApiTask *task) {
         if (task->end.status != EXEC_MEMORY || !is_whole(task)) break;
         if (i == home || place->is_lost || !has_other) continue;
         task->errand.line = i;
-        is_done = api_task_run(&task->errand);
+        is_done = task->errand.run(&task->errand);
     }
     return is_done;
 }
@@ -146,7 +147,7 @@ static void try_alone(ApiAhead *ahead) {
     uint64_t first = rt_queue_first(ahead->queue);
     if (first != RT_NO_ERRAND && first < task->errand.number) return;
     ahead->wants = NULL;
-    if (!api_task_run(&task->errand) && !run_elsewhere(ahead, task)) {
+    if (!task->errand.run(&task->errand) && !run_elsewhere(ahead, task)) {
         if (task->end.status == EXEC_MEMORY) fail(ahead, task);
         else take_back(ahead, task);
     }
@@ -284,9 +285,34 @@ static Status finish(void *data, Status status, InterpError *error) {
     return atomic_load(&context->cancel) ? STATUS_CANCELLED : status;
 }
 
+// Whether all places have the host's memory, so that parts can be made in a whole.
+static bool has_one_memory(const WeftContext *context) {
+    bool all = true;
+    for (uint32_t i = 0; i < context->place_count; i++)
+        all = all && context->places[i].is_shared;
+    return all;
+}
+
+// As long as memory is plenty. Beyond half of it calls go one by one.
+static bool may_run_ahead(const ApiAhead *ahead) {
+    const Mem *mem = &ahead->context->mem;
+    uint32_t left = count_left(ahead);
+    if (left == 0) return true;
+    return left < MOST_AHEAD && (mem->limit == 0 || mem->used < mem->limit / 2);
+}
+
+static bool join(void *data, const InterpOffer *parts, uint32_t count, RtArray *whole) {
+    ApiEngine *engine = data;
+    ApiAhead *ahead = engine->program->context->ahead;
+    if (!has_one_memory(ahead->context) || !may_run_ahead(ahead)) return false;
+    ApiTask *task = api_task_join(engine, parts, count, whole);
+    if (task != NULL) api_ahead_put(ahead, task);
+    return task != NULL;
+}
+
 // ---- for the engine -----------------------------------------------------------------
 
-static const InterpBeside beside = {await, relieve, poll, finish};
+static const InterpBeside beside = {join, await, relieve, poll, finish};
 
 WeftStatus api_ahead_open(WeftContext *context, const InterpBeside **beside_out) {
     *beside_out = NULL;
@@ -327,14 +353,6 @@ bool api_ahead_await(ApiEngine *engine, InterpOffer *offer) {
         args[i].array = NULL; // which the interpreter holds
     }
     return true;
-}
-
-// As long as memory is plenty. Beyond half of it calls go one by one.
-static bool may_run_ahead(const ApiAhead *ahead) {
-    const Mem *mem = &ahead->context->mem;
-    uint32_t left = count_left(ahead);
-    if (left == 0) return true;
-    return left < MOST_AHEAD && (mem->limit == 0 || mem->used < mem->limit / 2);
 }
 
 static void refuse(const InterpOffer *offer, Status status, InterpError *error) {

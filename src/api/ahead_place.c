@@ -12,6 +12,7 @@ static double seconds_of(const ApiTask *task, uint32_t place) {
     const double unknown = 1e-4;
     const WeftContext *context = task->context;
     const EngineKernel *kernel = task->run.kernel;
+    if (kernel == NULL) return 0; // parts lie where they belong
     if (task->piece != NULL && task->piece->is_timed) {
         const ApiShares *shares = task->run.program->engine->shares;
         double seconds = api_shares_predict(shares, task->piece, place);
@@ -28,7 +29,7 @@ static double seconds_of(const ApiTask *task, uint32_t place) {
 static double predict(const ApiTask *task, const ApiPlace *place, uint32_t number) {
     static const double bytes_per_second = 8e9, hop = 1e-5;
     double seconds = seconds_of(task, number);
-    for (uint32_t i = 0; i < api_task_args(task); i++) {
+    for (uint32_t i = 0; i < task->arg_count; i++) {
         const RtArray *a = task->run.offer.args[i].array;
         if (a == NULL) continue;
         if (a->maker == NULL)
@@ -49,7 +50,7 @@ static double seconds_until(const WeftContext *context, const RtErrand *maker) {
 // Seconds until it could start there: when the place is free, and its arguments made.
 static double seconds_before(const ApiTask *task, const ApiPlace *place) {
     double seconds = place->load;
-    for (uint32_t i = 0; i < api_task_args(task); i++) {
+    for (uint32_t i = 0; i < task->arg_count; i++) {
         const RtArray *a = task->run.offer.args[i].array;
         if (a == NULL || a->maker == NULL) continue;
         double made = seconds_until(task->context, a->maker);

@@ -12,16 +12,8 @@ ApiTask *api_task_of(const RtErrand *errand) {
     return (ApiTask *)(uintptr_t)errand; // its first member
 }
 
-uint32_t api_task_args(const ApiTask *task) {
-    return task->run.kernel->loop->param_count;
-}
-
-static uint32_t result_count(const ApiTask *task) {
-    return task->run.kernel->loop->result_count;
-}
-
-static void release_args(ApiTask *task) {
-    for (uint32_t i = 0; i < api_task_args(task); i++) {
+void api_task_release_args(ApiTask *task) {
+    for (uint32_t i = 0; i < task->arg_count; i++) {
         rt_release(&task->context->heap, task->run.offer.args[i].array);
         task->run.offer.args[i].array = NULL;
     }
@@ -30,22 +22,25 @@ static void release_args(ApiTask *task) {
 void api_task_free(ApiTask *task) {
     if (task == NULL) return;
     WeftContext *context = task->context;
-    release_args(task);
-    for (uint32_t i = 0; i < result_count(task); i++) {
+    api_task_release_args(task);
+    for (uint32_t i = 0; i < task->result_count; i++) {
         rt_release(&context->heap, task->promised[i]);
         rt_release(&context->heap, task->lays[i].whole);
     }
     mem_free(&context->mem, task, task->size);
 }
 
-static bool is_ready(const RtErrand *base) {
-    const ApiTask *task = api_task_of(base);
-    if (task->context->places[base->line].is_halted) return false;
-    for (uint32_t i = 0; i < api_task_args(task); i++) {
+bool api_task_has_args(const ApiTask *task) {
+    for (uint32_t i = 0; i < task->arg_count; i++) {
         const RtArray *a = task->run.offer.args[i].array;
         if (a != NULL && a->maker != NULL) return false;
     }
     return true;
+}
+
+static bool is_ready(const RtErrand *base) {
+    const ApiTask *task = api_task_of(base);
+    return !task->context->places[base->line].is_halted && api_task_has_args(task);
 }
 
 // Scalars that were promised, at last.
@@ -59,7 +54,7 @@ static void take_scalars(WeftContext *context, RtValue *args, uint32_t count) {
 }
 
 static void keep_promises(ApiTask *task) {
-    for (uint32_t i = 0; i < result_count(task); i++) {
+    for (uint32_t i = 0; i < task->result_count; i++) {
         const RtValue *result = &task->run.offer.results[i];
         RtArray *promised = task->promised[i];
         if (result->rank > 0) {
@@ -98,7 +93,8 @@ static void book_here(ApiTask *task, ApiPlace *place) {
     api_ahead_book(task, task->errand.line);
 }
 
-bool api_task_run(RtErrand *base) {
+// As RtErrand.run, in the thread of its line; or in the host's, if it is to run alone.
+static bool run(RtErrand *base) {
     ApiTask *task = api_task_of(base);
     WeftContext *context = task->context;
     ApiPlace *place = &context->places[base->line];
@@ -107,7 +103,7 @@ bool api_task_run(RtErrand *base) {
     task->began = clock_ns();
     atomic_store(&place->cancel, atomic_load(&context->cancel));
     task->run.cancel = &place->cancel;
-    take_scalars(context, task->run.offer.args, api_task_args(task));
+    take_scalars(context, task->run.offer.args, task->arg_count);
     bool is_first = task->run.kernel->seconds[base->line] == 0;
     api_kernel_run_at(&task->run, place, &task->end);
     api_ahead_unbook(task);
@@ -115,7 +111,7 @@ bool api_task_run(RtErrand *base) {
     place->is_halted = task->end.status == EXEC_BROKEN && api_is_launched(place);
     if (task->end.status != EXEC_OK) return false;
     note_time(task, place, is_first);
-    release_args(task); // an array that the kernel took has one owner now
+    api_task_release_args(task); // an array that the kernel took has one owner now
     keep_promises(task);
     api_task_free(task);
     return true;
@@ -125,11 +121,11 @@ void api_task_copy(void *to, const void *from, size_t bytes) {
     if (bytes > 0) memcpy(to, from, bytes);
 }
 
-// One block for the task and all that it needs. NULL: no memory.
-static ApiTask *alloc_task(WeftContext *context, EngineKernel *kernel,
-                           const InterpOffer *offer) {
-    uint32_t args = kernel->loop->param_count, results = kernel->loop->result_count;
-    size_t books = exec_books_size(&kernel->exec);
+// One block for the task and all that it needs.
+ApiTask *api_task_alloc(ApiEngine *engine, const InterpOffer *offer, uint32_t args,
+                        uint32_t results, EngineKernel *kernel) {
+    WeftContext *context = engine->program->context;
+    size_t books = kernel != NULL ? exec_books_size(&kernel->exec) : 0;
     size_t size = sizeof(ApiTask) + (args + results) * sizeof(RtValue) + books +
                   results * (sizeof(RtLay) + sizeof(RtArray *)) +
                   offer->call_count * sizeof(CoreLoc) + args * sizeof(bool);
@@ -138,8 +134,10 @@ static ApiTask *alloc_task(WeftContext *context, EngineKernel *kernel,
     memset(task, 0, size);
     task->context = context;
     task->size = size;
-    task->errand = (RtErrand){.is_ready = is_ready, .run = api_task_run};
     task->booked = API_NOWHERE;
+    task->arg_count = args;
+    task->result_count = results;
+    task->run.program = engine->program;
     task->run.kernel = kernel;
     task->run.offer = *offer;
     task->run.offer.args = (RtValue *)(task + 1); // the widest first
@@ -148,21 +146,27 @@ static ApiTask *alloc_task(WeftContext *context, EngineKernel *kernel,
     task->run.offer.lays = task->lays;
     task->promised = (RtArray **)(task->lays + results);
     uint64_t *slots = (uint64_t *)(task->promised + results);
-    task->books = exec_with_books(&kernel->exec, slots);
+    if (kernel != NULL) task->books = exec_with_books(&kernel->exec, slots);
     task->run.books = &task->books;
     task->calls = (CoreLoc *)(slots + books / sizeof *slots);
     task->call_count = offer->call_count;
     api_task_copy(task->calls, offer->calls, offer->call_count * sizeof *task->calls);
-    bool *may_take = (bool *)(task->calls + offer->call_count);
-    api_task_copy(may_take, offer->may_take, args * sizeof *may_take);
-    task->run.may_take = may_take;
-    task->run.progress = note_progress;
+    for (uint32_t i = 0; i < args; i++) {
+        task->run.offer.args[i] = offer->args[i];
+        if (offer->args[i].array != NULL) rt_retain(offer->args[i].array);
+    }
     return task;
+}
+
+static void note_taking(ApiTask *task, const bool *from) {
+    bool *may_take = (bool *)(task->calls + task->call_count);
+    api_task_copy(may_take, from, task->arg_count * sizeof *may_take);
+    task->run.may_take = may_take;
 }
 
 static bool make_promises(ApiTask *task) {
     const LoopKernel *loop = task->run.kernel->loop;
-    for (uint32_t i = 0; i < result_count(task); i++) {
+    for (uint32_t i = 0; i < task->result_count; i++) {
         CoreType type = loop->results[i].type;
         uint32_t rank = type.rank > 0 ? type.rank : 1;
         RtArray *a = rt_promise(&task->context->heap, (ScalarType)type.elem, rank,
@@ -173,15 +177,10 @@ static bool make_promises(ApiTask *task) {
     return true;
 }
 
-// It holds what the offer has, and the offer gets what it promises.
-static void exchange(ApiTask *task, const InterpOffer *offer) {
+// The offer gets what the task promises.
+static void hand_over(ApiTask *task, const InterpOffer *offer) {
     const LoopKernel *loop = task->run.kernel->loop;
-    for (uint32_t i = 0; i < api_task_args(task); i++) {
-        RtValue *arg = &task->run.offer.args[i];
-        *arg = offer->args[i];
-        if (arg->array != NULL) rt_retain(arg->array);
-    }
-    for (uint32_t i = 0; i < result_count(task); i++) {
+    for (uint32_t i = 0; i < task->result_count; i++) {
         CoreType type = loop->results[i].type;
         if (offer->lays != NULL) task->lays[i] = offer->lays[i];
         if (task->lays[i].whole != NULL) rt_retain(task->lays[i].whole);
@@ -193,17 +192,22 @@ static void exchange(ApiTask *task, const InterpOffer *offer) {
 
 ApiTask *api_task_new(ApiEngine *engine, EngineKernel *kernel,
                       const InterpOffer *offer) {
-    ApiTask *task = alloc_task(engine->program->context, kernel, offer);
+    const LoopKernel *loop = kernel->loop;
+    ApiTask *task =
+        api_task_alloc(engine, offer, loop->param_count, loop->result_count, kernel);
     if (task == NULL) return NULL;
     if (!make_promises(task)) {
         api_task_free(task);
         return NULL;
     }
-    task->run.program = engine->program;
+    note_taking(task, offer->may_take);
+    task->errand.is_ready = is_ready;
+    task->errand.run = run;
+    task->run.progress = note_progress;
     task->piece = fission_find_piece(&engine->program->decisions, offer->loc);
     bool is_chunk =
         task->piece != NULL && task->piece->is_chunk && task->piece->is_timed;
     if (is_chunk) task->errand.gain = api_ahead_gain;
-    exchange(task, offer);
+    hand_over(task, offer);
     return task;
 }

@@ -9,11 +9,13 @@
 #include "api/engine.h"
 #include "rt/queue.h"
 
-// A call in a line. It holds references to its arguments, and to what it promised.
+// A call in a line, or a whole whose parts are promised, which are its arguments. It
+// holds references to its arguments, and to what it promised.
 typedef struct ApiTask {
     RtErrand errand;
     WeftContext *context;
-    KernelRun run;
+    KernelRun run; // of a whole, without a kernel
+    uint32_t arg_count, result_count;
     ExecKernel books;
     RtArray **promised; // by result
     RtLay *lays;        // by result; the wholes are retained
@@ -47,12 +49,18 @@ ApiTask *api_task_of(const RtErrand *errand);
 // memory.
 ApiTask *api_task_new(ApiEngine *engine, EngineKernel *kernel,
                       const InterpOffer *offer);
-void api_task_free(ApiTask *task); // NULL is ignored
+// The same for parts that make up a whole, which is promised (ahead_join.c).
+ApiTask *api_task_join(ApiEngine *engine, const InterpOffer *parts, uint32_t count,
+                       RtArray *whole);
+// A task with so many arguments, which it retains, and results; of a whole, without a
+// kernel. NULL: no memory.
+ApiTask *api_task_alloc(ApiEngine *engine, const InterpOffer *offer, uint32_t args,
+                        uint32_t results, EngineKernel *kernel);
+void api_task_release_args(ApiTask *task);
+bool api_task_has_args(const ApiTask *task); // they are there
+void api_task_free(ApiTask *task);           // NULL is ignored
 // Copies bytes, of which there may be none, from nowhere.
 void api_task_copy(void *to, const void *from, size_t bytes);
-uint32_t api_task_args(const ApiTask *task);
-// As RtErrand.run, in the thread of its line; or in the host's, if it is to run alone.
-bool api_task_run(RtErrand *errand);
 
 // ---- ahead_place.c ------------------------------------------------------------------
 

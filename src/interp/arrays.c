@@ -216,9 +216,36 @@ static RtArray *open_whole(Run *run, const Step *step, const int64_t *shape) {
     return begun;
 }
 
+// Whether parts that are promised, of which two have elements, are joined beside the
+// run; then the whole is promised, too.
+static bool join_beside(Run *run, const Step *step) {
+    const InterpBeside *beside = run->options->beside;
+    uint32_t count = core_parts(step->stm), filled = 0;
+    if (beside == NULL || step->spare == 0) return false;
+    RtArray *whole = interp_array(run, step->spare);
+    if (whole == NULL || step->stm->attrs[0] != 0) return false;
+    bool is_promised = false;
+    run->parts.len = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        RtArray *part = interp_array(run, step->args[i]);
+        is_promised = is_promised || part->maker != NULL;
+        filled += interp_int(run, step->args[count + i]) != 0;
+        RtValue value = {.elem = part->elem, .rank = part->rank, .array = part};
+        vec_push(run->arena, &run->parts, value);
+    }
+    if (!is_promised || filled < 2) return false;
+    InterpOffer offer = {.loc = step->stm->loc, .args = run->parts.data};
+    interp_note_place(run, &offer);
+    return beside->join(run->options->kernel_data, &offer, count, whole);
+}
+
 void interp_concat(Run *run, const Step *step) {
     uint32_t axis = (uint32_t)step->stm->attrs[0];
     int64_t shape[CORE_MAX_RANK];
+    if (join_beside(run, step)) {
+        interp_give(run, step->out, step->spare, 1);
+        return;
+    }
     for (uint32_t i = 0; i < core_parts(step->stm); i++)
         interp_await(run, interp_array(run, step->args[i]));
     uint32_t only = measure_parts(run, step, axis, shape);

@@ -40,6 +40,10 @@ typedef struct InterpOffer {
 // and scalars as the `array` of a value of rank 0 (rt_promise). Arguments may be such,
 // too. Functions get kernel_data.
 typedef struct InterpBeside {
+    // Whether the whole is promised: it will be what these parts make up along their
+    // first dimension, as many as they are offered as arguments, each of which may lie
+    // where it belongs by then. Then they are joined beside the run.
+    bool (*join)(void *data, const InterpOffer *parts, uint32_t count, RtArray *whole);
     // Waits until the array is there; NULL: until all is. False: the run is to end.
     bool (*await)(void *data, const RtArray *a);
     // Waits for something that may free memory; false: there is nothing to wait for.

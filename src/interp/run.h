@@ -126,6 +126,7 @@ struct Run {
     // runs beside.
     RtArray **promised;
     struct { CoreLoc *data; uint32_t len, cap; } calls;  // of the kernel that is offered
+    struct { RtValue *data; uint32_t len, cap; } parts;  // of the whole that is promised
     Code **funs;  // by function index; NULL: not prepared
     Code *entry;
     Call *call;   // innermost call of a function kept out of line
@@ -159,6 +160,8 @@ _Noreturn void interp_fail_deep(Run *run, const Step *step);  // the stack is lo
 _Noreturn void interp_fail_cancelled(Run *run, const Step *step);
 // The run is to end; what runs beside says why.
 _Noreturn void interp_fail_beside(Run *run);
+// Where the run is, for an engine that may fail when the run has gone on.
+void interp_note_place(Run *run, InterpOffer *offer);
 // As an engine failed.
 _Noreturn void interp_fail_as(Run *run, const InterpError *error);
 // Calls interp_fail unless core_eval succeeded with these operands.

@@ -233,8 +233,7 @@ void interp_while(Run *run, const Step *step) {
     interp_give(run, step->out, body->param, width);
 }
 
-// Where the run is, for an engine that may fail when the run has gone on.
-static void note_place(Run *run, InterpOffer *offer) {
+void interp_note_place(Run *run, InterpOffer *offer) {
     if (run->options->beside == NULL) return;
     run->calls.len = 0;
     for (const Call *call = run->call; call != NULL; call = call->outer)
@@ -297,7 +296,7 @@ static bool offer_kernel(Run *run, const Step *step) {
                          .may_take = step->moves,
                          .results = results,
                          .lays = find_lays(run, step)};
-    note_place(run, &offer);
+    interp_note_place(run, &offer);
     InterpError error = {0};
     if (!run->options->run_kernel(run->options->kernel_data, &offer, &error)) return false;
     if (error.status != STATUS_OK) interp_fail_as(run, &error);

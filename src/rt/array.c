@@ -199,11 +199,9 @@ void rt_keep_promise(RtHeap *heap, RtArray *promised, RtArray *made) {
     rt_release(heap, made);
 }
 
-// Gives the whole the rows of its first part, and memory.
-static bool begin_whole(RtHeap *heap, const RtLay *lay, const int64_t *shape) {
-    RtArray *whole = lay->whole;
+bool rt_begin_whole(RtHeap *heap, RtArray *whole, int64_t size, const int64_t *shape) {
     memcpy(whole->shape, shape, whole->rank * sizeof *shape);
-    whole->shape[0] = lay->size;
+    whole->shape[0] = size;
     if (!rt_byte_count(whole->elem, whole->rank, whole->shape, &whole->memory_size))
         return false;
     set_row_major(whole);
@@ -213,7 +211,7 @@ static bool begin_whole(RtHeap *heap, const RtLay *lay, const int64_t *shape) {
 RtArray *rt_part(RtHeap *heap, const RtLay *lay, const int64_t *shape) {
     RtArray *whole = lay->whole;
     if (shape[0] != lay->count) return NULL;
-    if (whole->is_away && !begin_whole(heap, lay, shape)) return NULL;
+    if (whole->is_away && !rt_begin_whole(heap, whole, lay->size, shape)) return NULL;
     size_t rows = (whole->rank - 1) * sizeof *shape;
     if (whole->shape[0] != lay->size || memcmp(whole->shape + 1, shape + 1, rows) != 0)
         return NULL;

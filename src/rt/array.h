@@ -93,6 +93,9 @@ typedef struct RtLay {
     int64_t first, count, size;
 } RtLay;
 
+// Gives a whole that is away memory for `size` rows like those of that shape. False when
+// memory is short.
+bool rt_begin_whole(RtHeap *heap, RtArray *whole, int64_t size, const int64_t *shape);
 // A view of these rows, for its maker to fill; the whole gets its memory with its first
 // part. NULL if that shape does not fit there, or memory is short.
 RtArray *rt_part(RtHeap *heap, const RtLay *lay, const int64_t *shape);

@@ -49,12 +49,20 @@ static bool may_start(const RtQueue *queue, const RtErrand *errand) {
     return queue->hold == RT_NO_ERRAND || errand->number < queue->hold;
 }
 
-// Where in the list the first errand is that is ready; NULL: none is.
-static RtErrand **find_own(Line *line) {
+// Where in the list the first errand is that is ready, or that is common, too; NULL:
+// none is.
+static RtErrand **find_first(Line *line, bool is_common) {
     RtErrand **link = &line->waiting;
     for (; *link != NULL && may_start(line->queue, *link); link = &(*link)->next)
-        if ((*link)->is_ready(*link)) return link;
+        if ((!is_common || (*link)->is_common) && (*link)->is_ready(*link)) return link;
     return NULL;
+}
+
+static RtErrand **find_common(RtQueue *queue) {
+    RtErrand **link = NULL;
+    for (unsigned i = 0; i < queue->line_count && link == NULL; i++)
+        link = find_first(&queue->lines[i], true);
+    return link;
 }
 
 // Where the last is that is ready and need not stay.
@@ -82,8 +90,9 @@ static RtErrand **find_other(const Line *line) {
 
 // Where the errand is that the line is to run now; NULL: there is none.
 static RtErrand **find_next(Line *line) {
-    RtErrand **own = find_own(line);
-    return own != NULL ? own : find_other(line);
+    RtErrand **next = find_common(line->queue);
+    if (next == NULL) next = find_first(line, false);
+    return next != NULL ? next : find_other(line);
 }
 
 static void run(Line *line, RtErrand *errand) {

@@ -4,8 +4,9 @@
 // place that can run something, each with a thread of its own. Errands have numbers,
 // the order in which the host made them. A line runs one errand at a time, the first of
 // its own that is ready, so an errand waits for earlier ones only and the first of all
-// that are left can always run. A line without such takes one over from another, of the
-// last that are ready there the one with the most to gain, if any has.
+// that are left can always run. A common errand is run by whichever line looks first. A
+// line without anything takes an errand over from another, of the last that are ready
+// there the one with the most to gain, if any has.
 //
 // What an errand could not do comes back to the host, which decides (failures, memory
 // that is short, devices that are gone).
@@ -30,6 +31,7 @@ struct RtErrand {
     // May give the turn meanwhile. True: it is done, and the errand freed by now;
     // false: it comes back to the host.
     bool (*run)(RtErrand *errand);
+    bool is_common; // any line runs it, before all else: others wait for it
     uint64_t number;
     unsigned line;
     RtErrand *next; // in the line, or among those that are back

@@ -612,7 +612,7 @@ static bool run_until_taken(RtErrand *errand) {
     return true;
 }
 
-static void run_relief(void) {
+static void run_behind(bool is_common) {
     RtQueue *queue = rt_queue_new(NULL, 2);
     Errand *errands = model_alloc(2 * sizeof *errands);
     RtTurn *turn = rt_queue_turn(queue);
@@ -623,12 +623,22 @@ static void run_relief(void) {
     }
     errands[0].errand.run = run_until_taken;
     errands[0].needs = &errands[1];
-    errands[1].errand.gain = gain;
+    if (is_common) errands[1].errand.is_common = true;
+    else errands[1].errand.gain = gain;
     for (int i = 0; i < 2; i++) rt_queue_add(queue, &errands[i].errand, 0);
     while (!is_empty(queue)) rt_turn_wait(turn, is_empty, queue, -1);
-    MODEL_CHECK(errands[0].is_done && errands[1].is_done && errands[1].line == 1);
+    MODEL_CHECK(errands[0].is_done && errands[1].is_done);
+    MODEL_CHECK(is_common || errands[1].line == 1);
     rt_turn_give(turn);
     rt_queue_free(queue);
+}
+
+static void run_relief(void) {
+    run_behind(false);
+}
+
+static void run_common(void) {
+    run_behind(true);
 }
 
 static const struct Scenario {
@@ -656,6 +666,7 @@ static const struct Scenario {
     {"lines", run_lines, false},
     {"taking", run_taking, false},
     {"relief", run_relief, false},
+    {"common", run_common, false},
     {"three", run_three, true},
 };
 

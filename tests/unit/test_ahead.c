@@ -138,7 +138,8 @@ typedef struct Model {
 
 static void add(Model *m) {
     Maker *maker = calloc(1, sizeof *maker);
-    maker->errand = (RtErrand){.is_ready = is_ready, .run = make};
+    maker->errand = (RtErrand){
+        .is_ready = is_ready, .run = make, .is_common = below(8) == 0};
     maker->heap = &m->heap;
     maker->seed = below(1000);
     maker->comes_back = below(10) == 0;
