@@ -145,7 +145,8 @@ const bool *walk_numbers(const LoopKernel *kernel, const LoopStm *const *made,
 }
 
 bool walk_keeps_bits(const Walker *w, const LoopStm *stm) {
-    return stm->scalar == OP_TO_BITS && w->is_number[stm->args[0]];
+    return loop_keeps_bits(stm) ||
+           (stm->scalar == OP_TO_BITS && w->is_number[stm->args[0]]);
 }
 
 static void note_made(const LoopBody *body, const LoopStm **made) {

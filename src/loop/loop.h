@@ -82,7 +82,8 @@ typedef struct LoopStm {
     CoreOp scalar; // SCALAR, ATOMIC: which
     uint8_t order; // FOR: LoopOrder
     uint8_t body_count;
-    uint32_t number; // RESULT, CALL, APPLY; FOR: its lanes, or 0; CHECK: is it unsafe
+    uint32_t number; // RESULT, CALL, APPLY; FOR: its lanes, or 0; is it unsafe: CHECK
+                     // and, of scalars, TO_BITS
     CoreLoc loc;
     uint32_t out_count, arg_count;
     LoopRef *outs;
@@ -94,6 +95,11 @@ typedef struct LoopStm {
 // A CHECK that may be left out, since the program promises that it passes.
 static inline bool loop_is_unsafe(const LoopStm *stm) {
     return stm->op == LOOP_CHECK && stm->number != 0;
+}
+
+// A TO_BITS of what is no NaN but the canonical one, whose bits may be taken as they are.
+static inline bool loop_keeps_bits(const LoopStm *stm) {
+    return stm->op == LOOP_SCALAR && stm->scalar == OP_TO_BITS && stm->number != 0;
 }
 
 struct LoopBody {

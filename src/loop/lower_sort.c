@@ -34,8 +34,9 @@ static LoopRef is_out_of_place(const Sort *s, const Array *to, LoopRef j, LoopRe
     LoopRef c = loop_lt(b, loop_int(b, 0), j), no = loop_const(b, SCALAR_BOOL, 0);
     LoopBody *bodies[2];
     loop_open(b, NULL, 0);
-    LoopRef before = sort_load_key(s, to, loop_sub(b, j, loop_int(b, 1)));
-    LoopRef is_greater = loop_lt(b, key, before);
+    LoopRef last = loop_sub(b, j, loop_int(b, 1)), before = loop_load(s->l, to, &last);
+    LoopRef is_greater =
+        loop_lt(b, key, sort_key(s, (ScalarType)to->elem, before, false));
     bodies[0] = loop_close(b, &is_greater, 1);
     loop_open(b, NULL, 0);
     bodies[1] = loop_close(b, &no, 1);
@@ -45,7 +46,7 @@ static LoopRef is_out_of_place(const Sort *s, const Array *to, LoopRef j, LoopRe
 static void insert(const Sort *s, const Array *from, Array *const *to, LoopRef i) {
     Lower *l = s->l;
     LoopRef one = loop_int(l->b, 1), x = loop_load(l, from, &i);
-    LoopRef key = sort_key(s, (ScalarType)from->elem, x);
+    LoopRef key = sort_key(s, (ScalarType)from->elem, x, false);
     Carry c;
     Val guard;
     LoopRef j = sort_open_fold(s, &c, i, 0);
@@ -133,7 +134,7 @@ static void repeat_passes(const Sort *s, const Val *init) {
         then[FROM] = next_buffer(s, &now[TO]);
         then[TO] = next_buffer(s, &now[FROM]);
     }
-    sort_pass(s, columns, sort_lowest_digit(s, c.state[BITS].scalar));
+    sort_pass(s, columns, sort_lowest_digit(s, c.state[BITS].scalar), false);
     next[BITS] = val_scalar(sort_higher_digits(s, c.state[BITS].scalar));
     for (uint32_t i = BUFFERS; i < count; i++) is_ours[i] = true;
     loop_close_carry(l, &c, next, is_ours, last);
@@ -164,7 +165,7 @@ static void sort_by_digits(const Sort *s, Array *from, Array *const *to) {
         set_buffers(l, k == SORT_KEYS && from == to[k], to[k], spares[k], odd, buffers);
         columns[k] = (SortColumn){k == SORT_KEYS ? from : NULL, buffers[FROM].array};
     }
-    sort_pass(s, columns, sort_lowest_digit(s, bits));
+    sort_pass(s, columns, sort_lowest_digit(s, bits), true);
     state[BITS] = val_scalar(sort_higher_digits(s, bits));
     repeat_passes(s, state);
     if (from != to[SORT_KEYS]) return;

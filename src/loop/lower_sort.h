@@ -24,9 +24,11 @@ typedef struct Sort {
 // ---- lower_sort_keys.c --------------------------------------------------------------
 
 LoopRef sort_word2(const Sort *s, CoreOp op, LoopRef x, LoopRef y);
-// The key of element i.
-LoopRef sort_load_key(const Sort *s, const Array *a, LoopRef i);
-LoopRef sort_key(const Sort *s, ScalarType elem, LoopRef x);
+// The key of an element. Once they have been moved no float is another NaN than the
+// canonical one.
+LoopRef sort_key(const Sort *s, ScalarType elem, LoopRef x, bool has_moved);
+// The element, if it is a NaN the canonical one.
+LoopRef sort_canonical(const Sort *s, ScalarType elem, LoopRef x);
 LoopRef sort_digit(const Sort *s, LoopRef key, LoopRef shift);
 
 // The bits in which keys differ, or, if they are all the same, any one bit.
@@ -46,12 +48,13 @@ LoopRef sort_close_fold(const Sort *s, Carry *c, LoopRef result);
 // ---- lower_sort_pass.c --------------------------------------------------------------
 
 typedef struct SortColumn {
-    const Array *from, *to; // from: NULL for places of the first pass
+    const Array *from, *to; // from: NULL for places in the first pass
 } SortColumn;
 
 // An array of so many i64 in private memory.
 Array *sort_numbers(const Sort *s, LoopRef count);
-// Moves all elements to where the digit at `shift` puts them.
-void sort_pass(const Sort *s, const SortColumn *columns, LoopRef shift);
+// Moves all elements to where the digit at `shift` puts them, for the first time or
+// once more.
+void sort_pass(const Sort *s, const SortColumn *columns, LoopRef shift, bool is_first);
 
 #endif

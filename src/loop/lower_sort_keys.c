@@ -20,7 +20,25 @@ static LoopRef convert(const Sort *s, ScalarType to, LoopRef x) {
     return loop_scalar(s->l->b, OP_CONV, to, &x, 1);
 }
 
-LoopRef sort_key(const Sort *s, ScalarType elem, LoopRef x) {
+static LoopRef to_bits(const Sort *s, LoopRef x) {
+    return loop_scalar(s->l->b, OP_TO_BITS, s->word, &x, 1);
+}
+
+static LoopRef bits_as_they_are(const Sort *s, LoopRef x) {
+    LoopType type = loop_scalar_type(s->word);
+    LoopStm *stm = loop_emit(s->l->b, LOOP_SCALAR, &x, 1, &type, 1);
+    stm->scalar = OP_TO_BITS;
+    stm->number = 1;
+    return stm->outs[0];
+}
+
+LoopRef sort_canonical(const Sort *s, ScalarType elem, LoopRef x) {
+    if (!scalar_is_float(elem)) return x;
+    LoopRef bits = to_bits(s, x);
+    return loop_scalar(s->l->b, OP_FROM_BITS, elem, &bits, 1);
+}
+
+LoopRef sort_key(const Sort *s, ScalarType elem, LoopRef x, bool has_moved) {
     static const ScalarType signed_types[] = {
         [16] = SCALAR_I16, [32] = SCALAR_I32, [64] = SCALAR_I64};
     LoopRef sign = word_const(s, (uint64_t)1 << (s->width - 1));
@@ -30,7 +48,8 @@ LoopRef sort_key(const Sort *s, ScalarType elem, LoopRef x) {
     }
     // Of negative floats all bits are turned round, of others the sign; NaN has none.
     ScalarType with_sign = signed_types[s->width];
-    LoopRef bits = loop_scalar(s->l->b, OP_TO_BITS, s->word, &x, 1);
+    LoopRef bits =
+        has_moved && elem != SCALAR_F16 ? bits_as_they_are(s, x) : to_bits(s, x);
     LoopRef shift[2] = {convert(s, with_sign, bits),
                         loop_const(s->l->b, with_sign, s->width - 1)};
     LoopRef signs =
@@ -38,8 +57,8 @@ LoopRef sort_key(const Sort *s, ScalarType elem, LoopRef x) {
     return sort_word2(s, OP_XOR, bits, sort_word2(s, OP_OR, signs, sign));
 }
 
-LoopRef sort_load_key(const Sort *s, const Array *a, LoopRef i) {
-    return sort_key(s, (ScalarType)a->elem, loop_load(s->l, a, &i));
+static LoopRef load_key(const Sort *s, const Array *a, LoopRef i) {
+    return sort_key(s, (ScalarType)a->elem, loop_load(s->l, a, &i), false);
 }
 
 // The shift is less than the width, which compilers see.
@@ -80,7 +99,7 @@ static void take_row(const Sort *s, const Array *from, LoopRef key, const Array 
     Lower *l = s->l;
     Nest nest;
     loop_open_nest(l, &nest, 1, &count, ORDER_INDEPENDENT);
-    LoopRef other = sort_load_key(s, from, loop_add(l->b, first, nest.index[0]));
+    LoopRef other = load_key(s, from, loop_add(l->b, first, nest.index[0]));
     LoopRef so_far = loop_load(l, lanes, nest.index);
     LoopRef bits = sort_word2(s, OP_OR, so_far, sort_word2(s, OP_XOR, key, other));
     loop_store(l, lanes, nest.index, bits);
@@ -121,7 +140,7 @@ static LoopRef find_in_part(const Sort *s, const Array *from, LoopRef key, LoopR
 
 LoopRef sort_find_differences(const Sort *s, const Array *from) {
     Lower *l = s->l;
-    LoopRef key = sort_load_key(s, from, loop_int(l->b, 0));
+    LoopRef key = load_key(s, from, loop_int(l->b, 0));
     const Array *found = words(s, s->parts);
     Nest nest;
     loop_open_nest(l, &nest, 1, &s->parts, s->order);

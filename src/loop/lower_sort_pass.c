@@ -15,6 +15,7 @@ enum {
 typedef struct Part {
     const Sort *sort;
     const SortColumn *columns;
+    bool is_first;
     LoopRef shift;      // of the digit
     const Array *table; // its counts, and where they begin
     LoopRef row;
@@ -47,7 +48,9 @@ static void count_element(const void *env, LoopRef i, uint32_t k) {
     const Part *part = env;
     const Sort *s = part->sort;
     LoopBuilder *b = s->l->b;
-    LoopRef key = sort_load_key(s, part->columns[SORT_KEYS].from, i);
+    const Array *from = part->columns[SORT_KEYS].from;
+    LoopRef x = loop_load(s->l, from, &i);
+    LoopRef key = sort_key(s, (ScalarType)from->elem, x, !part->is_first);
     LoopRef digit = sort_digit(s, key, part->shift);
     LoopRef table = loop_mul(b, loop_int(b, k % table_count(s)), s->digits);
     add_to(s, part->table, loop_add(b, part->row, loop_add(b, table, digit)),
@@ -128,14 +131,15 @@ static void move_element(const void *env, LoopRef i, uint32_t k) {
     LoopBuilder *b = l->b;
     const SortColumn *keys = &part->columns[SORT_KEYS], *places = keys + 1;
     LoopRef x = loop_load(l, keys->from, &i);
-    LoopRef key = sort_key(s, (ScalarType)keys->from->elem, x);
+    ScalarType elem = (ScalarType)keys->from->elem;
+    LoopRef key = sort_key(s, elem, x, !part->is_first);
     LoopRef next = loop_add(b, part->row, sort_digit(s, key, part->shift));
     LoopRef at = loop_load(l, part->table, &next);
     (void)k;
     loop_store(l, part->table, &next, loop_add(b, at, loop_int(b, 1)));
-    loop_store(l, keys->to, &at, x);
+    loop_store(l, keys->to, &at, part->is_first ? sort_canonical(s, elem, x) : x);
     if (s->columns == 1) return;
-    LoopRef place = places->from == NULL ? i : loop_load(l, places->from, &i);
+    LoopRef place = part->is_first ? i : loop_load(l, places->from, &i);
     loop_store(l, places->to, &at, place);
 }
 
@@ -158,27 +162,28 @@ static void move_elements(Part part, LoopRef p) {
 // ---- the whole ----------------------------------------------------------------------
 
 // Opens a loop over parts, in which each has its counts where all have theirs.
-static Part open_parts(const Sort *s, const SortColumn *columns, LoopRef shift,
-                       Nest *nest) {
-    Lower *l = s->l;
-    loop_open_nest(l, nest, 1, &s->parts, s->order);
-    Part part = {s, columns, shift, s->counts, loop_int(l->b, 0)};
-    if (l->is_for_gpus) part.row = loop_mul(l->b, nest->index[0], s->digits);
-    return part;
+static void open_parts(Part *part, Nest *nest) {
+    const Sort *s = part->sort;
+    LoopBuilder *b = s->l->b;
+    loop_open_nest(s->l, nest, 1, &s->parts, s->order);
+    part->table = s->counts;
+    part->row =
+        s->l->is_for_gpus ? loop_mul(b, nest->index[0], s->digits) : loop_int(b, 0);
 }
 
-void sort_pass(const Sort *s, const SortColumn *columns, LoopRef shift) {
+void sort_pass(const Sort *s, const SortColumn *columns, LoopRef shift, bool is_first) {
     Lower *l = s->l;
     LoopRef ranges = loop_quot(l->b, s->digits, loop_int(l->b, RANGE));
     Nest nest;
-    Part part = open_parts(s, columns, shift, &nest);
+    Part part = {.sort = s, .columns = columns, .is_first = is_first, .shift = shift};
+    open_parts(&part, &nest);
     count_digits(part, nest.index[0]);
     loop_close_nest(l, &nest);
     loop_open_nest(l, &nest, 1, &ranges, s->order);
     sum_counts(s, nest.index[0]);
     loop_close_nest(l, &nest);
     sum_totals(s);
-    part = open_parts(s, columns, shift, &nest);
+    open_parts(&part, &nest);
     move_elements(part, nest.index[0]);
     loop_close_nest(l, &nest);
 }

@@ -136,7 +136,7 @@ static void print_data(Printer *p, const LoopStm *stm) {
 static void print_stm(Printer *p, const LoopStm *stm) {
     print_binders(p, stm->outs, stm->out_count);
     strbuf_cstr(p->out, stm->out_count > 0 ? " = " : "= ");
-    if (loop_is_unsafe(stm)) strbuf_cstr(p->out, "unsafe ");
+    if (loop_is_unsafe(stm) || loop_keeps_bits(stm)) strbuf_cstr(p->out, "unsafe ");
     strbuf_cstr(p->out, stm->op == LOOP_SCALAR ? core_op_info[stm->scalar].name
                                                : loop_op_names[stm->op]);
     if (stm->op == LOOP_ATOMIC)

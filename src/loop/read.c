@@ -292,8 +292,9 @@ static LoopStm *read_stm(Reader *r) {
     expect(r, '=', "=");
     bool is_unsafe = accept_word(r, "unsafe");
     read_op(r, stm);
-    if (is_unsafe && stm->op != LOOP_CHECK) fail_expected(r, "a check");
     stm->number = is_unsafe;
+    if (is_unsafe && stm->op != LOOP_CHECK && !loop_keeps_bits(stm))
+        fail_expected(r, "a check");
     if (stm->op == LOOP_RESULT || stm->op == LOOP_CALL || stm->op == LOOP_APPLY) {
         expect(r, '[', "[");
         stm->number = expect_number(r, 0);
