@@ -53,6 +53,7 @@ struct KernelEnv {
     // Runs iterations 0 to below n, on any threads, at least `grain` together.
     int32_t (*parallel)(KernelEnv *env, int64_t n, int64_t grain, KernelChunk *chunk,
                         const void *frame);
+    int32_t threads;  // root code only: that run parallel turns, at the most
 };
 
 typedef int32_t Kernel(KernelEnv *env, const uint64_t *in, uint64_t *out);

@@ -290,6 +290,7 @@ static bool walk_statement(Walk *w, const LoopStm *stm) {
     case LOOP_MARK: w->values[stm->outs[0]] = w->block_count; return true;
     case LOOP_KEEP: do_keep(w, stm); return true;
     case LOOP_RESULT: return do_result(w, stm);
+    case LOOP_ALONE: w->values[stm->outs[0]] = false; return true;
     case LOOP_CHECK: return do_check(w, stm);
     case LOOP_CALL:
     case LOOP_APPLY: return do_call(w, stm);

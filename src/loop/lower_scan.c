@@ -466,7 +466,46 @@ static void scan_free_blocks(Scan *s) {
     close_groups(l, &groups);
 }
 
+// Left to right, once over the input.
+static void scan_free_in_order(Scan *s) {
+    Fold *f = &s->fold;
+    if (!adds_integers(f)) {
+        scan_serially(s);
+        return;
+    }
+    Val *none = loop_group(f);
+    Along along = {.scan = s, .has_outs = true, .from = loop_int(f->l->b, 0)};
+    find_neutrals(f, none);
+    scan_along(&along, f->n, none);
+}
+
 // ---- the whole ----------------------------------------------------------------------
+
+// The same numbers in two ways: one thread alone reads the input once, as all do if it
+// is one block; several read it twice, first for what blocks amount to.
+static void scan_by_threads(Scan *s, void in_order(Scan *s),
+                            void in_parallel(Scan *s)) {
+    Lower *l = s->fold.l;
+    LoopBuilder *b = l->b;
+    if (l->is_for_gpus) {
+        in_parallel(s);
+        return;
+    }
+    LoopRef one = loop_int(b, 1);
+    LoopRef is_alone =
+        loop_emit1(b, LOOP_ALONE, NULL, 0, loop_scalar_type(SCALAR_BOOL));
+    LoopRef is_block = loop_le(b, s->fold.n, loop_int(b, CORE_BLOCK));
+    LoopRef is_in_order = loop_or(b, is_alone, is_block);
+    Nest nest;
+    When when = loop_open_if(l, is_in_order);
+    loop_open_nest(l, &nest, 1, &one, ORDER_PARALLEL);
+    in_order(s);
+    loop_close_nest(l, &nest);
+    loop_close_if(l, when);
+    when = loop_open_if(l, loop_not(b, is_in_order));
+    in_parallel(s);
+    loop_close_if(l, when);
+}
 
 static void scan_in_blocks(Scan *s, bool is_parallel) {
     CoreStamp stamp = (CoreStamp)s->fold.stm->stamp;
@@ -474,8 +513,10 @@ static void scan_in_blocks(Scan *s, bool is_parallel) {
     bool is_free = stamp == STAMP_FREE && !s->fold.is_compact &&
                    (s->fold.pre == NULL || loop_is_cheap(s->fold.pre));
     if (is_parallel && loop_scans_tiles(&s->fold)) loop_scan_tiles(&s->fold, &s->outs);
-    else if (is_free && is_parallel) scan_free_blocks(s);
-    else if (has_lanes && is_parallel) scan_rows_in_parallel(s);
+    else if (is_free && is_parallel)
+        scan_by_threads(s, scan_free_in_order, scan_free_blocks);
+    else if (has_lanes && is_parallel)
+        scan_by_threads(s, scan_rows_in_order, scan_rows_in_parallel);
     else if (has_lanes) scan_rows_in_order(s);
     else if (is_parallel) scan_blocks_in_parallel(s);
     else scan_blocks_in_order(s);

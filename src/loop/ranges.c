@@ -381,6 +381,7 @@ void range_walk_stm(RangeWalk *w, LoopStm *stm) {
     case LOOP_ATOMIC:
     case LOOP_DATA:
     case LOOP_MARK:
+    case LOOP_ALONE:
     case LOOP_KEEP:
     case LOOP_CALL:
     case LOOP_APPLY:

@@ -251,7 +251,8 @@ int32_t rt_call(RtCall *call, Kernel *kernel, const uint64_t *in, uint64_t *out)
                             .host = call,
                             .poll = poll_root,
                             .result = make_result,
-                            .parallel = run_parallel};
+                            .parallel = run_parallel,
+                            .threads = (int32_t)rt_pool_threads(call->team->pool)};
     rt_private_open(&call->team->root, call->team->mem, &call->env);
     int32_t status = kernel(&call->env, in, out);
     if (call->self != NULL) rt_pool_leave(call->team->pool);

@@ -640,6 +640,9 @@ static bool run_stm(Eval *e, const LoopStm *stm) {
              stm->out_count);
         return true;
     case LOOP_RESULT: run_result(e, stm); return true;
+    case LOOP_ALONE: // one thread goes forward
+        e->values[stm->outs[0]].bits = e->order == EVAL_FORWARD;
+        return true;
     case LOOP_CHECK: return run_check(e, stm);
     case LOOP_CALL: return run_call(e, stm);
     case LOOP_APPLY: run_apply(e, stm); return true;

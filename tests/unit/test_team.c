@@ -33,6 +33,7 @@ static int32_t take_turns(KernelEnv *env, const void *frame, int64_t begin, int6
 
 static int32_t kernel(KernelEnv *env, const uint64_t *in, uint64_t *out) {
     (void)in, (void)out;
+    CHECK(env->threads == THREADS);
     return env->parallel(env, count, grain, take_turns, NULL);
 }
 
