@@ -144,11 +144,12 @@ void report_markdown(FILE *out, const Row *rows, size_t count, const Options *op
 
 void report_memory(FILE *out, const Row *rows, size_t count) {
     const double MIB = 1 << 20;
-    fputs("The most memory held beyond inputs, in MiB; in Weft's, what it holds with the "
-          "least\ninputs (code and texts) is left out.\n\n"
-          "| workload | size | threads | inputs | C | Weft | more | code and texts |\n"
-          "|---|---|---|---|---|---|---|---|\n",
-          out);
+    fputs(
+        "The most memory held beyond inputs, in MiB; in Weft's, what it holds with the "
+        "least\ninputs (code and texts) is left out.\n\n"
+        "| workload | size | threads | inputs | C | Weft | more | code and texts |\n"
+        "|---|---|---|---|---|---|---|---|\n",
+        out);
     for (size_t i = 0; i < count; i++) {
         const Held *held = &rows[i].held;
         if (!is_good(&rows[i])) continue;
@@ -156,7 +157,8 @@ void report_memory(FILE *out, const Row *rows, size_t count) {
         double inputs = (double)held->inputs / MIB,
                texts = ((double)held->least_weft - (double)held->least_inputs) / MIB,
                c = (double)(clang != 0 && (gcc == 0 || clang < gcc) ? clang : gcc) /
-                       MIB - inputs,
+                       MIB -
+                   inputs,
                weft = (double)held->ways[WAY_WEFT] / MIB - inputs - texts;
         fprintf(out, "| %s | %s | %d | %.1f | %.1f | %.1f | %+.1f | %.1f |\n",
                 rows[i].bench->entry, rows[i].size_text, rows[i].threads, inputs, c,

@@ -42,8 +42,8 @@ typedef struct Options {
     BenchLevel level;
     int rounds;
     int threads[8], thread_count;
-    bool is_alone;  // Weft without references
-    bool is_memory; // its most in place of times
+    bool is_alone;      // Weft without references
+    bool is_memory;     // its most in place of times
     const char *wanted; // names with commas between; NULL: all
     const char *objects, *programs, *output;
 } Options;
