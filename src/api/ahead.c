@@ -298,7 +298,8 @@ static bool may_run_ahead(const ApiAhead *ahead) {
     const Mem *mem = &ahead->context->mem;
     uint32_t left = count_left(ahead);
     if (left == 0) return true;
-    return left < MOST_AHEAD && (mem->limit == 0 || mem->used < mem->limit / 2);
+    return left < MOST_AHEAD && !ahead->is_orderly &&
+           (mem->limit == 0 || mem->used < mem->limit / 2);
 }
 
 static bool join(void *data, const InterpOffer *parts, uint32_t count, RtArray *whole) {
@@ -330,8 +331,17 @@ WeftStatus api_ahead_open(WeftContext *context, const InterpBeside **beside_out)
         context->heap.turn = rt_queue_turn(queue);
     }
     context->ahead->host = pthread_self();
+    context->ahead->is_orderly = context->ahead->has_run = false;
     *beside_out = &beside;
     return WEFT_STATUS_OK;
+}
+
+bool api_ahead_again(WeftProgram *program) {
+    ApiAhead *ahead = program->context->ahead;
+    if (ahead == NULL || ahead->is_orderly || !ahead->has_run) return false;
+    if (program->engine->has_traced) return false;
+    ahead->is_orderly = true;
+    return true;
 }
 
 void api_ahead_close(WeftContext *context) {
@@ -372,6 +382,7 @@ void api_ahead_run(ApiEngine *engine, EngineKernel *kernel, const InterpOffer *o
     ApiTask *task = api_task_new(engine, kernel, offer);
     while (task == NULL && relieve(engine)) task = api_task_new(engine, kernel, offer);
     if (task == NULL) return refuse(offer, STATUS_MEMORY, error_out);
+    ahead->has_run = ahead->has_run || count_left(ahead) > 0;
     api_ahead_put(ahead, task);
     error_out->status = STATUS_OK;
 }

@@ -15,6 +15,9 @@
 // heap's turn while it does; the data of its functions is an ApiEngine. NULL: there is
 // one place. WEFT_STATUS_MEMORY: no memory or no threads.
 WeftStatus api_ahead_open(WeftContext *context, const InterpBeside **beside_out);
+// After a run that found no memory: whether it is tried again, one call after the other,
+// for what ran ahead has kept some; not if somebody was shown a trace of it.
+bool api_ahead_again(WeftProgram *program);
 void api_ahead_close(WeftContext *context);
 
 // Whether the thread that asks is a place's.

@@ -38,6 +38,8 @@ struct ApiAhead {
     RtQueue *queue;
     pthread_t host;
     bool is_waiting; // the host; it has made all that it can
+    bool is_orderly; // this run: each call ends before the next one begins
+    bool has_run;    // ahead, in this run
     ApiTask *failed; // the first of those that are known to have failed
     ApiTask *wants;  // memory: the first of those that are to be tried again
 };

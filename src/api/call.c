@@ -149,6 +149,7 @@ WeftStatus api_call(WeftContext *context, void *data) {
         WeftStatus ready = api_engine_enter(program->engine, entry->fun);
         if (ready == WEFT_STATUS_OK) ready = api_ahead_open(context, &options.beside);
         if (ready != WEFT_STATUS_OK) return ready;
+        program->engine->has_traced = false;
         options.run_kernel = api_engine_run;
         options.kernel_data = program->engine;
     }
@@ -164,7 +165,8 @@ WeftStatus api_call(WeftContext *context, void *data) {
         status = interp_run(program->core, entry->fun, &options, args, flat, &error);
         rt_turn_give(context->heap.turn);
         if (status == STATUS_OK) status = fetch_results(context, body, flat, &error);
-    } while (status == STATUS_MEMORY && api_stream_again(program));
+    } while (status == STATUS_MEMORY &&
+             (api_stream_again(program) || api_ahead_again(program)));
     context->loan_count = 0; // results may share the arrays that were lent
     mem_age(&context->mem);
     if (status != STATUS_OK) {

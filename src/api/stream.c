@@ -29,7 +29,6 @@ static void set_parts(WeftProgram *program, uint32_t parts) {
 void api_stream_begin(WeftProgram *program) {
     ApiEngine *engine = program->engine;
     if (engine->least_parts == 0) engine->least_parts = 1;
-    engine->has_traced = false;
     set_parts(program, engine->least_parts);
 }
 
