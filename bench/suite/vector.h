@@ -105,18 +105,49 @@ static inline Real sum_lanes(Vec v) {
     return total;
 }
 
+#if BENCH_TYPE == BENCH_TYPE_f32 || BENCH_TYPE == BENCH_TYPE_i32
+#define VECTOR_LANES (VECTOR_BYTES / 4)
+#elif BENCH_TYPE != BENCH_TYPE_u8
+#define VECTOR_LANES (VECTOR_BYTES / 8)
+#endif
+
+// The lanes of the first halves of two vectors by turns, and of the second halves. The
+// lanes are constants of one operation: of loops over them gcc makes one for each.
+#if VECTOR_LANES == 16
+#define FIRST_HALVES  0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23
+#define SECOND_HALVES 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31
+#elif VECTOR_LANES == 8
+#define FIRST_HALVES  0, 8, 1, 9, 2, 10, 3, 11
+#define SECOND_HALVES 4, 12, 5, 13, 6, 14, 7, 15
+#elif VECTOR_LANES == 4
+#define FIRST_HALVES  0, 4, 1, 5
+#define SECOND_HALVES 2, 6, 3, 7
+#elif VECTOR_LANES == 2
+#define FIRST_HALVES  0, 2
+#define SECOND_HALVES 1, 3
+#endif
+#if defined __clang__
+#define BY_TURNS(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
+#else
+#define BY_TURNS(a, b, ...) __builtin_shuffle(a, b, (Mask){__VA_ARGS__})
+#endif
+
+#if defined VECTOR_LANES
 // LANES vectors as a square: rows become columns, by as many rounds of a perfect
 // shuffle as LANES has bits.
 static inline void transpose(Vec v[LANES]) {
+    Vec next[LANES];
+#pragma GCC unroll 4
     for (int round = 1; round < LANES; round *= 2) {
-        Vec next[LANES];
-        for (int k = 0; k < LANES / 2; k++)
-            for (int i = 0; i < LANES; i++) {
-                next[2 * k][i] = (i % 2 ? v[k + LANES / 2] : v[k])[i / 2];
-                next[2 * k + 1][i] = (i % 2 ? v[k + LANES / 2] : v[k])[(LANES + i) / 2];
-            }
-        memcpy(v, next, sizeof next);
+#pragma GCC unroll 8
+        for (int k = 0; k < LANES / 2; k++) {
+            next[2 * k] = BY_TURNS(v[k], v[k + LANES / 2], FIRST_HALVES);
+            next[2 * k + 1] = BY_TURNS(v[k], v[k + LANES / 2], SECOND_HALVES);
+        }
+#pragma GCC unroll 16
+        for (int k = 0; k < LANES; k++) v[k] = next[k];
     }
 }
+#endif
 
 #endif

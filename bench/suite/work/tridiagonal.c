@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Tridiagonal systems: as many systems as a vector has lanes at once, squares of their
-// rows transposed on the way in and out, what elimination leaves kept in L1.
+// rows transposed on the way in and out, what elimination leaves kept in L1. While they
+// are eliminated the next ones are fetched, and solutions go past the caches.
 #include "../vector.h"
 
 enum { MOST_LENGTH = 1024 };
@@ -14,7 +15,11 @@ typedef struct Job {
 } Job;
 
 static inline void load_square(const Real *from, int64_t n, Vec square[LANES]) {
-    for (int i = 0; i < LANES; i++) square[i] = load(from + i * n);
+#pragma GCC unroll 16
+    for (int i = 0; i < LANES; i++) {
+        square[i] = load(from + i * n);
+        __builtin_prefetch(from + (i + LANES) * n, 0, 2);
+    }
     transpose(square);
 }
 
@@ -28,6 +33,7 @@ static void solve(const Job *job, int64_t r, Vec *c, Vec *d) {
         load_square(job->diagonal + at + i, n, diagonal);
         load_square(job->above + at + i, n, above);
         load_square(job->right + at + i, n, right);
+#pragma GCC unroll 16
         for (int k = 0; k < LANES; k++) {
             Vec scale = (Real)1 / (diagonal[k] - below[k] * last_c);
             c[i + k] = last_c = above[k] * scale;
@@ -37,12 +43,14 @@ static void solve(const Job *job, int64_t r, Vec *c, Vec *d) {
     Vec x = {0};
     for (int64_t i = n - LANES; i >= 0; i -= LANES) {
         Vec square[LANES];
+#pragma GCC unroll 16
         for (int k = LANES - 1; k >= 0; k--) {
             x = i + k == n - 1 ? d[i + k] : d[i + k] - c[i + k] * x;
             square[k] = x;
         }
         transpose(square);
-        for (int k = 0; k < LANES; k++) store(job->out + at + k * n + i, square[k]);
+#pragma GCC unroll 16
+        for (int k = 0; k < LANES; k++) stream(job->out + at + k * n + i, square[k]);
     }
 }
 
@@ -52,6 +60,7 @@ static void solve_part(void *env, int me, int threads) {
     int64_t end = bench_share(job->m, LANES, me + 1, threads);
     for (int64_t r = bench_share(job->m, LANES, me, threads); r < end; r += LANES)
         solve(job, r, c, d);
+    stream_end();
 }
 
 static void run(BenchData *data, const BenchSize *size, BenchTeam *team) {
