@@ -10,6 +10,12 @@ set(BENCH_FLAGS -std=c11 -O3 -march=native -ffp-contract=fast -fno-math-errno
 if(WEFT_WERROR)
   list(APPEND BENCH_FLAGS -Werror)
 endif()
+# What the meaning of floats costs C: references that otherwise estimate, or add in
+# another order than the program says, do not.
+option(WEFT_BENCH_EXACT "References keep to the program's roots, quotients and order" OFF)
+if(WEFT_BENCH_EXACT)
+  list(APPEND BENCH_FLAGS -DBENCH_EXACT)
+endif()
 set(BENCH_HEADERS ${BENCH_DIR}/bench.h ${BENCH_DIR}/vector.h ${BENCH_DIR}/roofs.h
   ${BENCH_DIR}/elementary.h ${PROJECT_SOURCE_DIR}/include/weft.h)
 set(BENCH_OBJECTS)

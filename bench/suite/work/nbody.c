@@ -3,7 +3,8 @@
 // n bodies: vectors of bodies that are pulled, one puller at a time for all lanes, in
 // blocks of pullers that stay in L1. The inverse root is the machine's estimate of 12
 // (or 14) bits, made exact to a few ulp by a step of third order (two for f64), which
-// is faster than a root and a division. Twenty operations are counted for a pair.
+// is faster than a root and a division. Twenty operations are counted for a pair. With
+// BENCH_EXACT root and quotient are exact, as Weft's have to be.
 #include "../vector.h"
 
 enum { VECS = 2, STRIP = VECS * LANES, BLOCK = 1024 };
@@ -15,6 +16,17 @@ typedef struct Job {
     BenchTeam *team;
 } Job;
 
+#ifdef BENCH_EXACT
+static inline Vec pull_of(Vec d2, Real m) {
+    Vec root;
+#if BENCH_TYPE == BENCH_TYPE_f32
+    for (int i = 0; i < LANES; i++) root[i] = sqrtf(d2[i]);
+#else
+    for (int i = 0; i < LANES; i++) root[i] = sqrt(d2[i]);
+#endif
+    return m / (d2 * root);
+}
+#else
 static inline Vec estimate(Vec d2) {
 #if defined __AVX512F__ && BENCH_TYPE == BENCH_TYPE_f32
     return (Vec)_mm512_rsqrt14_ps((__m512)d2);
@@ -43,6 +55,7 @@ static inline Vec pull_of(Vec d2, Real m) {
     }
     return (m * y) * y2 * series;
 }
+#endif
 
 static void pull_block(const Job *job, int64_t at, int64_t begin, int64_t end) {
     Vec place[3][VECS], sum[3][VECS];
