@@ -96,14 +96,24 @@ static CoreRefs needs_of(Maker *m, CoreStm *stm) {
     return refs;
 }
 
+// Of arrays: nobody overwrites anything else.
+static void note_uses(Maker *m, const CoreRef *refs, uint32_t count, uint32_t at) {
+    for (uint32_t i = 0; i < count; i++)
+        if (refs[i] != 0 && core_type(m->program, refs[i]).rank > 0)
+            map_set(&m->last, use_key(m->body, refs[i]), at + 1);
+}
+
 static void note_last_uses(Maker *m, const CoreBody *body) {
     for (uint32_t i = 0; i < body->stms.len; i++) {
-        CoreRefs refs = needs_of(m, body->stms.data[i]);
-        for (uint32_t k = 0; k < refs.len; k++)
-            map_set(&m->last, use_key(m->body, refs.data[k]), i + 1);
+        CoreStm *stm = body->stms.data[i];
+        if (stm->body_count == 0) {
+            note_uses(m, stm->args, stm->arg_count, i);
+            continue;
+        }
+        CoreRefs refs = needs_of(m, stm);
+        note_uses(m, refs.data, refs.len, i);
     }
-    for (uint32_t i = 0; i < body->result_count; i++)
-        map_set(&m->last, use_key(m->body, body->results[i]), body->stms.len + 1);
+    note_uses(m, body->results, body->result_count, body->stms.len);
 }
 
 // Whether statement `at` may take the array over: the buffer, or 0.
