@@ -8,10 +8,11 @@
 //
 // A loop within turns that stores past the caches reads rows that end before processors
 // fetch far enough ahead, too. Of each plane that the kernel was handed its turns fetch
-// what lies a page further on.
+// what lies a page further on. So does one that makes a row which another loop then
+// stores past the caches, if it reads few planes: it reads what it fetches soon.
 #include "emit/walk.h"
 
-enum { MOST_ROWS = 32, SHORT = 2048 }; // SHORT: bytes of a row
+enum { MOST_ROWS = 32, FEW_ROWS = 4, SHORT = 2048 }; // SHORT: bytes of a row
 
 typedef struct Fetch {
     const Walker *w;
@@ -118,6 +119,20 @@ static bool stores_past_caches(const Walker *w, const LoopBody *vector) {
     return does;
 }
 
+// Whether it makes rows in private memory, beside results that are stored past the
+// caches.
+static bool fills_private(const Walker *w, const LoopBody *vector) {
+    bool does = false;
+    for (uint32_t i = 0; i < vector->stms.len; i++) {
+        const LoopStm *stm = vector->stms.data[i];
+        if (stm->op != LOOP_STORE) continue;
+        const LoopStm *made = w->made[stm->args[0]];
+        if (made == NULL || made->op != LOOP_ALLOC) return false;
+        does = true;
+    }
+    return does && w->streams.len > 0;
+}
+
 // One of each plane: the others have been fetched as that row.
 static void note_row(Fetch *f, const LoopStm *stm) {
     const LoopValue *values = f->w->kernel->values.data;
@@ -131,11 +146,12 @@ static void note_row(Fetch *f, const LoopStm *stm) {
     f->rows[f->count++] = stm;
 }
 
-static void fetch_further_on(Walker *w, const LoopBody *vector) {
+static void fetch_further_on(Walker *w, const LoopBody *vector, uint32_t most) {
     enum { PAGE = 4096 };
     Fetch f = {.w = w};
     for (uint32_t i = 0; i < vector->stms.len; i++)
         if (vector->stms.data[i]->op == LOOP_LOAD) note_row(&f, vector->stms.data[i]);
+    if (f.count > most) return;
     for (uint32_t i = 0; i < f.count; i++)
         walk_line(w, "__builtin_prefetch((const char *)&%.*s + %d);",
                   STR_ARG(place_of(w, f.rows[i])), PAGE);
@@ -144,6 +160,7 @@ static void fetch_further_on(Walker *w, const LoopBody *vector) {
 void walk_fetch_rows(Walker *w, const LoopStm *loop) {
     const LoopBody *vector = loop->bodies[0];
     bool is_fetched = fetch_further_down(w, vector);
-    if (!is_fetched && loop->order != ORDER_PARALLEL && stores_past_caches(w, vector))
-        fetch_further_on(w, vector);
+    if (is_fetched || loop->order == ORDER_PARALLEL) return;
+    if (stores_past_caches(w, vector)) fetch_further_on(w, vector, MOST_ROWS);
+    else if (fills_private(w, vector)) fetch_further_on(w, vector, FEW_ROWS);
 }

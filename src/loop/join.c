@@ -15,6 +15,7 @@
 // quotient and the remainder. The reader may have short loops of known length around
 // the rows; they go inside. Nothing may fail in either loop, since errors would come in
 // another order, save checks that are the same in all turns, and go before them.
+#include "loop/join.h"
 #include "loop/depend.h"
 #include "loop/memory.h"
 #include "loop/passes.h"
@@ -349,10 +350,11 @@ static void use_row(const Join *j, LoopStm *stm) {
 }
 
 // What the reader does for a row, in the loops that are not on rows; what is the same
-// in all turns goes to `out`.
-static void put_reader(Join *j, LoopBody *turn, LoopBody *out) {
+// in all turns goes to `out`. Returns the only such loop, or NULL.
+static LoopStm *put_reader(Join *j, LoopBody *turn, LoopBody *out) {
     Arena *arena = j->b->arena;
     LoopBody *inside = turn;
+    LoopStm *few = NULL;
     for (uint32_t i = 0; i < j->level_count; i++) {
         LoopBody *body = j->levels[i]->bodies[0];
         bool is_last = i + 1 == j->level_count;
@@ -366,6 +368,7 @@ static void put_reader(Join *j, LoopBody *turn, LoopBody *out) {
             j->levels[i]->order = ORDER_INDEPENDENT;
             body->stms.data = NULL;
             body->stms.len = body->stms.cap = 0;
+            few = inside == turn ? j->levels[i] : NULL;
             inside = body;
         }
         for (uint32_t k = 0; k + !is_last < stms.len; k++) {
@@ -374,6 +377,7 @@ static void put_reader(Join *j, LoopBody *turn, LoopBody *out) {
             vec_push(arena, &to->stms, stms.data[k]);
         }
     }
+    return few;
 }
 
 // Appends the loop for both, before it memory for rows in each turn.
@@ -402,7 +406,8 @@ static void put_both(Join *j, LoopBody *out) {
     }
     for (uint32_t i = 0; i < old.stms.len; i++)
         vec_push(b->arena, &turn->stms, old.stms.data[i]);
-    put_reader(j, turn, out);
+    LoopStm *few = put_reader(j, turn, out);
+    if (few != NULL) join_set_aside(b, turn, few, j->row->args[0]);
     vec_push(b->arena, &out->stms, j->maker);
 }
 
@@ -436,20 +441,24 @@ static void note_defs(Map *defs, const LoopBody *body) {
     }
 }
 
-static void visit(LoopBuilder *b, const Map *defs, LoopBody *body) {
+// Returns whether any were joined.
+static bool visit(LoopBuilder *b, const Map *defs, LoopBody *body) {
+    bool any = false;
     for (uint32_t i = 0; i < body->stms.len; i++) {
         LoopStm *stm = body->stms.data[i];
         if (!is_parallel(stm)) {
             for (uint32_t k = 0; k < stm->body_count; k++)
-                visit(b, defs, stm->bodies[k]);
+                any |= visit(b, defs, stm->bodies[k]);
             continue;
         }
         uint32_t next = i + 1;
         while (next < body->stms.len && can_pass(body->stms.data[next])) next++;
         Join j = {.b = b, .defs = defs};
-        if (next < body->stms.len && can_join(&j, body, i, next))
-            join(&j, body, i, next);
+        if (next == body->stms.len || !can_join(&j, body, i, next)) continue;
+        join(&j, body, i, next);
+        any = true;
     }
+    return any;
 }
 
 void loop_join(LoopKernel *kernel) {
@@ -458,6 +467,9 @@ void loop_join(LoopKernel *kernel) {
     if (!kernel->is_parallel || kernel->is_for_gpus) return;
     map_init(&defs, kernel->arena);
     note_defs(&defs, kernel->root);
-    visit(&b, &defs, kernel->root);
+    bool any = visit(&b, &defs, kernel->root);
     loop_tidy(&b);
+    // What was a parallel loop may be unrolled now.
+    if (any) loop_unroll(kernel);
+    if (any) loop_ranges(kernel);
 }

@@ -350,7 +350,7 @@ static void test_fetched_rows(Cx *cx, const CoreProgram *core, Arena *arena) {
 }
 
 // How many rows a loop within turns fetches that has these loads and stores to `to`, y
-// being a result and z a parameter.
+// being a result, z a parameter, and p memory of a turn, which is then copied to y.
 static int fetched_beside(Cx *cx, const CoreProgram *core, Arena *arena,
                           const char *loads, const char *to) {
     StrBuf text = strbuf(arena), c = strbuf(arena);
@@ -359,9 +359,14 @@ static int fetched_beside(Cx *cx, const CoreProgram *core, Arena *arena,
                   "kernel \"k\" ([]f64, i64, i64, owned []f64) -> ([]f64) {|x: [f64], "
                   "nx: i64, w: i64, n: i64, z: [f64], nz: i64| "
                   "y: [f64] = result[0](nx) = for.parallel(n) {|r: i64| "
-                  "s: i64 = add(r, 1i64) = for.independent[8](w) {|i: i64| "
-                  "k: i64 = add(i, 1i64) a: f64[8] = load(x, 0i64, w, r, 1i64, i) %s "
-                  "= store(%s, a, 0i64, w, r, 1i64, i) -> } {|j: i64| -> } -> } -> y, nx }",
+                  "s: i64 = add(r, 1i64) p: [f64] = alloc(n) "
+                  "= for.independent[8](w) {|i: i64| k: i64 = add(i, 1i64) "
+                  "a: f64[8] = load(x, 0i64, w, r, 1i64, i) %s "
+                  "= store(%s, a, 0i64, w, r, 1i64, i) -> } {|j: i64| -> } "
+                  "= for.independent[8](w) {|i.1: i64| "
+                  "copied: f64[8] = load(p, 0i64, 1i64, i.1) "
+                  "= store(y, copied, 0i64, w, r, 1i64, i.1) -> } {|j.1: i64| -> } "
+                  "-> } -> y, nx }",
                   loads, to);
     LoopKernel *kernel = read_kernel(cx, core, arena, &text);
     if (kernel == NULL) return -1;
@@ -385,6 +390,13 @@ static void test_fetched_beside(Cx *cx, const CoreProgram *core, Arena *arena) {
     CHECK(fetched_beside(cx, core, arena, plane, "y") == 2);
     CHECK(fetched_beside(cx, core, arena, apart, "y") == 1);
     CHECK(fetched_beside(cx, core, arena, "", "z") == 0);
+    const char *many = "b: f64[8] = load(x, 1i64, w, r, 1i64, i) "
+                       "c: f64[8] = load(x, 2i64, w, r, 1i64, i) "
+                       "d: f64[8] = load(x, 3i64, w, r, 1i64, i) "
+                       "e: f64[8] = load(x, 4i64, w, r, 1i64, i)";
+    CHECK(fetched_beside(cx, core, arena, other, "p") == 2);
+    CHECK(fetched_beside(cx, core, arena, many, "y") == 5);
+    CHECK(fetched_beside(cx, core, arena, many, "p") == 0);
 }
 
 // ---- options of gcc -----------------------------------------------------------------
