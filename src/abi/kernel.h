@@ -50,6 +50,9 @@ struct KernelEnv {
     // Root code only. Memory for array result `number`; NULL when there is none.
     void *(*result)(KernelEnv *env, uint32_t number, uint32_t rank,
                     const int64_t *shape);
+    // Likewise, for an unknown number of rows up to that of the shape, which the kernel
+    // says in the end. NULL when there is little or none: then it asks for a result.
+    void *(*room)(KernelEnv *env, uint32_t number, uint32_t rank, const int64_t *shape);
     // Runs iterations 0 to below n, on any threads, at least `grain` together.
     int32_t (*parallel)(KernelEnv *env, int64_t n, int64_t grain, KernelChunk *chunk,
                         const void *frame);

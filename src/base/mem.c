@@ -240,13 +240,16 @@ static bool admits(Mem *mem, size_t size) {
            (size <= mem->limit && get(&mem->used) <= mem->limit - size);
 }
 
-void *mem_try_alloc(Mem *mem, size_t size) {
-    if (!admits(mem, size)) return NULL;
-    void *block = find_block(mem, round_up(size));
-    if (block == NULL) return NULL;
+static void count_in(Mem *mem, size_t size) {
     size_t used = get(&mem->used) + size; // nobody else writes
     set(&mem->used, used);
     if (used > get(&mem->peak)) set(&mem->peak, used);
+}
+
+void *mem_try_alloc(Mem *mem, size_t size) {
+    if (!admits(mem, size)) return NULL;
+    void *block = find_block(mem, round_up(size));
+    if (block != NULL) count_in(mem, size);
     return block;
 }
 
@@ -271,12 +274,27 @@ void *mem_resize(Mem *mem, void *block, size_t old_size, size_t new_size) {
 }
 
 void mem_free(Mem *mem, void *block, size_t size) {
+    mem_free_room(mem, block, size, size);
+}
+
+void *mem_try_room(Mem *mem, size_t most) {
+    return mem->limit == 0 && admits(mem, most) ? find_block(mem, round_up(most))
+                                                : NULL;
+}
+
+void mem_fit(Mem *mem, void *block, size_t most, size_t size) {
+    assert(size <= most);
+    count_in(mem, size);
+    mem_loosen((char *)block + size, most - size);
+}
+
+void mem_free_room(Mem *mem, void *block, size_t most, size_t size) {
     if (block == NULL) return;
     assert(get(&mem->used) >= size);
     set(&mem->used, get(&mem->used) - size);
-    size = round_up(size);
-    if (!keep_small(mem, block, size) && !keep_spare(mem, block, size))
-        give_back(block, size);
+    most = round_up(most);
+    if (!keep_small(mem, block, most) && !keep_spare(mem, block, most))
+        give_back(block, most);
 }
 
 _Noreturn void mem_fail(Mem *mem) {

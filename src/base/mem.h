@@ -57,6 +57,13 @@ void *mem_alloc(Mem *mem, size_t size);
 void *mem_resize(Mem *mem, void *block, size_t old_size, size_t new_size);
 // Gives a block back; NULL is ignored.
 void mem_free(Mem *mem, void *block, size_t size);
+// A block for an unknown number of bytes, `most` of them at most, of which none is counted
+// before mem_fit says how many there are: what nobody touches takes no memory. NULL, too,
+// where there is a ceiling.
+void *mem_try_room(Mem *mem, size_t most);
+void mem_fit(Mem *mem, void *block, size_t most, size_t size);
+// Gives such a block back, of which `size` bytes are counted.
+void mem_free_room(Mem *mem, void *block, size_t most, size_t size);
 // Gives all that is kept back to the system. Whether there was any.
 bool mem_trim(Mem *mem);
 // Gives back what is kept and was freed before the last mem_age: who works in rounds and

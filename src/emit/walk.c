@@ -285,14 +285,21 @@ static void put_keep(Walker *w, const LoopStm *stm) {
     }
 }
 
+// Memory for a result, or room, if there is some.
 static void put_result(Walker *w, const LoopStm *stm) {
+    bool is_room = stm->out_count > 1;
     start_definition(w, stm->outs[0]);
-    strbuf_printf(w->out, "env->result(env, %u, %u, (int64_t[]){", stm->number,
-                  stm->arg_count);
+    strbuf_printf(w->out, "env->%s(env, %u, %u, (int64_t[]){",
+                  is_room ? "room" : "result", stm->number, stm->arg_count);
     for (uint32_t i = 0; i < stm->arg_count; i++)
         strbuf_printf(w->out, i == 0 ? "%.*s" : ", %.*s",
                       STR_ARG(walk_value(w, stm->args[i])));
     strbuf_cstr(w->out, "});\n");
+    if (is_room) {
+        start_definition(w, stm->outs[1]);
+        strbuf_printf(w->out, "%.*s != 0;\n", STR_ARG(walk_value(w, stm->outs[0])));
+        return;
+    }
     walk_line(w, "if (%.*s == 0) { %sreturn KERNEL_MEMORY; }",
               STR_ARG(walk_value(w, stm->outs[0])), w->failing);
 }

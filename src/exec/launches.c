@@ -107,6 +107,10 @@ static void do_keep(Walk *w, const LoopStm *stm) {
 }
 
 static bool do_result(Walk *w, const LoopStm *stm) {
+    if (stm->out_count > 1) { // room: there is none
+        w->values[stm->outs[0]] = w->values[stm->outs[1]] = 0;
+        return true;
+    }
     int64_t shape[CORE_MAX_RANK];
     for (uint32_t d = 0; d < stm->arg_count; d++)
         shape[d] = (int64_t)value_of(w, stm->args[d]);

@@ -28,6 +28,16 @@ static void *make_result(void *data, uint32_t number, uint32_t rank,
     return NULL;
 }
 
+static void *make_room(void *data, uint32_t number, uint32_t rank,
+                       const int64_t *shape) {
+    NativeRun *run = data;
+    (void)rank;
+    rt_turn_take(run->call->heap->turn);
+    void *address = ports_room(run->call, number, shape);
+    rt_turn_give(run->call->heap->turn);
+    return address;
+}
+
 // Looks at the clock often enough to tell people some ten times a second, and else as
 // seldom as it can.
 static void tell_progress(void *data, int64_t done, int64_t total) {
@@ -54,6 +64,7 @@ static ExecStatus run_code(NativeRun *run, ExecEnd *end) {
     RtCall code = {.team = call->team,
                    .cancel = call->cancel,
                    .result = make_result,
+                   .room = make_room,
                    .progress = call->progress != NULL ? tell_progress : NULL,
                    .ran = call->ran != NULL ? tell_turns : NULL,
                    .data = run};

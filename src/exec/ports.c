@@ -182,6 +182,24 @@ static RtArray *new_result(const ExecCall *call, uint32_t number, CoreType type,
     return rt_new(call->heap, (ScalarType)type.elem, type.rank, shape);
 }
 
+static void let_go(RtHeap *heap, RtArray **arrays, uint32_t count) {
+    for (uint32_t i = 0; i < count; i++) {
+        if (arrays[i] == NULL) continue;
+        unpin(arrays[i]);
+        rt_release(heap, arrays[i]);
+        arrays[i] = NULL;
+    }
+}
+
+static void note_made(const ExecCall *call, uint32_t number, RtArray *array,
+                      uint64_t address) {
+    ExecKernel *kernel = call->kernel;
+    pin(array);
+    let_go(call->heap, &kernel->made[number], 1);
+    kernel->made[number] = array;
+    kernel->made_at[number] = address;
+}
+
 ExecStatus ports_result(const ExecCall *call, uint32_t number, const int64_t *shape,
                         uint64_t *address_out) {
     ExecKernel *kernel = call->kernel;
@@ -197,15 +215,24 @@ ExecStatus ports_result(const ExecCall *call, uint32_t number, const int64_t *sh
         else status = STATUS_MEMORY;
     }
     if (array == NULL) return exec_status(status);
-    pin(array);
-    rt_release(call->heap, kernel->made[number]);
-    kernel->made[number] = array;
-    kernel->made_at[number] = *address_out;
+    note_made(call, number, array, *address_out);
     return EXEC_OK;
 }
 
-// The array whose memory a result lies in; it leaves the kernel's books.
-static RtArray *take_array(ExecKernel *kernel, uint32_t result, uint64_t address) {
+void *ports_room(const ExecCall *call, uint32_t number, const int64_t *shape) {
+    CoreType type = call->kernel->loop->results[number].type;
+    if (call->lays != NULL && call->lays[number].whole != NULL) return NULL;
+    RtArray *array = rt_new_room(call->heap, (ScalarType)type.elem, type.rank, shape);
+    if (array == NULL) return NULL;
+    note_made(call, number, array, (uintptr_t)array->data);
+    return array->data;
+}
+
+// The array whose memory a result with so many rows lies in; it leaves the kernel's
+// books.
+static RtArray *take_array(const ExecCall *call, uint32_t result, uint64_t address,
+                           int64_t rows) {
+    ExecKernel *kernel = call->kernel;
     RtArray **from = &kernel->made[result];
     if (*from == NULL || kernel->made_at[result] != address) {
         from = NULL;
@@ -213,6 +240,8 @@ static RtArray *take_array(ExecKernel *kernel, uint32_t result, uint64_t address
             if (kernel->args[i] != NULL && kernel->args_at[i] == address &&
                 kernel->loop->params[i].is_owned)
                 from = &kernel->args[i];
+    } else if ((*from)->room > 0) {
+        rt_fit(call->heap, *from, rows);
     }
     assert(from != NULL);
     RtArray *array = *from;
@@ -233,17 +262,8 @@ void ports_take(const ExecCall *call) {
             value->bits = first;
             continue;
         }
-        value->array = take_array(kernel, i, first);
+        value->array = take_array(call, i, first, (int64_t)slot[0]);
         slot += type.rank;
-    }
-}
-
-static void let_go(RtHeap *heap, RtArray **arrays, uint32_t count) {
-    for (uint32_t i = 0; i < count; i++) {
-        if (arrays[i] == NULL) continue;
-        unpin(arrays[i]);
-        rt_release(heap, arrays[i]);
-        arrays[i] = NULL;
     }
 }
 

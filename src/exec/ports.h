@@ -12,6 +12,8 @@ ExecStatus ports_open(const ExecCall *call);
 // Memory for array result `number`.
 ExecStatus ports_result(const ExecCall *call, uint32_t number, const int64_t *shape,
                         uint64_t *address_out);
+// The same on the host for an unknown number of rows up to that; NULL: there is little.
+void *ports_room(const ExecCall *call, uint32_t number, const int64_t *shape);
 // The results, from kernel->out.
 void ports_take(const ExecCall *call);
 // Lets go of what the call held.

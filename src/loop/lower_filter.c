@@ -129,32 +129,6 @@ void filter_outs(Lower *l, Filter *f, LoopRef kept) {
     }
 }
 
-// Blocks of a parallel filter: where the kept ones of each begin.
-typedef struct Counts {
-    Array *starts;
-    LoopRef blocks, n;
-} Counts;
-
-static Counts new_counts(Lower *l, LoopRef n) {
-    Counts counts = {.n = n, .blocks = loop_block_count(l, n)};
-    LoopRef buf = loop_alloc(l, SCALAR_I64, counts.blocks);
-    counts.starts =
-        loop_dense(l, SCALAR_I64, buf, loop_int(l->b, 0), 1, &counts.blocks);
-    return counts;
-}
-
-// Makes starts, the sums of the counts before, of the counts; returns their sum.
-static LoopRef sum_counts(Lower *l, const Counts *counts) {
-    Carry carry;
-    Val init = val_scalar(loop_int(l->b, 0)), total;
-    loop_open_carry(l, &carry, &init, NULL, 1, counts->blocks);
-    LoopRef count = loop_load(l, counts->starts, &carry.index);
-    loop_store(l, counts->starts, &carry.index, carry.state[0].scalar);
-    Val next = val_scalar(loop_add(l->b, carry.state[0].scalar, count));
-    loop_close_carry(l, &carry, &next, NULL, &total);
-    return total.scalar;
-}
-
 LoopRef filter_block_start(Lower *l, LoopRef block) {
     return loop_mul(l->b, block, loop_int(l->b, CORE_BLOCK));
 }
@@ -163,16 +137,6 @@ LoopRef filter_block_end(Lower *l, LoopRef n, LoopRef block) {
     LoopRef next =
         loop_add(l->b, filter_block_start(l, block), loop_int(l->b, CORE_BLOCK));
     return loop_min(l->b, next, n);
-}
-
-// How many of a block are kept, after the sums.
-static LoopRef count_of(Lower *l, const Counts *counts, LoopRef block, LoopRef total) {
-    LoopBuilder *b = l->b;
-    LoopRef one = loop_int(b, 1), next = loop_add(b, block, one);
-    LoopRef last = loop_min(b, next, loop_sub(b, counts->blocks, one));
-    LoopRef end = loop_select(b, loop_lt(b, next, counts->blocks),
-                              loop_load(l, counts->starts, &last), total);
-    return loop_sub(b, end, loop_load(l, counts->starts, &block));
 }
 
 // ---- counted, then kept: what makes a row twice -------------------------------------
@@ -253,35 +217,16 @@ static void filter_twice_in_order(Lower *l, Filter *f) {
     keep_counted(l, f, zero, f->feeds.n, zero, kept);
 }
 
-static void filter_twice_in_parallel(Lower *l, Filter *f) {
-    Counts counts = new_counts(l, f->feeds.n);
-    Nest nest;
-    loop_open_nest(l, &nest, 1, &counts.blocks, ORDER_PARALLEL);
-    LoopRef from = filter_block_start(l, nest.index[0]);
-    LoopRef to = filter_block_end(l, counts.n, nest.index[0]);
-    loop_store(l, counts.starts, nest.index, count_block(l, f, from, to));
-    loop_close_nest(l, &nest);
-    LoopRef kept = sum_counts(l, &counts);
-    filter_outs(l, f, kept);
-    loop_open_nest(l, &nest, 1, &counts.blocks, ORDER_PARALLEL);
-    LoopRef at = loop_load(l, counts.starts, nest.index);
-    LoopRef count = count_of(l, &counts, nest.index[0], kept);
-    from = filter_block_start(l, nest.index[0]);
-    to = filter_block_end(l, counts.n, nest.index[0]);
-    keep_counted(l, f, from, to, at, count);
-    loop_close_nest(l, &nest);
-}
-
 // ---- made once, into memory for all rows --------------------------------------------
 
-// Memory for all rows, where those of each block that are kept begin where it does.
-Array **filter_memory(Lower *l, const Filter *f) {
+// Memory for so many rows.
+static Array **filter_memory(Lower *l, const Filter *f, LoopRef rows) {
     Array **all = arena_array(l->arena, Array *, f->stm->out_count);
     for (uint32_t k = 0; k < f->stm->out_count; k++) {
         LoopRef shape[CORE_MAX_RANK];
         CoreType type = loop_core_type(l, f->stm->outs[k]);
         ScalarType elem = (ScalarType)type.elem;
-        shape_of(l, f, k, f->feeds.n, shape);
+        shape_of(l, f, k, rows, shape);
         LoopRef buf = loop_alloc(l, elem, loop_count(l, type.rank, shape));
         all[k] = loop_dense(l, elem, buf, loop_int(l->b, 0), type.rank, shape);
     }
@@ -301,30 +246,199 @@ static void copy_kept(Lower *l, const Filter *f, Array *const *all, LoopRef to,
 
 static void filter_once_in_order(Lower *l, Filter *f) {
     LoopRef zero = loop_int(l->b, 0);
-    Array **all = filter_memory(l, f);
+    Array **all = filter_memory(l, f, f->feeds.n);
     LoopRef kept = keep_rows(l, f, all, zero, f->feeds.n, zero);
     filter_outs(l, f, kept);
     copy_kept(l, f, all, zero, zero, kept);
 }
 
-static void filter_once_in_parallel(Lower *l, Filter *f) {
-    LoopBuilder *b = l->b;
-    Array **all = filter_memory(l, f);
-    Counts counts = new_counts(l, f->feeds.n);
+// ---- in parallel --------------------------------------------------------------------
+
+// Blocks that are counted, or made, and then kept.
+typedef struct Part {
+    LoopRef first, blocks, n; // of n rows in all
+    LoopRef at;               // how many were kept before
+    Array *starts;            // by block: how many are kept, then where these begin
+    Array **made; // those that are kept, from where their block begins; NULL: none is
+} Part;
+
+// Memory for parts of up to so many blocks.
+static Part new_part(Lower *l, const Filter *f, bool is_twice, LoopRef most) {
+    LoopRef zero = loop_int(l->b, 0), n = f->feeds.n;
+    LoopRef rows = loop_min(l->b, n, filter_block_start(l, most));
+    LoopRef buf = loop_alloc(l, SCALAR_I64, most);
+    return (Part){.first = zero,
+                  .blocks = most,
+                  .n = n,
+                  .at = zero,
+                  .starts = loop_dense(l, SCALAR_I64, buf, zero, 1, &most),
+                  .made = is_twice ? NULL : filter_memory(l, f, rows)};
+}
+
+static void count_part(Lower *l, const Filter *f, const Part *p) {
     Nest nest;
-    loop_open_nest(l, &nest, 1, &counts.blocks, ORDER_PARALLEL);
-    LoopRef from = filter_block_start(l, nest.index[0]);
-    LoopRef to = filter_block_end(l, counts.n, nest.index[0]);
-    LoopRef end = keep_rows(l, f, all, from, to, from);
-    loop_store(l, counts.starts, nest.index, loop_sub(b, end, from));
+    loop_open_nest(l, &nest, 1, &p->blocks, ORDER_PARALLEL);
+    LoopRef block = loop_add(l->b, p->first, nest.index[0]), count;
+    LoopRef from = filter_block_start(l, block), to = filter_block_end(l, p->n, block);
+    if (p->made == NULL) {
+        count = count_block(l, f, from, to);
+    } else {
+        LoopRef begin = filter_block_start(l, nest.index[0]);
+        count = loop_sub(l->b, keep_rows(l, f, p->made, from, to, begin), begin);
+    }
+    loop_store(l, p->starts, nest.index, count);
     loop_close_nest(l, &nest);
-    LoopRef kept = sum_counts(l, &counts);
+}
+
+// Makes starts of the counts; returns how many are kept up to here.
+static LoopRef sum_part(Lower *l, const Part *p) {
+    Carry carry;
+    Val init = val_scalar(p->at), end;
+    loop_open_carry(l, &carry, &init, NULL, 1, p->blocks);
+    LoopRef count = loop_load(l, p->starts, &carry.index);
+    loop_store(l, p->starts, &carry.index, carry.state[0].scalar);
+    Val next = val_scalar(loop_add(l->b, carry.state[0].scalar, count));
+    loop_close_carry(l, &carry, &next, NULL, &end);
+    return end.scalar;
+}
+
+// How many of a block are kept, after the sums.
+static LoopRef count_of(Lower *l, const Part *p, LoopRef k, LoopRef part_end) {
+    LoopBuilder *b = l->b;
+    LoopRef one = loop_int(b, 1), next = loop_add(b, k, one);
+    LoopRef last = loop_min(b, next, loop_sub(b, p->blocks, one));
+    LoopRef end = loop_select(b, loop_lt(b, next, p->blocks),
+                              loop_load(l, p->starts, &last), part_end);
+    return loop_sub(b, end, loop_load(l, p->starts, &k));
+}
+
+static void keep_part(Lower *l, const Filter *f, const Part *p, LoopRef end) {
+    Nest nest;
+    loop_open_nest(l, &nest, 1, &p->blocks, ORDER_PARALLEL);
+    LoopRef at = loop_load(l, p->starts, nest.index);
+    LoopRef count = count_of(l, p, nest.index[0], end);
+    LoopRef block = loop_add(l->b, p->first, nest.index[0]);
+    if (p->made == NULL)
+        keep_counted(l, f, filter_block_start(l, block),
+                     filter_block_end(l, p->n, block), at, count);
+    else copy_kept(l, f, p->made, at, filter_block_start(l, nest.index[0]), count);
+    loop_close_nest(l, &nest);
+}
+
+static void filter_all(Lower *l, Filter *f, bool is_twice) {
+    Part all = new_part(l, f, is_twice, loop_block_count(l, f->feeds.n));
+    count_part(l, f, &all);
+    LoopRef kept = sum_part(l, &all);
     filter_outs(l, f, kept);
-    loop_open_nest(l, &nest, 1, &counts.blocks, ORDER_PARALLEL);
-    LoopRef at = loop_load(l, counts.starts, nest.index);
-    LoopRef count = count_of(l, &counts, nest.index[0], kept);
-    copy_kept(l, f, all, at, filter_block_start(l, nest.index[0]), count);
-    loop_close_nest(l, &nest);
+    keep_part(l, f, &all, kept);
+}
+
+// ---- in parallel, in one pass over memory -------------------------------------------
+
+// Where results may have more memory than they will need, what a part keeps is written
+// while the caches still have the part. Else all is one part.
+
+static bool may_have_room(const Lower *l, const Filter *f) {
+    for (uint32_t k = 0; k < f->stm->out_count; k++) {
+        const Home *place = place_of(l, f->stm, k);
+        if (place == NULL || place->kind != PLACE_RESULT || place->is_taken)
+            return false;
+    }
+    return f->is_flat;
+}
+
+// How many blocks the caches have beside what is kept of them.
+static int64_t near_blocks(const Filter *f) {
+    enum { NEAR_BYTES = 1 << 22 };
+    uint32_t bytes = 0;
+    for (uint32_t k = 0; k < f->feeds.count; k++)
+        bytes += scalar_info[f->feeds.arrays[k]->elem].bytes;
+    int64_t blocks = NEAR_BYTES / CORE_BLOCK / bytes;
+    return blocks > 1 ? blocks : 1;
+}
+
+// Room for the results, as an array of no elements each; returns whether there is some.
+static LoopRef find_room(Lower *l, const Filter *f, Val *room) {
+    LoopRef zero = loop_int(l->b, 0), has_room = 0;
+    for (uint32_t k = 0; k < f->stm->out_count; k++) {
+        ScalarType elem = (ScalarType)loop_core_type(l, f->stm->outs[k]).elem;
+        LoopType types[] = {loop_buffer_type(elem), loop_scalar_type(SCALAR_BOOL)};
+        LoopStm *stm = loop_emit(l->b, LOOP_RESULT, &f->feeds.n, 1, types, 2);
+        stm->number = place_of(l, f->stm, k)->number;
+        room[k] = val_array(loop_dense(l, elem, stm->outs[0], zero, 1, &zero));
+        room[k].array->block = loop_block(l);
+        has_room = k == 0 ? stm->outs[1] : loop_and(l->b, has_room, stm->outs[1]);
+    }
+    return has_room;
+}
+
+// The results where there is room, or else made for `end` rows.
+static void choose_outs(Lower *l, Filter *f, LoopRef has_room, const Val *room,
+                        LoopRef end) {
+    uint32_t count = f->stm->out_count, known = l->sizes.len;
+    LoopRef *near = arena_array(l->arena, LoopRef, count);
+    LoopRef *made = arena_array(l->arena, LoopRef, count);
+    LoopBody *bodies[2];
+    for (uint32_t k = 0; k < count; k++) near[k] = room[k].array->buf;
+    loop_open(l->b, NULL, 0);
+    bodies[0] = loop_close(l->b, near, count);
+    loop_open(l->b, NULL, 0);
+    filter_outs(l, f, end);
+    for (uint32_t k = 0; k < count; k++) made[k] = f->outs[k]->buf;
+    bodies[1] = loop_close(l->b, made, count);
+    LoopStm *stm =
+        loop_emit(l->b, LOOP_IF, &has_room, 1, loop_types(l, made, count), count);
+    loop_set_bodies(l->b, stm, bodies, 2);
+    for (uint32_t k = 0; k < count; k++) f->outs[k]->buf = stm->outs[k];
+    l->sizes.len = known;
+}
+
+// The results in the end, where those of the last part lie.
+static void close_outs(Lower *l, Filter *f, const Val *last, LoopRef end) {
+    loop_know_size(l, end);
+    for (uint32_t k = 0; k < f->stm->out_count; k++) {
+        Home *place = place_of(l, f->stm, k);
+        Array *out = f->outs[k];
+        out->buf = last[k].array->buf;
+        out->shape[0] = end;
+        place->buf = out->buf;
+        place->shape = out->shape;
+    }
+}
+
+static void filter_in_parts(Lower *l, Filter *f, bool is_twice) {
+    LoopBuilder *b = l->b;
+    uint32_t count = f->stm->out_count;
+    Val *init = arena_array(l->arena, Val, 1 + count);
+    Val *next = arena_array(l->arena, Val, 1 + count);
+    Val *last = arena_array(l->arena, Val, 1 + count);
+    bool *is_ours = arena_array(l->arena, bool, 1 + count);
+    LoopRef one = loop_int(b, 1), near = loop_int(b, near_blocks(f));
+    LoopRef blocks = loop_block_count(l, f->feeds.n);
+    LoopRef has_room = find_room(l, f, init + 1);
+    LoopRef most = loop_select(b, has_room, near, loop_max(b, blocks, one));
+    LoopRef above = loop_add(b, blocks, loop_sub(b, most, one));
+    Part part = new_part(l, f, is_twice, most);
+    Carry carry;
+    init[0] = val_scalar(loop_int(b, 0));
+    loop_open_carry(l, &carry, init, NULL, 1 + count,
+                    loop_max(b, loop_quot(b, above, most), one));
+    part.first = loop_mul(b, carry.index, most);
+    part.blocks = loop_min(b, most, loop_sub(b, blocks, part.first));
+    part.at = carry.state[0].scalar;
+    count_part(l, f, &part);
+    next[0] = val_scalar(sum_part(l, &part));
+    choose_outs(l, f, has_room, carry.state + 1, next[0].scalar);
+    keep_part(l, f, &part, next[0].scalar);
+    for (uint32_t k = 0; k < count; k++) {
+        LoopRef zero = loop_int(b, 0);
+        ScalarType elem = (ScalarType)f->outs[k]->elem;
+        next[1 + k] = val_array(loop_dense(l, elem, f->outs[k]->buf, zero, 1, &zero));
+        next[1 + k].array->block = loop_block(l);
+        is_ours[1 + k] = true;
+    }
+    loop_close_carry(l, &carry, next, is_ours, last);
+    close_outs(l, f, last + 1, last[0].scalar);
 }
 
 // ---- both ---------------------------------------------------------------------------
@@ -343,9 +457,9 @@ void loop_filter(Lower *l, const CoreStm *stm) {
         f.is_flat = f.is_flat && loop_core_type(l, stm->outs[k]).rank == 1;
     bool is_twice = producer == NULL || loop_is_cheap(producer);
     if (l->is_parallel && l->is_for_gpus) filter_by_teams(l, &f, is_twice);
-    else if (is_twice && l->is_parallel) filter_twice_in_parallel(l, &f);
+    else if (l->is_parallel && may_have_room(l, &f)) filter_in_parts(l, &f, is_twice);
+    else if (l->is_parallel) filter_all(l, &f, is_twice);
     else if (is_twice) filter_twice_in_order(l, &f);
-    else if (l->is_parallel) filter_once_in_parallel(l, &f);
     else filter_once_in_order(l, &f);
     for (uint32_t k = 0; k < stm->out_count; k++)
         loop_bind(l, stm->outs[k], val_array(f.outs[k]));

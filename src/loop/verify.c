@@ -278,8 +278,11 @@ static void verify_result(Verifier *v, const LoopStm *stm) {
         return;
     CoreType type = kernel->results[stm->number].type;
     if (!want(v, type.rank > 0, "result %u is a scalar", stm->number) ||
-        !counts(v, stm, type.rank, 1, 0))
+        !counts(v, stm, type.rank, stm->out_count == 2 ? 2 : 1, 0))
         return;
+    if (stm->out_count == 2)
+        want(v, same(type_of(v, stm->outs[1]), (LoopType){.elem = SCALAR_BOOL}),
+             "it does not say whether there is room");
     args_are(v, stm, 0, SCALAR_I64);
     want(v,
          same(type_of(v, stm->outs[0]),

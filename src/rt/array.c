@@ -22,11 +22,18 @@ static size_t header_size(uint32_t rank) {
 
 // ---- arrays -------------------------------------------------------------------------
 
+void rt_free_memory(RtHeap *heap, RtArray *a) {
+    if (a->room > 0) mem_free_room(heap->mem, a->memory, a->room, a->memory_size);
+    else mem_free(heap->mem, a->memory, a->memory_size);
+    a->memory = NULL;
+    a->room = 0;
+}
+
 static void free_array(RtHeap *heap, RtArray *a) {
     RtLender lender = {0};
     rt_drop_copies(heap, a);
     if (a->is_lent) memcpy(&lender, a->memory, sizeof lender);
-    mem_free(heap->mem, a->memory, a->memory_size);
+    rt_free_memory(heap, a);
     mem_free(heap->mem, a, header_size(a->rank));
     if (lender.release != NULL) lender.release(lender.data);
 }
@@ -115,6 +122,33 @@ bool rt_bring_memory(RtHeap *heap, RtArray *a) {
     return !a->is_away;
 }
 
+RtArray *rt_new_room(RtHeap *heap, ScalarType elem, uint32_t rank,
+                     const int64_t *shape) {
+    enum { LEAST = 1 << 24 }; // what is less stays in the caches
+    size_t most;
+    if (!rt_byte_count(elem, rank, shape, &most) || most < LEAST) return NULL;
+    RtArray *a = new_header(heap, elem, rank, shape);
+    if (a == NULL) return NULL;
+    a->memory = a->data = mem_try_room(heap->mem, most);
+    if (a->memory == NULL) {
+        mem_free(heap->mem, a, header_size(rank));
+        return NULL;
+    }
+    a->room = most;
+    set_row_major(a);
+    link_live(heap, a);
+    return a;
+}
+
+void rt_fit(RtHeap *heap, RtArray *a, int64_t rows) {
+    assert(a->room > 0 && rows <= a->shape[0]);
+    a->shape[0] = rows;
+    rt_byte_count(a->elem, a->rank, a->shape, &a->memory_size);
+    mem_fit(heap->mem, a->memory, a->room, a->memory_size);
+    heap->made++;
+    heap->made_bytes += a->memory_size;
+}
+
 RtArray *rt_lent(RtHeap *heap, ScalarType elem, uint32_t rank, const int64_t *shape,
                  const int64_t *strides, char *data, RtLender lender) {
     RtArray *owner = new_header(heap, elem, rank, shape);
@@ -189,6 +223,7 @@ void rt_keep_promise(RtHeap *heap, RtArray *promised, RtArray *made) {
     promised->base = made->base;
     promised->memory = made->memory;
     promised->memory_size = made->memory_size;
+    promised->room = made->room;
     promised->data = made->data;
     promised->is_away = made->is_away;
     promised->copies = made->copies;

@@ -30,6 +30,7 @@ struct RtArray {
     RtArray *base;         // whose memory a view uses (retained); NULL: its own
     void *memory;          // own memory, or NULL; of a lent array its RtLender
     size_t memory_size;
+    size_t room;           // bytes of own memory, if there were to be more (rt_new_room)
     char *data;            // the element at index 0, ..., 0
     uint32_t refs;
     uint32_t rank;         // at least 1
@@ -61,6 +62,11 @@ void rt_heap_free(RtHeap *heap);
 // A row-major array of that shape with unspecified contents, with one reference.
 // NULL when memory is short, a size is negative or the byte count overflows.
 RtArray *rt_new(RtHeap *heap, ScalarType elem, uint32_t rank, const int64_t *shape);
+// The same with memory for up to so many rows, a good deal of it, until rt_fit says how
+// many there are. NULL, too, where there is no memory to spare, or little wanted.
+RtArray *rt_new_room(RtHeap *heap, ScalarType elem, uint32_t rank,
+                     const int64_t *shape);
+void rt_fit(RtHeap *heap, RtArray *a, int64_t rows);
 // A view of a's memory; takes a reference of its own to what owns the memory.
 RtArray *rt_view(RtHeap *heap, RtArray *a, char *data, uint32_t rank,
                  const int64_t *shape, const int64_t *strides);

@@ -17,7 +17,7 @@
 typedef struct Block {
     alignas(64) struct Block *next;
     struct Block *prev;
-    size_t size;
+    size_t size, most; // with this; `most` bytes, of which `size` count
 } Block;
 
 struct WeftRt {
@@ -40,16 +40,35 @@ const char *weft_rt_version(void) {
 
 // ---- blocks -------------------------------------------------------------------------
 
-static Block *new_block(WeftRt *rt, size_t bytes) {
-    rt->wanted = bytes;
-    if (bytes > PTRDIFF_MAX - sizeof(Block)) return NULL;
-    Block *block = mem_try_alloc(&rt->mem, sizeof *block + bytes);
-    if (block == NULL) return NULL;
-    rt->wanted = 0;
-    *block = (Block){.next = rt->blocks, .size = sizeof *block + bytes};
+static Block *link_block(WeftRt *rt, Block *block, size_t size, size_t most) {
+    *block = (Block){.next = rt->blocks, .size = size, .most = most};
     if (rt->blocks != NULL) rt->blocks->prev = block;
     rt->blocks = block;
     return block;
+}
+
+static Block *new_block(WeftRt *rt, size_t bytes) {
+    rt->wanted = bytes;
+    if (bytes > PTRDIFF_MAX - sizeof(Block)) return NULL;
+    size_t size = sizeof(Block) + bytes;
+    Block *block = mem_try_alloc(&rt->mem, size);
+    if (block == NULL) return NULL;
+    rt->wanted = 0;
+    return link_block(rt, block, size, size);
+}
+
+// For an unknown number of bytes up to that; NULL: there is little.
+static Block *new_room(WeftRt *rt, size_t bytes) {
+    enum { LEAST = 1 << 24 }; // what is less stays in the caches
+    if (bytes < LEAST || bytes > PTRDIFF_MAX - sizeof(Block)) return NULL;
+    size_t most = sizeof(Block) + bytes;
+    Block *block = mem_try_room(&rt->mem, most);
+    return block == NULL ? NULL : link_block(rt, block, 0, most);
+}
+
+static void fit_block(WeftRt *rt, Block *block, size_t bytes) {
+    block->size = sizeof *block + bytes;
+    mem_fit(&rt->mem, block, block->most, block->size);
 }
 
 static void free_block(WeftRt *rt, Block *block) {
@@ -57,7 +76,7 @@ static void free_block(WeftRt *rt, Block *block) {
     if (block->next != NULL) block->next->prev = block->prev;
     if (block->prev != NULL) block->prev->next = block->next;
     else rt->blocks = block->next;
-    mem_free(&rt->mem, block, block->size);
+    mem_free_room(&rt->mem, block, block->most, block->size);
 }
 
 void weft_rt_free(WeftRt *rt, const void *data) {
@@ -220,17 +239,29 @@ static WeftRtStatus check_params(WeftRt *rt, const uint64_t *in) {
     return WEFT_RT_OK;
 }
 
+static void *note_made(WeftRt *rt, uint32_t number, Block *block) {
+    if (block == NULL) return NULL;
+    free_block(rt, rt->made[number]);
+    rt->made[number] = block;
+    return block + 1;
+}
+
 static void *make_result(void *data, uint32_t number, uint32_t rank,
                          const int64_t *shape) {
     WeftRt *rt = data;
     size_t bytes = rt->entry->results[number].bytes;
     for (uint32_t d = 0; d < rank; d++)
         bytes *= (size_t)shape[d]; // it has been checked
-    Block *block = new_block(rt, bytes);
-    if (block == NULL) return NULL;
-    free_block(rt, rt->made[number]);
-    rt->made[number] = block;
-    return block + 1;
+    return note_made(rt, number, new_block(rt, bytes));
+}
+
+static void *make_room(void *data, uint32_t number, uint32_t rank,
+                       const int64_t *shape) {
+    WeftRt *rt = data;
+    size_t bytes = rt->entry->results[number].bytes;
+    for (uint32_t d = 0; d < rank; d++)
+        if (__builtin_mul_overflow(bytes, (size_t)shape[d], &bytes)) return NULL;
+    return note_made(rt, number, new_room(rt, bytes));
 }
 
 // Copies of what the kernel overwrites, into blocks that may become results.
@@ -250,11 +281,15 @@ static bool own_params(WeftRt *rt, uint64_t *slots, Block **owned) {
     return true;
 }
 
-// Takes out of the list the block that a result lies in: it is the user's now.
-static void hand_out(Block **blocks, uint32_t count, uint64_t data) {
+// Takes out of the list the block that a result of so many bytes lies in: it is the
+// user's now.
+static void hand_out(WeftRt *rt, Block **blocks, uint32_t count, uint64_t data,
+                     size_t bytes) {
     for (uint32_t i = 0; i < count; i++)
-        if (blocks[i] != NULL && data == (uint64_t)(uintptr_t)(blocks[i] + 1))
+        if (blocks[i] != NULL && data == (uint64_t)(uintptr_t)(blocks[i] + 1)) {
+            if (blocks[i]->size == 0) fit_block(rt, blocks[i], bytes);
             blocks[i] = NULL;
+        }
 }
 
 static int32_t run(WeftRt *rt, uint64_t *in, uint64_t *out, Block **owned,
@@ -266,10 +301,12 @@ static int32_t run(WeftRt *rt, uint64_t *in, uint64_t *out, Block **owned,
     if (rt->mem.limit != 0) mem_trim(&rt->mem);
     int32_t status = rt_call(call, entry->kernel, in, out);
     for (uint32_t i = 0; i < entry->result_count && status == KERNEL_OK; i++) {
-        uint64_t data = out[slot_of(entry->results, i)];
+        const uint64_t *slot = out + slot_of(entry->results, i);
+        size_t bytes;
         if (entry->results[i].rank == 0) continue;
-        hand_out(rt->made, entry->result_count, data);
-        hand_out(owned, entry->param_count, data);
+        measure(&entry->results[i], slot, &bytes);
+        hand_out(rt, rt->made, entry->result_count, *slot, bytes);
+        hand_out(rt, owned, entry->param_count, *slot, bytes);
     }
     return status;
 }
@@ -292,8 +329,11 @@ WeftRtStatus weft_rt_call(WeftRt *rt, const WeftRtEntry *entry, const uint64_t *
     memcpy(own, in, slots * sizeof *in);
     Block **owned = (Block **)(own + slots);
     rt->made = owned + params;
-    RtCall call = {
-        .team = rt->team, .cancel = &rt->cancel, .result = make_result, .data = rt};
+    RtCall call = {.team = rt->team,
+                   .cancel = &rt->cancel,
+                   .result = make_result,
+                   .room = make_room,
+                   .data = rt};
     int32_t status = run(rt, own, out, owned, &call);
     for (size_t i = 0; i < params + results; i++) free_block(rt, owned[i]);
     mem_free(&rt->mem, own, size);

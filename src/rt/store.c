@@ -52,8 +52,8 @@ static bool is_same_memory(const Device *device, const Device *wanted) {
 }
 
 static void free_memory(RtHeap *heap, RtArray *a) {
-    mem_free(heap->mem, a->memory, a->memory_size);
-    a->memory = a->data = NULL;
+    rt_free_memory(heap, a);
+    a->data = NULL;
     a->is_away = true;
 }
 

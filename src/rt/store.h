@@ -58,6 +58,8 @@ bool rt_leave(RtHeap *heap, Device *device);
 // ---- for array.c --------------------------------------------------------------------
 
 void rt_drop_copies(RtHeap *heap, RtArray *a);
+// Own memory on the host, if there is any.
+void rt_free_memory(RtHeap *heap, RtArray *a);
 // An array without memory anywhere, and memory on the host for one; NULL and false when
 // memory is short.
 RtArray *rt_new_away(RtHeap *heap, ScalarType elem, uint32_t rank,

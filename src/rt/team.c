@@ -68,6 +68,12 @@ static void *make_result(KernelEnv *env, uint32_t number, uint32_t rank,
     return call->result(call->data, number, rank, shape);
 }
 
+static void *make_room(KernelEnv *env, uint32_t number, uint32_t rank,
+                       const int64_t *shape) {
+    RtCall *call = env->host;
+    return call->room(call->data, number, rank, shape);
+}
+
 // Where a strip of so many turns, a power of two, ends: strips begin at multiples of
 // their length, so that vectors do where cache lines do.
 static int64_t end_of(int64_t begin, int64_t strip, int64_t n) {
@@ -251,6 +257,7 @@ int32_t rt_call(RtCall *call, Kernel *kernel, const uint64_t *in, uint64_t *out)
                             .host = call,
                             .poll = poll_root,
                             .result = make_result,
+                            .room = make_room,
                             .parallel = run_parallel,
                             .threads = (int32_t)rt_pool_threads(call->team->pool)};
     rt_private_open(&call->team->root, call->team->mem, &call->env);

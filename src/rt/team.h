@@ -32,6 +32,8 @@ typedef struct RtCall {
     const atomic_bool *cancel;
     // Memory for array result `number`, row-major; NULL when there is none.
     void *(*result)(void *data, uint32_t number, uint32_t rank, const int64_t *shape);
+    // The same for an unknown number of rows up to that; or NULL.
+    void *(*room)(void *data, uint32_t number, uint32_t rank, const int64_t *shape);
     // Told, in the thread of the call, how far its loop is: `done` of `total` turns, or
     // total 0 if that is not known. May be NULL.
     void (*progress)(void *data, int64_t done, int64_t total);

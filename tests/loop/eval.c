@@ -60,6 +60,7 @@ typedef struct Eval {
     Private *stack;   // of the thread at work
     Buffer **results; // by number
     int64_t (*shapes)[CORE_MAX_RANK];
+    bool *has_room;   // the result's rows may be fewer
     const Turn *turn; // at work; NULL: none
     uint64_t turns;   // handed out so far
     Team team;
@@ -425,11 +426,23 @@ static void run_alloc(Eval *e, const LoopStm *stm) {
     e->values[stm->outs[0]].buffer = b;
 }
 
+// Whether memory is to be made: room is given in most orders to all who ask, and in one
+// to some.
+static bool finds_room(Eval *e, const LoopStm *stm) {
+    bool is_room = stm->out_count > 1;
+    bool is_given = is_room && (e->order != EVAL_REVERSE || stm->number % 2 > 0);
+    if (e->turn != NULL) bug(e, stm, "not in root code");
+    if (e->results[stm->number] != NULL && !e->has_room[stm->number])
+        bug(e, stm, "made twice");
+    e->has_room[stm->number] = is_given;
+    if (is_room) e->values[stm->outs[1]].bits = is_given;
+    return !is_room || is_given;
+}
+
 static void run_result(Eval *e, const LoopStm *stm) {
     int64_t count = 1;
     bool is_empty = false;
-    if (e->turn != NULL) bug(e, stm, "not in root code");
-    if (e->results[stm->number] != NULL) bug(e, stm, "made twice");
+    if (!finds_room(e, stm)) return;
     for (uint32_t d = 0; d < stm->arg_count; d++) {
         int64_t size = (int64_t)e->values[stm->args[d]].bits;
         if (size < 0) bug(e, stm, "a size of %lld", (long long)size);
@@ -704,17 +717,21 @@ static RtArray *get_array(Eval *e, RtHeap *heap, uint32_t i, CoreType type, Buff
     bool is_result = e->results[i] == b;
     if (b->is_dead || (!is_result && strcmp(b->kind, "owned") != 0))
         bug(e, NULL, "result %u lies in %s memory", i, b->kind);
+    int64_t count = count_of(type.rank, shape);
+    bool is_room = is_result && e->has_room[i];
+    if (is_room && shape[0] > e->shapes[i][0]) bug(e, NULL, "result %u has no room", i);
+    if (is_room) e->shapes[i][0] = shape[0];
     if (is_result && memcmp(shape, e->shapes[i], type.rank * sizeof *shape) != 0)
         bug(e, NULL, "result %u has another shape than its memory", i);
-    if (b->count != count_of(type.rank, shape))
+    if (is_room ? b->count < count : b->count != count)
         bug(e, NULL, "result %u has not the size of its memory", i);
-    for (int64_t k = 0; k < b->count; k++)
+    for (int64_t k = 0; k < count; k++)
         if (!b->is_set[k])
             bug(e, NULL, "element %lld of result %u was never written", (long long)k,
                 i);
     if (strcmp(b->kind, "owned") == 0) b->kind = "already handed out";
     RtArray *a = need(rt_new(heap, (ScalarType)type.elem, type.rank, shape));
-    for (int64_t k = 0; k < b->count; k++)
+    for (int64_t k = 0; k < count; k++)
         rt_store(a->elem, a->data + k * scalar_info[a->elem].bytes, b->bits[k]);
     return a;
 }
@@ -763,6 +780,7 @@ EvalOutcome loop_eval(const LoopKernel *kernel, EvalOrder order, Arena *arena,
     e.values = need(calloc(kernel->values.len, sizeof *e.values));
     e.lanes = need(calloc(kernel->values.len, sizeof *e.lanes));
     e.results = need(calloc(kernel->result_count + 1, sizeof *e.results));
+    e.has_room = need(calloc(kernel->result_count + 1, sizeof *e.has_room));
     team_plan(&e.team, kernel, arena);
     e.shapes = need(calloc(kernel->result_count + 1, sizeof *e.shapes));
     EvalOutcome outcome = run(&e, heap, args, results);
@@ -777,5 +795,6 @@ EvalOutcome loop_eval(const LoopKernel *kernel, EvalOrder order, Arena *arena,
     free(e.lanes);
     free(e.results);
     free(e.shapes);
+    free(e.has_room);
     return outcome;
 }

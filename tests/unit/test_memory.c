@@ -68,6 +68,25 @@ static const Program programs[] = {
      "entry main (n: i64) = let s = scan (+) 0 (iota n)\n"
      "  in if n > 5 then map (+ 1) s else reverse s",
      "1000", 2, 16000, 0, 128},
+    {"a filter in parts, in room for all, of which what is kept counts",
+     "entry main (n: i64) = filter (\\x -> x % 5 == 1) (iota n)", "2300000", 1, 3680000,
+     0, 6144},
+    {"two filters at once, in parts",
+     "entry main (n: i64) = unzip (filter (\\(i, y) -> i % 7 == 3 || y > 6e5f64)\n"
+     "  (zip (iota n) (map (\\i -> f64.i64 i / 3) (iota n))))",
+     "2300000", 2, 12114272, 0, 10880},
+    {"one of the two results is too small for room",
+     "entry main (n: i64) = unzip (filter (\\(b, i) -> b || i % 3 == 2)\n"
+     "  (map (\\i -> (i % 5 == 0, i)) (iota n)))",
+     "2300000", 2, 9659997, 0, 8512},
+    {"rows that cost much, made once, in parts",
+     "entry main (n: i64) = filter (\\x -> x % 3 == 1)\n"
+     "  (map (\\i -> let a = (i * i) ^ (i + 3) let b = (a * 7) ^ (a / 3)\n"
+     "    let c = (b * 5) ^ (b % 11) let d = (c / 5) ^ (c + a) let e = (d * 3) ^ (d / "
+     "7)\n"
+     "    let f = (e * 5) ^ (e % 19) let g = (f / 3) ^ (f + a) in g + (b % 13)) (iota "
+     "n))",
+     "2300000", 1, 6130240, 0, 4195776},
     {"a temporary in each row",
      "entry main (n: i64) = map (\\i -> let row = scan (+) 0 (map (* i) (iota n))\n"
      "  in row[i] + row[n - 1 - i]) (iota n)",
@@ -142,7 +161,34 @@ static void test(const Program *p) {
     CHECK(weft_testing_context_free(context) == 0);
 }
 
+// Where there is a ceiling it is for what is kept that there has to be memory.
+static void test_ceiling(void) {
+    static const char text[] =
+        "entry main (n: i64) (k: i64) = filter (\\x -> x % k == 1) (iota n)";
+    WeftOptions options = {.struct_size = sizeof options,
+                           .engine = WEFT_ENGINE_NATIVE,
+                           .threads = 1,
+                           .memory_ceiling = 20 << 20};
+    WeftContext *context = NULL;
+    CHECK(weft_context_new(&options, &context) == WEFT_STATUS_OK);
+    WeftProgram *program = compile(context, &(Program){.name = "kept", .text = text});
+    static const char *const inputs[] = {"8000000 16", "8000000 2", "8000000 3"};
+    for (size_t i = 0; i < 3; i++) {
+        WeftValue *args[2], *result;
+        WeftStatus wanted = i == 0 ? WEFT_STATUS_OK : WEFT_STATUS_MEMORY;
+        CHECK(weft_values_read(program, 0, "in", inputs[i], strlen(inputs[i]), args,
+                               2) == WEFT_STATUS_OK);
+        CHECK(weft_call(program, 0, args, 2, &result, 1) == wanted);
+        if (i == 0) weft_value_free(result);
+        weft_value_free(args[0]);
+        weft_value_free(args[1]);
+    }
+    CHECK(weft_memory_peak(context) <= 20 << 20);
+    CHECK(weft_testing_context_free(context) == 0);
+}
+
 int main(void) {
+    test_ceiling();
     for (size_t i = 0; i < sizeof programs / sizeof *programs; i++) test(&programs[i]);
     return test_done();
 }
