@@ -138,6 +138,7 @@ bool api_import(void *data, Cx *cx, Str path, Str *name_out, Str *text_out) {
 
 // ---- compiling ----------------------------------------------------------------------
 
+static const DiagKind ill_typed = {"core-ill-typed", "this is no sound program: %.*s"};
 static const DiagKind internal_error = {
     "internal", "this is a mistake in Weft, not in your program: %.*s"};
 
@@ -239,6 +240,25 @@ static void make_core(WeftContext *context, WeftProgram *program,
     tell_compiling(program);
 }
 
+// Reads a .core text, which whoever wrote it may have got wrong. Stops with program->core
+// NULL at an error.
+static void read_core(WeftContext *context, WeftProgram *program,
+                      const Source *source) {
+    Cx *cx = &program->cx;
+    program->core = core_read(cx, &program->arena, source);
+    api_lap(context, "read core", program->core);
+    if (program->core == NULL) return;
+    StrBuf faults = strbuf(&program->arena);
+    if (core_verify(program->core, &faults)) {
+        api_describe(program, NULL, true);
+        return;
+    }
+    program->core = NULL;
+    Str text = strbuf_done(&faults);
+    text.len--; // the end of the last line
+    diag_error(&cx->diags, (Span){0, 0}, &ill_typed, STR_ARG(text));
+}
+
 WeftStatus api_compile(WeftContext *context, const ApiCompile *call) {
     context->activity = api_compiles;
     context->statements = 0;
@@ -252,9 +272,7 @@ WeftStatus api_compile(WeftContext *context, const ApiCompile *call) {
         return api_fail(context, WEFT_STATUS_PROGRAM,
                         "%.*s: a program has at most 4 GiB", STR_ARG(call->name));
     if (call->front == NULL && ends_with(call->name, STR(".core"))) {
-        program->core = core_read(cx, &program->arena, source);
-        api_lap(context, "read core", program->core);
-        if (program->core != NULL) api_describe(program, NULL, true);
+        read_core(context, program, source);
     } else {
         cx->arena = &program->workspace;
         make_core(context, program, call, source);

@@ -57,6 +57,12 @@ out '42i32'
 printf 'entry main(' >bad.core
 expect 1 "$weft" run bad.core
 err_has 'bad.core:1:'
+# A text that can be read, but an operator lacks what it is to be told.
+echo 'entry main(n: i64) -> ([]i64) { xs: []i64 = generate(n) {|i: i64| -> i} -> xs }' >bad.core
+for verb in run explain 'dump --stage=loop' 'dump --stage=task'; do
+    expect 1 "$weft" $verb bad.core
+    err_has 'generate'
+done
 
 # Large results go past the caches where whole lines are stored, also from loops in loops.
 lacks() {
