@@ -91,19 +91,24 @@ void interp_fetch(Run *run, const Step *step, RtArray *a) {
     interp_check_brought(run, step, rt_fetch(run->heap, a), a->memory_size);
 }
 
+// For the host to look at. A whole has memory with the first of its parts, while it is
+// still promised.
+static void reach(Run *run, const Step *step, RtArray *a) {
+    if (a->is_away || a->maker != NULL) interp_fetch(run, step, a);
+}
+
 static void fetch_args(Run *run, const Step *step) {
     const Slot *slots = run->slots.data;
     for (uint32_t i = 0; i < step->stm->arg_count; i++) {
         if (!run->is_array.data[step->args[i]]) continue;
-        RtArray *a = slots[step->args[i]].array;
-        if (a->is_away) interp_fetch(run, step, a);
+        reach(run, step, slots[step->args[i]].array);
     }
 }
 
 static void load_element(Run *run, const Step *step) {
     const Slot *slots = run->slots.data;
     RtArray *a = slots[step->args[0]].array;
-    if (a->is_away) interp_fetch(run, step, a);
+    reach(run, step, a);
     int64_t offset = 0;
     for (uint32_t d = 0; d < a->rank; d++) {
         int64_t index = (int64_t)slots[step->args[1 + d]].bits;
