@@ -278,8 +278,9 @@ void mem_free(Mem *mem, void *block, size_t size) {
 }
 
 void *mem_try_room(Mem *mem, size_t most) {
-    return mem->limit == 0 && admits(mem, most) ? find_block(mem, round_up(most))
-                                                : NULL;
+    enum { LEAST = 1 << 24 }; // what is less stays in the caches
+    if (mem->limit != 0 || most < LEAST || !admits(mem, most)) return NULL;
+    return find_block(mem, round_up(most));
 }
 
 void mem_fit(Mem *mem, void *block, size_t most, size_t size) {

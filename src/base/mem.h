@@ -59,7 +59,7 @@ void *mem_resize(Mem *mem, void *block, size_t old_size, size_t new_size);
 void mem_free(Mem *mem, void *block, size_t size);
 // A block for an unknown number of bytes, `most` of them at most, of which none is counted
 // before mem_fit says how many there are: what nobody touches takes no memory. NULL, too,
-// where there is a ceiling.
+// where there is a ceiling, or little is wanted.
 void *mem_try_room(Mem *mem, size_t most);
 void mem_fit(Mem *mem, void *block, size_t most, size_t size);
 // Gives such a block back, of which `size` bytes are counted.

@@ -124,16 +124,16 @@ bool rt_bring_memory(RtHeap *heap, RtArray *a) {
 
 RtArray *rt_new_room(RtHeap *heap, ScalarType elem, uint32_t rank,
                      const int64_t *shape) {
-    enum { LEAST = 1 << 24 }; // what is less stays in the caches
     size_t most;
-    if (!rt_byte_count(elem, rank, shape, &most) || most < LEAST) return NULL;
+    if (!rt_byte_count(elem, rank, shape, &most)) return NULL;
+    void *memory = mem_try_room(heap->mem, most);
+    if (memory == NULL) return NULL;
     RtArray *a = new_header(heap, elem, rank, shape);
-    if (a == NULL) return NULL;
-    a->memory = a->data = mem_try_room(heap->mem, most);
-    if (a->memory == NULL) {
-        mem_free(heap->mem, a, header_size(rank));
+    if (a == NULL) {
+        mem_free_room(heap->mem, memory, most, 0);
         return NULL;
     }
+    a->memory = a->data = memory;
     a->room = most;
     set_row_major(a);
     link_live(heap, a);

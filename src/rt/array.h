@@ -36,7 +36,8 @@ struct RtArray {
     uint32_t rank;         // at least 1
     ScalarType elem;
     bool is_lent;          // the elements are a lender's: never written to
-    bool is_away;          // the elements are on devices only (store.h); no views then
+    bool is_away;          // the elements are on devices only (store.h), or promised and
+                           // without memory; no views then
     uint32_t pins;         // calls of kernels that use it: it stays where it is
     struct RtErrand *maker;  // of a promise: who keeps it; NULL: the elements are there
     uint64_t bits;         // of a scalar that was promised, once it is there

@@ -59,8 +59,7 @@ static Block *new_block(WeftRt *rt, size_t bytes) {
 
 // For an unknown number of bytes up to that; NULL: there is little.
 static Block *new_room(WeftRt *rt, size_t bytes) {
-    enum { LEAST = 1 << 24 }; // what is less stays in the caches
-    if (bytes < LEAST || bytes > PTRDIFF_MAX - sizeof(Block)) return NULL;
+    if (bytes > PTRDIFF_MAX - sizeof(Block)) return NULL;
     size_t most = sizeof(Block) + bytes;
     Block *block = mem_try_room(&rt->mem, most);
     return block == NULL ? NULL : link_block(rt, block, 0, most);
