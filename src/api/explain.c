@@ -8,6 +8,7 @@
 #include "api/fit.h"
 #include "api/stream.h"
 #include "base/thread.h"
+#include "loop/machine.h"
 
 typedef struct ExplainCall {
     WeftProgram *program;
@@ -20,21 +21,30 @@ typedef struct ExplainCall {
 
 // ---- what goes in -------------------------------------------------------------------
 
+// What work is priced in: operations of a core in lanes, of which those that are
+// launched on have none that can be counted on.
+static double rate_of(const ApiPlace *place, uint32_t vector_bytes) {
+    static const double core_rate = 2e9, lane_bytes = 4;
+    bool has_lanes = !api_is_launched(place) || vector_bytes == 0;
+    return has_lanes ? core_rate : core_rate * lane_bytes / vector_bytes;
+}
+
 static void describe_devices(WeftContext *context, PlanInput *in) {
-    static const double core_rate = 2e9; // as the strategy of fission counts
     unsigned most = 0;
     for (uint32_t i = 0; i < context->place_count; i++) {
         unsigned threads = context->places[i].threads;
         if (threads == 0) threads = thread_cores();
         if (threads > most) most = threads;
     }
+    in->vector_bytes = machine_vector_bytes();
     PlanDevice *devices = arena_array(in->arena, PlanDevice, context->place_count);
     for (uint32_t i = 0; i < context->place_count; i++) {
         const ApiPlace *place = &context->places[i];
+        double rate = rate_of(place, in->vector_bytes);
         uint32_t weight = api_place_weight(context, place);
         devices[i] = (PlanDevice){.address = place->address,
-                                  .rate = core_rate * most * weight / 1000,
-                                  .one = core_rate * place->speed,
+                                  .rate = rate * most * weight / 1000,
+                                  .one = rate * place->speed,
                                   .is_host = place->is_shared};
     }
     in->devices = devices;

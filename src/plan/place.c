@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Where tasks go, and when: in the order of the program each goes to the device that
-// would have it done first, as the run puts them (api/ahead_place.c); what it needs and is
-// not there travels before. Memory is freed after its last use.
+// would have it done first, as the run puts them (api/ahead_place.c); what it needs and
+// is not there travels before. Memory is freed after its last use.
 #include <string.h>
 
 #include "plan/plan.h"
@@ -52,6 +52,10 @@ static double end_of_maker(const Plan *plan, uint32_t block) {
 
 // ---- how long -----------------------------------------------------------------------
 
+static double or_nothing(double bytes) {
+    return isnan(bytes) ? 0 : bytes;
+}
+
 // Whether the block is made where it belongs, so that nobody has to copy it there.
 static bool lies_within(const Plan *plan, uint32_t block) {
     const PlanBlock *b = &plan->blocks.data[block];
@@ -71,12 +75,25 @@ static double share_left(const Plan *plan, const PlanTask *task) {
     return task->op == OP_CONCAT && within > 0 ? 1 - within / all : 1;
 }
 
+// What it reads and writes, as far as that is known. A part of an operator reads its
+// share of what all of them read.
+static double bytes_of(const Plan *plan, const PlanTask *task) {
+    double bytes = or_nothing(plan_made(plan, task));
+    double shares = task->piece != NULL ? plan->in.device_count : 1;
+    for (uint32_t i = 0; i < task->uses.len; i++) {
+        const PlanUse *use = &task->uses.data[i];
+        bytes += or_nothing(use->bytes) / (use->part == 0 ? shares : 1);
+    }
+    return bytes;
+}
+
 static double seconds_of(const Plan *plan, const PlanTask *task, uint32_t device) {
     static const double host_rate = 1e9; // elements that are joined, copied
     if (task->kernel == NULL) return task->work * share_left(plan, task) / host_rate;
+    static const double bytes_at_a_time = 10; // between memory and a core
     const PlanDevice *d = &plan->in.devices[device];
     double rate = task->kernel->kernel == CORE_PARALLEL_KERNEL ? d->rate : d->one;
-    return CALL + task->work / rate;
+    return CALL + (task->work + bytes_of(plan, task) / bytes_at_a_time) / rate;
 }
 
 // Of all its turns. What nobody knows counts as something, as in the run.
@@ -125,10 +142,6 @@ static uint32_t best_for(const Placer *pl, const PlanTask *task) {
 }
 
 // ---- memory -------------------------------------------------------------------------
-
-static double or_nothing(double bytes) {
-    return isnan(bytes) ? 0 : bytes;
-}
 
 // What becomes of a block where it was made: it is freed, or given to the caller.
 static void add_leaving(Plan *plan, PlanStepKind kind, uint32_t block, double begin,

@@ -21,7 +21,7 @@ enum { PLAN_NONE = UINT32_MAX };
 
 typedef struct PlanDevice {
     const char *address;
-    double rate;  // scalar operations per second, of all its cores
+    double rate;  // scalar operations per second that wait for each other, of all cores
     double one;   // the same of one core
     bool is_host; // its memory is the host's
 } PlanDevice;
@@ -41,8 +41,9 @@ typedef struct PlanInput {
     const char *uncut; // why nothing was to be cut; NULL: it was
     const PlanDevice *devices;
     uint32_t device_count;
-    const PlanArg *args; // NULL: none is known
-    Arena *arena;        // in which everything is made
+    uint32_t vector_bytes; // of the vectors of cores; 0: there are none
+    const PlanArg *args;   // NULL: none is known
+    Arena *arena;          // in which everything is made
 } PlanInput;
 
 // ---- what is told -------------------------------------------------------------------
@@ -79,7 +80,7 @@ typedef struct PlanTask {
     const FissionPiece *piece; // of an operator; NULL: it is whole
     uint32_t visit;            // tasks of one walk through a body have the same
     double turns;      // how often: it stands for all turns of a loop but the first
-    double work;       // scalar operations, of one turn
+    double work;       // as long as so many scalar operations, of one turn
     PlanUses uses;     // each block and part once
     uint32_t first;    // block that it makes
     uint32_t makes;    // so many

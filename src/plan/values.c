@@ -35,6 +35,18 @@ int64_t visit_int(const Walk *w, CoreRef ref) {
     return value < 0 ? -1 : value;
 }
 
+static double or_most(int64_t number, int64_t most) {
+    return number < 0 && most > 0 ? (double)most : visit_number(number);
+}
+
+double visit_at_most(const Walk *w, CoreRef ref) {
+    return or_most(visit_int(w, ref), visit_value(w, ref).most);
+}
+
+double visit_rows(const WalkValue *v) {
+    return or_most(v->dims[0], v->most);
+}
+
 double visit_count(const WalkValue *v) {
     double count = 1;
     for (uint32_t d = 0; d < v->type.rank; d++)
@@ -142,6 +154,7 @@ void visit_view(Walk *w, const CoreStm *stm) {
         w->plan->blocks.data[v.block].is_held = false;
     if (stm->op == OP_SLICE) {
         v.dims[stm->attrs[0]] = visit_int(w, stm->args[2]);
+        v.most = stm->attrs[0] == 0 ? visit_value(w, stm->args[2]).most : a.most;
         v.part = ++w->parts;
     }
     visit_bind(w, stm, 0, v);
@@ -162,6 +175,9 @@ void visit_scalar(Walk *w, const CoreStm *stm) {
             core_eval(stm->op, in, (ScalarType)v.type.elem, args, &v.bits);
         v.is_known = fault == FAULT_NONE;
     }
+    // Blocks of rows: the last one may be shorter.
+    for (uint32_t i = 0; stm->op == OP_MIN && i < 2; i++)
+        if (visit_int(w, stm->args[i]) > 0) v.most = visit_int(w, stm->args[i]);
     visit_bind(w, stm, 0, v);
 }
 

@@ -16,23 +16,27 @@
 static double walk_body(Walk *w, const CoreBody *body);
 
 // Work of a body whose params are as these; inside of operators.
-static double walk_rows(Walk *w, const CoreBody *body, const WalkValue *params) {
+static double walk_rows(Walk *w, const CoreBody *body, const WalkValue *params,
+                        WalkPace pace) {
     for (uint32_t i = 0; i < body->param_count; i++)
         w->values[body->params[i]] = params[i];
+    WalkPace around = w->pace;
+    w->pace = pace;
     w->depth++;
     double work = walk_body(w, body);
     w->depth--;
+    w->pace = around;
     return work;
 }
 
 static double walk_unknown(Walk *w, const CoreBody *body, const WalkValue *like,
-                           uint32_t count) {
+                           uint32_t count, WalkPace pace) {
     WalkValue *params = arena_array(w->arena, WalkValue, body->param_count);
     for (uint32_t i = 0; i < body->param_count; i++) {
         params[i] = visit_value_like(w, body->params[i]);
         if (i < count && params[i].type.rank > 0) params[i].dims = like[i].dims;
     }
-    return walk_rows(w, body, params);
+    return walk_rows(w, body, params, pace);
 }
 
 static double walk_make(Walk *w, const CoreStm *stm) {
@@ -41,17 +45,18 @@ static double walk_make(Walk *w, const CoreStm *stm) {
     uint32_t outer = stm->op == OP_MAP ? 1 : (uint32_t)stm->attrs[0];
     WalkValue *rows = arena_array(w->arena, WalkValue, body->param_count);
     double count = 1;
+    WalkValue first = visit_value(w, stm->args[0]);
     int64_t sizes[CORE_MAX_RANK];
     for (uint32_t d = 0; d < outer; d++) {
-        sizes[d] = stm->op == OP_MAP ? visit_value(w, stm->args[0]).dims[0]
-                                     : visit_int(w, stm->args[d]);
-        count *= visit_number(sizes[d]);
+        sizes[d] = stm->op == OP_MAP ? first.dims[0] : visit_int(w, stm->args[d]);
+        count *=
+            stm->op == OP_MAP ? visit_rows(&first) : visit_at_most(w, stm->args[d]);
     }
     for (uint32_t i = 0; i < feeds.count; i++) {
         WalkValue array = visit_value(w, stm->args[feeds.first + i]);
         rows[i] = visit_row(w, &array, 1);
     }
-    double work = walk_unknown(w, body, rows, feeds.count);
+    double work = walk_unknown(w, body, rows, feeds.count, PACE_FREE);
     for (uint32_t k = 0; k < stm->out_count; k++) {
         WalkValue row = visit_value(w, body->results[k]),
                   v = visit_value_like(w, stm->outs[k]);
@@ -59,7 +64,7 @@ static double walk_make(Walk *w, const CoreStm *stm) {
         for (uint32_t d = outer; d < v.type.rank; d++) v.dims[d] = row.dims[d - outer];
         visit_bind(w, stm, k, v);
     }
-    return count * (1 + work);
+    return count * work;
 }
 
 // What is taken one by one: REDUCE, SCAN, HIST, SCATTER and FILTER.
@@ -67,7 +72,11 @@ static double walk_take(Walk *w, const CoreStm *stm) {
     CoreFeeds feeds = core_feeds(stm);
     WalkValue array = visit_value(w, stm->args[feeds.first]);
     int64_t length = array.dims[0];
-    double work = 1;
+    double rows_taken = visit_rows(&array);
+    // What gives no place to elements goes by lanes.
+    bool is_fold = stm->op == OP_REDUCE || stm->op == OP_SCAN;
+    WalkPace pace = is_fold ? PACE_FREE : PACE_ALONE;
+    double work = is_fold ? 0 : 1;
     WalkValue *rows = arena_array(w->arena, WalkValue, feeds.count);
     for (uint32_t i = 0; i < feeds.count; i++) {
         array = visit_value(w, stm->args[feeds.first + i]);
@@ -78,9 +87,9 @@ static double walk_take(Walk *w, const CoreStm *stm) {
     bool has_op = feeds.body > 0;
     for (uint32_t k = 0; k < 2 * stm->out_count && has_op; k++)
         acc[k] = visit_value(w, stm->args[neutral + k % stm->out_count]);
-    if (has_op) work += walk_unknown(w, stm->bodies[0], acc, 2 * stm->out_count);
+    if (has_op) work += walk_unknown(w, stm->bodies[0], acc, 2 * stm->out_count, pace);
     if (feeds.producer != NULL)
-        work += walk_unknown(w, feeds.producer, rows, feeds.count);
+        work += walk_unknown(w, feeds.producer, rows, feeds.count, PACE_FREE);
     for (uint32_t k = 0; k < stm->out_count; k++) {
         WalkValue v = visit_value_like(w, stm->outs[k]);
         if (stm->op == OP_HIST || stm->op == OP_SCATTER) {
@@ -96,7 +105,7 @@ static double walk_take(Walk *w, const CoreStm *stm) {
         }
         visit_bind(w, stm, k, v);
     }
-    return visit_number(length) * work;
+    return rows_taken * work;
 }
 
 // ---- control ------------------------------------------------------------------------
@@ -239,6 +248,13 @@ static void walk_on_host(Walk *w, Loop *l) {
     w->visit = visit;
 }
 
+// So often the turn is counted. Lanes wait for the one among them that turns most
+// often.
+static double turns_inside(const Walk *w, const Loop *l) {
+    if (!isnan(l->turns)) return l->turns;
+    return w->pace == PACE_ALONE ? SOME : 2 * SOME;
+}
+
 // FOR and WHILE. Inside of kernels one turn is counted.
 static double walk_loop(Walk *w, const CoreStm *stm) {
     Loop l = loop_of(w, stm);
@@ -252,8 +268,10 @@ static double walk_loop(Walk *w, const CoreStm *stm) {
             CoreRef i = l.turn->params[0];
             w->values[i] = visit_value_like(w, i);
         }
-        work = (isnan(l.turns) ? SOME : l.turns) *
-               walk_turn(w, l.turn, l.first, l.states, l.count);
+        WalkPace pace = w->pace;
+        if (pace == PACE_FREE) w->pace = PACE_WAITS;
+        work = turns_inside(w, &l) * walk_turn(w, l.turn, l.first, l.states, l.count);
+        w->pace = pace;
         generalise(w, before, l.states, l.count);
         if (!keeps_sizes(before, l.states, l.count)) visit_guess(w);
     }
@@ -319,19 +337,42 @@ static double walk_call(Walk *w, const CoreStm *stm) {
 
 // ---- statements ---------------------------------------------------------------------
 
-// Of a scalar operator: a sum counts as one.
-static double cost_of(const CoreProgram *p, const CoreStm *stm) {
-    enum { INTEGER_DIVISION = 20, FLOAT_DIVISION = 5 };
-    ScalarType type = (ScalarType)core_type(p, stm->outs[0]).elem;
-    bool is_float = type == SCALAR_F16 || type == SCALAR_F32 || type == SCALAR_F64;
+static bool is_float(ScalarType type) {
+    return type == SCALAR_F16 || type == SCALAR_F32 || type == SCALAR_F64;
+}
+
+static bool divides_integers(const Walk *w, const CoreStm *stm) {
+    bool is_division = stm->op == OP_DIV || stm->op == OP_MOD || stm->op == OP_QUOT ||
+                       stm->op == OP_REM;
+    return is_division && !is_float((ScalarType)core_type(w->p, stm->outs[0]).elem);
+}
+
+// Of a scalar operator: a sum counts as one. To divide by what is known is a product.
+static double operations_of(const Walk *w, const CoreStm *stm) {
+    enum { UNKNOWN_DIVISOR = 20, DIVISION = 5 };
     switch ((int)stm->op) {
     case OP_DIV:
     case OP_MOD:
     case OP_QUOT:
-    case OP_REM: return is_float ? FLOAT_DIVISION : INTEGER_DIVISION;
-    case OP_SQRT: return FLOAT_DIVISION;
+    case OP_REM:
+        if (divides_integers(w, stm) && !visit_value(w, stm->args[1]).is_known)
+            return UNKNOWN_DIVISOR;
+        return DIVISION;
+    case OP_SQRT: return DIVISION;
     default: return 1;
     }
+}
+
+// As long as so many sums take that wait for each other. Cores begin several operations
+// at a time, and a vector has as many elements as fit.
+static double cost_of(const Walk *w, const CoreStm *stm) {
+    static const double at_a_time = 4;
+    double operations = operations_of(w, stm), vector = w->plan->in.vector_bytes;
+    double bytes = scalar_info[core_type(w->p, stm->outs[0]).elem].bytes;
+    if (w->pace == PACE_ALONE) return operations;
+    bool has_lanes = vector > bytes && !divides_integers(w, stm);
+    if (has_lanes) operations *= bytes / vector;
+    return w->pace == PACE_FREE ? operations / at_a_time : operations;
 }
 
 static double walk_step(Walk *w, const CoreStm *stm) {
@@ -343,7 +384,7 @@ static double walk_step(Walk *w, const CoreStm *stm) {
     case OP_CHECK:
         visit_look(w, stm->args[0]);
         visit_bind(w, stm, 0, visit_value_like(w, stm->outs[0]));
-        return 1;
+        return w->pace == PACE_ALONE ? 1 : 0; // loops in lanes have it before them
     case OP_GUARD:
     case OP_TRACE: visit_bind(w, stm, 0, visit_value(w, stm->args[0])); return 0;
     case OP_GENERATE:
@@ -360,7 +401,7 @@ static double walk_step(Walk *w, const CoreStm *stm) {
     case OP_INDEX:
         visit_look(w, stm->args[0]);
         visit_index(w, stm);
-        return 1;
+        return cost_of(w, stm);
     case OP_SPLIT:
         visit_look(w, stm->args[0]);
         visit_split(w, stm);
@@ -388,7 +429,7 @@ static double walk_step(Walk *w, const CoreStm *stm) {
     default: // scalars
         for (uint32_t i = 0; i < stm->arg_count; i++) visit_look(w, stm->args[i]);
         visit_scalar(w, stm);
-        return cost_of(w->p, stm);
+        return cost_of(w, stm);
     }
 }
 

@@ -21,7 +21,15 @@ typedef struct WalkValue {
     uint32_t block; // PLAN_NONE: it takes no memory, and nobody need wait for it
     uint32_t part;  // of the block; 0: all
     Str elements;   // of a literal of i64
+    int64_t most;   // of an integer, or of an array's rows: no more; 0: not known
 } WalkValue;
+
+// How scalar operations of a kernel follow each other.
+typedef enum WalkPace {
+    PACE_ALONE, // one after the other
+    PACE_WAITS, // in lanes, each waiting for the one before: turns of a loop
+    PACE_FREE   // in lanes, and several at a time
+} WalkPace;
 
 typedef struct Walk {
     Plan *plan;
@@ -34,6 +42,7 @@ typedef struct Walk {
     uint32_t steps;
     uint32_t visit, visits; // of a body on the host; how many there were
     uint32_t depth;         // of kernels; 0: on the host
+    WalkPace pace;          // at which scalar operations follow each other
     bool is_over;           // there is too much
 } Walk;
 
@@ -54,6 +63,10 @@ WalkValue visit_value(const Walk *w, CoreRef ref);
 WalkValue visit_value_like(const Walk *w, CoreRef ref);
 // An integer; -1: not known, or negative.
 int64_t visit_int(const Walk *w, CoreRef ref);
+// So many turns or rows where work is counted: an integer, or the most that it can be.
+double visit_at_most(const Walk *w, CoreRef ref);
+// The same of the rows of an array.
+double visit_rows(const WalkValue *v);
 // Elements, and the bytes that they take; NaN: not known.
 double visit_count(const WalkValue *v);
 double visit_bytes(const WalkValue *v);

@@ -1,7 +1,8 @@
 # weft explain: what is told of programs on two devices, as text, as a graph and as a
-# picture; what does not fit is refused. -T 1 gives each of them one core everywhere.
-XDG_CACHE_HOME=$PWD/cache
-export XDG_CACHE_HOME
+# picture; what does not fit is refused. -T 1 gives each of them one core everywhere, and
+# without vectors the same is expected of all machines.
+XDG_CACHE_HOME=$PWD/cache WEFT_VECTOR_BYTES=0
+export XDG_CACHE_HOME WEFT_VECTOR_BYTES
 mkdir cache
 
 cat >parts.weft <<'EOF'
@@ -42,28 +43,28 @@ Program
 
 Tasks
   task line  what             device    needs            makes     takes
-     1    3  map              cpu:0     -               400 kB    110 ms
-     2    3* map              cpu:1     -               400 kB    110 ms
+     1    3  map              cpu:0     -               400 kB   35.0 ms
+     2    3* map              cpu:1     -               400 kB   35.0 ms
      3    3* concat           host      1 2             800 kB    100 us
-     4    3* scan             cpu:0     3               800 kB    110 us
-  * on the longest way, which takes 110 ms
+     4    3* scan             cpu:0     3               800 kB    102 us
+  * on the longest way, which takes 35.2 ms
 
 Devices
-  cpu:0: 110 ms of work, 0 % idle
+  cpu:0: 35.1 ms of work, 1 % idle
        0 ns  run   task 1: map of line 3
-     110 ms  free  map of task 1, 400 kB
-     110 ms  take  concat of task 3, 800 kB
-     110 ms  run   task 4: scan of line 3
-     110 ms  give  scan of task 4, 800 kB
-  cpu:1: 110 ms of work, 0 % idle
+    35.2 ms  free  map of task 1, 400 kB
+    35.2 ms  take  concat of task 3, 800 kB
+    35.3 ms  run   task 4: scan of line 3
+    35.4 ms  give  scan of task 4, 800 kB
+  cpu:1: 35.0 ms of work, 1 % idle
        0 ns  run   task 2: map of line 3
-     110 ms  free  map of task 2, 400 kB
+    35.2 ms  free  map of task 2, 400 kB
   host:
-     110 ms  take  map of task 1, 400 kB
-     110 ms  take  map of task 2, 400 kB
-     110 ms  run   task 3: concat of line 3
-     110 ms  free  concat of task 3, 800 kB
-  in all: 111 ms
+    35.0 ms  take  map of task 1, 400 kB
+    35.1 ms  take  map of task 2, 400 kB
+    35.1 ms  run   task 3: concat of line 3
+    35.4 ms  free  concat of task 3, 800 kB
+  in all: 35.5 ms
 
 Memory
   1.60 MB at most, during task 3
@@ -73,7 +74,7 @@ Memory
 # Fewer elements stay whole.
 expect 0 "$weft" explain -T 1 --device cpu:0,cpu:1 parts.weft 100
 out_has 'whole here: there is too little to do with fewer than 333 elements'
-out_has '     1    3* map              cpu:0     -                800 B    230 us'
+out_has '     1    3* map              cpu:0     -                800 B   80.0 us'
 # Without values it is not known how many there are.
 expect 0 "$weft" explain -T 1 --device cpu:0,cpu:1 parts.weft
 out_has '`main` on cpu:0, cpu:1, with arguments of any size'
@@ -213,10 +214,10 @@ if grep -q 'there are more tasks' deep.svg; then good; else bad 'it says nothing
 expect 0 "$weft" explain -T 1 --device cpu:0,cpu:1 parts.weft 100000 --format=dot
 out 'digraph plan {
   node [shape=box, style="filled,rounded"];
-  t0 [label="1: map\nline 3, cpu:0\n110 ms, 400 kB", fillcolor="/pastel19/1"];
-  t1 [label="2: map\nline 3, cpu:1\n110 ms, 400 kB", fillcolor="/pastel19/2", penwidth=2];
+  t0 [label="1: map\nline 3, cpu:0\n35.0 ms, 400 kB", fillcolor="/pastel19/1"];
+  t1 [label="2: map\nline 3, cpu:1\n35.0 ms, 400 kB", fillcolor="/pastel19/2", penwidth=2];
   t2 [label="3: concat\nline 3, host\n100 us, 800 kB", fillcolor="/pastel19/3", penwidth=2];
-  t3 [label="4: scan\nline 3, cpu:0\n110 us, 800 kB", fillcolor="/pastel19/1", penwidth=2];
+  t3 [label="4: scan\nline 3, cpu:0\n102 us, 800 kB", fillcolor="/pastel19/1", penwidth=2];
   t0 -> t2 [label="400 kB", penwidth=3];
   t1 -> t2 [label="400 kB", penwidth=3];
   t2 -> t3 [label="800 kB", penwidth=3];
