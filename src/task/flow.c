@@ -11,12 +11,14 @@
 #include "task/flow.h"
 
 #include <assert.h>
+#include <string.h>
 
 typedef struct Maker {
     FlowFun *f;
     CoreProgram *program;
     Arena *arena;
-    Map vars; // CoreRef -> FlowVar
+    FlowVar *vars; // by CoreRef; 0: none
+    uint32_t var_count;
     struct {
         uint32_t *data;
         uint32_t len, cap;
@@ -36,21 +38,36 @@ static FlowVar new_var(Maker *m, FlowVarInfo info) {
     return m->f->vars.len - 1;
 }
 
+static FlowVar known_var(const Maker *m, CoreRef ref) {
+    return ref < m->var_count ? m->vars[ref] : 0;
+}
+
+static void set_var(Maker *m, CoreRef ref, FlowVar var) {
+    if (ref >= m->var_count) {
+        uint32_t count = m->program->values.len + m->program->values.len / 4;
+        FlowVar *vars = arena_array(m->arena, FlowVar, count);
+        if (m->var_count > 0) memcpy(vars, m->vars, m->var_count * sizeof *vars);
+        m->vars = vars;
+        m->var_count = count;
+    }
+    m->vars[ref] = var;
+}
+
 static FlowVar bind(Maker *m, CoreRef ref) {
     CoreValue value = m->program->values.data[ref];
     FlowVar var = new_var(m, (FlowVarInfo){.type = value.type, .name = value.name});
-    map_set(&m->vars, ref, var);
+    set_var(m, ref, var);
     return var;
 }
 
 static FlowVar var_of(Maker *m, CoreRef ref) {
-    uint64_t known;
-    if (map_get(&m->vars, ref, &known)) return (FlowVar)known;
+    FlowVar known = known_var(m, ref);
+    if (known != 0) return known;
     CoreValue value = m->program->values.data[ref];
     assert(value.is_const);
     FlowVar var = new_var(
         m, (FlowVarInfo){.type = value.type, .is_const = true, .bits = value.bits});
-    map_set(&m->vars, ref, var);
+    set_var(m, ref, var);
     return var;
 }
 
@@ -118,10 +135,11 @@ static void note_last_uses(Maker *m, const CoreBody *body) {
 
 // Whether statement `at` may take the array over: the buffer, or 0.
 static FlowVar takes_over(Maker *m, CoreRef ref, uint32_t at) {
-    uint64_t var, last;
-    if (!map_get(&m->vars, ref, &var) || m->home.data[var] != m->body) return 0;
+    FlowVar var = known_var(m, ref);
+    uint64_t last;
+    if (var == 0 || m->home.data[var] != m->body) return 0;
     bool is_last = map_get(&m->last, use_key(m->body, ref), &last) && last == at + 1;
-    return is_last ? (FlowVar)var : 0;
+    return is_last ? var : 0;
 }
 
 static uint32_t count_uses(Maker *m, CoreStm *stm, CoreRef ref) {
@@ -256,7 +274,7 @@ static void make_op(Maker *m, FlowBody *body, CoreStm *core, uint32_t at) {
         FlowVar out =
             old != 0 && count_uses(m, core, old) == 1 ? takes_over(m, old, at) : 0;
         if (out != 0) {
-            map_set(&m->vars, core->outs[k], out);
+            set_var(m, core->outs[k], out);
         } else {
             FlowStm *alloc = new_stm(m, body, FLOW_ALLOC);
             add_sizes(m, alloc, core);
@@ -319,7 +337,7 @@ static void make_if(Maker *m, FlowBody *body, CoreStm *core, uint32_t at) {
     for (uint32_t k = 0; k < core->out_count; k++) {
         FlowVar same = yes->data[k] == no->data[k] ? yes->data[k] : 0;
         if (same != 0 && m->home.data[same] == inner) {
-            map_set(&m->vars, core->outs[k], same);
+            set_var(m, core->outs[k], same);
             m->home.data[same] = m->body; // so it is not that of another result, too
             continue;
         }
@@ -362,7 +380,7 @@ static bool try_loop(Maker *m, FlowStm *stm, CoreStm *core, const FlowVar *stays
         CoreRef param = turn->params[first + k];
         FlowVar var = stays[k];
         if (var != 0) {
-            map_set(&m->vars, param, var);
+            set_var(m, param, var);
             m->home.data[var] = inner;
         } else {
             var = bind(m, param);
@@ -370,7 +388,7 @@ static bool try_loop(Maker *m, FlowStm *stm, CoreStm *core, const FlowVar *stays
             share(m, stm->ins.data[stm->ins.len - 1]);
             vec_push(m->arena, &stm->states, var);
         }
-        if (!is_for) map_set(&m->vars, core->bodies[0]->params[k], var);
+        if (!is_for) set_var(m, core->bodies[0]->params[k], var);
     }
     if (is_for) {
         CoreRef zero = core_const(
@@ -411,7 +429,7 @@ static void make_loop(Maker *m, FlowBody *body, CoreStm *core, uint32_t at) {
     }
     for (uint32_t k = 0; k < core->out_count; k++) {
         if (stays[k] != 0) m->home.data[stays[k]] = m->body;
-        if (stays[k] != 0) map_set(&m->vars, core->outs[k], stays[k]);
+        if (stays[k] != 0) set_var(m, core->outs[k], stays[k]);
         else vec_push(m->arena, &stm->outs, bind(m, core->outs[k]));
     }
     if (is_for) // the counter's last value, which nobody asks for
@@ -440,13 +458,13 @@ static bool make_inside(Maker *m, FlowBody *body, const CoreStm *call, uint32_t 
     CoreRefs args = {call->args, call->arg_count, call->arg_count};
     lend(m, &args, at, inner);
     for (uint32_t i = 0; i < inside->param_count; i++)
-        map_set(&m->vars, inside->params[i], var_of(m, call->args[i]));
+        set_var(m, inside->params[i], var_of(m, call->args[i]));
     m->body = inner;
     make_stms(m, body, inside);
     m->body = outer;
     for (uint32_t k = 0; k < call->out_count; k++) {
         FlowVar result = var_of(m, inside->results[k]);
-        map_set(&m->vars, call->outs[k], result);
+        set_var(m, call->outs[k], result);
         // Else something outside has that name already.
         m->home.data[result] = m->home.data[result] == inner ? outer : 0;
     }
@@ -557,7 +575,6 @@ FlowFun *flow_make(CoreProgram *program, const CoreFun *fun, Arena *arena) {
     f->program = program;
     f->fun = fun;
     f->arena = arena;
-    map_init(&m.vars, arena);
     map_init(&m.last, arena);
     new_var(&m, (FlowVarInfo){0});
     for (uint32_t i = 0; i < fun->body->param_count; i++)

@@ -22,19 +22,30 @@ typedef struct Nodes {
     uint32_t len, cap;
 } Nodes;
 
+// A variable of the body, and the bits for it: from 1, or 0 if it has none.
+typedef struct GraphVar {
+    FlowVar var;
+    uint32_t outer; // it is from outside
+    uint32_t inner; // branches or loops use or make it
+} GraphVar;
+
 typedef struct Graph {
     const FlowFun *flow;
     const FlowBody *body;
     Arena *arena;
-    uint32_t stms, count, words; // of before
-    uint32_t *number; // by variable: its place among those of this body, from 1
-    uint32_t vars;    // so many has it
-    Nodes *succs;     // by node
-    uint64_t *before; // by node, a row of bits: the nodes it needs; behind these, the
-                      // variables from outside, and those from branches and loops
-    uint64_t *outer;  // such a row: the variables from outside
-    uint64_t *ops;    // such a row: the operations
-    uint32_t *finish; // by node: how many large nodes end with it
+    uint32_t stms, count;
+    uint32_t *number; // by variable: its place among those of this body, from 1; else 0
+    struct {
+        GraphVar *data;
+        uint32_t len, cap;
+    } vars;
+    // A row of bits has one for each variable from outside, then for each that branches
+    // and loops use or make, then for each node.
+    uint32_t outers, bits; // bits for the first; for all that are no nodes
+    Nodes *succs;          // by node
+    uint64_t **before; // by node: what it needs, a row that ends with the node itself
+    uint64_t *ops;     // such a row: the operations
+    uint32_t *finish;  // by node: how many large nodes end with it
     uint32_t *cluster, *next, *previous;
     Nodes first, last;
 } Graph;
@@ -63,61 +74,119 @@ static bool is_control(const Graph *g, uint32_t node) {
 
 // ---- dependences --------------------------------------------------------------------
 
-static void number_var(Graph *g, FlowVar var) {
-    if (g->number[var] == 0) g->number[var] = ++g->vars;
+static GraphVar *var_at(const Graph *g, FlowVar var) {
+    return &g->vars.data[g->number[var] - 1];
 }
 
-// Rows of bits are as long as the body is, not as the function.
+static void number_var(Graph *g, FlowVar var, bool is_bound) {
+    if (g->number[var] != 0) return;
+    uint32_t outer = is_bound ? 0 : ++g->outers;
+    vec_push(g->arena, &g->vars, (GraphVar){.var = var, .outer = outer});
+    g->number[var] = g->vars.len;
+}
+
+// What is used before anything binds it is from outside.
 static void number_vars(Graph *g) {
-    g->number = arena_array(g->arena, uint32_t, g->flow->vars.len);
     for (uint32_t i = 0; i < g->stms; i++) {
         const FlowStm *stm = g->body->stms.data[i];
         for (uint32_t k = 0; k < stm->uses.len; k++)
-            number_var(g, stm->uses.data[k].var);
-        for (uint32_t k = 0; k < stm->outs.len; k++) number_var(g, stm->outs.data[k]);
+            number_var(g, stm->uses.data[k].var, false);
+        for (uint32_t k = 0; k < stm->outs.len; k++)
+            number_var(g, stm->outs.data[k], true);
     }
     for (uint32_t k = 0; k < g->body->results.len; k++)
-        number_var(g, g->body->results.data[k]);
+        number_var(g, g->body->results.data[k], false);
+}
+
+static void forget_numbers(const Graph *g) {
+    for (uint32_t n = 0; n < g->vars.len; n++) g->number[g->vars.data[n].var] = 0;
+}
+
+static void add_inner(Graph *g, FlowVar var) {
+    uint32_t *bit = &var_at(g, var)->inner;
+    if (*bit == 0) *bit = ++g->bits;
+}
+
+// Rows of bits are as long as the body is, not as the function.
+static void number_bits(Graph *g) {
+    g->bits = g->outers;
+    for (uint32_t i = 0; i < g->stms; i++) {
+        const FlowStm *stm = g->body->stms.data[i];
+        for (uint32_t k = 0; k < stm->uses.len && is_control(g, i); k++)
+            add_inner(g, stm->uses.data[k].var);
+        for (uint32_t k = 0; k < stm->outs.len && is_control(g, i); k++)
+            add_inner(g, stm->outs.data[k]);
+    }
+}
+
+static uint32_t bit_of(const Graph *g, uint32_t node) {
+    return g->bits + node;
+}
+
+// Words of the node's row.
+static uint32_t words_of(const Graph *g, uint32_t node) {
+    return bit_of(g, node) / 64 + 1;
+}
+
+static void make_rows(Graph *g) {
+    size_t words = 0;
+    for (uint32_t i = 0; i < g->count; i++) words += words_of(g, i);
+    uint64_t *row = arena_array(g->arena, uint64_t, words);
+    g->before = arena_array(g->arena, uint64_t *, g->count);
+    for (uint32_t i = 0; i < g->count; i++) {
+        g->before[i] = row;
+        row += words_of(g, i);
+    }
 }
 
 static void set_bit(uint64_t *row, uint32_t bit) {
     row[bit / 64] |= (uint64_t)1 << bit % 64;
 }
 
-static void add_edge(Graph *g, uint32_t from, uint32_t to) {
-    uint64_t *before = &g->before[(size_t)to * g->words];
-    if (from == NONE || from == to || (before[from / 64] >> from % 64 & 1) != 0) return;
-    set_bit(before, from);
-    if (from >= g->count) return; // a variable, which needs nothing
-    const uint64_t *row = &g->before[(size_t)from * g->words];
-    for (uint32_t w = 0; w < g->words; w++) before[w] |= row[w];
+static bool has_bit(const uint64_t *row, uint32_t bit) {
+    return (row[bit / 64] >> bit % 64 & 1) != 0;
+}
+
+// `bit`: of a variable, which needs nothing.
+static void need_var(Graph *g, uint32_t bit, uint32_t to) {
+    set_bit(g->before[to], bit);
+}
+
+static void need_node(Graph *g, uint32_t from, uint32_t to) {
+    uint64_t *before = g->before[to];
+    if (from == to || has_bit(before, bit_of(g, from))) return;
+    set_bit(before, bit_of(g, from));
+    const uint64_t *row = g->before[from];
+    for (uint32_t w = 0; w < words_of(g, from); w++) before[w] |= row[w];
     vec_push(g->arena, &g->succs[from], to);
     if (g->finish[from] > g->finish[to]) g->finish[to] = g->finish[from];
 }
 
 typedef struct Access {
-    uint32_t writer; // the last one; a variable from outside: its own node
+    uint32_t writer; // the last one; NONE: it is from outside
     Nodes readers;   // since then
 } Access;
 
 // What to wait for: of a branch or loop only what it does with that variable, and when
 // that is nobody knows here.
-static uint32_t source(const Graph *g, uint32_t node, FlowVar var) {
-    bool is_inner = node < g->count && is_control(g, node);
-    return is_inner ? g->count + g->vars + g->number[var] - 1 : node;
+static void need(Graph *g, uint32_t from, FlowVar var, uint32_t to) {
+    const GraphVar *known = var_at(g, var);
+    if (from == NONE) need_var(g, known->outer - 1, to);
+    else if (is_control(g, from)) need_var(g, known->inner - 1, to);
+    else need_node(g, from, to);
 }
 
 static void use(Graph *g, Access *access, uint32_t node, FlowUse u) {
-    add_edge(g, source(g, access->writer, u.var), node);
+    need(g, access->writer, u.var, node);
     for (uint32_t i = 0; i < access->readers.len && u.writes; i++)
-        add_edge(g, source(g, access->readers.data[i], u.var), node);
+        need(g, access->readers.data[i], u.var, node);
     if (u.writes) *access = (Access){.writer = node};
     else vec_push(g->arena, &access->readers, node);
 }
 
 static void find_edges(Graph *g) {
-    Access *by_var = arena_array(g->arena, Access, g->vars + 1); // by number
-    for (uint32_t i = 1; i <= g->vars; i++) by_var[i].writer = g->count + i - 1;
+    Access *by_var = arena_array(g->arena, Access, g->vars.len + 1); // by number
+    for (uint32_t i = 1; i <= g->vars.len; i++) by_var[i].writer = NONE;
     for (uint32_t i = 0; i < g->count; i++) {
         const FlowStm *stm = stm_of(g, i);
         for (uint32_t k = 0; stm != NULL && k < stm->uses.len; k++)
@@ -167,10 +236,10 @@ static uint32_t transfer(const Graph *g, uint32_t from, uint32_t to) {
 
 static void put_large(Graph *g, uint32_t node) {
     uint32_t best = NONE;
-    const uint64_t *before = &g->before[(size_t)node * g->words];
+    const uint64_t *before = g->before[node];
     for (uint32_t c = 0; c < g->last.len && !is_control(g, node); c++) {
         uint32_t end = g->last.data[c];
-        if ((before[end / 64] >> end % 64 & 1) == 0 || is_control(g, end)) continue;
+        if (!has_bit(before, bit_of(g, end)) || is_control(g, end)) continue;
         if (best == NONE || g->finish[end] > g->finish[best] ||
             (g->finish[end] == g->finish[best] &&
              transfer(g, end, node) > transfer(g, best, node)))
@@ -199,32 +268,37 @@ static uint32_t first_user(const Graph *g, uint32_t node) {
             if (users->data[i] == at) return waits_first(g, at, node) ? at : NONE;
 }
 
+// Of a word of bits, those of variables from outside: params are there at once.
+static uint64_t outer_bits(const Graph *g, uint32_t w) {
+    if (g->body != g->flow->body || w > g->outers / 64) return 0;
+    return w < g->outers / 64 ? ~(uint64_t)0 : ((uint64_t)1 << g->outers % 64) - 1;
+}
+
 // Whether all that the node needs is there once `after` has begun.
 static bool is_before_all(const Graph *g, uint32_t node, uint32_t after) {
-    const uint64_t *row = &g->before[(size_t)after * g->words];
-    const uint64_t *needs = &g->before[(size_t)node * g->words];
-    for (uint32_t w = 0; w < g->words; w++) {
-        uint64_t left = needs[w] & ~row[w];
-        if (after / 64 == w) left &= ~((uint64_t)1 << after % 64);
-        if (g->body == g->flow->body) left &= ~g->outer[w]; // params are there at once
+    const uint64_t *row = g->before[after], *needs = g->before[node];
+    for (uint32_t w = 0; w < words_of(g, node); w++) {
+        uint64_t left = needs[w] & ~outer_bits(g, w);
+        if (w < words_of(g, after)) left &= ~row[w];
         // Small nodes that it needs go where it goes.
-        for (uint32_t bit = 0; bit < 64 && left != 0; bit++)
-            if ((left >> bit & 1) != 0 && w * 64 + bit < g->count &&
-                !is_large(g, w * 64 + bit))
-                left &= ~((uint64_t)1 << bit);
-        if (left != 0) return false;
+        for (; left != 0; left &= left - 1) {
+            uint32_t bit = w * 64 + (uint32_t)__builtin_ctzll(left);
+            if (bit < g->bits) return false;
+            uint32_t need = bit - g->bits;
+            if (need != after && is_large(g, need)) return false;
+        }
     }
     return true;
 }
 
 // The last operation before `end` that the node needs; NONE: there is none.
 static uint32_t last_needed(const Graph *g, uint32_t node, uint32_t end) {
-    const uint64_t *needs = &g->before[(size_t)node * g->words];
-    while (end > 0) {
-        uint32_t w = (end - 1) / 64;
-        uint64_t left = needs[w] & g->ops[w] & ~(uint64_t)0 >> (63 - (end - 1) % 64);
-        if (left != 0) return w * 64 + 63 - (uint32_t)__builtin_clzll(left);
-        end = w * 64;
+    const uint64_t *needs = g->before[node];
+    uint32_t last = bit_of(g, end < node ? end : node); // the first that is too late
+    for (; last > g->bits; last = (last - 1) / 64 * 64) {
+        uint32_t w = (last - 1) / 64;
+        uint64_t left = needs[w] & g->ops[w] & ~(uint64_t)0 >> (63 - (last - 1) % 64);
+        if (left != 0) return w * 64 + 63 - (uint32_t)__builtin_clzll(left) - g->bits;
     }
     return NONE;
 }
@@ -247,7 +321,8 @@ static void put_small(Graph *g, uint32_t node) {
 // Values that nobody outside of their cluster asks for.
 static bool *find_inner(const Graph *g) {
     bool *is_inner = arena_array(g->arena, bool, g->count);
-    uint32_t *maker = arena_array(g->arena, uint32_t, g->vars + 1); // by number: + 1
+    uint32_t *maker =
+        arena_array(g->arena, uint32_t, g->vars.len + 1); // by number: + 1
     for (uint32_t i = 0; i < g->stms; i++) {
         const FlowStm *stm = stm_of(g, i);
         is_inner[i] = stm->kind == FLOW_EXP && !is_trivial(g, i);
@@ -268,17 +343,19 @@ static bool *find_inner(const Graph *g) {
     return is_inner;
 }
 
-TaskClusters task_clusters(const FlowFun *flow, const FlowBody *body, Arena *arena) {
-    Graph g = {.flow = flow, .body = body, .arena = arena, .stms = body->stms.len};
+TaskClusters task_clusters(const FlowFun *flow, const FlowBody *body, uint32_t *number,
+                           Arena *arena) {
+    Graph g = {.flow = flow,
+               .body = body,
+               .arena = arena,
+               .stms = body->stms.len,
+               .number = number};
     g.count = g.stms + body->results.len;
     number_vars(&g);
-    uint32_t all = g.count + 2 * g.vars;
-    g.words = all / 64 + 1;
+    number_bits(&g);
     g.succs = arena_array(arena, Nodes, g.count);
-    g.before = arena_array(arena, uint64_t, (size_t)g.count * g.words);
-    g.outer = arena_array(arena, uint64_t, g.words);
-    g.ops = arena_array(arena, uint64_t, g.words);
-    for (uint32_t i = 0; i < g.vars; i++) set_bit(g.outer, g.count + i);
+    make_rows(&g);
+    g.ops = arena_array(arena, uint64_t, words_of(&g, g.count));
     g.finish = arena_array(arena, uint32_t, g.count);
     g.cluster = arena_array(arena, uint32_t, g.count);
     g.next = arena_array(arena, uint32_t, g.count);
@@ -287,11 +364,13 @@ TaskClusters task_clusters(const FlowFun *flow, const FlowBody *body, Arena *are
     for (uint32_t i = 0; i < g.stms; i++)
         if (is_large(&g, i)) put_large(&g, i);
     for (uint32_t i = 0; i < g.stms; i++)
-        if (is_large(&g, i) && !is_control(&g, i)) set_bit(g.ops, i);
+        if (is_large(&g, i) && !is_control(&g, i)) set_bit(g.ops, bit_of(&g, i));
     for (uint32_t i = g.count; i-- > 0;)
         if (!is_large(&g, i) && !is_trivial(&g, i)) put_small(&g, i);
+    bool *is_inner = find_inner(&g);
+    forget_numbers(&g);
     return (TaskClusters){.next = g.next,
                           .first = g.first.data,
                           .count = g.first.len,
-                          .is_inner = find_inner(&g)};
+                          .is_inner = is_inner};
 }

@@ -544,7 +544,7 @@ static void make_graph(TaskMaker *m, TaskBlock *block, const FlowBody *body,
                        const TaskPort *dest) {
     uint32_t stms = body->stms.len, nodes = stms + body->results.len;
     TaskBlock **chunks = arena_array(m->arena, TaskBlock *, nodes);
-    TaskClusters clusters = task_clusters(m->flow, body, m->arena);
+    TaskClusters clusters = task_clusters(m->flow, body, m->number, m->arena);
     for (uint32_t i = 0; i < stms; i++) {
         chunks[i] = task_block(m);
         if (task_is_trivial(body->stms.data[i]))
@@ -592,6 +592,7 @@ TaskProgram *task_make(const FlowFun *flow, TaskForm form, Arena *arena) {
     p->flow = flow;
     p->block = task_block(&m);
     m.env = arena_array(arena, TaskEntry, flow->vars.len);
+    m.number = arena_array(arena, uint32_t, flow->vars.len);
     task_name(&m, (TaskNameInfo){0});
     for (uint32_t i = 0; i < flow->params.len; i++) {
         TaskPort port = new_port(&m, flow->params.data[i]);

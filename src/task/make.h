@@ -25,7 +25,8 @@ typedef struct TaskMaker {
     const FlowFun *flow;
     TaskForm form;
     Arena *arena;
-    TaskEntry *env; // by FlowVar
+    TaskEntry *env;   // by FlowVar
+    uint32_t *number; // by FlowVar, for task_clusters
 } TaskMaker;
 
 // ---- terms (make.c) -----------------------------------------------------------------
@@ -67,7 +68,9 @@ typedef struct TaskClusters {
 
 // Whether a statement needs no task: it uses nothing and is done at once.
 bool task_is_trivial(const FlowStm *stm);
-TaskClusters task_clusters(const FlowFun *flow, const FlowBody *body, Arena *arena);
+// `number`: 0 for each variable of the function, before and after it.
+TaskClusters task_clusters(const FlowFun *flow, const FlowBody *body, uint32_t *number,
+                           Arena *arena);
 
 // ---- tidying (tidy.c) ---------------------------------------------------------------
 
