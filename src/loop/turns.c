@@ -57,6 +57,7 @@ static void change_own(const TurnsBlock *x, TurnsGroup *g, LoopRef begin, LoopRe
     loop_copy_as(&turn.copier, body->params[0], g->rows[0]);
     for (uint32_t i = 0; i < body->stms.len; i++)
         turns_append(x, &turn, body->stms.data[i]);
+    turns_note_row(x, g);
     turns_change(x, g, loop_add(b, turn.number, loop_int(b, 1)), end, x->part_busy);
     loop_close_turns(b, count, ORDER_SEQUENTIAL);
 }
@@ -107,23 +108,25 @@ static void change_others(const TurnsBlock *x, const Others *o) {
 static void emit_part(const TurnsBlock *x, TurnsGroup *one, LoopRef begin,
                       LoopRef end) {
     Others others = {x->first, x->count, begin, end, x->part_busy};
-    turns_clear(x, x->part_busy);
+    turns_begin_part(x);
     look(x, one, begin, end);
     change_own(x, one, begin, end);
     change_others(x, &others);
 }
 
-static void emit_block(const Turns *t, LoopRef first, LoopRef count) {
-    LoopBuilder *b = t->b;
-    TurnsBlock x = {.t = t, .b = b, .first = first, .count = count};
+static void emit_block(TurnsBlock x, LoopRef first, LoopRef count) {
+    const Turns *t = x.t;
+    LoopBuilder *b = x.b;
     TurnsGroup one = {.size = 1};
+    x.first = first;
+    x.count = count;
     LoopRef mark = loop_emit1(b, LOOP_MARK, NULL, 0, (LoopType){.kind = LOOP_IS_MARK});
     LoopRef zero = loop_int(b, 0), part = loop_int(b, PART_TURNS);
     x.arrays = turns_alloc(b, &t->arrays, loop_mul(b, count, t->wide));
     x.kept = turns_alloc(b, &t->kept, count);
     turns_alloc_panels(&x);
+    turns_alloc_busy(&x);
     turns_alloc_group(&x, &one);
-    turns_clear(&x, x.busy);
     LoopRef round = loop_add(b, count, loop_int(b, PART_TURNS - 1));
     LoopRef parts = loop_quot(b, round, part);
     LoopRef begin = loop_mul(b, loop_open_turns(b), part);
@@ -145,9 +148,14 @@ static void emit(const Turns *t) {
                                 loop_int(b, FEW_TURNS), loop_int(b, TURNS));
     LoopRef round = loop_add(b, most, loop_sub(b, turns, one));
     LoopRef blocks = loop_quot(b, round, turns);
+    LoopRef mark = loop_emit1(b, LOOP_MARK, NULL, 0, (LoopType){.kind = LOOP_IS_MARK});
+    TurnsBlock x = {.t = t, .b = b};
+    turns_measure_panels(&x);
+    turns_alloc_plain(&x);
     LoopRef first = loop_mul(b, loop_open_turns(b), turns);
-    emit_block(t, first, loop_min(b, turns, loop_sub(b, most, first)));
+    emit_block(x, first, loop_min(b, turns, loop_sub(b, most, first)));
     loop_close_turns(b, blocks, ORDER_SEQUENTIAL);
+    loop_emit(b, LOOP_KEEP, &mark, 1, NULL, 0);
     LoopRef left = loop_sub(b, n, most), number = loop_add(b, most, loop_open_turns(b));
     loop_identify(b, t->body->params[0], number);
     for (uint32_t i = 0; i < t->body->stms.len; i++)

@@ -3,7 +3,8 @@
 // What the files of the turns pass share: a loop that goes in order, each turn of which
 // looks at one row of a matrix and then changes every row in place by itself and by
 // what it has seen. turns_find.c finds it, turns.c makes blocks of its turns,
-// turns_change.c changes rows by several of them.
+// turns_change.c changes rows by several of them, turns_idle.c says what stays as it
+// is.
 #ifndef WEFT_LOOP_TURNS_H
 #define WEFT_LOOP_TURNS_H
 
@@ -47,6 +48,9 @@ typedef struct TurnsBlock {
     // By panel: whether a turn of the block, or of this part of it, has other pivots
     // than zeros there; or 0.
     LoopRef busy, part_busy;
+    // By row and panel, for all blocks: whether no element there is -0, as far as is
+    // known; or 0.
+    LoopRef plain;
 } TurnsBlock;
 
 enum { TURNS_MOST_ROWS = 12 };
@@ -60,6 +64,11 @@ typedef struct TurnsGroup {
     LoopRef flags;    // a panel long, for what is asked of its lanes
 } TurnsGroup;
 
+// The place of a panel's element in packed arrays.
+typedef struct TurnsPlace {
+    LoopRef panel, lane;
+} TurnsPlace;
+
 // One turn of the block.
 typedef struct TurnsCopy {
     LoopRef number; // in the block
@@ -72,21 +81,49 @@ bool turns_find(Turns *t, LoopStm *loop);
 // elements; -1: nobody knows.
 int turns_arm(const Turns *t, const LoopStm *branch);
 
+// ---- turns_change.c -----------------------------------------------------------------
+
+ScalarType turns_elem(const TurnsBlock *x);
+LoopRef turns_load(LoopBuilder *b, LoopRef buffer, LoopRef begin, LoopRef at);
 LoopRefs turns_alloc(LoopBuilder *b, const LoopRefs *values, LoopRef count);
 void turns_alloc_group(const TurnsBlock *x, TurnsGroup *g);
+// How wide panels are in all blocks, and their memory in one.
+void turns_measure_panels(TurnsBlock *x);
 void turns_alloc_panels(TurnsBlock *x);
 TurnsCopy turns_copy(const TurnsBlock *x, LoopRef number);
 void turns_recall(const TurnsBlock *x, TurnsCopy *turn);
 void turns_append(const TurnsBlock *x, TurnsCopy *turn, const LoopStm *stm);
 void turns_store(LoopBuilder *b, LoopRef buffer, LoopRef x, LoopRef at);
 void turns_pack(const TurnsBlock *x, const TurnsGroup *g, LoopRef number);
-// Nothing is known of panels yet.
-void turns_clear(const TurnsBlock *x, LoopRef busy);
+// Of an array that turns make: where it is packed, or 0; and its element there.
+LoopRef turns_packed(const TurnsBlock *x, LoopRef array);
+LoopRef turns_load_packed(const TurnsBlock *x, LoopRef buffer, LoopRef turn,
+                          const TurnsPlace *at);
 // Changes the rows of a group by turns from `begin` to before `end`, none of which is
 // of them; `busy`: of these turns.
 void turns_change(const TurnsBlock *x, TurnsGroup *g, LoopRef begin, LoopRef end,
                   LoopRef busy);
 // Whether it loads, from an array of the turn, the element in the column of a cell.
 bool turns_is_along(const Turns *t, const LoopStm *stm);
+
+// ---- turns_idle.c -------------------------------------------------------------------
+
+// For all blocks, for one, for a part of it, for a group: nothing is known yet.
+void turns_alloc_plain(TurnsBlock *x);
+void turns_alloc_busy(TurnsBlock *x);
+void turns_begin_part(const TurnsBlock *x);
+void turns_alloc_lanes(const TurnsBlock *x, TurnsGroup *g);
+// Looks for pivots of the turn where those before it in the part have none.
+void turns_note_pivots(const TurnsBlock *x, const TurnsGroup *g, LoopRef turn,
+                       LoopRef panel);
+// Whether a scale of the rows by these turns is not finite.
+LoopRef turns_has_wild(const TurnsBlock *x, const TurnsGroup *g, LoopRef begin,
+                       LoopRef end);
+// Whether turns change the panel of the rows; if it is busy they do.
+LoopRef turns_is_changed(const TurnsBlock *x, const TurnsGroup *g, LoopRef panel,
+                         LoopRef is_busy);
+// The panel has changed, or all of the rows.
+void turns_note_change(const TurnsBlock *x, const TurnsGroup *g, LoopRef panel);
+void turns_note_row(const TurnsBlock *x, const TurnsGroup *g);
 
 #endif

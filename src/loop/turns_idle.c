@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Panels that turns of a block leave as they are (turns.h). A turn adds to each element
+// a multiple of its pivot, so that where all pivots of some turns are zeros nothing
+// changes, if the multiples are of finite numbers and no element is -0. Who has looked
+// for -0 notes so, by row and panel, and looks again once that has changed.
+#include "loop/turns.h"
+
+// Unsigned integers as long as elements.
+static ScalarType bits_type(const TurnsBlock *x) {
+    uint8_t bytes = scalar_info[turns_elem(x)].bytes;
+    return bytes == 2 ? SCALAR_U16 : bytes == 4 ? SCALAR_U32 : SCALAR_U64;
+}
+
+static LoopRef load_flag(LoopBuilder *b, LoopRef flags, LoopRef at) {
+    return turns_load(b, flags, loop_int(b, 0), at);
+}
+
+// ---- memory -------------------------------------------------------------------------
+
+static LoopRef alloc_flags(LoopBuilder *b, LoopRef count) {
+    return loop_emit1(b, LOOP_ALLOC, &count, 1, loop_buffer_type(SCALAR_BOOL));
+}
+
+// Nothing is known: of so many flags each becomes false.
+static void clear(LoopBuilder *b, LoopRef flags, LoopRef count) {
+    LoopRef at = loop_open_turns(b);
+    turns_store(b, flags, loop_const(b, SCALAR_BOOL, 0), at);
+    loop_close_turns(b, count, ORDER_INDEPENDENT);
+}
+
+void turns_alloc_plain(TurnsBlock *x) {
+    if (x->t->pivot == NULL) return;
+    LoopRef count = loop_mul(x->b, x->t->rows->args[0], x->panels);
+    x->plain = alloc_flags(x->b, count);
+    clear(x->b, x->plain, count);
+}
+
+void turns_alloc_busy(TurnsBlock *x) {
+    if (x->t->pivot == NULL) return;
+    x->busy = alloc_flags(x->b, x->panels);
+    x->part_busy = alloc_flags(x->b, x->panels);
+    clear(x->b, x->busy, x->panels);
+}
+
+void turns_begin_part(const TurnsBlock *x) {
+    if (x->busy != 0) clear(x->b, x->part_busy, x->panels);
+}
+
+void turns_alloc_lanes(const TurnsBlock *x, TurnsGroup *g) {
+    LoopType flags = loop_buffer_type(bits_type(x));
+    if (x->busy != 0) g->flags = loop_emit1(x->b, LOOP_ALLOC, &x->wide, 1, flags);
+}
+
+// ---- pivots -------------------------------------------------------------------------
+
+// Closes the loop on the lanes of a panel, and says whether something holds for any.
+static LoopRef any_lane(const TurnsBlock *x, const TurnsGroup *g, LoopRef lane,
+                        LoopRef holds) {
+    LoopBuilder *b = x->b;
+    LoopRef one = loop_const(b, bits_type(x), 1), zero = loop_const(b, bits_type(x), 0);
+    turns_store(b, g->flags, loop_select(b, holds, one, zero), lane);
+    loop_close_turns(b, x->wide, ORDER_INDEPENDENT);
+    LoopType type = loop_scalar_type(bits_type(x));
+    LoopRef params[] = {loop_value(b, loop_scalar_type(SCALAR_I64), 0),
+                        loop_value(b, type, 0)};
+    loop_open(b, params, 2);
+    LoopRef bits[] = {params[1], turns_load(b, g->flags, loop_int(b, 0), params[0])};
+    LoopRef any = loop_scalar(b, OP_OR, bits_type(x), bits, 2);
+    LoopBody *body = loop_close(b, &any, 1);
+    LoopStm *fold = loop_emit(b, LOOP_FOR, (LoopRef[]){x->wide, zero}, 2, &type, 1);
+    loop_set_bodies(b, fold, &body, 1);
+    return loop_not(b, loop_eq(b, fold->outs[0], zero));
+}
+
+// Whether the turn has others than zeros in the panel.
+static LoopRef has_pivots(const TurnsBlock *x, const TurnsGroup *g, LoopRef turn,
+                          LoopRef panel) {
+    TurnsPlace at = {panel, loop_open_turns(x->b)};
+    LoopRef packed = turns_packed(x, x->t->pivot->args[0]);
+    LoopRef zero = loop_const(x->b, turns_elem(x), 0);
+    LoopRef is_zero = loop_eq(x->b, turns_load_packed(x, packed, turn, &at), zero);
+    return any_lane(x, g, at.lane, loop_not(x->b, is_zero));
+}
+
+static void note_busy(const TurnsBlock *x, LoopRef busy, LoopRef panel, LoopRef more) {
+    LoopRef before = load_flag(x->b, busy, panel);
+    turns_store(x->b, busy, loop_or(x->b, before, more), panel);
+}
+
+void turns_note_pivots(const TurnsBlock *x, const TurnsGroup *g, LoopRef turn,
+                       LoopRef panel) {
+    if (x->busy == 0) return;
+    LoopBuilder *b = x->b;
+    LoopRef is_known = load_flag(b, x->part_busy, panel);
+    LoopBody *arms[2];
+    loop_open(b, NULL, 0);
+    arms[0] = loop_close(b, NULL, 0);
+    loop_open(b, NULL, 0);
+    LoopRef is_busy = has_pivots(x, g, turn, panel);
+    note_busy(x, x->busy, panel, is_busy);
+    note_busy(x, x->part_busy, panel, is_busy);
+    arms[1] = loop_close(b, NULL, 0);
+    loop_set_bodies(b, loop_emit(b, LOOP_IF, &is_known, 1, NULL, 0), arms, 2);
+}
+
+// ---- rows ---------------------------------------------------------------------------
+
+// Whether a number is not finite: its product with 0 is no zero.
+static LoopRef is_wild(const TurnsBlock *x, LoopRef number) {
+    LoopRef zero = loop_const(x->b, turns_elem(x), 0), args[] = {number, zero};
+    LoopRef product = loop_scalar(x->b, OP_MUL, turns_elem(x), args, 2);
+    return loop_not(x->b, loop_eq(x->b, product, zero));
+}
+
+// Each lane looks at some.
+LoopRef turns_has_wild(const TurnsBlock *x, const TurnsGroup *g, LoopRef begin,
+                       LoopRef end) {
+    LoopBuilder *b = x->b;
+    LoopType types[] = {loop_scalar_type(SCALAR_I64), loop_scalar_type(SCALAR_BOOL)};
+    LoopRef size = loop_int(b, g->size), scales = 0;
+    LoopRef count = loop_mul(b, loop_sub(b, end, begin), size);
+    for (uint32_t f = 0; f < g->factors.len; f++)
+        if (x->t->factors.data[f] == x->t->scale) scales = g->factors.data[f];
+    LoopRef lane = loop_open_turns(b);
+    LoopRef left =
+        loop_sub(b, loop_add(b, count, loop_sub(b, x->wide, loop_int(b, 1))), lane);
+    LoopRef from = loop_add(b, loop_mul(b, begin, size), lane);
+    LoopRef args[] = {loop_quot(b, left, x->wide), loop_const(b, SCALAR_BOOL, 0)};
+    LoopRef params[] = {loop_value(b, types[0], 0), loop_value(b, types[1], 0)};
+    loop_open(b, params, 2);
+    LoopRef scale = turns_load(b, scales, loop_mul(b, params[0], x->wide), from);
+    LoopRef any = loop_or(b, params[1], is_wild(x, scale));
+    LoopBody *body = loop_close(b, &any, 1);
+    LoopStm *fold = loop_emit(b, LOOP_FOR, args, 2, &types[1], 1);
+    loop_set_bodies(b, fold, &body, 1);
+    return any_lane(x, g, lane, fold->outs[0]);
+}
+
+// Whether an element of the panel is -0, which becomes 0 if that is added.
+static LoopRef has_minus_zero(const TurnsBlock *x, const TurnsGroup *g, LoopRef panel) {
+    LoopBuilder *b = x->b;
+    unsigned sign = 8u * scalar_info[turns_elem(x)].bytes - 1;
+    LoopRef minus = loop_const(b, bits_type(x), (uint64_t)1 << sign);
+    LoopRef begin = loop_mul(b, panel, x->wide), any = loop_const(b, SCALAR_BOOL, 0);
+    LoopRef lane = loop_open_turns(b), column = loop_add(b, begin, lane);
+    for (int r = 0; r < g->size; r++) {
+        LoopRef element = turns_load(b, x->t->matrix, g->begin[r], column);
+        LoopRef bits = loop_scalar(b, OP_TO_BITS, bits_type(x), &element, 1);
+        any = loop_or(b, any, loop_eq(b, bits, minus));
+    }
+    return any_lane(x, g, lane, any);
+}
+
+static LoopRef place_of_flag(const TurnsBlock *x, LoopRef row, LoopRef panel) {
+    return loop_add(x->b, loop_mul(x->b, row, x->panels), panel);
+}
+
+static void note_plain(const TurnsBlock *x, const TurnsGroup *g, LoopRef panel,
+                       LoopRef is_plain) {
+    for (int r = 0; r < g->size; r++)
+        turns_store(x->b, x->plain, is_plain, place_of_flag(x, g->rows[r], panel));
+}
+
+void turns_note_change(const TurnsBlock *x, const TurnsGroup *g, LoopRef panel) {
+    note_plain(x, g, panel, loop_const(x->b, SCALAR_BOOL, 0));
+}
+
+void turns_note_row(const TurnsBlock *x, const TurnsGroup *g) {
+    if (x->plain == 0) return;
+    LoopRef panel = loop_open_turns(x->b);
+    turns_note_change(x, g, panel);
+    loop_close_turns(x->b, x->panels, ORDER_INDEPENDENT);
+}
+
+// Whether no -0 is in the panel of the rows, as far as is known.
+static LoopRef is_plain(const TurnsBlock *x, const TurnsGroup *g, LoopRef panel) {
+    LoopBuilder *b = x->b;
+    LoopRef all = loop_const(b, SCALAR_BOOL, 1);
+    for (int r = 0; r < g->size; r++) {
+        LoopRef at = place_of_flag(x, g->rows[r], panel);
+        all = loop_and(b, all, load_flag(b, x->plain, at));
+    }
+    return all;
+}
+
+static LoopRef choose(LoopBuilder *b, LoopRef c, LoopBody *yes, LoopBody *no) {
+    LoopType type = loop_scalar_type(SCALAR_BOOL);
+    LoopStm *stm = loop_emit(b, LOOP_IF, &c, 1, &type, 1);
+    loop_set_bodies(b, stm, (LoopBody *[]){yes, no}, 2);
+    return stm->outs[0];
+}
+
+// The arm of a branch that finds a constant.
+static LoopBody *constant_arm(LoopBuilder *b, bool holds) {
+    LoopRef result = loop_const(b, SCALAR_BOOL, holds);
+    loop_open(b, NULL, 0);
+    return loop_close(b, &result, 1);
+}
+
+static LoopBody *looking_arm(const TurnsBlock *x, const TurnsGroup *g, LoopRef panel) {
+    loop_open(x->b, NULL, 0);
+    LoopRef has = has_minus_zero(x, g, panel);
+    note_plain(x, g, panel, loop_not(x->b, has));
+    return loop_close(x->b, &has, 1);
+}
+
+LoopRef turns_is_changed(const TurnsBlock *x, const TurnsGroup *g, LoopRef panel,
+                         LoopRef is_busy) {
+    LoopBuilder *b = x->b;
+    loop_open(b, NULL, 0);
+    LoopRef plain = is_plain(x, g, panel);
+    LoopRef has = choose(b, plain, constant_arm(b, false), looking_arm(x, g, panel));
+    LoopBody *ask = loop_close(b, &has, 1);
+    return choose(b, is_busy, constant_arm(b, true), ask);
+}
