@@ -33,7 +33,8 @@ const char help_model[] =
     "               what differs is shown on the smallest program\n"
     "  --seed S     the number of the first of them (default: 1)\n"
     "  --depth N    split up to N times along a path (default: 2)\n"
-    "  --states N   give up after N states of an input (default: 20000)\n"
+    "  --states N   give up after N states of an input (default: 200000)\n"
+    "  --all        an input that has more than that is a failure\n"
     "  --after PASS begin with core as it is after this pass (default: contract, the "
     "last\n"
     "               one that decides what the program means)\n"
@@ -54,6 +55,7 @@ typedef struct ModelCall {
     bool walks;           // one path by chance; else all
     bool shows;           // what is wrong with it
     bool lists;
+    bool wants_all;     // states to be seen
     uint32_t apply, at; // a place from 1, 0: none; UINT32_MAX: halves
     WeftProgram *program;
     size_t entry;
@@ -110,7 +112,8 @@ static void tell(const ModelCall *call, const WeftTest *test) {
            (unsigned long long)result->states, result->paths,
            (unsigned long long)result->rules,
            result->is_complete ? "" : "; there are more");
-    passed++;
+    if (call->wants_all && !result->is_complete) failed++;
+    else passed++;
 }
 
 // One input, with a program of its own, whose arena goes with it.
@@ -281,6 +284,7 @@ int verb_model(int argc, char **argv) {
                                           {"at", required_argument, NULL, 't'},
                                           {"depth", required_argument, NULL, 'd'},
                                           {"states", required_argument, NULL, 's'},
+                                          {"all", no_argument, NULL, 'l'},
                                           {"after", required_argument, NULL, 'a'},
                                           {"help", no_argument, NULL, 'h'},
                                           {0}};
@@ -289,7 +293,7 @@ int verb_model(int argc, char **argv) {
                       .options = {.rules = fission_rules,
                                   .rule_count = fission_rule_count,
                                   .depth = 2,
-                                  .most_states = 20000}};
+                                  .most_states = 200000}};
     uint32_t random = 0, seed = 1;
     uint32_t *const counts[] = {['A'] = &call.apply,
                                 ['R'] = &random,
@@ -299,6 +303,7 @@ int verb_model(int argc, char **argv) {
                                 ['t'] = &call.at};
     for (int option; (option = cli_option("model", argc, argv, "h", names)) != -1;) {
         if (option == 'p') call.lists = true;
+        else if (option == 'l') call.wants_all = true;
         else if (option == 'a' && !opt_find(str_of(optarg), &call.after))
             return cli_usage("model", "there is no pass `%s`", optarg);
         else if (option != 'a' && !parse_count(optarg, counts[option]))

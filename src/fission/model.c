@@ -115,12 +115,22 @@ static bool evaluate(Model *m, uint32_t number, uint32_t i, Numbers *list) {
     return false;
 }
 
+// How many statements may be the next to be evaluated: all, or the first alone, where
+// no more rules are applied. What a statement comes to depends on what it needs, not on
+// what else was evaluated, and no later step looks at a state in between; so all orders
+// end alike, and one of them will do. The first needs nothing that is not known.
+static uint32_t count_next(const Model *m, const State *state) {
+    uint32_t left = state->body->stms.len;
+    return state->rules == m->options->depth && left > 1 ? 1 : left;
+}
+
 // One statement that fails before the others is the end; one behind others waits for
 // them, which may fail first.
 static void evaluate_all(Model *m, uint32_t number, Numbers *list) {
     const CoreBody *body = m->states.data[number].body;
+    uint32_t count = count_next(m, &m->states.data[number]);
     if (body->stms.len == 0) check_end(m, number, STR("the end"));
-    for (uint32_t i = 0; i < body->stms.len && !is_over(m); i++)
+    for (uint32_t i = 0; i < count && !is_over(m); i++)
         if (!evaluate(m, number, i, list) && i == 0)
             check_end(m, number, describe(m, "fail", body->stms.data[0]));
 }

@@ -15,6 +15,10 @@ out_has 'sum.weft:3: main: '
 out_has '3 passed, 0 failed'
 expect 0 "$weft" model --states 20 sum.weft
 out_has '; there are more'
+expect 1 "$weft" model --states 20 --all sum.weft
+out_has '0 passed, 3 failed'
+expect 0 "$weft" model --all sum.weft
+out_has '3 passed, 0 failed'
 expect 0 "$weft" model --places sum.weft
 out_has '1  map, dimension 0: '
 expect 0 "$weft" model --apply 1 --at 1 sum.weft
