@@ -22,6 +22,8 @@ static bool has(const LoopRefs *refs, LoopRef ref) {
 static void note_stores(const Walker *w, const LoopBody *turn, LoopRefs *found) {
     for (uint32_t i = 0; i < turn->stms.len; i++) {
         const LoopStm *stm = turn->stms.data[i];
+        for (uint32_t k = 0; k < stm->body_count; k++)
+            note_stores(w, stm->bodies[k], found);
         if (walk_stores_side_by_side(w, stm) && result_of(w, stm->args[0]) != NULL &&
             !has(found, stm->args[0]))
             vec_push(w->arena, found, stm->args[0]);
@@ -38,17 +40,27 @@ static void note_inner(const Walker *w, const LoopBody *body, LoopRefs *found) {
     }
 }
 
-// Whether all that the body does with the buffer is storing to it.
-static bool only_stores(const LoopBody *body, LoopRef buffer) {
+static bool contains(const LoopBody *body, const LoopStm *loop) {
+    for (uint32_t i = 0; i < body->stms.len; i++) {
+        if (body->stms.data[i] == loop) return true;
+        for (uint32_t k = 0; k < body->stms.data[i]->body_count; k++)
+            if (contains(body->stms.data[i]->bodies[k], loop)) return true;
+    }
+    return false;
+}
+
+// Whether all that the body does with the buffer, if the loop runs, is storing to it.
+static bool only_stores(const LoopBody *body, LoopRef buffer, const LoopStm *loop) {
     for (uint32_t i = 0; i < body->stms.len; i++) {
         const LoopStm *stm = body->stms.data[i];
         for (uint32_t k = stm->op == LOOP_STORE; k < stm->arg_count; k++)
             if (stm->args[k] == buffer) return false;
         for (uint32_t k = 0; k < stm->body_count; k++) {
             const LoopBody *inner = stm->bodies[k];
+            if (stm->op == LOOP_IF && contains(stm->bodies[1 - k], loop)) continue;
             for (uint32_t r = 0; r < inner->result_count; r++)
                 if (inner->results[r] == buffer) return false;
-            if (!only_stores(inner, buffer)) return false;
+            if (!only_stores(inner, buffer, loop)) return false;
         }
     }
     return true;
@@ -63,7 +75,7 @@ void walk_find_streams(Walker *w, const LoopStm *loop) {
     if (is_vector) note_stores(w, loop->bodies[0], &found);
     else note_inner(w, loop->bodies[0], &found);
     for (uint32_t i = 0; i < found.len; i++)
-        if (is_vector || only_stores(w->kernel->root, found.data[i]))
+        if (is_vector || only_stores(w->kernel->root, found.data[i], loop))
             vec_push(w->arena, &w->streams, found.data[i]);
 }
 

@@ -114,9 +114,20 @@ static Access access_of(const Walker *w, const LoopStm *stm) {
     return a;
 }
 
+// The numbers of lanes, which only places ask for: these say them as they are.
+static bool is_plain_number(const Walker *w, LoopRef ref) {
+    const LoopStm *stm = w->made[ref];
+    return stm != NULL && stm->op == LOOP_LANES && stm->arg_count == 0 &&
+           !w->is_counted[ref];
+}
+
 // "[3]", of a value in lanes.
 static void put_lane(Walker *w, LoopRef ref, uint32_t part, uint32_t lane,
                      StrBuf *out) {
+    if (is_plain_number(w, ref)) {
+        strbuf_printf(out, "%u", part * w->part.count + lane);
+        return;
+    }
     strbuf_str(out, walk_part(w, ref, part));
     if (has_lanes(w, ref)) strbuf_printf(out, "[%u]", lane);
 }
@@ -500,7 +511,7 @@ uint32_t walk_parts_in_turn(Walker *w, const LoopBody *body, uint32_t from) {
             const LoopStm *stm = body->stms.data[i];
             bool is_vector = has_lanes(w, stm->outs[0]);
             if (!is_vector && part == 0) walk_statement(w, stm);
-            if (!is_vector) continue;
+            if (!is_vector || is_plain_number(w, stm->outs[0])) continue;
             walk_place(w, stm->loc);
             define(w, stm->outs[0], part, part_of(w, stm, part));
         }
@@ -535,12 +546,29 @@ static void widen(const Walker *w, LoopRef ref, uint32_t *widest) {
         *widest = bytes;
 }
 
+// Notes what is used otherwise than to say where.
+static void note_counted(Walker *w, const LoopBody *body) {
+    for (uint32_t i = 0; i < body->stms.len; i++) {
+        const LoopStm *stm = body->stms.data[i];
+        bool is_masked = stm->op == LOOP_LOADIF || stm->op == LOOP_STOREIF;
+        bool stores = stm->op == LOOP_STORE || stm->op == LOOP_STOREIF;
+        uint32_t end = stm->arg_count;
+        if (is_masked || stores || stm->op == LOOP_LOAD) end = 1u + is_masked + stores;
+        for (uint32_t k = 0; k < end; k++) w->is_counted[stm->args[k]] = true;
+        for (uint32_t k = 0; k < stm->body_count; k++)
+            note_counted(w, stm->bodies[k]);
+    }
+    for (uint32_t i = 0; i < body->result_count; i++)
+        w->is_counted[body->results[i]] = true;
+}
+
 // The bytes of the widest value in lanes, save masks.
 static void find_widest(const Walker *w, const LoopBody *body, uint32_t *widest) {
     for (uint32_t i = 0; i < body->param_count; i++) widen(w, body->params[i], widest);
     for (uint32_t i = 0; i < body->stms.len; i++) {
         const LoopStm *stm = body->stms.data[i];
-        for (uint32_t k = 0; k < stm->out_count; k++) widen(w, stm->outs[k], widest);
+        for (uint32_t k = 0; k < stm->out_count; k++)
+            if (!is_plain_number(w, stm->outs[k])) widen(w, stm->outs[k], widest);
         for (uint32_t k = 0; k < stm->body_count; k++)
             find_widest(w, stm->bodies[k], widest);
     }
@@ -579,6 +607,8 @@ static LoopRef find_ahead(const Walker *w, const LoopBody *vector) {
 static void put_vector_turn(Walker *w, const LoopStm *stm) {
     const LoopBody *vector = stm->bodies[0];
     w->lanes = stm->number;
+    w->is_counted = arena_array(w->arena, bool, w->kernel->values.len);
+    note_counted(w, vector);
     w->part = choose_part(w, vector);
     w->ahead = find_ahead(w, vector);
     w->vector = vector->params[0];

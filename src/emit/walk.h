@@ -44,6 +44,7 @@ typedef struct Walker {
     LoopRefs streams;        // results that the loop stores past the caches (stream.c)
     uint32_t least_streamed; // bytes of a vector
     LoopRef ahead;           // the buffer that the vector turn fetches from ahead; or 0
+    bool *is_counted;        // by LoopRef: it is not used in places alone
     const LoopLaunch *team;  // whose turn this is, outside of loops that are spread
 } Walker;
 
@@ -104,6 +105,8 @@ void walk_vector_loop(Walker *w, const LoopStm *stm, Str begin, Str end,
                       const char *poll, const char *after);
 // Writes what fetches rows ahead of a turn of a vector loop, if that helps (fetch.c).
 void walk_fetch_rows(Walker *w, const LoopStm *loop);
+// If a square is loaded from there on, fetches the rows behind it.
+void walk_fetch_square(Walker *w, const LoopBody *body, uint32_t from);
 // The vectors that a value in lanes is; of others one, the value.
 uint32_t walk_parts(const Walker *w, LoopRef ref);
 Str walk_part(Walker *w, LoopRef ref, uint32_t part);

@@ -33,26 +33,25 @@ enum { MOST_APART = 8 };
 
 // ---- copies -------------------------------------------------------------------------
 
-static LoopRef compute(Batch *x, LoopCopier *c, LoopRef ref) {
+LoopRef batch_compute(Batch *x, LoopCopier *c, LoopRef ref) {
     ref = batch_same(x, ref);
     LoopRef copy = loop_copy_of(c, ref);
     if (ref >= x->known || copy != ref || !x->inside[ref]) return copy;
     const LoopStm *def = x->defs[ref];
     for (uint32_t i = 0; i < def->arg_count; i++) {
-        LoopRef arg = compute(x, c, def->args[i]);
+        LoopRef arg = batch_compute(x, c, def->args[i]);
         if (arg != def->args[i]) loop_copy_as(c, def->args[i], arg);
     }
     loop_append(x->b, loop_copy_stm(c, def));
     return loop_copy_of(c, ref);
 }
 
-static LoopRef compute_early(Batch *x, LoopRef ref) {
+LoopRef batch_compute_early(Batch *x, LoopRef ref) {
     LoopCopier c = loop_copier(x->b);
-    return compute(x, &c, ref);
+    return batch_compute(x, &c, ref);
 }
 
-// Gives the loop lanes; false: it cannot have any, or, unless always, gains nothing.
-static bool give_lanes(Batch *x, LoopStm *loop, bool always) {
+bool batch_give_lanes(Batch *x, LoopStm *loop, bool always) {
     bool made = vector_loop(x->b->kernel, loop, x->machine->bytes,
                             always || x->machine->always);
     loop_catch_up(x->b);
@@ -62,7 +61,7 @@ static bool give_lanes(Batch *x, LoopStm *loop, bool always) {
 // ---- packing ------------------------------------------------------------------------
 
 static LoopRef times_of(Batch *x, uint32_t loop) {
-    return compute_early(x, x->loops[loop].stm->args[0]);
+    return batch_compute_early(x, x->loops[loop].stm->args[0]);
 }
 
 // Stores in the buffer what the load gives to each lane, by the indices of its loops.
@@ -79,7 +78,7 @@ static void pack(Batch *x, const BatchLoad *p) {
     LoopRef lane = loop_open_turns(b), one = loop_int(b, 1);
     loop_copy_as(&c, x->loop->bodies[0]->params[0], loop_add(b, x->first, lane));
     for (uint32_t i = 1; i < p->load->arg_count; i++) {
-        LoopRef arg = p->load->args[i], copy = compute(x, &c, arg);
+        LoopRef arg = p->load->args[i], copy = batch_compute(x, &c, arg);
         if (copy != arg) loop_copy_as(&c, arg, copy);
     }
     LoopStm *load = loop_copy_stm(&c, p->load);
@@ -87,7 +86,7 @@ static void pack(Batch *x, const BatchLoad *p) {
     LoopRef args[] = {p->buffer, load->outs[0], loop_int(b, 0), x->lanes, at,
                       one,       lane};
     loop_emit(b, LOOP_STORE, args, 7, NULL, 0);
-    give_lanes(x, loop_close_turns(b, x->lanes, ORDER_INDEPENDENT), true);
+    batch_give_lanes(x, loop_close_turns(b, x->lanes, ORDER_INDEPENDENT), true);
     for (uint32_t i = p->count; i-- > 0;)
         loop_close_turns(b, times[i], ORDER_SEQUENTIAL);
 }
@@ -112,60 +111,64 @@ static LoopRef load_packed(Batch *x, LoopCopier *c, const BatchLoad *p, LoopRef 
 
 // ---- a step in lanes ----------------------------------------------------------------
 
-typedef struct Step {
-    Batch *x;
-    LoopCopier c;
-    LoopRef lane;
-} Step;
-
-static LoopRef copy_of(Step *s, LoopRef ref) {
+LoopRef batch_copy_of(BatchStep *s, LoopRef ref) {
     return loop_copy_of(&s->c, batch_same(s->x, ref));
 }
 
-static LoopType type_in_lanes(const Batch *x, LoopRef ref) {
+LoopType batch_type(const Batch *x, LoopRef ref) {
     return x->is_narrow[ref] ? loop_scalar_type(SCALAR_I32) : loop_type(x->b, ref);
 }
 
-// As what the value `like` is in lanes: narrow, maybe.
-static LoopRef copy_like(Step *s, LoopRef ref, LoopRef like) {
-    LoopRef copy = copy_of(s, ref);
-    ScalarType to = (ScalarType)type_in_lanes(s->x, like).elem;
+LoopRef batch_copy_like(BatchStep *s, LoopRef ref, LoopRef like) {
+    LoopRef copy = batch_copy_of(s, ref);
+    ScalarType to = (ScalarType)batch_type(s->x, like).elem;
     if (loop_type(s->x->b, copy).elem == to) return copy;
     return loop_scalar(s->x->b, OP_CONV, to, &copy, 1);
 }
 
-static void emit_stm(Step *s, const LoopStm *stm);
-
 // `outs`: of the statement that it belongs to.
-static void emit_body(Step *s, const LoopBody *old, const LoopRef *outs,
+static void emit_body(BatchStep *s, const LoopBody *old, const LoopRef *outs,
                       LoopBody **body_out) {
     LoopBuilder *b = s->x->b;
     LoopRefs params = {0}, results = {0};
     for (uint32_t i = 0; i < old->param_count; i++) {
-        LoopRef fresh = loop_value(b, type_in_lanes(s->x, old->params[i]),
+        LoopRef fresh = loop_value(b, batch_type(s->x, old->params[i]),
                                    b->kernel->values.data[old->params[i]].name);
         loop_copy_as(&s->c, old->params[i], fresh);
         vec_push(b->arena, &params, fresh);
     }
     loop_open(b, params.data, params.len);
-    for (uint32_t i = 0; i < old->stms.len; i++) emit_stm(s, old->stms.data[i]);
+    for (uint32_t i = 0; i < old->stms.len; i++) batch_emit(s, old->stms.data[i]);
     for (uint32_t i = 0; i < old->result_count; i++)
-        vec_push(b->arena, &results, copy_like(s, old->results[i], outs[i]));
+        vec_push(b->arena, &results, batch_copy_like(s, old->results[i], outs[i]));
     *body_out = loop_close(b, results.data, results.len);
 }
 
+static void put_private_place(BatchStep *s, const LoopStm *stm, uint32_t first,
+                              LoopRefs *args) {
+    Batch *x = s->x;
+    LoopBuilder *b = x->b;
+    BatchPlace place;
+    if (x->row_size[batch_same(x, stm->args[0])] != 0 && batch_place(x, stm, &place)) {
+        vec_push(b->arena, args,
+                 loop_mul(b, batch_place_in_row(s, &place), x->lanes));
+        return;
+    }
+    vec_push(b->arena, args, loop_mul(b, batch_copy_of(s, stm->args[first]), x->lanes));
+    for (uint32_t i = first + 1; i + 1 < stm->arg_count; i += 2) {
+        vec_push(b->arena, args, loop_mul(b, batch_copy_of(s, stm->args[i]), x->lanes));
+        vec_push(b->arena, args, batch_copy_of(s, stm->args[i + 1]));
+    }
+}
+
 // A load or store of private memory: each element is there once for each lane.
-static void emit_private(Step *s, const LoopStm *stm, uint32_t first) {
+static void emit_private(BatchStep *s, const LoopStm *stm, uint32_t first) {
     Batch *x = s->x;
     LoopBuilder *b = x->b;
     LoopRefs args = {0};
     vec_push(b->arena, &args, x->blocks[batch_same(x, stm->args[0])]);
-    if (first == 2) vec_push(b->arena, &args, copy_of(s, stm->args[1]));
-    vec_push(b->arena, &args, loop_mul(b, copy_of(s, stm->args[first]), x->lanes));
-    for (uint32_t i = first + 1; i + 1 < stm->arg_count; i += 2) {
-        vec_push(b->arena, &args, loop_mul(b, copy_of(s, stm->args[i]), x->lanes));
-        vec_push(b->arena, &args, copy_of(s, stm->args[i + 1]));
-    }
+    if (first == 2) vec_push(b->arena, &args, batch_copy_of(s, stm->args[1]));
+    put_private_place(s, stm, first, &args);
     vec_push(b->arena, &args, loop_int(b, 1));
     vec_push(b->arena, &args, s->lane);
     LoopType type = {0};
@@ -174,26 +177,29 @@ static void emit_private(Step *s, const LoopStm *stm, uint32_t first) {
     if (first == 1) loop_copy_as(&s->c, stm->outs[0], made->outs[0]);
 }
 
-static void emit_memory(Step *s, const LoopStm *stm) {
+static void emit_memory(BatchStep *s, const LoopStm *stm) {
     Batch *x = s->x;
     LoopRef buffer = batch_same(x, stm->args[0]);
     const BatchLoad *packed = find_packed(x, stm);
-    if (packed != NULL)
+    const BatchWalk *walk = batch_find_walk(x, stm);
+    if (walk != NULL)
+        loop_copy_as(&s->c, stm->outs[0], batch_load_walked(s, walk));
+    else if (packed != NULL)
         loop_copy_as(&s->c, stm->outs[0], load_packed(x, &s->c, packed, s->lane));
     else if (x->is_private[buffer]) emit_private(s, stm, stm->op == LOOP_LOAD ? 1 : 2);
     else loop_append(x->b, loop_copy_stm(&s->c, stm));
 }
 
-static void emit_bodies(Step *s, const LoopStm *stm) {
+static void emit_bodies(BatchStep *s, const LoopStm *stm) {
     LoopBuilder *b = s->x->b;
     LoopRefs args = {0};
     LoopType *types = arena_array(b->arena, LoopType, stm->out_count);
     LoopBody *bodies[2];
-    vec_push(b->arena, &args, copy_of(s, stm->args[0]));
+    vec_push(b->arena, &args, batch_copy_of(s, stm->args[0]));
     for (uint32_t i = 1; i < stm->arg_count; i++)
-        vec_push(b->arena, &args, copy_like(s, stm->args[i], stm->outs[i - 1]));
+        vec_push(b->arena, &args, batch_copy_like(s, stm->args[i], stm->outs[i - 1]));
     for (uint32_t i = 0; i < stm->out_count; i++)
-        types[i] = type_in_lanes(s->x, stm->outs[i]);
+        types[i] = batch_type(s->x, stm->outs[i]);
     for (uint32_t k = 0; k < stm->body_count; k++)
         emit_body(s, stm->bodies[k], stm->outs, &bodies[k]);
     LoopStm *made = loop_emit(b, stm->op, args.data, args.len, types, stm->out_count);
@@ -203,16 +209,19 @@ static void emit_bodies(Step *s, const LoopStm *stm) {
         loop_copy_as(&s->c, stm->outs[i], made->outs[i]);
 }
 
-static void emit_stm(Step *s, const LoopStm *stm) {
+void batch_emit(BatchStep *s, const LoopStm *stm) {
     s->x->b->loc = stm->loc;
     for (uint32_t i = 0; i < stm->arg_count; i++)
         if (batch_same(s->x, stm->args[i]) != stm->args[i])
-            loop_copy_as(&s->c, stm->args[i], copy_of(s, stm->args[i]));
+            loop_copy_as(&s->c, stm->args[i], batch_copy_of(s, stm->args[i]));
     switch ((int)stm->op) {
     case LOOP_LOAD:
     case LOOP_STORE: emit_memory(s, stm); return;
-    case LOOP_IF:
-    case LOOP_FOR: emit_bodies(s, stm); return;
+    case LOOP_IF: emit_bodies(s, stm); return;
+    case LOOP_FOR:
+        if (batch_has_walks(s->x, stm)) batch_emit_walk(s, stm);
+        else emit_bodies(s, stm);
+        return;
     case LOOP_SCALAR: loop_append(s->x->b, loop_copy_stm(&s->c, stm)); return;
     }
 }
@@ -270,7 +279,7 @@ static void keep_values(Batch *x) {
         while (end <= i || !is_cut(x, end)) end++;
         for (uint32_t k = 0; k < stm->out_count && !is_again(x, stm); k++)
             for (uint32_t later = end; later < steps->len; later++) {
-                LoopType type = type_in_lanes(x, stm->outs[k]);
+                LoopType type = batch_type(x, stm->outs[k]);
                 if (!uses(x, steps->data[later], stm->outs[k])) continue;
                 type.kind = LOOP_IS_BUFFER;
                 x->blocks[stm->outs[k]] = loop_emit1(b, LOOP_ALLOC, &x->lanes, 1, type);
@@ -294,27 +303,27 @@ static void look_inside(const Batch *x, const LoopStm *stm, Contents *contents) 
 }
 
 // What an earlier step has kept.
-static void load_kept(Step *s, LoopRef ref) {
+static void load_kept(BatchStep *s, LoopRef ref) {
     LoopBuilder *b = s->x->b;
     LoopRef args[] = {s->x->blocks[ref], loop_int(b, 0), loop_int(b, 1), s->lane};
-    LoopRef x = loop_emit1(b, LOOP_LOAD, args, 4, type_in_lanes(s->x, ref));
+    LoopRef x = loop_emit1(b, LOOP_LOAD, args, 4, batch_type(s->x, ref));
     if (s->x->is_narrow[ref]) x = loop_scalar(b, OP_CONV, SCALAR_I64, &x, 1);
     loop_copy_as(&s->c, ref, x);
 }
 
-static void store_kept(Step *s, LoopRef ref) {
+static void store_kept(BatchStep *s, LoopRef ref) {
     LoopBuilder *b = s->x->b;
-    LoopRef args[] = {s->x->blocks[ref], copy_of(s, ref), loop_int(b, 0),
+    LoopRef args[] = {s->x->blocks[ref], batch_copy_of(s, ref), loop_int(b, 0),
                       loop_int(b, 1), s->lane};
     loop_emit(b, LOOP_STORE, args, 5, NULL, 0);
 }
 
 // What the step that begins with statement `first` takes of those before it.
-static void emit_earlier(Step *s, const LoopStm *stm) {
+static void emit_earlier(BatchStep *s, const LoopStm *stm) {
     const Batch *x = s->x;
     for (uint32_t k = 0; k < stm->out_count; k++) {
         if (!x->is_needed[stm->outs[k]]) continue;
-        if (is_again(x, stm)) emit_stm(s, stm);
+        if (is_again(x, stm)) batch_emit(s, stm);
         else load_kept(s, stm->outs[k]);
     }
 }
@@ -332,17 +341,17 @@ static bool emit_step(Batch *x, uint32_t first, uint32_t end) {
         look_inside(x, steps->data[i], &contents);
     }
     if (!contents.acts) return true;
-    Step s = {.x = x, .c = loop_copier(b), .lane = loop_open_turns(b)};
+    BatchStep s = {.x = x, .c = loop_copier(b), .lane = loop_open_turns(b)};
     loop_copy_as(&s.c, x->loop->bodies[0]->params[0], loop_add(b, x->first, s.lane));
     for (uint32_t i = 0; i < end; i++) {
         const LoopStm *stm = steps->data[i];
         if (i < first || is_again(x, stm)) emit_earlier(&s, stm);
-        else emit_stm(&s, stm);
+        else batch_emit(&s, stm);
         for (uint32_t k = 0; k < stm->out_count && i >= first; k++)
             if (x->blocks[stm->outs[k]] != 0) store_kept(&s, stm->outs[k]);
     }
     LoopStm *lanes = loop_close_turns(b, x->lanes, ORDER_INDEPENDENT);
-    bool made = give_lanes(x, lanes, contents.folds && x->waits);
+    bool made = batch_give_lanes(x, lanes, contents.folds && x->waits);
     return made || !contents.folds;
 }
 
@@ -351,9 +360,10 @@ static bool emit_block(Batch *x) {
     for (uint32_t i = 0; i < x->packed.len; i++) pack(x, &x->packed.data[i]);
     for (uint32_t at = 1; at <= x->steps.len; at++) {
         if (!is_cut(x, at)) continue;
-        if (!emit_step(x, first, at)) return false;
+        if (!batch_is_lost(x, first) && !emit_step(x, first, at)) return false;
         first = at;
     }
+    batch_emit_rows(x);
     return true;
 }
 
@@ -372,6 +382,20 @@ static LoopRef packed_size(Batch *x, const BatchLoad *p) {
     return size;
 }
 
+// Memory for rows that are made, and for squares of those that are walked along.
+static void alloc_rows(Batch *x) {
+    LoopBuilder *b = x->b;
+    for (uint32_t i = 0; i < x->rows.len; i++) {
+        LoopRef row = x->rows.data[i];
+        x->blocks[row] = alloc_lanes(x, batch_compute_early(x, x->row_size[row]),
+                                     loop_type(b, row));
+    }
+    for (uint32_t i = 0; i < x->walks.len; i++) {
+        BatchWalk *walk = &x->walks.data[i];
+        walk->tile = alloc_lanes(x, x->lanes, loop_type(b, walk->load->args[0]));
+    }
+}
+
 // The blocks of one turn, which is one of so many: the last one has two if there are
 // turns left over, so that no block reaches back into another turn. Turns that may not
 // run twice are left to emit_rest.
@@ -382,7 +406,7 @@ static bool emit_turn(Batch *x, LoopRef turn, LoopRef turns) {
     for (uint32_t i = 0; i < x->allocs.len; i++) {
         const LoopStm *stm = x->allocs.data[i];
         x->blocks[stm->outs[0]] =
-            alloc_lanes(x, compute_early(x, stm->args[0]), loop_type(b, stm->outs[0]));
+            alloc_lanes(x, batch_compute_early(x, stm->args[0]), loop_type(b, stm->outs[0]));
     }
     for (uint32_t i = 0; i < x->packed.len; i++) {
         BatchLoad *p = &x->packed.data[i];
@@ -390,6 +414,7 @@ static bool emit_turn(Batch *x, LoopRef turn, LoopRef turns) {
             loop_buffer_type((ScalarType)loop_type(b, p->load->outs[0]).elem);
         p->buffer = alloc_lanes(x, packed_size(x, p), type);
     }
+    alloc_rows(x);
     keep_values(x);
     LoopRef is_last = loop_eq(b, loop_add(b, turn, one), turns);
     LoopRef full = loop_mul(b, turns, x->lanes);
@@ -448,14 +473,20 @@ static LoopRef is_wanted(Batch *x) {
     LoopRef least = loop_mul(b, lanes, loop_int(b, LEAST_BLOCKS));
     LoopRef c = loop_le(b, least, x->loop->args[0]);
     for (uint32_t i = 0; i < x->conditions.len; i++) {
-        LoopRef holds = compute_early(x, x->conditions.data[i]);
+        LoopRef holds = batch_compute_early(x, x->conditions.data[i]);
         c = loop_and(b, c, (x->arms >> i & 1) != 0 ? loop_not(b, holds) : holds);
     }
     for (uint32_t i = 0; i < x->allocs.len; i++) {
         const LoopStm *stm = x->allocs.data[i];
         uint32_t bytes = scalar_info[loop_type(b, stm->outs[0]).elem].bytes;
-        c = add_size(x, c, compute_early(x, stm->args[0]), bytes, &total);
+        c = add_size(x, c, batch_compute_early(x, stm->args[0]), bytes, &total);
     }
+    for (uint32_t i = 0; i < x->rows.len; i++) {
+        LoopRef row = x->rows.data[i];
+        uint32_t bytes = scalar_info[loop_type(b, row).elem].bytes;
+        c = add_size(x, c, batch_compute_early(x, x->row_size[row]), bytes, &total);
+    }
+    c = loop_and(b, c, batch_rows_hold(x));
     for (uint32_t i = 0; i < x->packed.len; i++) {
         const BatchLoad *p = &x->packed.data[i];
         uint32_t bytes = scalar_info[loop_type(b, p->load->outs[0]).elem].bytes;
@@ -465,7 +496,7 @@ static LoopRef is_wanted(Batch *x) {
         c = add_size(x, c, packed_size(x, p), bytes, &total);
     }
     for (uint32_t i = 0; i < x->small.len; i++) {
-        LoopRef number = compute_early(x, x->small.data[i]);
+        LoopRef number = batch_compute_early(x, x->small.data[i]);
         c = loop_and(b, c, loop_le(b, loop_int(b, 0), number));
         c = loop_and(b, c, loop_le(b, number, loop_int(b, BATCH_SMALL)));
     }
@@ -481,7 +512,8 @@ static bool batch(Batch *x, LoopStm *loop) {
     b->loc = loop->loc;
     uint32_t lane = x->bytes > LEAST_LANE ? x->bytes : LEAST_LANE;
     uint32_t lanes = x->machine->bytes / lane;
-    x->lanes = loop_int(b, x->waits && lanes > MOST_APART ? MOST_APART : lanes);
+    bool is_apart = x->waits && !x->walks_all;
+    x->lanes = loop_int(b, is_apart && lanes > MOST_APART ? MOST_APART : lanes);
     LoopBody *arms[2];
     loop_open(b, NULL, 0);
     LoopRef c = is_wanted(x);

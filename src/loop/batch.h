@@ -7,7 +7,12 @@
 
 #include "loop/lift.h"
 
-enum { BATCH_MOST_LOOPS = 62, BATCH_MOST_DIMS = 3, BATCH_SMALL = 1 << 28 };
+enum {
+    BATCH_MOST_LOOPS = 62,
+    BATCH_MOST_DIMS = 3,
+    BATCH_MOST_TERMS = 4,
+    BATCH_SMALL = 1 << 28
+};
 
 // What a value depends on: a bit for the turn, one for the index of each loop within,
 // and one for what has to be there already, such as elements.
@@ -26,6 +31,28 @@ typedef struct BatchLoad {
     uint32_t loops[BATCH_MOST_DIMS], count; // from the outside in
     LoopRef buffer;
 } BatchLoad;
+
+// [size * turn +] number + the sum of the terms, each an index of a loop or what is
+// known before the turns.
+typedef struct BatchPlace {
+    LoopRef size; // of a row, a turn having one; 0: it does not depend on the turn
+    uint64_t number;
+    struct {
+        LoopRef atom;
+        uint64_t factor;
+    } terms[BATCH_MOST_TERMS];
+    uint32_t count;
+} BatchPlace;
+
+// A load that a loop makes in each of its turns, from one element of a row to the next
+// or the one before.
+typedef struct BatchWalk {
+    const LoopStm *load, *loop;
+    BatchPlace place;
+    bool falls;
+    LoopRef tile, start, offset; // where a square of the rows is, what turn is first in
+                                 // it, and where that is in the row
+} BatchWalk;
 
 typedef struct Batch {
     const LiftMachine *machine;
@@ -48,7 +75,18 @@ typedef struct Batch {
         BatchLoad *data;
         uint32_t len, cap;
     } packed;
-    LoopRefs loaded, stored; // buffers from outside
+    LoopRefs loaded, stored; // buffers from outside, save rows
+    LoopRefs rows;     // buffers of which a turn makes a row, which it keeps till its end
+    LoopRef *row_size; // by LoopRef: of such a buffer, or 0
+    struct {
+        BatchPlace *data; // in such rows
+        uint32_t len, cap;
+    } places;
+    struct {
+        BatchWalk *data;
+        uint32_t len, cap;
+    } walks;
+    bool walks_all; // all that turns load of their own lies in rows that loops walk
     uint32_t bytes;          // of the widest element in private memory
     bool is_worth_it;
     bool waits;      // a fold waits long: lanes gain even if their places lie apart
@@ -62,6 +100,13 @@ typedef struct Batch {
     bool *is_needed; // by LoopRef
 } Batch;
 
+// Statements that go to a step in lanes.
+typedef struct BatchStep {
+    Batch *x;
+    LoopCopier c;
+    LoopRef lane;
+} BatchStep;
+
 // Whether the loop's turns are for lanes; all else in *x but machine and b is found
 // out.
 bool batch_find(Batch *x, const LoopStm *loop);
@@ -69,5 +114,42 @@ bool batch_find(Batch *x, const LoopStm *loop);
 LoopRef batch_same(const Batch *x, LoopRef ref);
 // What it depends on.
 uint64_t batch_on(const Batch *x, LoopRef ref);
+// Whether it can be computed before the loop.
+bool batch_is_early(const Batch *x, LoopRef ref);
+
+// ---- batch.c ------------------------------------------------------------------------
+
+// What is known before the turns, computed where it is not yet.
+LoopRef batch_compute(Batch *x, LoopCopier *c, LoopRef ref);
+LoopRef batch_compute_early(Batch *x, LoopRef ref);
+// Gives the loop lanes; false: it cannot have any, or, unless always, gains nothing.
+bool batch_give_lanes(Batch *x, LoopStm *loop, bool always);
+LoopType batch_type(const Batch *x, LoopRef ref);
+LoopRef batch_copy_of(BatchStep *s, LoopRef ref);
+// As what the value `like` is in lanes: narrow, maybe.
+LoopRef batch_copy_like(BatchStep *s, LoopRef ref, LoopRef like);
+void batch_emit(BatchStep *s, const LoopStm *stm);
+
+// ---- batch_rows.c -------------------------------------------------------------------
+
+// Finds rows, what walks along them, and whether that is all.
+void batch_find_rows(Batch *x);
+// Whether all that the step does is written over before anybody looks.
+bool batch_is_lost(const Batch *x, uint32_t step);
+// The place of a load or store. False: it is no such sum.
+bool batch_place(const Batch *x, const LoopStm *stm, BatchPlace *out);
+
+// ---- batch_squares.c ----------------------------------------------------------------
+
+// Whether all places in rows are within them.
+LoopRef batch_rows_hold(Batch *x);
+// The place within its row.
+LoopRef batch_place_in_row(BatchStep *s, const BatchPlace *p);
+BatchWalk *batch_find_walk(const Batch *x, const LoopStm *load);
+bool batch_has_walks(const Batch *x, const LoopStm *loop);
+void batch_emit_walk(BatchStep *s, const LoopStm *loop);
+LoopRef batch_load_walked(BatchStep *s, const BatchWalk *walk);
+// Stores the rows that the turns have made.
+void batch_emit_rows(Batch *x);
 
 #endif

@@ -18,8 +18,7 @@ uint64_t batch_on(const Batch *x, LoopRef ref) {
     return ref < x->known ? x->on[ref] : 0;
 }
 
-// Whether it can be computed before the loop.
-static bool is_early(const Batch *x, LoopRef ref) {
+bool batch_is_early(const Batch *x, LoopRef ref) {
     ref = batch_same(x, ref);
     return ref >= x->known || !x->inside[ref] || x->is_early[ref];
 }
@@ -31,7 +30,7 @@ static void bind(Batch *x, LoopRef ref, uint64_t depends) {
 
 static bool assume(Batch *x, LoopRef c, bool holds) {
     uint32_t at = x->conditions.len;
-    if (!is_early(x, c) || at == MOST_CONDITIONS) return false;
+    if (!batch_is_early(x, c) || at == MOST_CONDITIONS) return false;
     vec_push(x->b->arena, &x->conditions, batch_same(x, c));
     x->arms = (x->arms & ~((uint64_t)1 << at)) | (uint64_t)!holds << at;
     return true;
@@ -141,7 +140,7 @@ static bool is_choice(const LoopStm *stm) {
 }
 
 static bool look_at_if(Batch *x, const LoopStm *stm, uint32_t around) {
-    if (around == 0 && !is_choice(stm) && is_early(x, stm->args[0]))
+    if (around == 0 && !is_choice(stm) && batch_is_early(x, stm->args[0]))
         return look_at_arm(x, stm, 0, around) || look_at_arm(x, stm, 1, around);
     uint32_t steps = x->steps.len;
     for (uint32_t k = 0; k < 2; k++)
@@ -167,7 +166,7 @@ static bool is_small(Batch *x, LoopRef ref, uint32_t terms) {
     if ((batch_on(x, ref) & (BATCH_ON_TURN | BATCH_ON_STATE)) != 0 || terms == 0)
         return false;
     if (loop_is_known(x->b, ref, &bits)) return bits <= BATCH_SMALL;
-    if (is_early(x, ref)) {
+    if (batch_is_early(x, ref)) {
         vec_push(x->b->arena, &x->small, ref);
         return true;
     }
@@ -295,7 +294,7 @@ static bool waits_long(const Batch *x, const LoopStm *fold) {
 static bool look_at_loop(Batch *x, const LoopStm *stm, uint32_t around) {
     const LoopBody *body = stm->bodies[0];
     if (stm->order == ORDER_PARALLEL || stm->number != 0 ||
-        x->loop_count == BATCH_MOST_LOOPS || !is_early(x, stm->args[0]) ||
+        x->loop_count == BATCH_MOST_LOOPS || !batch_is_early(x, stm->args[0]) ||
         loop_type(x->b, body->params[0]).elem != SCALAR_I64)
         return false;
     uint32_t number = ++x->loop_count;
@@ -314,7 +313,7 @@ static bool look_at_loop(Batch *x, const LoopStm *stm, uint32_t around) {
 
 static bool look_at_alloc(Batch *x, const LoopStm *stm, uint32_t around) {
     uint32_t bytes = scalar_info[loop_type(x->b, stm->outs[0]).elem].bytes;
-    if (around != 0 || !is_early(x, stm->args[0])) return false;
+    if (around != 0 || !batch_is_early(x, stm->args[0])) return false;
     bind(x, stm->outs[0], 0);
     x->is_private[stm->outs[0]] = true;
     if (bytes > x->bytes) x->bytes = bytes;
@@ -327,7 +326,7 @@ static void look_at_scalar(Batch *x, const LoopStm *stm) {
     bool early = (core_op_info[stm->scalar].flags & OP_FAILS) == 0;
     for (uint32_t i = 0; i < stm->arg_count; i++) {
         depends |= batch_on(x, stm->args[i]);
-        early = early && is_early(x, stm->args[i]);
+        early = early && batch_is_early(x, stm->args[i]);
     }
     bind(x, stm->outs[0], depends);
     x->is_early[stm->outs[0]] = early;
@@ -382,6 +381,7 @@ bool batch_find(Batch *x, const LoopStm *loop) {
     x->is_narrow = arena_array(arena, bool, x->known);
     bind(x, loop->bodies[0]->params[0], BATCH_ON_TURN);
     if (!look_at_body(x, loop->bodies[0], 0)) return false;
+    batch_find_rows(x);
     x->is_once = stores_what_it_loads(x);
     return x->is_worth_it && x->steps.len <= MOST_STATEMENTS;
 }

@@ -117,20 +117,26 @@ typedef struct Carried {
     LoopRef index, is_first, value; // value 0: no load has asked for it
 } Carried;
 
+// What was stored a turn ago, as the load gives it.
+static LoopRef value_of(Forward *f, Carried *c, LoopRef loaded) {
+    if (c->value == 0) c->value = loop_value(&f->b, loop_type(&f->b, loaded), 0);
+    return c->value;
+}
+
 // if (first) {load} {what was stored}
 static LoopStm *replace_load(Forward *f, Carried *c, LoopStm *load) {
     LoopBuilder *b = &f->b;
     LoopBody *arms[2];
     LoopRef out = load->outs[0];
     LoopRef loaded = loop_value(b, loop_type(b, out), 0);
-    if (c->value == 0) c->value = loop_value(b, loop_type(b, out), 0);
+    LoopRef value = value_of(f, c, out);
     LoopStm *choice = arena_copy(b->arena, load, sizeof *load);
     load->outs = arena_copy(b->arena, &loaded, sizeof loaded);
     LoopBody *arm = loop_open(b, NULL, 0);
     vec_push(b->arena, &arm->stms, load);
     arms[0] = loop_close(b, &loaded, 1);
     loop_open(b, NULL, 0);
-    arms[1] = loop_close(b, &c->value, 1);
+    arms[1] = loop_close(b, &value, 1);
     choice->op = LOOP_IF;
     choice->arg_count = 1;
     choice->args = arena_copy(b->arena, &c->is_first, sizeof c->is_first);
@@ -138,15 +144,34 @@ static LoopStm *replace_load(Forward *f, Carried *c, LoopStm *load) {
     return choice;
 }
 
-static void replace_loads(Forward *f, Carried *c, LoopBody *body) {
+// Whether the branch asks for the first turn.
+static bool asks_for_first(const Forward *f, const Carried *c, const LoopStm *stm) {
+    const LoopStm *test =
+        stm->op == LOOP_IF && stm->args[0] < f->old ? f->defs[stm->args[0]] : NULL;
+    if (test == NULL || test->op != LOOP_SCALAR || test->scalar != OP_EQ) return false;
+    for (uint32_t i = 0; i < 2; i++)
+        if (test->args[i] == c->index && loop_is_int(&f->b, test->args[1 - i], 0))
+            return true;
+    return false;
+}
+
+// `is_later`: the body is not for the first turn.
+static void replace_loads(Forward *f, Carried *c, LoopBody *body, bool is_later) {
+    uint32_t kept = 0;
     for (uint32_t i = 0; i < body->stms.len; i++) {
         LoopStm *stm = body->stms.data[i];
-        if (stm->op == LOOP_LOAD && stm->args[0] == c->store->args[0] &&
-            is_last_place(f, stm, c->store, c->index))
-            body->stms.data[i] = replace_load(f, c, stm);
+        bool is_second = asks_for_first(f, c, stm);
         for (uint32_t k = 0; k < stm->body_count; k++)
-            replace_loads(f, c, stm->bodies[k]);
+            replace_loads(f, c, stm->bodies[k], is_later || (is_second && k == 1));
+        bool is_stored = stm->op == LOOP_LOAD && stm->args[0] == c->store->args[0] &&
+                         is_last_place(f, stm, c->store, c->index);
+        if (is_stored && is_later) {
+            loop_identify(&f->b, stm->outs[0], value_of(f, c, stm->outs[0]));
+            continue;
+        }
+        body->stms.data[kept++] = is_stored ? replace_load(f, c, stm) : stm;
     }
+    body->stms.len = kept;
 }
 
 static LoopRef *longer(LoopBuilder *b, const LoopRef *refs, uint32_t count,
@@ -201,7 +226,7 @@ static void forward_loop(Forward *f, LoopStm *loop) {
         if (is_first == 0)
             is_first = loop_value(&f->b, loop_scalar_type(SCALAR_BOOL), 0);
         Carried c = {store, body->params[0], is_first, 0};
-        replace_loads(f, &c, body);
+        replace_loads(f, &c, body, false);
         if (c.value != 0) carry(f, loop, &c);
     }
     f->b.loc = loop->loc;

@@ -35,6 +35,15 @@ static void end_loop(Vector *v, const LoopStm *stm, LoopStm *made, uint32_t extr
         turn_set_rep(v, stm->outs[i], made->outs[extra + i]);
 }
 
+// Takes out of the body that is open what something else has come in place of.
+static void drop(Vector *v, const LoopStm *stm) {
+    LoopBody *body = v->b.open.data[v->b.open.len - 1];
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < body->stms.len; i++)
+        if (body->stms.data[i] != stm) body->stms.data[kept++] = body->stms.data[i];
+    body->stms.len = kept;
+}
+
 // All lanes make the same turns.
 static void do_for(Vector *v, const LoopStm *stm, LoopRef mask) {
     const LoopBody *old = stm->bodies[0];
@@ -53,6 +62,7 @@ static void do_for(Vector *v, const LoopStm *stm, LoopRef mask) {
     made->order = stm->order;
     loop_set_bodies(&v->b, made, &body, 1);
     end_loop(v, stm, made, 0);
+    if (turn_square(v, made)) drop(v, made);
 }
 
 static void do_while(Vector *v, const LoopStm *stm, LoopRef mask) {

@@ -56,4 +56,11 @@ void turn_check(Vector *v, const LoopStm *stm, LoopRef mask);
 
 void turn_loop(Vector *v, const LoopStm *stm, LoopRef mask);
 
+// ---- vector_square.c
+// ------------------------------------------------------------------
+
+// Emits in another form what the loop does, if it copies a
+// square.
+bool turn_square(Vector *v, const LoopStm *loop);
+
 #endif

@@ -229,7 +229,7 @@ static void test_text(void) {
     "e: i64, f: f32 = if(d) {-> l, v} {-> c1, c2} -> e, f} "
 
 typedef struct Batched {
-    uint32_t lanes, parallel, packs, narrow, wide;
+    uint32_t lanes, parallel, packs, narrow, wide, takes;
 } Batched;
 
 static Batched batch(const char *code) {
@@ -251,6 +251,7 @@ static Batched batch(const char *code) {
         made.packs = count_words(shown, "f32[8] = load(a, ");
         made.narrow = count_words(shown, "i32[8] = select(");
         made.wide = count_words(shown, "i64[8] = select(");
+        made.takes = count_words(shown, "f32[8] = take(");
     }
     stop(&s);
     return made;
@@ -291,6 +292,28 @@ static void test_waiting(void) {
     CHECK(made.lanes == 0 && made.parallel == 1);
 }
 
+// Rows that folds walk along go by squares, 24 shuffles each, if all that turns store
+// is private until they are done: a row of a result, but not one element.
+static void test_rows(void) {
+    enum { SHUFFLES = 24 };
+#define WALK                                                                           \
+    HEAD TURN                                                                          \
+        "s: f32 = for(m, 0f32) {|k: i64, u: f32| x: f32 = load(a, from, 1i64, k) "     \
+        "h: i64 = sub(m, k) y: f32 = load(b, from, 1i64, h) z: f32 = fma(u, x, y) "    \
+        "v: f32 = div(x, z) = store(t, v, 0i64, 1i64, k) "
+    Batched made = batch(WALK "= store(r, v, from, 1i64, k) -> v} -> } -> }");
+    CHECK(made.lanes == 1 && made.parallel == 2 && made.takes == 3 * SHUFFLES);
+    made = batch(WALK "-> v} = store(r, s, 0i64, 1i64, i) -> } -> }");
+    CHECK(made.lanes == 1 && made.takes == 0);
+    // not all of the row is made
+    made = batch(WALK "= store(r, v, from, 1i64, h) -> v} -> } -> }");
+    CHECK(made.lanes == 1 && made.takes == 0);
+    // what was there before is looked at
+    made = batch(WALK "w: f32 = load(r, from, 1i64, h) q: f32 = add(v, w) "
+                      "= store(r, q, from, 1i64, k) -> v} -> } -> }");
+    CHECK(made.lanes == 1 && made.takes == 0);
+}
+
 static void test_no_batches(void) {
     static const char *const codes[] = {
         // no memory of its own
@@ -323,6 +346,7 @@ static void test_no_batches(void) {
 int main(void) {
     test_batches();
     test_waiting();
+    test_rows();
     test_no_batches();
     test_product();
     test_sizes();

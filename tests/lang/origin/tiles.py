@@ -91,3 +91,26 @@ def batches__recurrences(n, d):
     for i in range(d - 2, -1, -1):
         e[:, i] -= c[:, i] + e[:, i + 1]
     return np.int64((np.trunc(e * 1024).sum(axis=1) * (np.arange(n) % 7 + 1)).sum())
+
+
+def batches__along(n, d):
+    x, y = point(n, d, 23).astype(np.float64), point(n, d + 2, 19).astype(np.float64)
+    a, b, s, t = np.zeros((n, d)), np.zeros((n, d)), np.ones(n), np.ones(n)
+    for k in range(d):
+        j = d - 1 - k
+        s = (x[:, k] + y[:, k + 1]) / (3 + s)
+        t = (x[:, j] - x[:, k] * 2) / (7 - t)
+        a[:, k], b[:, j] = s + t, t
+    turns = np.arange(n) % 7 + 1
+    return np.array([(np.trunc(z * 1024).sum(axis=1) * turns).sum() for z in (a, b)],
+                    dtype=np.int64)
+
+
+def batches__earlier(n, d):
+    f, x = np.float32, point(n, d, 23).astype(np.float32)
+    a, s = np.full((n, d), f(2)), np.ones(n, f)
+    for k in range(d):
+        s = (x[:, k] + a[:, d - 1 - k]) / (f(3) + s) + (x[:, d - 1 - k] + f(1))
+        a[:, k] = s
+    return np.int64((np.trunc(a * f(1024)).sum(axis=1, dtype=np.float64)
+                     * (np.arange(n) % 7 + 1)).sum())
