@@ -103,6 +103,17 @@ static bool use_fact(RangeForm *form, const RangeForm *fact, int64_t times) {
     return raise_base(form, fact->base, -times) && add_terms(form, fact, -times);
 }
 
+RangeForm range_sum(Ranges *r, LoopRef ref) {
+    const LoopStm *def = range_value(r, ref)->def;
+    RangeForm form = range_form(r, ref);
+    if (range_value(r, ref)->form != NULL || def == NULL || def->op != LOOP_SCALAR ||
+        def->scalar != OP_ADD)
+        return form;
+    RangeForm sum = range_form(r, def->args[0]), other = range_form(r, def->args[1]);
+    bool is_sum = range_add(&sum, &other, 1) && range_fits(r, &sum, SCALAR_I64);
+    return is_sum ? sum : form;
+}
+
 bool range_difference(Ranges *r, LoopRef x, LoopRef y, int64_t less,
                       RangeForm *form_out) {
     *form_out = range_form(r, x);

@@ -63,6 +63,9 @@ bool range_is_int(const Ranges *r, LoopRef ref);
 RangeForm range_form(Ranges *r, LoopRef ref);
 // Adds factor * other; false: too much, and the form is spoilt.
 bool range_add(RangeForm *form, const RangeForm *other, int64_t factor);
+// The same, and of a sum that is known to fit only here, if not where it was computed:
+// that there are cells in a row bounds how many rows there are.
+RangeForm range_sum(Ranges *r, LoopRef ref);
 // x - y - less; false: too much.
 bool range_difference(Ranges *r, LoopRef x, LoopRef y, int64_t less,
                       RangeForm *form_out);

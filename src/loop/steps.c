@@ -172,23 +172,10 @@ static void find_loops(Search *search, const LoopBuilder *b, const LoopBody *bod
 
 // ---- what a row reads ---------------------------------------------------------------
 
-// The value as a sum, where that is known to fit only within the row: that there are
-// cells bounds how many rows there are.
-static RangeForm find_sum(Ranges *r, LoopRef ref) {
-    const LoopStm *def = range_value(r, ref)->def;
-    RangeForm form = range_form(r, ref);
-    if (range_value(r, ref)->form != NULL || def == NULL || def->op != LOOP_SCALAR ||
-        def->scalar != OP_ADD)
-        return form;
-    RangeForm sum = range_form(r, def->args[0]), other = range_form(r, def->args[1]);
-    bool is_sum = range_add(&sum, &other, 1) && range_fits(r, &sum, SCALAR_I64);
-    return is_sum ? sum : form;
-}
-
 // Whether the row is at most so many away from the turn's own, or from what the turn's
 // own would be in a copy of the rows above or below them.
 static bool is_near(Ranges *r, const Steps *s, LoopRef row, int copy, int64_t reach) {
-    RangeForm above = find_sum(r, row), below = {0};
+    RangeForm above = range_sum(r, row), below = {0};
     RangeForm own = range_form(r, s->rows->bodies[0]->params[0]);
     RangeForm count = range_form(r, s->rows->args[0]), margin = {.base = reach};
     return range_add(&above, &own, -1) && range_add(&above, &count, copy) &&

@@ -82,6 +82,31 @@ static GValue eval_steps(Run *r, const GNode *node) {
     return a;
 }
 
+// Steps of zeros and ones on a torus, which are too few to wrap in any type; then sums.
+static GValue eval_cells(Run *r, const GNode *node) {
+    enum { HIGH = 16, WIDE = 1024, BLOCK = 32 };
+    GValue a = eval_kid(r, node, 0);
+    int64_t n = a.shape[0], m = a.shape[1];
+    if (n == 0) r->inexact = true; // rows of nothing have any size
+    uint64_t worlds[2][HIGH][WIDE];
+    for (int64_t y = 0; y < HIGH; y++)
+        for (int64_t x = 0; x < WIDE; x++)
+            worlds[0][y][x] = n == 0 || m == 0 ? 0 : a.data[y % n * m + x % m] & 1;
+    for (uint64_t k = 0; k < node->bits; k++)
+        for (int64_t y = 0; y < HIGH; y++)
+            for (int64_t x = 0; x < WIDE; x++) {
+                uint64_t(*b)[WIDE] = worlds[k % 2];
+                int64_t above = (y + HIGH - 1) % HIGH, below = (y + 1) % HIGH;
+                int64_t west = (x + WIDE - 1) % WIDE, east = (x + 1) % WIDE;
+                uint64_t sum = b[above][x] + b[y][west] + b[below][east] + b[y][x];
+                worlds[1 - k % 2][y][x] = sum == 2;
+            }
+    GValue out = eval_new_array(r, node->type, (int64_t[3]){HIGH, WIDE / BLOCK, 0});
+    for (int64_t i = 0; i < HIGH * WIDE; i++)
+        out.data[i / BLOCK] += worlds[node->bits % 2][i / WIDE][i % WIDE];
+    return out;
+}
+
 // A matrix of which each element joins the four at its place and opposite.
 static GValue eval_mirrored(Run *r, const GNode *node, GValue a) {
     int64_t n = a.shape[0], m = a.shape[1];
@@ -165,6 +190,7 @@ GValue eval_tiled(Run *r, const GNode *node) {
     case G_PRODUCT: return eval_product(r, node);
     case G_ELIMINATE: return eval_eliminate(r, node);
     case G_STEPS: return eval_steps(r, node);
+    case G_CELLS: return eval_cells(r, node);
     case G_PLANES:
     case G_ROWS: return eval_planes(r, node);
     case G_GROWN: return eval_grown(r, node);

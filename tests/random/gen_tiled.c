@@ -51,6 +51,13 @@ static GNode *make_steps(Gen *g, GType type, int depth) {
     return node;
 }
 
+// Of cells that are 0 or 1; floats have no such.
+static GNode *make_cells(Gen *g, GType type, int depth) {
+    GNode *node = with_kid(g, G_CELLS, type, gen_exp(g, type, depth - 1));
+    node->bits = 3 + gen_below(g, 4);
+    return node;
+}
+
 // Few turns, on planes of a matrix or on rows of one that is made for them.
 static GNode *make_planes(Gen *g, GType type, int depth) {
     GKind kind = gen_below(g, 2) ? G_PLANES : G_ROWS;
@@ -66,7 +73,11 @@ static GNode *make_matrix(Gen *g, GType type, int depth) {
     case 1:
         return with_kid(g, G_ELIMINATE, type,
                         grown(g, type, depth, 1 + gen_below(g, 6)));
-    case 2: return make_steps(g, type, depth);
+    case 2:
+        if (!scalar_is_float(type.elem) && g->nesting == 0 && g->loops == 0 &&
+            gen_below(g, 2) == 0)
+            return make_cells(g, type, depth);
+        return make_steps(g, type, depth);
     case 3: return make_planes(g, type, depth);
     }
 }

@@ -182,3 +182,46 @@ def steps__mirrored(count, h, w):
     for _ in range(count):
         a = (a[::-1] + 3 * np.pad(a, ((1, 1), (0, 0)), "edge")[2:]) % 127
     return digest(a)
+
+
+def sparse(h, w, most=1):
+    a = grid(h, w)
+    return np.where(a % 3 == 0, most, 0) | (a % 5 == 0)
+
+
+def around(a, places):
+    return sum(np.roll(a, (-y, -x), (0, 1)) for y, x in places)
+
+
+NEAR = [(y, x) for y in (-1, 0, 1) for x in (-1, 0, 1) if (y, x) != (0, 0)]
+
+
+def life(count, h, w, most=1):
+    a = sparse(h, w, most)
+    for _ in range(count):
+        n = around(a, NEAR)
+        a = ((n == 3) | ((n == 2) & (a == 1))).astype(np.int64)
+    return digest(a)
+
+
+def majority(count, h, w):
+    a = sparse(h, w)
+    for _ in range(count):
+        a = (around(a, [(-2, 0), (2, 0), (0, -3), (0, 4), (0, 0), (1, 1)]) >= 3) * 1
+    return digest(a)
+
+
+def parity(count, h, w):
+    a = sparse(h, w)
+    for _ in range(count):
+        west, east = around(a, [(0, -1)]), around(a, [(1, 1)])
+        north, south = around(a, [(-1, 0)]), around(a, [(1, 0)])
+        a = np.where(west == east, north ^ a, np.where(north <= south, east, 1 - west))
+    return digest(a)
+
+
+def climb(count, h, w):
+    a = sparse(h, w)
+    for _ in range(count):
+        a = a + around(a, [(0, -1)])
+    return digest(a % 256)
