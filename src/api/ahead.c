@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "api/ahead_task.h"
+#include "base/thread.h"
 
 enum { MOST_AHEAD = 64 }; // calls; what they make takes memory
 enum { LOOK_MS = 10 };    // how often somebody looks whether to stop
@@ -206,14 +207,13 @@ static bool is_due(const void *data) {
            rt_queue_has_back(need->ahead->queue);
 }
 
-// Meanwhile places that are idle look what they can take over from others.
+// Meanwhile it may run a call of its own, and places that are idle look what they can
+// take over from others.
 static void wait(const Need *need) {
     ApiAhead *ahead = need->ahead;
-    RtTurn *turn = rt_queue_turn(ahead->queue);
     tell_progress(ahead);
     ahead->is_waiting = true;
-    rt_turn_tell(turn);
-    rt_turn_wait(turn, is_due, need, LOOK_MS);
+    rt_queue_wait(ahead->queue, is_due, need, LOOK_MS);
     ahead->is_waiting = false;
 }
 
@@ -244,6 +244,7 @@ static bool poll(void *data) {
     const ApiEngine *engine = data;
     ApiAhead *ahead = engine->program->context->ahead;
     rt_turn_yield(rt_queue_turn(ahead->queue));
+    rt_queue_look(ahead->queue);
     return attend(ahead);
 }
 
@@ -315,6 +316,24 @@ static bool join(void *data, const InterpOffer *parts, uint32_t count, RtArray *
 
 static const InterpBeside beside = {join, await, relieve, poll, finish};
 
+// Cores at full speed are the host's as well, while it waits. Who waits looks for a
+// while before it sleeps if all threads have a core: but for one, whose work is the
+// host's.
+static void share_cores(const WeftContext *context, RtQueue *queue) {
+    enum { SPIN_NS = 50000 };
+    unsigned threads = 0, cores = thread_cores();
+    RtTurn *turn = rt_queue_turn(queue);
+    rt_turn_take(turn);
+    for (uint32_t i = 0; i < context->place_count; i++) {
+        const ApiPlace *place = &context->places[i];
+        if (api_is_launched(place)) continue;
+        threads += place->threads != 0 ? place->threads : cores;
+        if (place->speed >= 1) rt_queue_share(queue, i);
+    }
+    if (threads <= cores) rt_turn_spin(turn, SPIN_NS);
+    rt_turn_give(turn);
+}
+
 WeftStatus api_ahead_open(WeftContext *context, const InterpBeside **beside_out) {
     *beside_out = NULL;
     if (context->place_count < 2) return WEFT_STATUS_OK;
@@ -327,6 +346,7 @@ WeftStatus api_ahead_open(WeftContext *context, const InterpBeside **beside_out)
             return api_fail(context, WEFT_STATUS_MEMORY,
                             "out of memory for devices, or of threads");
         }
+        share_cores(context, queue);
         context->ahead = ahead;
         context->heap.turn = rt_queue_turn(queue);
     }

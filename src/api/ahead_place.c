@@ -7,9 +7,8 @@
 #include "base/clock.h"
 
 // Seconds that the kernel will take there: of a part, as others of its operator did;
-// else as last time, or as it did elsewhere.
-static double seconds_of(const ApiTask *task, uint32_t place) {
-    const double unknown = 1e-4;
+// else as last time, or as it did elsewhere. 0: nobody knows.
+static double known_seconds(const ApiTask *task, uint32_t place) {
     const WeftContext *context = task->context;
     const EngineKernel *kernel = task->run.kernel;
     if (kernel == NULL) return 0; // parts lie where they belong
@@ -21,7 +20,13 @@ static double seconds_of(const ApiTask *task, uint32_t place) {
     if (kernel->seconds[place] > 0) return kernel->seconds[place];
     for (uint32_t i = 0; i < context->place_count; i++)
         if (kernel->seconds[i] > 0) return kernel->seconds[i];
-    return unknown;
+    return 0;
+}
+
+static double seconds_of(const ApiTask *task, uint32_t place) {
+    const double unknown = 1e-4;
+    double seconds = known_seconds(task, place);
+    return seconds > 0 ? seconds : unknown;
 }
 
 // Moving the arguments there, and the kernel itself. Of what is promised only the maker
@@ -89,6 +94,7 @@ void api_ahead_book(ApiTask *task, uint32_t number) {
     ApiPlace *place = &task->context->places[number];
     api_ahead_unbook(task);
     task->seconds = predict(task, place, number);
+    task->errand.seconds = known_seconds(task, number);
     place->load += task->seconds;
     place->given += task->seconds;
     task->given = place->given;

@@ -2,10 +2,11 @@
 //
 // A call of a kernel as a task (ahead_task.h): made with promises of its results, and
 // run in the line of a place, which keeps them.
-#include "api/ahead_task.h"
+#include "api/ahead.h"
 
 #include <string.h>
 
+#include "api/ahead_task.h"
 #include "base/clock.h"
 
 ApiTask *api_task_of(const RtErrand *errand) {
@@ -93,6 +94,24 @@ static void book_here(ApiTask *task, ApiPlace *place) {
     api_ahead_book(task, task->errand.line);
 }
 
+// What ends the run early. While the host runs something itself, it looks at nothing
+// else: whoever cancels the call, or fails before, has to end that.
+static const atomic_bool *open_end(const ApiTask *task, ApiPlace *place) {
+    WeftContext *context = task->context;
+    atomic_bool *end = api_is_beside(context) ? &place->cancel : &context->stop;
+    atomic_store(end, false);
+    if (atomic_load(&context->cancel)) atomic_store(end, true);
+    return end;
+}
+
+static void stop_host(const ApiTask *failed) {
+    WeftContext *context = failed->context;
+    unsigned line = rt_queue_hosted(context->ahead->queue);
+    if (!api_is_beside(context) || line == RT_NO_LINE) return;
+    if (rt_queue_running(context->ahead->queue, line) > failed->errand.number)
+        atomic_store(&context->stop, true);
+}
+
 // As RtErrand.run, in the thread of its line; or in the host's, if it is to run alone.
 static bool run(RtErrand *base) {
     ApiTask *task = api_task_of(base);
@@ -101,14 +120,14 @@ static bool run(RtErrand *base) {
     book_here(task, place);
     place->task = task;
     task->began = clock_ns();
-    atomic_store(&place->cancel, atomic_load(&context->cancel));
-    task->run.cancel = &place->cancel;
+    task->run.cancel = open_end(task, place);
     take_scalars(context, task->run.offer.args, task->arg_count);
     bool is_first = task->run.kernel->seconds[base->line] == 0;
     api_kernel_run_at(&task->run, place, &task->end);
     api_ahead_unbook(task);
     place->task = NULL;
     place->is_halted = task->end.status == EXEC_BROKEN && api_is_launched(place);
+    if (task->end.status == EXEC_FAULT) stop_host(task);
     if (task->end.status != EXEC_OK) return false;
     note_time(task, place, is_first);
     api_task_release_args(task); // an array that the kernel took has one owner now

@@ -111,6 +111,7 @@ struct WeftContext {
     Arena report;        // texts that live until the next call that runs something
     Arena scratch;       // texts that live until the next call
     atomic_bool cancel;
+    atomic_bool stop;     // what the host runs itself among places (ahead_task.h)
     char devices[256];    // those of the options; "": none are named
     ApiPlace *places;     // places.h; NULL before the first program that may need one
     uint32_t place_count;

@@ -163,7 +163,9 @@ void weft_context_unlock(WeftContext *context) {
 }
 
 void weft_cancel(WeftContext *context) {
-    if (context != NULL) atomic_store(&context->cancel, true);
+    if (context == NULL) return;
+    atomic_store(&context->cancel, true);
+    atomic_store(&context->stop, true);
 }
 
 size_t weft_memory_used(const WeftContext *context) {

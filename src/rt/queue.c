@@ -6,13 +6,20 @@
 
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/thread.h"
+
+// Seconds: what it takes to wake a thread; how long errands are that the host may run,
+// which does not look at what comes back meanwhile; how long one waits for it while it
+// is busy.
+static const double wake = 5e-5, most_hosted = 5e-4, most_delay = 1e-3;
 
 typedef struct Line {
     RtQueue *queue;
     unsigned number;
     RtErrand *waiting;
     uint64_t running; // number of the errand, or RT_NO_ERRAND
+    bool is_shared;   // with the host
     pthread_t thread;
     bool has_thread;
 } Line;
@@ -25,6 +32,10 @@ struct RtQueue {
     uint64_t hold; // nothing from this number on is started
     uint32_t count;
     bool is_over;
+    bool host_waits, host_sleeps;
+    uint64_t host_left; // when it last stopped waiting
+    unsigned hosted;    // the line whose errand it runs, or RT_NO_LINE
+    unsigned own;       // the first that is shared, or RT_NO_LINE
     unsigned line_count;
     Line lines[];
 };
@@ -105,9 +116,115 @@ static void run(Line *line, RtErrand *errand) {
     rt_turn_tell(&queue->turn);
 }
 
+static void run_next(Line *line) {
+    RtErrand **next = find_next(line);
+    run(line, take(next));
+}
+
+// ---- the host -----------------------------------------------------------------------
+
+static bool is_short(const RtErrand *errand) {
+    bool is_known = errand->seconds > 0 || errand->is_common; // that has no work
+    return is_known && errand->seconds < most_hosted;
+}
+
+// Where an errand of the line is that the host may run now; NULL: there is none.
+static RtErrand **find_hosted(Line *line) {
+    if (!line->is_shared || line->running != RT_NO_ERRAND) return NULL;
+    RtErrand **next = find_next(line);
+    return next != NULL && is_short(*next) ? next : NULL;
+}
+
+// The line with an errand for the host, its own before others; NULL: there is none.
+static Line *find_line(RtQueue *queue) {
+    for (unsigned i = 0; i < queue->line_count; i++)
+        if (find_hosted(&queue->lines[i]) != NULL) return &queue->lines[i];
+    return NULL;
+}
+
+// Seconds that the host alone would take for what it could begin with now.
+static double seconds_alone(RtQueue *queue) {
+    double seconds = 0;
+    for (unsigned i = 0; i < queue->line_count; i++) {
+        RtErrand **next = find_hosted(&queue->lines[i]);
+        if (next == NULL) continue;
+        for (const RtErrand *e = *next; e != NULL && e->is_ready(e); e = e->next)
+            seconds += e->seconds;
+    }
+    return seconds;
+}
+
+// Whether the errand has waited for long while the host was busy with other things.
+static bool is_late(const RtQueue *queue, const RtErrand *errand) {
+    uint64_t since = errand->since;
+    if (queue->host_waits) return false;
+    if (since < queue->host_left) since = queue->host_left;
+    return (double)(clock_ns() - since) * 1e-9 > most_delay;
+}
+
+// Whether the thread of the line, which sleeps, is to run the next errand.
+static bool is_worth_waking(Line *line) {
+    RtQueue *queue = line->queue;
+    RtErrand **next = find_hosted(line);
+    if (next == NULL || is_late(queue, *next)) return true;
+    return line->number != queue->own && seconds_alone(queue) > wake;
+}
+
+typedef struct HostNeed {
+    RtQueue *queue;
+    bool (*is_due)(const void *data);
+    const void *data;
+} HostNeed;
+
+static bool is_host_due(const void *data) {
+    const HostNeed *need = data;
+    return need->is_due(need->data) || find_line(need->queue) != NULL;
+}
+
+static void run_hosted(RtQueue *queue, Line *line) {
+    queue->hosted = line->number;
+    run_next(line);
+    queue->hosted = RT_NO_LINE;
+}
+
+void rt_queue_wait(RtQueue *queue, bool (*is_due)(const void *data), const void *data,
+                   int ms) {
+    HostNeed need = {queue, is_due, data};
+    queue->host_waits = true;
+    rt_turn_tell(&queue->turn);
+    if (find_line(queue) == NULL) rt_turn_watch(&queue->turn, is_host_due, &need);
+    Line *line = find_line(queue);
+    if (line != NULL) run_hosted(queue, line);
+    queue->host_sleeps = line == NULL && !is_due(data);
+    if (queue->host_sleeps) rt_turn_wait(&queue->turn, is_host_due, &need, ms);
+    queue->host_waits = queue->host_sleeps = false;
+    queue->host_left = clock_ns();
+}
+
+void rt_queue_look(RtQueue *queue) {
+    Line *line = find_line(queue);
+    if (line != NULL && is_late(queue, *find_hosted(line))) rt_turn_tell(&queue->turn);
+}
+
+// ---- threads ------------------------------------------------------------------------
+
+// Whether the host, which is awake, is about to run the next errand of the line.
+static bool is_left_to_host(Line *line) {
+    const RtQueue *queue = line->queue;
+    bool looks = queue->host_waits && !queue->host_sleeps;
+    return looks && line->number == queue->own && find_hosted(line) != NULL;
+}
+
 static bool has_work(const void *data) {
     Line *line = (Line *)(uintptr_t)data;
-    return line->queue->is_over || find_next(line) != NULL;
+    if (line->queue->is_over) return true;
+    return line->running == RT_NO_ERRAND && find_next(line) != NULL &&
+           !is_left_to_host(line);
+}
+
+static bool is_wanted(const void *data) {
+    Line *line = (Line *)(uintptr_t)data;
+    return has_work(line) && is_worth_waking(line);
 }
 
 static void *serve(void *arg) {
@@ -115,9 +232,9 @@ static void *serve(void *arg) {
     RtQueue *queue = line->queue;
     rt_turn_take(&queue->turn);
     while (!queue->is_over) {
-        RtErrand **next = find_next(line);
-        if (next != NULL) run(line, take(next));
-        else rt_turn_wait(&queue->turn, has_work, line, -1);
+        if (!has_work(line)) rt_turn_watch(&queue->turn, has_work, line);
+        if (!has_work(line)) rt_turn_wait(&queue->turn, is_wanted, line, -1);
+        else if (!queue->is_over) run_next(line);
     }
     rt_turn_give(&queue->turn);
     return NULL;
@@ -135,6 +252,7 @@ RtQueue *rt_queue_new(Mem *mem, unsigned lines) {
     memset(queue, 0, size_of(lines));
     queue->mem = mem;
     queue->line_count = lines;
+    queue->hosted = queue->own = RT_NO_LINE;
     if (!rt_turn_init(&queue->turn)) {
         mem_free(mem, queue, size_of(lines));
         return NULL;
@@ -167,9 +285,19 @@ RtTurn *rt_queue_turn(RtQueue *queue) {
     return &queue->turn;
 }
 
+void rt_queue_share(RtQueue *queue, unsigned line) {
+    queue->lines[line].is_shared = true;
+    if (line < queue->own) queue->own = line;
+}
+
+unsigned rt_queue_hosted(const RtQueue *queue) {
+    return queue->hosted;
+}
+
 void rt_queue_add(RtQueue *queue, RtErrand *errand, unsigned line) {
     if (errand->number == RT_NO_ERRAND) errand->number = ++queue->made;
     errand->line = line;
+    errand->since = clock_ns();
     insert(&queue->lines[line].waiting, errand);
     queue->count++;
     rt_turn_tell(&queue->turn);

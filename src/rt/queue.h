@@ -8,6 +8,9 @@
 // line without anything takes an errand over from another, of the last that are ready
 // there the one with the most to gain, if any has.
 //
+// The host, while it waits, may run short errands of lines that are shared with it: no
+// thread is woken for what the host would have finished sooner itself.
+//
 // What an errand could not do comes back to the host, which decides (failures, memory
 // that is short, devices that are gone).
 //
@@ -32,7 +35,9 @@ struct RtErrand {
     // false: it comes back to the host.
     bool (*run)(RtErrand *errand);
     bool is_common; // any line runs it, before all else: others wait for it
+    double seconds; // that it will take, about; 0: nobody knows
     uint64_t number;
+    uint64_t since; // when it was put in the line
     unsigned line;
     RtErrand *next; // in the line, or among those that are back
 };
@@ -43,6 +48,14 @@ RtQueue *rt_queue_new(Mem *mem, unsigned lines);
 // ignored.
 void rt_queue_free(RtQueue *queue);
 RtTurn *rt_queue_turn(RtQueue *queue);
+// Shares a line with the host. The first of these is its own: the line's thread is for
+// what is long, and for when the host is busy for long.
+void rt_queue_share(RtQueue *queue, unsigned line);
+// Waits as rt_turn_wait does, or runs an errand, where there is one for the host.
+void rt_queue_wait(RtQueue *queue, bool (*is_due)(const void *data), const void *data,
+                   int ms);
+// Wakes who runs what has waited for the host for long.
+void rt_queue_look(RtQueue *queue);
 
 enum { RT_NO_ERRAND = 0 };
 
@@ -56,6 +69,9 @@ RtErrand *rt_queue_back(RtQueue *queue);
 // The first that waits in that line and has this number or a later one, which leaves
 // the queue; NULL: there is none.
 RtErrand *rt_queue_withdraw(RtQueue *queue, unsigned line, uint64_t number);
+// The line whose errand the host runs; RT_NO_LINE: it runs none.
+enum { RT_NO_LINE = UINT32_MAX };
+unsigned rt_queue_hosted(const RtQueue *queue);
 // The number of the errand that a line runs, and of the first that waits or runs
 // anywhere; RT_NO_ERRAND: there is none.
 uint64_t rt_queue_running(const RtQueue *queue, unsigned line);

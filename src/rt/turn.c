@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "base/thread.h"
 
 #ifndef RT_TURN_WHILE_NS
 #define RT_TURN_WHILE_NS 50000 // how long is a while; tests may want less
@@ -20,8 +21,10 @@ struct RtWaiter {
     const void *data;
     uint64_t since; // when it asked for the turn
     pthread_cond_t wake;
-    bool is_idle; // waits for news
-    bool has_turn;
+    bool is_idle;   // waits for news
+    bool is_asleep; // is to be woken by them, and asks for the turn itself
+    bool has_asked;
+    atomic_bool has_turn;
 };
 
 bool rt_turn_init(RtTurn *turn) {
@@ -42,10 +45,17 @@ void rt_turn_free(RtTurn *turn) {
     pthread_mutex_destroy(&turn->lock);
 }
 
+void rt_turn_spin(RtTurn *turn, uint64_t ns) {
+    pthread_mutex_lock(&turn->lock);
+    turn->spin_ns = ns;
+    pthread_mutex_unlock(&turn->lock);
+}
+
 // ---- under the lock -----------------------------------------------------------------
 
 static void ask(RtTurn *turn, RtWaiter *waiter) {
     waiter->next = NULL;
+    waiter->has_asked = true;
     waiter->since = clock_ns();
     if (turn->first == NULL) turn->first = waiter;
     else turn->last->next = waiter;
@@ -59,11 +69,24 @@ static void pass_on(RtTurn *turn) {
     if (next == NULL) return;
     turn->first = next->next;
     atomic_fetch_sub_explicit(&turn->asked, 1, memory_order_relaxed);
-    next->has_turn = true;
+    atomic_store_explicit(&next->has_turn, true, memory_order_relaxed);
     pthread_cond_signal(&next->wake);
 }
 
+// Looks for a while, without the lock, whether it is given the turn.
+static void look(RtTurn *turn, RtWaiter *self) {
+    uint64_t most = turn->spin_ns;
+    if (most == 0) return;
+    pthread_mutex_unlock(&turn->lock);
+    uint64_t since = clock_ns();
+    while (!atomic_load_explicit(&self->has_turn, memory_order_relaxed) &&
+           clock_ns() - since < most)
+        thread_pause();
+    pthread_mutex_lock(&turn->lock);
+}
+
 static void await(RtTurn *turn, RtWaiter *self) {
+    look(turn, self);
     while (!self->has_turn) pthread_cond_wait(&self->wake, &turn->lock);
 }
 
@@ -122,14 +145,26 @@ static void leave(RtTurn *turn, const RtWaiter *waiter) {
     *link = waiter->next;
 }
 
-// Waits until news have come, or no longer than that; then it has asked for the turn.
-static void await_news(RtTurn *turn, RtWaiter *self, int ms) {
-    struct timespec until = after(ms);
+// Whether it is to sleep on: until it has the turn, or is to ask for it.
+static bool sleeps(const RtWaiter *self) {
+    return !self->has_turn && (self->is_idle || self->has_asked);
+}
+
+// Sleeps until news have come, or, if ms is not negative, no longer than that.
+static void sleep_for(RtTurn *turn, RtWaiter *self, int ms) {
+    struct timespec until = after(ms < 0 ? 0 : ms);
     bool is_late = false;
-    while (self->is_idle && !is_late)
+    self->is_asleep = turn->spin_ns > 0;
+    while (sleeps(self) && ms < 0) pthread_cond_wait(&self->wake, &turn->lock);
+    while (self->is_idle && !is_late && ms >= 0)
         is_late = pthread_cond_timedwait(&self->wake, &turn->lock, &until) != 0;
-    if (!self->is_idle) return;
-    leave(turn, self);
+    self->is_asleep = false;
+}
+
+// Asks for the turn, unless who told news has done that for it.
+static void ask_again(RtTurn *turn, RtWaiter *self) {
+    if (self->has_turn || self->has_asked) return;
+    if (self->is_idle) leave(turn, self);
     if (turn->is_taken) {
         ask(turn, self);
         return;
@@ -138,18 +173,37 @@ static void await_news(RtTurn *turn, RtWaiter *self, int ms) {
     self->has_turn = true;
 }
 
+// Gives the turn and begins to wait for news; then it has the lock.
+static void start_idling(RtTurn *turn, RtWaiter *self) {
+    pthread_cond_init(&self->wake, &turn->monotonic);
+    pthread_mutex_lock(&turn->lock);
+    self->next = turn->idle;
+    turn->idle = self;
+    pass_on(turn);
+}
+
+static void stop_idling(RtTurn *turn, RtWaiter *self) {
+    pthread_mutex_unlock(&turn->lock);
+    pthread_cond_destroy(&self->wake);
+}
+
 void rt_turn_wait(RtTurn *turn, bool (*is_due)(const void *data), const void *data,
                   int ms) {
     RtWaiter self = {.is_due = is_due, .data = data, .is_idle = true};
-    pthread_cond_init(&self.wake, &turn->monotonic);
-    pthread_mutex_lock(&turn->lock);
-    self.next = turn->idle;
-    turn->idle = &self;
-    pass_on(turn);
-    if (ms >= 0) await_news(turn, &self, ms);
+    start_idling(turn, &self);
+    sleep_for(turn, &self, ms);
+    ask_again(turn, &self);
     await(turn, &self);
-    pthread_mutex_unlock(&turn->lock);
-    pthread_cond_destroy(&self.wake);
+    stop_idling(turn, &self);
+}
+
+void rt_turn_watch(RtTurn *turn, bool (*is_due)(const void *data), const void *data) {
+    RtWaiter self = {.is_due = is_due, .data = data, .is_idle = true};
+    start_idling(turn, &self);
+    look(turn, &self);
+    ask_again(turn, &self);
+    await(turn, &self);
+    stop_idling(turn, &self);
 }
 
 void rt_turn_tell(RtTurn *turn) {
@@ -162,7 +216,8 @@ void rt_turn_tell(RtTurn *turn) {
         }
         *link = waiter->next;
         waiter->is_idle = false;
-        ask(turn, waiter);
+        if (waiter->is_asleep) pthread_cond_signal(&waiter->wake);
+        else ask(turn, waiter);
     }
     pthread_mutex_unlock(&turn->lock);
 }

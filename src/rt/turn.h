@@ -10,7 +10,8 @@
 //     rt_turn_give(turn);
 //
 // Who waits is woken once, when the turn has become its own: news are looked at by who
-// tells them, on behalf of those who wait for them.
+// tells them, on behalf of those who wait for them. To wake a thread takes longer than
+// most turns do: where there are cores enough, who waits looks for a while first.
 //
 // A turn that is NULL is that of a heap with one thread: taking and giving do nothing.
 #ifndef WEFT_RT_TURN_H
@@ -30,10 +31,13 @@ typedef struct RtTurn {
     RtWaiter *idle;               // who waits for news, in any order
     atomic_uint asked;            // how many of the former
     pthread_condattr_t monotonic; // of conditions
+    uint64_t spin_ns;             // how long who waits looks before it sleeps
 } RtTurn;
 
 bool rt_turn_init(RtTurn *turn);
 void rt_turn_free(RtTurn *turn); // nobody has it or waits for it
+// Who waits is to look for so long before it sleeps; at first it is not to.
+void rt_turn_spin(RtTurn *turn, uint64_t ns);
 
 void rt_turn_take(RtTurn *turn);
 void rt_turn_give(RtTurn *turn);
@@ -45,6 +49,8 @@ void rt_turn_yield(RtTurn *turn);
 // is_due, which changes nothing; it may have become false again.
 void rt_turn_wait(RtTurn *turn, bool (*is_due)(const void *data), const void *data,
                   int ms);
+// The same, but waits without sleeping, and only for as long as it looks.
+void rt_turn_watch(RtTurn *turn, bool (*is_due)(const void *data), const void *data);
 // For those who wait. Only who has the turn tells.
 void rt_turn_tell(RtTurn *turn);
 

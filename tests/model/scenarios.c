@@ -46,8 +46,11 @@ double clock_seconds(void) {
     return 0;
 }
 
+// Goes on with each look at it where it is of the world, else stands still.
+static uint64_t *ticks;
+
 uint64_t clock_ns(void) {
-    return 0;
+    return ticks != NULL ? ++*ticks : 0;
 }
 
 // ---- the deque alone ----------------------------------------------------------------
@@ -511,13 +514,51 @@ static void run_late(void) {
     MODEL_CHECK(t->turn.idle == NULL && t->turn.first == NULL && !t->turn.is_taken);
 }
 
+// Who waits looks once before it sleeps, and then is woken by news.
+static Turns *new_looks(void) {
+    Turns *t = new_turns();
+    ticks = model_alloc(sizeof *ticks);
+    t->turn.spin_ns = 1;
+    return t;
+}
+
+static void *wait_for_one_looking(void *arg) {
+    Turns *t = arg;
+    Need once = {t, 1};
+    rt_turn_take(&t->turn);
+    rt_turn_watch(&t->turn, is_told, &once);
+    be_inside(t);
+    rt_turn_give(&t->turn);
+    return NULL;
+}
+
+static void run_looks(void) {
+    Turns *t = new_looks();
+    int one = model_spawn(wait_for_one, t);
+    tell(t);
+    model_join(one, "the end");
+    MODEL_CHECK(t->turn.idle == NULL && t->turn.first == NULL && !t->turn.is_taken);
+    ticks = NULL;
+}
+
+static void run_watch(void) {
+    Turns *t = new_looks();
+    int one = model_spawn(wait_for_one_looking, t),
+        moment = model_spawn(wait_for_one, t);
+    tell(t);
+    model_join(one, "the end");
+    model_join(moment, "the end");
+    MODEL_CHECK(t->turn.idle == NULL && t->turn.first == NULL && !t->turn.is_taken);
+    ticks = NULL;
+}
+
 // ---- lines --------------------------------------------------------------------------
 
 typedef struct Errand {
     RtErrand errand; // first
     RtQueue *queue;
     const struct Errand *needs; // NULL: nothing
-    bool is_done, has_begun;
+    bool is_done, has_begun, is_hosted;
     unsigned line; // that ran it
 } Errand;
 
@@ -641,6 +682,56 @@ static void run_common(void) {
     run_behind(true);
 }
 
+// A line that is shared with the host, which waits until all is done. The first errand
+// is short, and nobody is woken for it; the second needs it and is for a thread.
+static bool run_noting(RtErrand *errand) {
+    Errand *it = (Errand *)errand;
+    it->is_hosted = rt_queue_hosted(it->queue) == errand->line;
+    run_errand(errand);
+    MODEL_CHECK(rt_queue_running(it->queue, errand->line) == errand->number);
+    return true;
+}
+
+static void run_sharing(void) {
+    RtQueue *queue = rt_queue_new(NULL, 1);
+    Errand *errands = model_alloc(2 * sizeof *errands);
+    RtTurn *turn = rt_queue_turn(queue);
+    rt_turn_take(turn);
+    rt_queue_share(queue, 0);
+    for (int i = 0; i < 2; i++) {
+        errands[i] = (Errand){.queue = queue};
+        errands[i].errand = (RtErrand){
+            .is_ready = is_ready, .run = run_noting, .seconds = i == 0 ? 1e-6 : 1};
+    }
+    errands[1].needs = &errands[0];
+    for (int i = 0; i < 2; i++) rt_queue_add(queue, &errands[i].errand, 0);
+    while (!is_empty(queue)) rt_queue_wait(queue, is_empty, queue, -1);
+    MODEL_CHECK(errands[0].is_done && errands[1].is_done && !errands[1].is_hosted);
+    rt_turn_give(turn);
+    rt_queue_free(queue);
+}
+
+// Two shared lines, with short errands that are worth a second thread together.
+static void run_helping(void) {
+    RtQueue *queue = rt_queue_new(NULL, 2);
+    Errand *errands = model_alloc(3 * sizeof *errands);
+    RtTurn *turn = rt_queue_turn(queue);
+    rt_turn_take(turn);
+    for (unsigned i = 0; i < 2; i++) rt_queue_share(queue, i);
+    for (int i = 0; i < 3; i++) {
+        errands[i] = (Errand){.queue = queue};
+        errands[i].errand =
+            (RtErrand){.is_ready = is_ready, .run = run_noting, .seconds = 4e-5};
+    }
+    errands[2].needs = &errands[1];
+    for (int i = 0; i < 3; i++)
+        rt_queue_add(queue, &errands[i].errand, (unsigned)i % 2);
+    while (!is_empty(queue)) rt_queue_wait(queue, is_empty, queue, -1);
+    for (int i = 0; i < 3; i++) MODEL_CHECK(errands[i].is_done);
+    rt_turn_give(turn);
+    rt_queue_free(queue);
+}
+
 static const struct Scenario {
     const char *name;
     void (*run)(void);
@@ -667,6 +758,10 @@ static const struct Scenario {
     {"taking", run_taking, false},
     {"relief", run_relief, false},
     {"common", run_common, false},
+    {"looks", run_looks, false},
+    {"watch", run_watch, false},
+    {"sharing", run_sharing, false},
+    {"helping", run_helping, false},
     {"three", run_three, true},
 };
 

@@ -49,6 +49,7 @@ static void *count_up(void *data) {
         c->inside--;
         if (i % 3 == 0) rt_turn_yield(&c->turn);
         if (i % 64 == 0) rt_turn_wait(&c->turn, is_told, c, 0);
+        if (i % 64 == 1) rt_turn_watch(&c->turn, is_told, c);
         if (i % 7 != 0) continue;
         rt_turn_tell(&c->turn);
         rt_turn_give(&c->turn);
@@ -58,10 +59,11 @@ static void *count_up(void *data) {
     return NULL;
 }
 
-static void test_turns(void) {
+static void test_turns(uint64_t spin_ns) {
     Counter c = {.count = 0};
     pthread_t threads[THREADS];
     CHECK(rt_turn_init(&c.turn));
+    rt_turn_spin(&c.turn, spin_ns);
     for (int i = 0; i < THREADS; i++)
         CHECK(pthread_create(&threads[i], NULL, count_up, &c) == 0);
     for (int i = 0; i < THREADS; i++) pthread_join(threads[i], NULL);
@@ -135,12 +137,21 @@ typedef struct Model {
     Known known[MOST];
     uint32_t count;
     bool holds;
+    bool is_shared; // two of three lines, with the host
 } Model;
+
+static void wait(const Model *m, bool (*is_due)(const void *data), const void *data,
+                 int ms) {
+    if (m->is_shared) rt_queue_wait(m->queue, is_due, data, ms);
+    else rt_turn_wait(rt_queue_turn(m->queue), is_due, data, ms);
+}
 
 static void add(Model *m) {
     Maker *maker = calloc(1, sizeof *maker);
-    maker->errand = (RtErrand){
-        .is_ready = is_ready, .run = make, .is_common = below(8) == 0};
+    maker->errand =
+        (RtErrand){.is_ready = is_ready, .run = make, .is_common = below(8) == 0};
+    static const double seconds[] = {0, 1e-6, 1e-5, 4e-4, 1};
+    maker->errand.seconds = seconds[below(sizeof seconds / sizeof *seconds)];
     maker->heap = &m->heap;
     maker->seed = below(1000);
     maker->comes_back = below(10) == 0;
@@ -168,8 +179,7 @@ static void let_all_go(Model *m) {
 }
 
 static void await(Model *m, const Known *known) {
-    while (let_all_go(m), known->array->maker != NULL)
-        rt_turn_wait(rt_queue_turn(m->queue), is_told, NULL, 1000);
+    while (let_all_go(m), known->array->maker != NULL) wait(m, is_told, NULL, 1000);
     CHECK(known->array->shape[0] == known->length &&
           sum_of(known->array) == known->sum);
 }
@@ -201,14 +211,17 @@ static void hold(Model *m) {
     m->holds = true;
 }
 
-static void test_errands(void) {
+static void test_errands(bool is_shared) {
     Mem mem = {0};
-    Model m = {.count = 0};
+    Model m = {.is_shared = is_shared};
     rt_heap_init(&m.heap, &mem);
     m.queue = rt_queue_new(&mem, LINES);
     CHECK(m.queue != NULL);
     m.heap.turn = rt_queue_turn(m.queue);
     rt_turn_take(m.heap.turn);
+    for (unsigned line = 1; line < LINES && is_shared; line++)
+        rt_queue_share(m.queue, line);
+    if (is_shared) rt_turn_spin(m.heap.turn, 10000);
     for (int i = 0; i < OPERATIONS; i++) {
         uint32_t what = below(16);
         if (what < 7 && m.count < MOST) add(&m);
@@ -216,14 +229,13 @@ static void test_errands(void) {
         else if (what < 13 && m.count > 0) forget(&m, below(m.count));
         else if (what == 13) move(&m);
         else if (what == 14) hold(&m);
-        else rt_turn_yield(m.heap.turn);
+        else rt_turn_yield(m.heap.turn), rt_queue_look(m.queue);
     }
     while (m.count > 0) {
         await(&m, &m.known[0]);
         forget(&m, 0);
     }
-    while (let_all_go(&m), rt_queue_count(m.queue) > 0)
-        rt_turn_wait(m.heap.turn, is_told, NULL, 1000);
+    while (let_all_go(&m), rt_queue_count(m.queue) > 0) wait(&m, is_told, NULL, 1000);
     CHECK(rt_queue_busy(m.queue) == 0 && rt_queue_first(m.queue) == RT_NO_ERRAND);
     CHECK(m.heap.live == NULL);
     rt_turn_give(m.heap.turn);
@@ -242,18 +254,20 @@ static long sleeps(void) {
 }
 
 // Errands in a chain, in one line of three: nobody else has anything to do meanwhile.
-static void test_sleeps(void) {
+// Short ones of a line that is shared are all the host's.
+static void test_sleeps(bool is_shared) {
     enum { CHAIN = 4000 };
     Mem mem = {0};
-    Model m = {.count = 0};
+    Model m = {.is_shared = is_shared};
     rt_heap_init(&m.heap, &mem);
     m.queue = rt_queue_new(&mem, LINES);
     m.heap.turn = rt_queue_turn(m.queue);
     rt_turn_take(m.heap.turn);
+    if (is_shared) rt_queue_share(m.queue, 1);
     RtArray *last = NULL;
     for (int i = 0; i < CHAIN; i++) {
         Maker *maker = calloc(1, sizeof *maker);
-        *maker = (Maker){.errand = {.is_ready = is_ready, .run = make},
+        *maker = (Maker){.errand = {.is_ready = is_ready, .run = make, .seconds = 1e-6},
                          .heap = &m.heap,
                          .seed = 5,
                          .need_count = last != NULL};
@@ -263,8 +277,8 @@ static void test_sleeps(void) {
         rt_queue_add(m.queue, &maker->errand, 1);
     }
     long before = sleeps();
-    while (last->maker != NULL) rt_turn_wait(m.heap.turn, is_made, last, -1);
-    CHECK(sleeps() - before < CHAIN / 10);
+    while (last->maker != NULL) wait(&m, is_made, last, -1);
+    CHECK(sleeps() - before < CHAIN / (is_shared ? 100 : 10));
     CHECK(sum_of(last) == 5 * CHAIN);
     rt_release(&m.heap, last);
     rt_turn_give(m.heap.turn);
@@ -433,7 +447,8 @@ static void test_chain(void) {
 }
 
 // What lines 4 and 6 make fits one after the other: 8 bytes for each element
-// at a time, below a ceiling of 12. But the latter waits for nothing, and keeps what it has.
+// at a time, below a ceiling of 12. But the latter waits for nothing, and keeps what it
+// has.
 static void test_order(void) {
     static const char two[] =
         "def steps (x: i64) = loop x for _j < 20000 do (x * 5 + 1) % 1009\n"
@@ -467,15 +482,19 @@ static void test_order(void) {
 }
 
 int main(void) {
-    test_turns();
-    if (test_failed > 0) return test_done(); // what waits for a turn might wait for ever
-    test_sleeps();
+    test_turns(0);
+    test_turns(20000);
+    if (test_failed > 0)
+        return test_done(); // what waits for a turn might wait for ever
+    test_sleeps(false);
+    test_sleeps(true);
     setenv("WEFT_SPLIT", "none", 1);
     test_scalar();
     test_chain();
     test_order();
     setenv("WEFT_SPLIT", "0", 1); // however small
-    test_errands();
+    test_errands(false);
+    test_errands(true);
     test_allocations();
     return test_done();
 }
