@@ -320,10 +320,47 @@ static void emit_once(Segments *s, LoopRef goes) {
     emit_branch(b, goes, arms);
 }
 
-static void emit_twice(RangeWalk *w, SegmentPair *pair) {
-    loop_open(&w->b, NULL, 0);
-    segments_emit_pair(pair);
-    segments_share(w, loop_close(&w->b, NULL, 0));
+// Emits so many turns of the loop around; of segments of one place for themselves.
+static void emit_chain(const Segments *s, const SegmentChain *chain, uint32_t turns) {
+    LoopBuilder *b = &s->w->b;
+    LoopRef one = loop_int(b, 1);
+    LoopBody *arms[2];
+    if (!segments_is_longest(chain, turns)) {
+        segments_emit_tiles(segments_chain(chain, turns, s->base));
+        return;
+    }
+    loop_open(b, NULL, 0);
+    emit_columns(segments_chain(chain, turns, one));
+    arms[0] = loop_close(b, NULL, 0);
+    loop_open(b, NULL, 0);
+    segments_emit_tiles(segments_chain(chain, turns, s->base));
+    arms[1] = loop_close(b, NULL, 0);
+    emit_branch(b, loop_eq(b, s->base, one), arms);
+}
+
+// Emits as many turns of the loop around as may be one, and at most so many.
+static void emit_chains(Segments *s, LoopRef goes, const SegmentChain *chain,
+                        uint32_t turns) {
+    LoopBuilder *b = &s->w->b;
+    LoopBody *arms[2];
+    if (turns == 1) {
+        emit_once(s, goes);
+        return;
+    }
+    LoopRef is_one = segments_goes(chain, turns);
+    if (is_one == 0) {
+        emit_chains(s, goes, chain, turns - 1);
+        return;
+    }
+    loop_open(b, NULL, 0);
+    loop_open(b, NULL, 0);
+    emit_chain(s, chain, turns);
+    segments_share(s->w, loop_close(b, NULL, 0));
+    arms[0] = loop_close(b, NULL, 0);
+    loop_open(b, NULL, 0);
+    emit_chains(s, goes, chain, turns - 1);
+    arms[1] = loop_close(b, NULL, 0);
+    emit_branch(b, is_one, arms);
 }
 
 static void leave_loop(RangeWalk *w, LoopStm *loop) {
@@ -340,24 +377,14 @@ static void leave_loop(RangeWalk *w, LoopStm *loop) {
         return;
     }
     b->loc = loop->loc;
-    LoopRef goes = test(&s), twice;
-    SegmentPair *pair = segments_find_pair(&s, goes, &twice);
-    if (pair == NULL) {
-        emit_once(&s, goes);
-        return;
-    }
-    LoopBody *arms[2];
-    loop_open(b, NULL, 0);
-    emit_twice(w, pair);
-    arms[0] = loop_close(b, NULL, 0);
-    loop_open(b, NULL, 0);
-    emit_once(&s, goes);
-    arms[1] = loop_close(b, NULL, 0);
-    emit_branch(b, twice, arms);
+    LoopRef goes = test(&s);
+    SegmentChain *chain = segments_find_chain(&s, goes);
+    if (chain != NULL) emit_chains(&s, goes, chain, SEGMENTS_MOST_TURNS);
+    else emit_once(&s, goes);
 }
 
 void loop_segments(LoopKernel *kernel) {
-    enum { BUDGET = 1500 };
+    enum { BUDGET = 6000 };
     RangeWalk w = {.leave_loop = leave_loop, .budget = BUDGET};
     range_walk(&w, kernel);
 }

@@ -7,7 +7,12 @@
 
 #include "loop/copy.h"
 
-enum { SEGMENTS_MOST_DIVISORS = 8, SEGMENTS_MOST_TABLES = 8 };
+enum {
+    SEGMENTS_MOST_DIVISORS = 8,
+    SEGMENTS_MOST_TABLES = 8,
+    SEGMENTS_MOST_TURNS = 4, // of a chain
+    SEGMENTS_LONG = 16       // places: vectors are as long
+};
 
 // What the index is divided by.
 typedef struct Divisor {
@@ -21,8 +26,8 @@ typedef struct SegmentTable {
     LoopRef copy; // private memory: the elements of the places of a tile
 } SegmentTable;
 
-// Two turns of the loop around at once (segments_pairs.c).
-typedef struct SegmentPair SegmentPair;
+// Several turns of the loop around at once (segments_chains.c).
+typedef struct SegmentChain SegmentChain;
 
 typedef struct Segments {
     RangeWalk *w;
@@ -35,8 +40,8 @@ typedef struct Segments {
     int64_t sides; // turns of the old loop in one of it
     SegmentTable tables[SEGMENTS_MOST_TABLES];
     uint32_t table_count;
-    LoopRefs renamed;  // values from outside, each before what it is here
-    SegmentPair *pair; // that these are a turn of; NULL: of none
+    LoopRefs renamed;    // values from outside, each before what it is here
+    SegmentChain *chain; // that these are a turn of; NULL: of none
 } Segments;
 
 // A turn of one side.
@@ -44,8 +49,8 @@ typedef struct SidePlace {
     LoopRef block, place;
     LoopRef in_tile; // the place in the copies of tables; 0: there is no tile
     int64_t side;
-    LoopRef *made;        // what goes to the pair's stores; NULL: it is stored
-    const LoopRef *given; // what the pair's loads give; NULL: it is loaded
+    LoopRef *made;        // what goes to the chain's stores; NULL: it is stored
+    const LoopRef *given; // what the chain's loads give; NULL: it is loaded
 } SidePlace;
 
 // Tests at a corner.
@@ -97,20 +102,24 @@ void segments_find_tables(Segments *s);
 // Emits the turns by tiles, with copies of the tables.
 void segments_emit_tiles(Segments *s);
 
-// ---- two turns of the loop around (segments_pairs.c) --------------------------------
+// ---- several turns of the loop around (segments_chains.c) ---------------------------
 
-// Finds two turns of the loop around that may be one, and emits whether they are, if
-// these segments may be; NULL: they never are.
-SegmentPair *segments_find_pair(const Segments *s, LoopRef goes, LoopRef *twice_out);
-// Emits both turns.
-void segments_emit_pair(SegmentPair *pair);
-// For its tiles: calls `copy` with the places of the second turn; emits what both do.
-void segments_copy_second(SegmentPair *pair, LoopRef first, LoopRef count,
-                          void (*copy)(Segments *s, LoopRef first, LoopRef count));
-void segments_emit_both(const SegmentPair *pair, SidePlace at);
-// What the statement loads, if the first turn has made that; 0: it has not.
+// Finds turns of the loop around that may be one, and emits whether they are, if these
+// segments may be; NULL: they never are.
+SegmentChain *segments_find_chain(const Segments *s, LoopRef goes);
+// Whether so many turns are one; 0: they never are.
+LoopRef segments_goes(const SegmentChain *chain, uint32_t turns);
+// Whether more never are.
+bool segments_is_longest(const SegmentChain *chain, uint32_t turns);
+// The segments of so many turns, the base being known to be that.
+Segments *segments_chain(const SegmentChain *chain, uint32_t turns, LoopRef base);
+// For tiles: calls `copy` with the places of all turns; emits what all do at a place.
+void segments_copy_all(SegmentChain *chain, LoopRef first, LoopRef count,
+                       void (*copy)(Segments *s, LoopRef first, LoopRef count));
+void segments_emit_all(const SegmentChain *chain, SidePlace at);
+// What the statement loads, if the turn before has made that; 0: it has not.
 LoopRef segments_given(const Segments *s, const LoopStm *stm, const SidePlace *at);
-// Whether the statement stores what is kept for the second turn instead.
+// Whether the statement stores what is kept for the next turn instead.
 bool segments_keeps(const Segments *s, const LoopCopier *copier, const LoopStm *stm,
                     const SidePlace *at);
 

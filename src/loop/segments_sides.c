@@ -385,5 +385,9 @@ void segments_emit_side(const Segments *s, const SidePlace *at) {
 }
 
 void segments_emit_turn(const Segments *s, SidePlace at) {
+    if (s->chain != NULL) {
+        segments_emit_all(s->chain, at);
+        return;
+    }
     for (at.side = 0; at.side < s->sides; at.side++) segments_emit_side(s, &at);
 }

@@ -125,13 +125,12 @@ void segments_emit_tiles(Segments *s) {
     LoopRef rest = loop_sub(b, s->base, first);
     LoopRef count = is_whole ? s->base : loop_min(b, wide, rest);
     LoopRef length = loop_min(b, high, loop_sub(b, blocks, begin));
-    emit_copies(s, first, count);
-    if (s->pair != NULL) segments_copy_second(s->pair, first, count, emit_copies);
+    if (s->chain != NULL) segments_copy_all(s->chain, first, count, emit_copies);
+    else emit_copies(s, first, count);
     SidePlace at = {.block = loop_add(b, begin, loop_open_turns(b)),
                     .in_tile = loop_open_turns(b)};
     at.place = loop_add(b, first, at.in_tile);
-    if (s->pair != NULL) segments_emit_both(s->pair, at);
-    else segments_emit_turn(s, at);
+    segments_emit_turn(s, at);
     loop_close_turns(b, count, ORDER_INDEPENDENT);
     loop_close_turns(b, length, ORDER_SEQUENTIAL);
     if (!is_parallel) loop_emit(b, LOOP_KEEP, &mark, 1, NULL, 0);
