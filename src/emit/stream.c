@@ -2,7 +2,9 @@
 //
 // Which results a parallel loop stores past the caches, if they are too large for them:
 // what is overwritten need not be fetched. Of loops inside it those that are vectors of
-// whole cache lines, and that the kernel never looks at.
+// whole cache lines, and that the kernel never looks at. Likewise buffers that a loop
+// around carries, if the parallel loop never looks at them: what the next turn reads
+// first has left the caches until then.
 #include "emit/walk.h"
 
 enum { LINE = 64, HALF_LINE = 32 };
@@ -12,20 +14,45 @@ static const LoopStm *result_of(const Walker *w, LoopRef buffer) {
     return made != NULL && made->op == LOOP_RESULT ? made : NULL;
 }
 
+static bool is_result(const Walker *w, LoopRef buffer) {
+    return result_of(w, buffer) != NULL;
+}
+
+// What the loops in the body start with where they carry the buffer; 0: none does.
+static LoopRef start_of(const LoopBody *body, LoopRef buffer) {
+    LoopRef start = 0;
+    for (uint32_t i = 0; start == 0 && i < body->stms.len; i++) {
+        const LoopStm *stm = body->stms.data[i];
+        for (uint32_t k = 0; start == 0 && k < stm->body_count; k++)
+            start = start_of(stm->bodies[k], buffer);
+        if (start != 0 || stm->op != LOOP_WHILE) continue;
+        const LoopBody *turn = stm->bodies[1];
+        for (uint32_t k = 0; k < turn->param_count; k++)
+            if (turn->params[k] == buffer) start = stm->args[k];
+    }
+    return start;
+}
+
+// What takes the memory of a buffer that a loop carries; NULL: another one.
+static const LoopStm *alloc_of(const Walker *w, LoopRef buffer) {
+    LoopRef start = start_of(w->kernel->root, buffer);
+    const LoopStm *made = start == 0 ? NULL : w->made[start];
+    return made != NULL && made->op == LOOP_ALLOC ? made : NULL;
+}
+
 static bool has(const LoopRefs *refs, LoopRef ref) {
     for (uint32_t i = 0; i < refs->len; i++)
         if (refs->data[i] == ref) return true;
     return false;
 }
 
-// Adds results to which a vector turn stores vectors side by side.
+// Adds buffers to which a vector turn stores vectors side by side.
 static void note_stores(const Walker *w, const LoopBody *turn, LoopRefs *found) {
     for (uint32_t i = 0; i < turn->stms.len; i++) {
         const LoopStm *stm = turn->stms.data[i];
         for (uint32_t k = 0; k < stm->body_count; k++)
             note_stores(w, stm->bodies[k], found);
-        if (walk_stores_side_by_side(w, stm) && result_of(w, stm->args[0]) != NULL &&
-            !has(found, stm->args[0]))
+        if (walk_stores_side_by_side(w, stm) && !has(found, stm->args[0]))
             vec_push(w->arena, found, stm->args[0]);
     }
 }
@@ -66,6 +93,16 @@ static bool only_stores(const LoopBody *body, LoopRef buffer, const LoopStm *loo
     return true;
 }
 
+// Whether the loop may store to it past the caches.
+static bool is_streamed_by(const Walker *w, const LoopStm *loop, LoopRef buffer) {
+    if (is_result(w, buffer))
+        return loop->number > 0 || only_stores(w->kernel->root, buffer, loop);
+    if (alloc_of(w, buffer) == NULL) return false;
+    for (uint32_t k = 0; k < loop->body_count; k++)
+        if (!only_stores(loop->bodies[k], buffer, loop)) return false;
+    return true;
+}
+
 void walk_find_streams(Walker *w, const LoopStm *loop) {
     bool is_vector = loop->number > 0;
     LoopRefs found = {0};
@@ -75,7 +112,7 @@ void walk_find_streams(Walker *w, const LoopStm *loop) {
     if (is_vector) note_stores(w, loop->bodies[0], &found);
     else note_inner(w, loop->bodies[0], &found);
     for (uint32_t i = 0; i < found.len; i++)
-        if (is_vector || only_stores(w->kernel->root, found.data[i], loop))
+        if (is_streamed_by(w, loop, found.data[i]))
             vec_push(w->arena, &w->streams, found.data[i]);
 }
 
@@ -84,15 +121,20 @@ bool walk_is_streamed(const Walker *w, LoopRef buffer, uint32_t bytes) {
 }
 
 Str walk_are_far(Walker *w) {
-    enum { FAR_BYTES = 8 << 20 }; // what the caches do not hold
+    // What the caches do not hold; four times that of what the next turn reads.
+    enum { FAR_BYTES = 8 << 20 };
     StrBuf text = strbuf(w->arena);
     if (w->streams.len == 0) return STR("false");
     for (uint32_t i = 0; i < w->streams.len; i++) {
-        const LoopStm *result = result_of(w, w->streams.data[i]);
-        uint8_t elem = w->kernel->values.data[w->streams.data[i]].type.elem;
-        strbuf_printf(&text, "%s%u.0", i > 0 ? " + " : "", scalar_info[elem].bytes);
-        for (uint32_t d = 0; d < result->arg_count; d++)
-            strbuf_printf(&text, " * %.*s", STR_ARG(walk_value(w, result->args[d])));
+        LoopRef buffer = w->streams.data[i];
+        const LoopStm *made = result_of(w, buffer);
+        uint8_t elem = w->kernel->values.data[buffer].type.elem;
+        const char *share = made != NULL ? "" : " / 4";
+        if (made == NULL) made = alloc_of(w, buffer);
+        strbuf_printf(&text, "%s%u.0%s", i > 0 ? " + " : "", scalar_info[elem].bytes,
+                      share);
+        for (uint32_t d = 0; d < made->arg_count; d++)
+            strbuf_printf(&text, " * %.*s", STR_ARG(walk_value(w, made->args[d])));
     }
     strbuf_printf(&text, " >= %d", FAR_BYTES);
     return strbuf_done(&text);

@@ -275,6 +275,39 @@ static void test_joins(Cx *cx, const CoreProgram *core, Arena *arena) {
     }
 }
 
+// ---- what is stored past the caches -------------------------------------------------
+
+// Whether turns that hand on two buffers, the second of which is `taken`, have a line
+// that stores past the caches; what they do besides.
+static bool streams(Cx *cx, const CoreProgram *core, Arena *arena, const char *taken,
+                    const char *besides) {
+    StrBuf text = strbuf(arena), c = strbuf(arena);
+    EmitChecks checks = {0};
+    strbuf_printf(&text,
+                  "kernel \"k\" (owned []i64) -> () {|p: [i64], n: i64| "
+                  "a: [i64] = alloc(n) b: [i64] = alloc(n) "
+                  "c: [i64], d: [i64] = while(a, %s) {|e: [i64], f: [i64]| "
+                  "g: bool = lt(n, 4i64) -> g} {|s: [i64], t: [i64]| "
+                  "= for.parallel[4](n) {|i: i64| "
+                  "v: i64[4] = load(s, 0i64, 1i64, i) "
+                  "= store(t, v, 0i64, 1i64, i) %s -> } {|j: i64| -> } "
+                  "-> t, s} -> }",
+                  taken, besides);
+    LoopKernel *kernel = read_kernel(cx, core, arena, &text);
+    if (kernel == NULL) return false;
+    emit_kernels(&emit_c, &kernel, 1, false, &c, &checks);
+    const char *made = str_terminated(arena, strbuf_done(&c));
+    bool is_stream = strstr(made, "weft_stream_i64x4(") != NULL;
+    CHECK(is_stream == (strstr(made, "8.0 / 4 * ") != NULL));
+    return is_stream;
+}
+
+static void test_streams(Cx *cx, const CoreProgram *core, Arena *arena) {
+    CHECK(streams(cx, core, arena, "b", ""));
+    CHECK(!streams(cx, core, arena, "b", "w: i64[4] = load(t, 0i64, 1i64, i)"));
+    CHECK(!streams(cx, core, arena, "p", ""));
+}
+
 // ---- what is fetched ahead
 // ------------------------------------------------------------
 
@@ -433,6 +466,7 @@ int main(void) {
     for (uint32_t i = 0; i < count; i++)
         kernels[i] = make_kernel(core, &arena, operators[i]);
     test_joins(&cx, core, &arena);
+    test_streams(&cx, core, &arena);
     test_ahead(&cx, core, &arena);
     test_fetched_rows(&cx, core, &arena);
     test_fetched_beside(&cx, core, &arena);
