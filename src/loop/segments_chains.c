@@ -21,6 +21,7 @@
 
 enum {
     MOST_TURNS = SEGMENTS_MOST_TURNS,
+    GROWTH = 4,     // times what other loops may grow: turns share much
     FORMS = 3,      // of chains: of short segments, of long ones, and half as long
     MOST_MADE = 16, // elements of one array that a turn makes for the next
     MOST_SIDES = 4,
@@ -218,8 +219,8 @@ static bool can_pay(SegmentChain *p) {
         if (made > most) most = made;
         size += FORMS * made * loop_body_size(p->first.loop->bodies[0]);
     }
-    if (most > MOST_MADE || size > w->budget) return false;
-    w->budget -= size;
+    if (most > MOST_MADE || size / GROWTH > w->budget) return false;
+    w->budget -= size / GROWTH;
     return true;
 }
 
