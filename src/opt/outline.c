@@ -24,6 +24,7 @@
 #include "core/messages.h"
 #include "opt/fuse.h"
 #include "opt/outline_rows.h"
+#include "opt/outline_share.h"
 #include "opt/passes.h"
 #include "opt/rewrite.h"
 
@@ -599,7 +600,8 @@ static CoreBody *outline_body(Outliner *o, const CoreBody *body) {
 
 // ---- the program --------------------------------------------------------------------
 
-// Callees must come before callers: entries, which nobody calls, move to the end.
+// Callees must come before callers: entries, which nobody calls, move to the end. Of
+// kernels that are the same one stays.
 static bool rename_call(Rewrite *rw, CoreStm *stm) {
     const int32_t *renamed = rw->data;
     if (stm->op != OP_CALL || renamed[stm->attrs[0]] == stm->attrs[0]) return false;
@@ -614,12 +616,14 @@ static void move_entries(CoreProgram *p) {
     int32_t *renamed = arena_array(p->arena, int32_t, count);
     CoreFun **funs = arena_array(p->arena, CoreFun *, count);
     for (int entries = 0; entries < 2; entries++)
-        for (uint32_t i = 0; i < count; i++)
-            if (p->funs.data[i]->is_entry == (entries == 1)) {
-                renamed[i] = (int32_t)next;
-                funs[next++] = p->funs.data[i];
-            }
-    for (uint32_t i = 0; i < count; i++) {
+        for (uint32_t i = 0; i < count; i++) {
+            if (p->funs.data[i]->is_entry != (entries == 1)) continue;
+            uint32_t same = p->is_divided ? outline_first_same(p, i) : i;
+            renamed[i] = same < i ? renamed[same] : (int32_t)next;
+            if (same == i) funs[next++] = p->funs.data[i];
+        }
+    p->funs.len = next;
+    for (uint32_t i = 0; i < next; i++) {
         p->funs.data[i] = funs[i];
         if (funs[i]->otherwise != 0)
             funs[i]->otherwise = 1 + (uint32_t)renamed[funs[i]->otherwise - 1];

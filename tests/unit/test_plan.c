@@ -288,6 +288,49 @@ static void test_blocks(void) {
     close_world(&w);
 }
 
+// ---- kernels ------------------------------------------------------------------------
+
+typedef struct Sharing {
+    const char *text;
+    uint32_t tasks, kernels; // calls of kernels, and kernels that these call
+} Sharing;
+
+static const Sharing sharings[] = {
+    {"entry main [n] (xs: [n]i64) (k: i64) = map (\\x -> busy x + k) xs", 2, 1},
+    // The first part of places begins at 0.
+    {"entry main [n] (xs: [n]i64) (k: i64) = map (\\i -> busy i + k) (iota n)", 2, 2},
+    // What is done may not be another thing.
+    {"entry main [n] (xs: [n]i64) (k: i64) =\n"
+     "  (map (\\x -> busy x + k) xs, map (\\x -> busy x - k) xs)",
+     4, 2},
+    {"entry main [n] (xs: [n]i64) (k: i64) =\n"
+     "  (map (\\x -> busy x + 3) xs, map (\\x -> busy x + 4) xs)",
+     4, 2},
+};
+
+// Parts of an operator that do the same are calls of one kernel.
+static void test_sharing(void) {
+    int64_t dims[] = {40001};
+    PlanArg args[] = {{.is_known = true, .dims = dims}, {.is_known = true, .bits = 3}};
+    for (size_t i = 0; i < sizeof sharings / sizeof *sharings; i++) {
+        World w = open_world("cpu*2", sharings[i].text);
+        const Plan *plan = plan_on(&w, args, true);
+        uint32_t tasks = 0, kernels = 0;
+        for (uint32_t t = 0; t < plan->tasks.len; t++) {
+            const CoreFun *kernel = plan->tasks.data[t].kernel;
+            bool is_new = kernel != NULL;
+            tasks += kernel != NULL;
+            for (uint32_t k = 0; k < t; k++)
+                is_new = is_new && plan->tasks.data[k].kernel != kernel;
+            kernels += is_new;
+        }
+        bool is_right = tasks == sharings[i].tasks && kernels == sharings[i].kernels;
+        if (!is_right) printf("%s\n  %u, %u\n", sharings[i].text, tasks, kernels);
+        CHECK(is_right);
+        close_world(&w);
+    }
+}
+
 // ---- the least memory ---------------------------------------------------------------
 
 typedef struct Need {
@@ -496,6 +539,7 @@ int main(void) {
     test_taken_over();
     test_paces();
     test_blocks();
+    test_sharing();
     test_least();
     test_mistakes();
     test_refused();

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Kernels that are the same but for the names of their values: the parts of an operator
+// are, if sizes and places come from outside. One is enough, which all call.
+#include "opt/outline_share.h"
+
+typedef struct Pair {
+    const CoreProgram *program;
+    Map to; // what is bound in the one -> in the other
+} Pair;
+
+static bool same_body(Pair *pair, const CoreBody *a, const CoreBody *b);
+
+static bool bind(Pair *pair, const CoreRef *a, const CoreRef *b, uint32_t count) {
+    for (uint32_t i = 0; i < count; i++) {
+        CoreType x = core_type(pair->program, a[i]), y = core_type(pair->program, b[i]);
+        if (x.elem != y.elem || x.rank != y.rank) return false;
+        map_set(&pair->to, a[i], b[i]);
+    }
+    return true;
+}
+
+// Constants have one number, wherever they are.
+static bool same_refs(const Pair *pair, const CoreRef *a, const CoreRef *b,
+                      uint32_t count) {
+    for (uint32_t i = 0; i < count; i++) {
+        uint64_t to = a[i];
+        if (a[i] != 0 && !core_is_const(pair->program, a[i]) &&
+            !map_get(&pair->to, a[i], &to))
+            return false;
+        if (to != b[i]) return false;
+    }
+    return true;
+}
+
+// Places of parts have numbers of their own.
+static bool same_place(const CoreProgram *p, CoreLoc a, CoreLoc b) {
+    const CorePlace *x = &p->places.data[a], *y = &p->places.data[b];
+    return a == b || (x->span.start == y->span.start && x->span.end == y->span.end &&
+                      x->function == y->function && x->caller == y->caller);
+}
+
+// Elements that change between two runs are those of one statement.
+static bool same_text(const CoreStm *a, const CoreStm *b) {
+    if (a->text.ptr == b->text.ptr) return a->text.len == b->text.len;
+    return (a->flags & STM_CHANGES) == 0 && str_eq(a->text, b->text);
+}
+
+static bool same_stm(Pair *pair, const CoreStm *a, const CoreStm *b) {
+    bool ok = a->op == b->op && a->flags == b->flags && a->stamp == b->stamp &&
+              a->body_count == b->body_count && a->out_count == b->out_count &&
+              a->arg_count == b->arg_count && a->attr_count == b->attr_count &&
+              same_place(pair->program, a->loc, b->loc) && same_text(a, b) &&
+              same_refs(pair, a->args, b->args, a->arg_count);
+    for (uint32_t i = 0; ok && i < a->attr_count; i++) ok = a->attrs[i] == b->attrs[i];
+    for (uint32_t i = 0; ok && i < a->body_count; i++)
+        ok = same_body(pair, a->bodies[i], b->bodies[i]);
+    return ok && bind(pair, a->outs, b->outs, a->out_count);
+}
+
+static bool same_body(Pair *pair, const CoreBody *a, const CoreBody *b) {
+    bool ok = a->param_count == b->param_count && a->result_count == b->result_count &&
+              a->stms.len == b->stms.len &&
+              bind(pair, a->params, b->params, a->param_count);
+    for (uint32_t i = 0; ok && i < a->stms.len; i++)
+        ok = same_stm(pair, a->stms.data[i], b->stms.data[i]);
+    return ok && same_refs(pair, a->results, b->results, a->result_count);
+}
+
+static bool same_kernel(const CoreProgram *p, const CoreFun *a, const CoreFun *b) {
+    if (a->kernel != b->kernel || a->otherwise != 0 || b->otherwise != 0) return false;
+    if (a->body->stms.len != b->body->stms.len) return false;
+    Pair pair = {.program = p};
+    map_init(&pair.to, p->arena);
+    return same_body(&pair, a->body, b->body);
+}
+
+uint32_t outline_first_same(const CoreProgram *p, uint32_t kernel) {
+    const CoreFun *fun = p->funs.data[kernel];
+    for (uint32_t i = 0; i < kernel && fun->kernel != CORE_NO_KERNEL; i++)
+        if (same_kernel(p, p->funs.data[i], fun)) return i;
+    return kernel;
+}
