@@ -555,8 +555,7 @@ static void note_counted(Walker *w, const LoopBody *body) {
         uint32_t end = stm->arg_count;
         if (is_masked || stores || stm->op == LOOP_LOAD) end = 1u + is_masked + stores;
         for (uint32_t k = 0; k < end; k++) w->is_counted[stm->args[k]] = true;
-        for (uint32_t k = 0; k < stm->body_count; k++)
-            note_counted(w, stm->bodies[k]);
+        for (uint32_t k = 0; k < stm->body_count; k++) note_counted(w, stm->bodies[k]);
     }
     for (uint32_t i = 0; i < body->result_count; i++)
         w->is_counted[body->results[i]] = true;

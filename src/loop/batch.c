@@ -150,8 +150,7 @@ static void put_private_place(BatchStep *s, const LoopStm *stm, uint32_t first,
     LoopBuilder *b = x->b;
     BatchPlace place;
     if (x->row_size[batch_same(x, stm->args[0])] != 0 && batch_place(x, stm, &place)) {
-        vec_push(b->arena, args,
-                 loop_mul(b, batch_place_in_row(s, &place), x->lanes));
+        vec_push(b->arena, args, loop_mul(b, batch_place_in_row(s, &place), x->lanes));
         return;
     }
     vec_push(b->arena, args, loop_mul(b, batch_copy_of(s, stm->args[first]), x->lanes));
@@ -182,8 +181,7 @@ static void emit_memory(BatchStep *s, const LoopStm *stm) {
     LoopRef buffer = batch_same(x, stm->args[0]);
     const BatchLoad *packed = find_packed(x, stm);
     const BatchWalk *walk = batch_find_walk(x, stm);
-    if (walk != NULL)
-        loop_copy_as(&s->c, stm->outs[0], batch_load_walked(s, walk));
+    if (walk != NULL) loop_copy_as(&s->c, stm->outs[0], batch_load_walked(s, walk));
     else if (packed != NULL)
         loop_copy_as(&s->c, stm->outs[0], load_packed(x, &s->c, packed, s->lane));
     else if (x->is_private[buffer]) emit_private(s, stm, stm->op == LOOP_LOAD ? 1 : 2);
@@ -387,8 +385,8 @@ static void alloc_rows(Batch *x) {
     LoopBuilder *b = x->b;
     for (uint32_t i = 0; i < x->rows.len; i++) {
         LoopRef row = x->rows.data[i];
-        x->blocks[row] = alloc_lanes(x, batch_compute_early(x, x->row_size[row]),
-                                     loop_type(b, row));
+        x->blocks[row] =
+            alloc_lanes(x, batch_compute_early(x, x->row_size[row]), loop_type(b, row));
     }
     for (uint32_t i = 0; i < x->walks.len; i++) {
         BatchWalk *walk = &x->walks.data[i];
@@ -405,8 +403,8 @@ static bool emit_turn(Batch *x, LoopRef turn, LoopRef turns) {
     x->blocks = arena_array(b->arena, LoopRef, x->known);
     for (uint32_t i = 0; i < x->allocs.len; i++) {
         const LoopStm *stm = x->allocs.data[i];
-        x->blocks[stm->outs[0]] =
-            alloc_lanes(x, batch_compute_early(x, stm->args[0]), loop_type(b, stm->outs[0]));
+        x->blocks[stm->outs[0]] = alloc_lanes(x, batch_compute_early(x, stm->args[0]),
+                                              loop_type(b, stm->outs[0]));
     }
     for (uint32_t i = 0; i < x->packed.len; i++) {
         BatchLoad *p = &x->packed.data[i];

@@ -76,7 +76,7 @@ typedef struct Batch {
         uint32_t len, cap;
     } packed;
     LoopRefs loaded, stored; // buffers from outside, save rows
-    LoopRefs rows;     // buffers of which a turn makes a row, which it keeps till its end
+    LoopRefs rows; // buffers of which a turn makes a row, which it keeps till its end
     LoopRef *row_size; // by LoopRef: of such a buffer, or 0
     struct {
         BatchPlace *data; // in such rows
@@ -87,7 +87,7 @@ typedef struct Batch {
         uint32_t len, cap;
     } walks;
     bool walks_all; // all that turns load of their own lies in rows that loops walk
-    uint32_t bytes;          // of the widest element in private memory
+    uint32_t bytes; // of the widest element in private memory
     bool is_worth_it;
     bool waits;      // a fold waits long: lanes gain even if their places lie apart
     bool is_once;    // turns load what they store, so that none may run twice

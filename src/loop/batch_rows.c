@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Rows of batches (docs/internals/lift.md). Where a turn makes a row of a result, all of
-// it, the row is private memory until the turn is done; then it is copied. What a loop
-// loads from one element of a row to the next is found here, too, and what is written
-// over before anybody looks.
+// Rows of batches (docs/internals/lift.md). Where a turn makes a row of a result, all
+// of it, the row is private memory until the turn is done; then it is copied. What a
+// loop loads from one element of a row to the next is found here, too, and what is
+// written over before anybody looks.
 #include "loop/batch.h"
 
 enum { DEEPEST = 8, LEAST_BYTES = 4 }; // of an element that is walked along
@@ -122,7 +122,8 @@ static bool fills(const Batch *x, const LoopStm *loop, LoopRef buffer, LoopRef c
     return false;
 }
 
-// The first statement of the turn, from that one on, that has to do with it; NULL: none.
+// The first statement of the turn, from that one on, that has to do with it; NULL:
+// none.
 static const LoopStm *next_of(const Batch *x, uint32_t from, LoopRef buffer) {
     for (uint32_t i = from; i < x->steps.len; i++)
         if (touches(x, x->steps.data[i], LOOP_COUNT, buffer)) return x->steps.data[i];

@@ -29,7 +29,8 @@ static bool is_index(const Batch *x, LoopRef ref, LoopRef *times) {
 // indices go by one.
 static LoopRef is_in_row(Batch *x, const BatchPlace *p) {
     LoopBuilder *b = x->b;
-    LoopRef ends[2] = {loop_int(b, (int64_t)p->number), loop_int(b, (int64_t)p->number)};
+    LoopRef ends[2] = {loop_int(b, (int64_t)p->number),
+                       loop_int(b, (int64_t)p->number)};
     for (uint32_t i = 0; i < p->count; i++) {
         LoopRef atom = p->terms[i].atom, times;
         uint64_t factor = p->terms[i].factor;
@@ -56,11 +57,8 @@ LoopRef batch_place_in_row(BatchStep *s, const BatchPlace *p) {
     LoopRef at = loop_int(b, (int64_t)p->number);
     for (uint32_t i = 0; i < p->count; i++) {
         LoopRef atom = batch_compute(s->x, &s->c, p->terms[i].atom);
-        at = p->terms[i].factor == (uint64_t)-1
-                 ? loop_sub(b, at, atom)
-                 : loop_add(b, at,
-                            loop_mul(b, atom,
-                                     loop_int(b, (int64_t)p->terms[i].factor)));
+        LoopRef factor = loop_int(b, (int64_t)p->terms[i].factor);
+        at = loop_add(b, at, loop_mul(b, atom, factor));
     }
     return at;
 }
@@ -143,10 +141,10 @@ static LoopBody *load_tiles(BatchStep *s, const LoopStm *loop, LoopRef count) {
 LoopRef batch_load_walked(BatchStep *s, const BatchWalk *walk) {
     LoopBuilder *b = s->x->b;
     LoopRef turn = batch_copy_of(s, walk->loop->bodies[0]->params[0]);
-    LoopRef at = walk->falls ? loop_sub(b, walk->start, turn)
-                             : loop_sub(b, turn, walk->start);
-    LoopRef args[] = {walk->tile,  loop_int(b, 0), s->x->lanes,
-                      at,          loop_int(b, 1), s->lane};
+    LoopRef at =
+        walk->falls ? loop_sub(b, walk->start, turn) : loop_sub(b, turn, walk->start);
+    LoopRef args[] = {walk->tile, loop_int(b, 0), s->x->lanes,
+                      at,         loop_int(b, 1), s->lane};
     return loop_emit1(b, LOOP_LOAD, args, 6, loop_type(b, walk->load->outs[0]));
 }
 

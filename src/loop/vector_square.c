@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Squares in a vector turn. A loop of as many turns as there are lanes that copies a row
-// in each lane to vectors one after the other, or such vectors to rows, copies vectors
-// on both sides: what is a row on one of them is a lane of each on the other, which
-// rounds of perfect shuffles make.
+// Squares in a vector turn. A loop of as many turns as there are lanes that copies a
+// row in each lane to vectors one after the other, or such vectors to rows, copies
+// vectors on both sides: what is a row on one of them is a lane of each on the other,
+// which rounds of perfect shuffles make.
 #include "loop/vector_turn.h"
 
 typedef struct Square {
@@ -109,7 +109,8 @@ bool turn_square(Vector *v, const LoopStm *loop) {
     bool *is_number = arena_array(v->arena, bool, v->kernel->values.len);
     for (uint32_t i = 0; i < body->stms.len; i++) {
         const LoopStm *stm = body->stms.data[i];
-        if (stm->op == LOOP_LANES && stm->arg_count == 0) is_number[stm->outs[0]] = true;
+        if (stm->op == LOOP_LANES && stm->arg_count == 0)
+            is_number[stm->outs[0]] = true;
         else if (stm->op == LOOP_LOAD && s.load == NULL) s.load = stm;
         else if (stm->op == LOOP_STORE && s.load != NULL && s.store == NULL)
             s.store = stm;

@@ -114,3 +114,14 @@ def batches__earlier(n, d):
         a[:, k] = s
     return np.int64((np.trunc(a * f(1024)).sum(axis=1, dtype=np.float64)
                      * (np.arange(n) % 7 + 1)).sum())
+
+
+def batches__parts(n, d):
+    f, x = np.float32, point(n, d, 23).astype(np.float32)
+    a = np.concatenate([x, np.full((n, 1), f(2)), np.full((n, 1), f(3))], axis=1)
+    s = np.ones(n, f)
+    for k in range(d):
+        s = (a[:, k] + a[:, k + 1] + (x[:, d - 1 - k] + f(1))) / (f(3) + s)
+        a[:, k] = s
+    return np.int64((np.trunc(a * f(1024)).sum(axis=1, dtype=np.float64)
+                     * (np.arange(n) % 7 + 1)).sum())
