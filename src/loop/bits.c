@@ -26,7 +26,7 @@
 enum {
     LEAST_STEPS = 4,      // that bits are gathered for
     LEAST_BYTES = 128,    // of a row
-    LEAST_CELLS = 1 << 14 // of all rows
+    LEAST_CELLS = 1 << 12 // of all rows
 };
 
 // ---- bytes --------------------------------------------------------------------------
