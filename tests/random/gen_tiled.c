@@ -54,7 +54,7 @@ static GNode *make_steps(Gen *g, GType type, int depth) {
 // Of cells that are 0 or 1; floats have no such.
 static GNode *make_cells(Gen *g, GType type, int depth) {
     GNode *node = with_kid(g, G_CELLS, type, gen_exp(g, type, depth - 1));
-    node->bits = 3 + gen_below(g, 4);
+    node->bits = 4 + gen_below(g, 4);
     return node;
 }
 
@@ -68,17 +68,18 @@ static GNode *make_planes(Gen *g, GType type, int depth) {
 
 // Of rank 2; the type is no bool.
 static GNode *make_matrix(Gen *g, GType type, int depth) {
-    switch (gen_below(g, 5)) {
+    switch (gen_below(g, 7)) {
     default: return make_product(g, type, depth);
     case 1:
         return with_kid(g, G_ELIMINATE, type,
                         grown(g, type, depth, 1 + gen_below(g, 6)));
-    case 2:
-        if (!scalar_is_float(type.elem) && g->nesting == 0 && g->loops == 0 &&
-            gen_below(g, 2) == 0)
+    case 2: return make_steps(g, type, depth);
+    case 3:
+    case 4:
+        if (!scalar_is_float(type.elem) && g->nesting == 0 && g->loops == 0)
             return make_cells(g, type, depth);
         return make_steps(g, type, depth);
-    case 3: return make_planes(g, type, depth);
+    case 5: return make_planes(g, type, depth);
     }
 }
 
