@@ -13,6 +13,10 @@ struct ArenaChunk {
     size_t size;
 };
 
+static size_t round_up(size_t size) {
+    return (size + ARENA_ALIGN - 1) & ~(size_t)(ARENA_ALIGN - 1);
+}
+
 void arena_init(Arena *arena, Mem *mem) {
     *arena = (Arena){.mem = mem};
 }
@@ -30,7 +34,7 @@ void arena_free(Arena *arena) {
 static void add_chunk(Arena *arena, size_t need) {
     size_t size = arena->chunks == NULL ? FIRST_CHUNK : arena->chunks->size * 2;
     if (size > LARGEST_CHUNK) size = LARGEST_CHUNK;
-    size_t header = (sizeof(ArenaChunk) + ARENA_ALIGN - 1) & ~(size_t)(ARENA_ALIGN - 1);
+    size_t header = round_up(sizeof(ArenaChunk));
     if (need > SIZE_MAX - header) mem_fail(arena->mem);
     if (size < need + header) size = need + header;
     ArenaChunk *chunk = mem_alloc(arena->mem, size);
@@ -43,12 +47,26 @@ static void add_chunk(Arena *arena, size_t need) {
 void *arena_alloc(Arena *arena, size_t size) {
     mem_count(arena->mem);
     if (size > SIZE_MAX - ARENA_ALIGN) mem_fail(arena->mem);
-    size = (size + ARENA_ALIGN - 1) & ~(size_t)(ARENA_ALIGN - 1);
+    size = round_up(size);
     if (arena->next == NULL || (size_t)(arena->end - arena->next) < size)
         add_chunk(arena, size);
     void *block = arena->next;
     arena->next += size;
     return block;
+}
+
+void *arena_extend(Arena *arena, void *block, size_t old_size, size_t size) {
+    if (old_size == 0) return arena_alloc(arena, size);
+    size_t old = round_up(old_size);
+    bool is_last = (char *)block + old == arena->next;
+    if (is_last && size <= old + (size_t)(arena->end - arena->next)) {
+        mem_count(arena->mem);
+        arena->next = (char *)block + round_up(size);
+        return block;
+    }
+    void *moved = arena_alloc(arena, size);
+    memcpy(moved, block, old_size);
+    return moved;
 }
 
 void *arena_zeroed(Arena *arena, size_t count, size_t size) {
@@ -68,8 +86,7 @@ void *vec_grow(Arena *arena, void *data, uint32_t *cap, size_t size) {
     uint32_t larger = *cap == 0 ? 8 : *cap * 2;
     if (larger <= *cap || larger > SIZE_MAX / size) mem_fail(arena->mem);
     size_t kept = *cap * size, whole = larger * size;
-    char *moved = arena_alloc(arena, whole);
-    if (kept != 0) memcpy(moved, data, kept);
+    char *moved = arena_extend(arena, data, kept, whole);
     memset(moved + kept, 0, whole - kept);
     *cap = larger;
     return moved;

@@ -25,13 +25,16 @@ void arena_free(Arena *arena);
 void *arena_alloc(Arena *arena, size_t size);
 // Returns count * size cleared bytes; an overflowing product counts as out of memory.
 void *arena_zeroed(Arena *arena, size_t count, size_t size);
+// A larger block with what is in the old one, which is given up: where that is the
+// newest block of all, it is made longer.
+void *arena_extend(Arena *arena, void *block, size_t old_size, size_t size);
 void *arena_copy(Arena *arena, const void *from, size_t size);
 
 #define arena_new(arena, T) ((T *)arena_zeroed((arena), 1, sizeof(T)))
 #define arena_array(arena, T, n) ((T *)arena_zeroed((arena), (n), sizeof(T)))
 
 // A growable array is any struct with the members {T *data; uint32_t len, cap;}.
-// It lives in an arena; a grown one leaves its old block behind.
+// It lives in an arena; a grown one leaves its old block behind, if that is not the newest.
 #define vec_push(arena, vec, ...)                                                  \
     do {                                                                           \
         if ((vec)->len == (vec)->cap)                                              \

@@ -85,9 +85,7 @@ StrBuf strbuf(Arena *arena) {
 static void reserve(StrBuf *buf, size_t more) {
     if (more <= buf->cap - buf->len) return;
     size_t cap = buf->cap * 2 + more + 32;
-    char *data = arena_alloc(buf->arena, cap);
-    if (buf->len != 0) memcpy(data, buf->data, buf->len);
-    buf->data = data;
+    buf->data = arena_extend(buf->arena, buf->data, buf->cap, cap);
     buf->cap = cap;
 }
 
@@ -129,13 +127,14 @@ static void put_number(StrBuf *buf, unsigned number) {
 // it returns: vsnprintf takes longer for these than all else that makes code.
 static const char *put_plain(StrBuf *buf, const char *format, va_list *args) {
     for (;;) {
-        size_t len = strcspn(format, "%");
-        strbuf_bytes(buf, format, len);
-        format += len;
-        if (strncmp(format, "%s", 2) == 0) {
+        const char *end = format;
+        while (*end != '%' && *end != '\0') end++;
+        strbuf_bytes(buf, format, (size_t)(end - format));
+        format = end;
+        if (format[0] == '%' && format[1] == 's') {
             strbuf_cstr(buf, va_arg(*args, const char *));
             format += 2;
-        } else if (strncmp(format, "%u", 2) == 0) {
+        } else if (format[0] == '%' && format[1] == 'u') {
             put_number(buf, va_arg(*args, unsigned));
             format += 2;
         } else if (strncmp(format, "%.*s", 4) == 0) {

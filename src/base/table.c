@@ -59,17 +59,15 @@ void map_init(Map *map, Arena *arena) {
     map->slots = arena_array(arena, struct MapSlot, map->slot_count);
 }
 
-// The finaliser of SplitMix64 (Steele, Lea, Flood: Fast splittable pseudorandom
-// number generators, 2014): every key bit reaches every bit of the hash.
-static uint64_t mix(uint64_t x) {
-    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-    x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-    return x ^ (x >> 31);
+// Multiplicative hashing (Knuth: The art of computer programming, volume 3, 6.4): the
+// bits in the middle of the product depend on all key bits below them, and the upper
+// half of the key is added to these first.
+static uint32_t hash_key(uint64_t key) {
+    return (uint32_t)((key ^ key >> 32) * 0x9e3779b97f4a7c15u >> 32);
 }
 
 static struct MapSlot *find_key(const Map *map, uint64_t key) {
-    uint32_t mask = map->slot_count - 1;
-    uint32_t at = (uint32_t)mix(key) & mask;
+    uint32_t mask = map->slot_count - 1, at = hash_key(key) & mask;
     while (map->slots[at].key != 0 && map->slots[at].key != key) at = (at + 1) & mask;
     return &map->slots[at];
 }

@@ -552,7 +552,7 @@ static void put_while(Walker *w, const LoopStm *stm) {
     if (w->plan != NULL) {
         walk_line(w, "for (;;) {");
     } else if (w->depth == 0) {
-        uint32_t number = body->params == NULL ? 0 : body->params[0];
+        uint32_t number = body->param_count == 0 ? 0 : body->params[0];
         walk_line(w, "for (uint32_t turn_%u = 1;; turn_%u++) {", number, number);
         if (is_heavy(body))
             walk_line(w, "    if (env->poll(env, 0, 0)) %s", cancelled(w));

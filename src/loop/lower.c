@@ -15,11 +15,18 @@ _Noreturn void loop_refuse(Lower *l, const char *why) {
 
 // ---- values -------------------------------------------------------------------------
 
+// A kernel has few of the program's values.
+Name *loop_name(const Lower *l, CoreRef ref) {
+    Name **some = &l->names[ref / NAMES_AT_ONCE];
+    if (*some == NULL) *some = arena_array(l->arena, Name, NAMES_AT_ONCE);
+    return &(*some)[ref % NAMES_AT_ONCE];
+}
+
 Val loop_val(Lower *l, CoreRef ref) {
     const CoreValue *value = &l->core->values.data[ref];
     if (value->is_const)
         return val_scalar(loop_const(l->b, (ScalarType)value->type.elem, value->bits));
-    return l->names[ref].val;
+    return loop_name(l, ref)->val;
 }
 
 LoopRef loop_ref(Lower *l, CoreRef ref) {
@@ -27,11 +34,11 @@ LoopRef loop_ref(Lower *l, CoreRef ref) {
 }
 
 Array *loop_array(Lower *l, CoreRef ref) {
-    return l->names[ref].val.array;
+    return loop_name(l, ref)->val.array;
 }
 
 void loop_bind(Lower *l, CoreRef ref, Val val) {
-    Name *name = &l->names[ref];
+    Name *name = loop_name(l, ref);
     name->val = val;
     name->depth = l->depth;
     if (val.array == NULL) {
@@ -46,8 +53,9 @@ void loop_bind(Lower *l, CoreRef ref, Val val) {
 }
 
 static void end_name(Lower *l, CoreRef ref) {
-    if (!l->names[ref].is_live) return;
-    l->names[ref].is_live = false;
+    Name *name = loop_name(l, ref);
+    if (!name->is_live) return;
+    name->is_live = false;
     vec_push(l->arena, &l->ended, ref);
 }
 
@@ -78,7 +86,7 @@ void loop_body(Lower *l, const CoreBody *body, const Val *args, Home **places,
         loop_bind(l, body->params[i], args[i]);
     for (uint32_t i = 0; i < body->stms.len; i++)
         for (uint32_t k = 0; k < body->stms.data[i]->out_count; k++)
-            l->names[body->stms.data[i]->outs[k]].place = NULL;
+            loop_name(l, body->stms.data[i]->outs[k])->place = NULL;
     for (uint32_t i = 0; i < body->result_count && places != NULL; i++)
         if (places[i] != NULL) loop_assign(l, body->results[i], places[i], uses->body);
     for (uint32_t i = 0; i < body->stms.len; i++) any_stm(l, body->stms.data[i]);
@@ -535,7 +543,7 @@ LoopKernel *loop_lower(const CoreProgram *core, const CoreFun *fun, LoopShape sh
     l.kernel->is_for_gpus = l.is_for_gpus;
     LoopBuilder builder = loop_builder(l.kernel);
     l.b = &builder;
-    l.names = arena_array(arena, Name, core->values.len);
+    l.names = arena_array(arena, Name *, core->values.len / NAMES_AT_ONCE + 1);
     l.funs = arena_array(arena, uint32_t, core->funs.len);
     l.fun_owns = arena_array(arena, bool *, core->funs.len);
     map_init(&l.uses, arena);

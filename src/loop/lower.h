@@ -78,9 +78,13 @@ typedef struct Name {
     uint32_t body;      // number of the body that binds it
     uint32_t depth;     // while it is being lowered: of bodies
     bool is_live;       // an array that may still be used
+    uint32_t region;    // number of the region that it is bound in (lower_uses.c)
+    bool is_met;        // by who looks for last uses: later in the program
     Val val;
     Home *place; // where its memory should be; or NULL
 } Name;
+
+enum { NAMES_AT_ONCE = 64 };
 
 typedef struct Sizes {
     LoopRef *data;
@@ -97,7 +101,7 @@ typedef struct Lower {
     bool is_for_gpus;
     bool can_sift;       // SIFT runs wherever the kernel may
     bool has_atomics_64; // these have ATOMICs of 64 bits
-    Name *names;         // by CoreRef
+    Name **names;        // by CoreRef / NAMES_AT_ONCE; NULL: none of them is met yet
     Map uses;            // address of a CoreStm or CoreBody -> Uses
     struct {
         Block *data;
@@ -131,6 +135,7 @@ const Uses *loop_uses(const Lower *l, const void *stm_or_body);
 _Noreturn void loop_refuse(Lower *l, const char *why);
 Val loop_val(Lower *l, CoreRef ref);
 LoopRef loop_ref(Lower *l, CoreRef ref); // of a scalar
+Name *loop_name(const Lower *l, CoreRef ref);
 Array *loop_array(Lower *l, CoreRef ref);
 void loop_bind(Lower *l, CoreRef ref, Val val);
 static inline Val val_scalar(LoopRef ref) {

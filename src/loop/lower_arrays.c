@@ -12,7 +12,7 @@ static ScalarType elem_of(const Lower *l, const CoreStm *stm) {
 }
 
 static Home *place_of(const Lower *l, const CoreStm *stm, uint32_t k) {
-    return l->names[stm->outs[k]].place;
+    return loop_name(l, stm->outs[k])->place;
 }
 
 // ---- from nothing -------------------------------------------------------------------

@@ -47,7 +47,7 @@ static uint32_t out_number(const CoreStm *stm, CoreRef ref) {
 // Whether the value's memory is that of the param, by steps that overwrite it.
 static bool reaches(Lower *l, CoreRef ref, CoreRef param) {
     while (ref != param) {
-        const CoreStm *stm = l->names[ref].stm;
+        const CoreStm *stm = loop_name(l, ref)->stm;
         if (stm == NULL || core_is_const(l->core, ref)) return false;
         uint32_t k = out_number(stm, ref);
         if (stm->op == OP_IF) return branches_reach(l, stm, k, param);
@@ -65,7 +65,7 @@ bool loop_is_in_place(Lower *l, const CoreStm *stm, uint32_t k) {
 
 void loop_assign(Lower *l, CoreRef ref, Home *place, uint32_t body) {
     for (;;) {
-        Name *name = &l->names[ref];
+        Name *name = loop_name(l, ref);
         if (core_is_const(l->core, ref) || name->stm == NULL || name->body != body ||
             name->place != NULL)
             return;
@@ -90,7 +90,7 @@ typedef struct Branch {
 static Home **places_for_branch(Lower *l, const CoreStm *stm) {
     Home **places = arena_array(l->arena, Home *, stm->out_count);
     for (uint32_t k = 0; k < stm->out_count; k++) {
-        const Home *place = l->names[stm->outs[k]].place;
+        const Home *place = loop_name(l, stm->outs[k])->place;
         if (loop_core_type(l, stm->outs[k]).rank == 0 || place == NULL ||
             place->is_taken)
             continue;
@@ -112,7 +112,7 @@ static Branch loop_branch(Lower *l, const CoreStm *stm, uint32_t i) {
 // What ended in the branches has ended, but each is lowered as if there were no other.
 static void set_live(Lower *l, uint32_t from, uint32_t to, bool is_live) {
     for (uint32_t i = from; i < to; i++) {
-        Name *name = &l->names[l->ended.data[i]];
+        Name *name = loop_name(l, l->ended.data[i]);
         if (name->depth <= l->depth) name->is_live = is_live;
     }
 }
@@ -200,7 +200,7 @@ static Array *merge_arrays(Merger *m, const Branch *branches, uint32_t k) {
 // What a branch has put into its copy of the place is there.
 static void take_place(Lower *l, CoreRef out, const Branch *branches, uint32_t k,
                        const Array *a) {
-    Home *place = l->names[out].place;
+    Home *place = loop_name(l, out)->place;
     if (!branches[0].places[k]->is_taken && !branches[1].places[k]->is_taken) return;
     place->is_taken = true;
     place->block = a->block;
@@ -279,9 +279,10 @@ static Loop open_loop(Lower *l, const CoreStm *stm) {
         if (v.array != NULL) {
             bool is_ours = loop_is_ours(l, stm, loop.first + k);
             Array *given = v.array;
-            v.array = loop_is_in_place(l, stm, k)
-                          ? loop_own(l, given, is_ours, l->names[stm->outs[k]].place)
-                          : loop_make_dense(l, given);
+            v.array =
+                loop_is_in_place(l, stm, k)
+                    ? loop_own(l, given, is_ours, loop_name(l, stm->outs[k])->place)
+                    : loop_make_dense(l, given);
             loop.is_ours[loop.width] = is_ours || v.array != given;
         }
         loop.init[loop.width] = v;

@@ -6,7 +6,7 @@
 #include "loop/lower_filter.h"
 
 static Home *place_of(const Lower *l, const CoreStm *stm, uint32_t k) {
-    return l->names[stm->outs[k]].place;
+    return loop_name(l, stm->outs[k])->place;
 }
 
 const Val *filter_row(Lower *l, const Filter *f, LoopRef i) {

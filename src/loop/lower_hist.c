@@ -433,8 +433,8 @@ void loop_hist(Lower *l, const CoreStm *stm) {
         LOWER_CHECK(l, loop_same_shape(l, h->depth, h->sizes, dest->shape),
                     MESSAGE_HISTOGRAMS, show_shape(h->depth, h->sizes),
                     show_shape(h->depth, dest->shape));
-        dests[c] =
-            loop_own(l, dest, loop_is_ours(l, stm, c), l->names[stm->outs[c]].place);
+        dests[c] = loop_own(l, dest, loop_is_ours(l, stm, c),
+                            loop_name(l, stm->outs[c])->place);
     }
     h->bins = h->width = loop_count(l, h->depth, h->sizes);
     h->fold.shapes = arena_array(l->arena, const LoopRef *, width);

@@ -47,7 +47,7 @@ bool loop_is_alone(Lower *l, const Array *a, CoreRef name) {
         return false;
     for (uint32_t i = 0; i < block->names.len; i++) {
         CoreRef other = block->names.data[i];
-        if (other != name && l->names[other].is_live) return false;
+        if (other != name && loop_name(l, other)->is_live) return false;
     }
     return true;
 }

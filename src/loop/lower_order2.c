@@ -179,7 +179,7 @@ static void open_outs(Lower *l, Rows *rows) {
             rows->outs[k] = loop_reuse(l, stm, k, rank, shape, rows->outs);
         if (rows->outs[k] == NULL)
             rows->outs[k] = loop_fresh(l, elem_of(l, rows, k), rank, shape,
-                                       l->names[stm->outs[k]].place);
+                                       loop_name(l, stm->outs[k])->place);
     }
 }
 
@@ -378,7 +378,7 @@ static void open_late_outs(Lower *l, Rows *rows, LoopRef some, const LoopRef *re
         refs += 2 + rank;
         whole_shape(rows, rank, row->shape, shape);
         Array *whole = loop_fresh(l, elem, rows->rank + rank, shape,
-                                  l->names[rows->stm->outs[k]].place);
+                                  loop_name(l, rows->stm->outs[k])->place);
         loop_know_shape(l, whole);
         When when = loop_open_if(l, some);
         loop_copy(l, loop_part(l, whole, rows->rank, index), row);

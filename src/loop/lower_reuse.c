@@ -64,7 +64,7 @@ static bool is_taken(Lower *l, Array *const *outs, uint32_t k, const Array *a) {
 Array *loop_reuse(Lower *l, const CoreStm *stm, uint32_t k, uint32_t rank,
                   const LoopRef *shape, Array *const *outs) {
     const Uses *uses = loop_uses(l, stm);
-    const Home *place = l->names[stm->outs[k]].place;
+    const Home *place = loop_name(l, stm->outs[k])->place;
     if ((place != NULL && !place->is_taken) || has_loops(stm->bodies[0])) return NULL;
     for (uint32_t i = 0; i < uses->dead_count; i++) {
         CoreRef ref = uses->dead[i];

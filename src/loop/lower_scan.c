@@ -552,7 +552,7 @@ void loop_scan(Lower *l, const CoreStm *stm) {
         ScalarType elem = (ScalarType)loop_core_type(l, stm->outs[c]).elem;
         loop_check_shape(l, elem, rank, shape);
         scan.outs.parts[c] =
-            loop_fresh(l, elem, rank, shape, l->names[stm->outs[c]].place);
+            loop_fresh(l, elem, rank, shape, loop_name(l, stm->outs[c])->place);
     }
     l->is_parallel = false;
     if ((stamp == STAMP_FREE || stamp == STAMP_NONE) && !is_parallel)

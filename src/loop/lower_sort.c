@@ -218,10 +218,10 @@ void loop_sort(Lower *l, const CoreStm *stm) {
         to[SORT_KEYS] = from;
     } else {
         to[SORT_KEYS] =
-            loop_fresh(l, elem, 1, &s.n, l->names[stm->outs[SORT_KEYS]].place);
+            loop_fresh(l, elem, 1, &s.n, loop_name(l, stm->outs[SORT_KEYS])->place);
     }
     for (uint32_t k = SORT_PLACES; k < s.columns; k++)
-        to[k] = loop_fresh(l, SCALAR_I64, 1, &s.n, l->names[stm->outs[k]].place);
+        to[k] = loop_fresh(l, SCALAR_I64, 1, &s.n, loop_name(l, stm->outs[k])->place);
     LoopRef mark = loop_mark(l), few = loop_le(b, s.n, loop_int(b, FEW));
     uint32_t allocs = l->allocs;
     When when = loop_open_if(l, few);

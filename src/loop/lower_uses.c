@@ -9,8 +9,6 @@
 
 typedef struct Finder {
     Lower *l;
-    uint32_t *region; // by CoreRef: number of the region it is bound in
-    bool *used;       // by CoreRef: met already, later in the program
     struct {
         CoreRef *data;
         uint32_t len, cap;
@@ -22,20 +20,29 @@ static bool is_array(const Finder *f, CoreRef ref) {
     return loop_core_type(f->l, ref).rank > 0;
 }
 
+static bool is_met(const Finder *f, CoreRef ref) {
+    return loop_name(f->l, ref)->is_met;
+}
+
+static void set_met(const Finder *f, CoreRef ref, bool is_met) {
+    loop_name(f->l, ref)->is_met = is_met;
+}
+
 static void bind(Finder *f, const CoreRef *refs, uint32_t count, const CoreStm *stm,
                  uint32_t body, uint32_t region) {
     for (uint32_t i = 0; i < count; i++) {
-        f->l->names[refs[i]].stm = stm;
-        f->l->names[refs[i]].body = body;
-        f->region[refs[i]] = region;
+        Name *name = loop_name(f->l, refs[i]);
+        name->stm = stm;
+        name->body = body;
+        name->region = region;
     }
 }
 
 static void meet(Finder *f, CoreRef ref, uint32_t region, bool *moves_out) {
-    if (!is_array(f, ref) || f->used[ref]) return;
-    f->used[ref] = true;
+    if (!is_array(f, ref) || is_met(f, ref)) return;
+    set_met(f, ref, true);
     vec_push(f->l->arena, &f->met, ref);
-    *moves_out = f->region[ref] == region;
+    *moves_out = loop_name(f->l, ref)->region == region;
 }
 
 // Takes what `body` binds out of the list of names met from `from` on.
@@ -43,7 +50,7 @@ static void settle(Finder *f, uint32_t from, uint32_t body, Uses *uses) {
     uint32_t kept = from;
     for (uint32_t i = from; i < f->met.len; i++) {
         CoreRef ref = f->met.data[i];
-        if (f->l->names[ref].body != body) f->met.data[kept++] = ref;
+        if (loop_name(f->l, ref)->body != body) f->met.data[kept++] = ref;
         else if (uses != NULL) uses->dead[uses->dead_count++] = ref;
     }
     f->met.len = kept;
@@ -56,14 +63,14 @@ static void visit_branches(Finder *f, const CoreStm *stm, uint32_t region) {
     uint32_t start = f->met.len;
     visit(f, stm->bodies[0], region);
     uint32_t middle = f->met.len;
-    for (uint32_t i = start; i < middle; i++) f->used[f->met.data[i]] = false;
+    for (uint32_t i = start; i < middle; i++) set_met(f, f->met.data[i], false);
     visit(f, stm->bodies[1], region);
-    for (uint32_t i = middle; i < f->met.len; i++) f->used[f->met.data[i]] = false;
+    for (uint32_t i = middle; i < f->met.len; i++) set_met(f, f->met.data[i], false);
     uint32_t kept = start;
     for (uint32_t i = start; i < f->met.len; i++) {
         CoreRef ref = f->met.data[i];
-        if (f->used[ref]) continue;
-        f->used[ref] = true;
+        if (is_met(f, ref)) continue;
+        set_met(f, ref, true);
         f->met.data[kept++] = ref;
     }
     f->met.len = kept;
@@ -90,7 +97,7 @@ static void visit_stm(Finder *f, const CoreStm *stm, uint32_t body, uint32_t reg
     uses->dead = arena_array(f->l->arena, CoreRef, most);
     settle(f, start, body, uses);
     for (uint32_t i = 0; i < stm->out_count; i++)
-        if (is_array(f, stm->outs[i]) && !f->used[stm->outs[i]])
+        if (is_array(f, stm->outs[i]) && !is_met(f, stm->outs[i]))
             uses->dead[uses->dead_count++] = stm->outs[i];
 }
 
@@ -111,10 +118,7 @@ static void visit(Finder *f, const CoreBody *core_body, uint32_t region) {
 }
 
 void loop_find_uses(Lower *l, const CoreBody *body) {
-    uint32_t count = l->core->values.len;
     Finder f = {.l = l};
-    f.region = arena_array(l->arena, uint32_t, count);
-    f.used = arena_array(l->arena, bool, count);
     visit(&f, body, ++f.bodies);
 }
 

@@ -79,7 +79,7 @@ void loop_reshape(Lower *l, const CoreStm *stm) {
         loop_set_dense(l, view);
     } else {
         ScalarType elem = (ScalarType)a->elem;
-        view = loop_fresh(l, elem, rank, shape, l->names[stm->outs[0]].place);
+        view = loop_fresh(l, elem, rank, shape, loop_name(l, stm->outs[0])->place);
         loop_copy(l, loop_dense(l, elem, view->buf, view->off, a->rank, a->shape), a);
     }
     loop_know_shape(l, view);
@@ -156,7 +156,7 @@ void loop_update(Lower *l, const CoreStm *stm) {
     if (loop_is_ours(l, stm, 0)) {
         loop_take(l, a);
     } else {
-        a = loop_copied(l, a, l->names[stm->outs[0]].place);
+        a = loop_copied(l, a, loop_name(l, stm->outs[0])->place);
         region = region_of(l, stm, a, false); // a copy has strides of its own
     }
     if (value.array != NULL) loop_copy(l, region, value.array);
@@ -326,7 +326,7 @@ void loop_scatter(Lower *l, const CoreStm *stm) {
     if (s.from != NULL)
         loop_check_rows(l, to->rank - s.depth, to->shape + s.depth, s.from->shape + 1);
     if (loop_is_ours(l, stm, 0)) loop_take(l, to);
-    else to = loop_copied(l, to, l->names[stm->outs[0]].place);
+    else to = loop_copied(l, to, loop_name(l, stm->outs[0])->place);
     s.to = to;
     bool was_parallel = l->is_parallel;
     l->is_parallel = false;

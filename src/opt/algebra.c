@@ -188,10 +188,10 @@ CoreRef opt_step_dim(const Rewrite *rw, CoreRef *array, int32_t *axis,
                      bool *moved_out) {
     CoreProgram *p = rw->program;
     const CoreStm *def = rewrite_def(rw, *array);
-    uint64_t rows;
+    CoreRef rows = rewrite_rows(rw, *array);
     *moved_out = true;
-    if (map_get(&rw->rows, *array, &rows)) {
-        *array = rewrite_get(rw, (CoreRef)rows);
+    if (rows != 0) {
+        *array = rewrite_get(rw, rows);
         ++*axis;
         return 0;
     }

@@ -41,17 +41,30 @@ static bool keeps_errors(const Rewrite *rw, const CoreStm *stm, uint32_t at) {
     return true;
 }
 
-// Whether the bodies of `a` look at an array whose elements `b` takes.
-static bool looks_at(const Rewrite *rw, const CoreStm *a, const CoreStm *b) {
-    CoreProgram *p = rw->program;
-    CoreFeeds feeds = core_feeds(b);
-    for (uint32_t i = 0; i < a->body_count; i++) {
-        CoreRefs uses = {0};
-        core_free(p, a->bodies[i], p->arena, &uses);
-        for (uint32_t k = 0; k < uses.len; k++)
-            for (uint32_t n = 0; n < feeds.count; n++)
-                if (uses.data[k] == b->args[n]) return true;
+static bool is_among(const CoreRef *some, uint32_t some_count, const CoreRef *refs,
+                     uint32_t count) {
+    for (uint32_t i = 0; i < some_count; i++)
+        for (uint32_t k = 0; k < count; k++)
+            if (some[i] == refs[k]) return true;
+    return false;
+}
+
+// Whether the body, or one in it, names one of the values.
+static bool names_any(const CoreBody *body, const CoreRef *refs, uint32_t count) {
+    for (uint32_t i = 0; i < body->stms.len; i++) {
+        const CoreStm *stm = body->stms.data[i];
+        if (is_among(stm->args, stm->arg_count, refs, count)) return true;
+        for (uint32_t k = 0; k < stm->body_count; k++)
+            if (names_any(stm->bodies[k], refs, count)) return true;
     }
+    return is_among(body->results, body->result_count, refs, count);
+}
+
+// Whether the bodies of `a` look at an array whose elements `b` takes.
+static bool looks_at(const CoreStm *a, const CoreStm *b) {
+    CoreFeeds feeds = core_feeds(b);
+    for (uint32_t i = 0; i < a->body_count; i++)
+        if (names_any(a->bodies[i], b->args, feeds.count)) return true;
     return false;
 }
 
@@ -61,7 +74,7 @@ static bool share_arrays(const Rewrite *rw, const CoreStm *a, const CoreStm *b) 
     for (uint32_t i = 0; i < x.count; i++)
         for (uint32_t k = 0; k < y.count; k++)
             share = share || a->args[i] == b->args[k];
-    if (!share && (looks_at(rw, a, b) || looks_at(rw, b, a)))
+    if (!share && (looks_at(a, b) || looks_at(b, a)))
         share = fuse_same_length(rw, a->args[0], b->args[0]);
     return share && fuse_has_equal_lengths(rw, a) && fuse_has_equal_lengths(rw, b);
 }

@@ -39,9 +39,9 @@ bool fuse_consumer_may_fail(const CoreProgram *p, const CoreStm *stm) {
 static CoreRef root_of(const Rewrite *rw, CoreRef array) {
     for (;;) {
         const CoreStm *def = rewrite_def(rw, array);
-        uint64_t rows;
-        if (map_get(&rw->rows, array, &rows)) {
-            array = (CoreRef)rows;
+        CoreRef rows = rewrite_rows(rw, array);
+        if (rows != 0) {
+            array = rows;
             continue;
         }
         if (def == NULL) return array;

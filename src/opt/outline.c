@@ -372,7 +372,7 @@ static void append_scalars(Outliner *o, const CoreBody *body) {
 static void note_def(void *data, const CoreStm *stm) {
     Rewrite *defs = data;
     for (uint32_t i = 0; i < stm->out_count; i++)
-        map_set(&defs->stms, stm->outs[i], (uint64_t)(uintptr_t)stm);
+        rewrite_define(defs, stm->outs[i], (CoreStm *)stm);
 }
 
 // Notes the size if the host has it.

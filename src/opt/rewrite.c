@@ -10,36 +10,47 @@
 
 Rewrite rewrite_new(CoreProgram *p) {
     Rewrite rw = {.program = p, .builder = core_builder(p)};
-    map_init(&rw.values, p->arena);
-    map_init(&rw.stms, p->arena);
-    map_init(&rw.homes, p->arena);
-    map_init(&rw.rows, p->arena);
+    vec_reserve(p->arena, &rw.values, p->values.len + p->values.len / 4 + 1);
     map_init(&rw.dropped, p->arena);
     return rw;
 }
 
+static RewriteValue known_of(const Rewrite *rw, CoreRef ref) {
+    return ref < rw->values.len ? rw->values.data[ref] : (RewriteValue){0};
+}
+
+static RewriteValue *learn_of(Rewrite *rw, CoreRef ref) {
+    while (rw->values.len <= ref)
+        vec_push(rw->program->arena, &rw->values, (RewriteValue){0});
+    return &rw->values.data[ref];
+}
+
 CoreRef rewrite_get(const Rewrite *rw, CoreRef ref) {
-    uint64_t to;
-    while (ref != 0 && map_get(&rw->values, ref, &to)) ref = (CoreRef)to;
+    for (CoreRef to = ref; to != 0; to = known_of(rw, ref).to) ref = to;
     return ref;
 }
 
 void rewrite_set(Rewrite *rw, CoreRef from, CoreRef to) {
     to = rewrite_get(rw, to);
-    if (from != to) map_set(&rw->values, from, to);
+    if (from != to) learn_of(rw, from)->to = to;
 }
 
 CoreStm *rewrite_def(const Rewrite *rw, CoreRef ref) {
-    uint64_t stm;
-    if (ref == 0 || !map_get(&rw->stms, ref, &stm)) return NULL;
-    return (CoreStm *)(uintptr_t)stm;
+    return known_of(rw, ref).stm;
 }
 
 CoreStm *rewrite_def_here(const Rewrite *rw, CoreRef ref) {
-    uint64_t home;
     const CoreBody *here = rw->builder.open.data[rw->builder.open.len - 1];
-    if (ref == 0 || !map_get(&rw->homes, ref, &home)) return NULL;
-    return home == (uint64_t)(uintptr_t)here ? rewrite_def(rw, ref) : NULL;
+    RewriteValue value = known_of(rw, ref);
+    return value.home == here ? value.stm : NULL;
+}
+
+CoreRef rewrite_rows(const Rewrite *rw, CoreRef ref) {
+    return known_of(rw, ref).rows;
+}
+
+void rewrite_define(Rewrite *rw, CoreRef ref, CoreStm *stm) {
+    learn_of(rw, ref)->stm = stm;
 }
 
 void rewrite_drop(Rewrite *rw, const CoreStm *stm) {
@@ -76,8 +87,9 @@ static CoreRef *replace_refs(const Rewrite *rw, CoreRef *refs, uint32_t count) {
 void rewrite_note(Rewrite *rw, CoreStm *stm) {
     const CoreBody *here = rw->builder.open.data[rw->builder.open.len - 1];
     for (uint32_t i = 0; i < stm->out_count; i++) {
-        map_set(&rw->stms, stm->outs[i], (uint64_t)(uintptr_t)stm);
-        map_set(&rw->homes, stm->outs[i], (uint64_t)(uintptr_t)here);
+        RewriteValue *value = learn_of(rw, stm->outs[i]);
+        value->stm = stm;
+        value->home = here;
     }
 }
 
@@ -90,7 +102,7 @@ static void note_rows(Rewrite *rw, const CoreStm *stm, uint32_t index) {
     const CoreBody *body = stm->bodies[index];
     uint32_t first = body->param_count - feeds.count;
     for (uint32_t i = first; i < body->param_count; i++)
-        map_set(&rw->rows, body->params[i], stm->args[feeds.first + i - first]);
+        learn_of(rw, body->params[i])->rows = stm->args[feeds.first + i - first];
 }
 
 static CoreStm *rebuild_stm(Rewrite *rw, CoreStm *stm) {

@@ -7,6 +7,14 @@
 
 #include "opt/opt.h"
 
+// What is known of a value.
+typedef struct RewriteValue {
+    CoreRef to;   // what it has been replaced by; or 0
+    CoreRef rows; // of a map's, scan's or reduction's param: what it is a row of
+    CoreStm *stm; // that binds it; NULL: none, or none yet
+    const CoreBody *home; // the open body in which that stands
+} RewriteValue;
+
 // Rebuilds functions. For every statement, once its args are replaced and its bodies
 // rebuilt, `visit` is called: it may emit statements instead (through builder), replace
 // the old results (rewrite_set) and return true; or return false to keep the statement.
@@ -22,11 +30,11 @@ typedef struct Rewrite {
     void *data;
     const uint32_t *uses; // by CoreRef, at the start, for passes that ask; or NULL
     uint32_t use_count;   // length of uses
-    Map values;           // replaced CoreRef -> CoreRef
-    Map stms;             // CoreRef -> the CoreStm that binds it
-    Map homes;            // CoreRef -> the open CoreBody in which that stands
+    struct {
+        RewriteValue *data;
+        uint32_t len, cap;
+    } values;    // by CoreRef, up to the last of which something is known
     Map dropped; // statements (addresses) that leave their body when it is done
-    Map rows;    // param of a map, scan or reduction -> the array it is a row of
 } Rewrite;
 
 Rewrite rewrite_new(CoreProgram *p);
@@ -39,6 +47,11 @@ void rewrite_set(Rewrite *rw, CoreRef from, CoreRef to);
 CoreStm *rewrite_def(const Rewrite *rw, CoreRef ref);
 // The same, if it stands in the innermost open body.
 CoreStm *rewrite_def_here(const Rewrite *rw, CoreRef ref);
+// The array that a param of a map, scan or reduction is a row of; 0: it is no such
+// param.
+CoreRef rewrite_rows(const Rewrite *rw, CoreRef ref);
+// Notes which statement binds the value.
+void rewrite_define(Rewrite *rw, CoreRef ref, CoreStm *stm);
 // Notes that the statement binds its results in the innermost open body, before the
 // visit that has put it there is over.
 void rewrite_note(Rewrite *rw, CoreStm *stm);

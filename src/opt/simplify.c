@@ -121,24 +121,20 @@ static bool visit(Rewrite *rw, CoreStm *stm) {
 }
 
 static bool simplify_once(CoreProgram *program) {
-    bool changed = false;
-    const uint32_t *uses = opt_count_uses(program);
-    uint32_t use_count = program->values.len;
+    Rewrite rw = rewrite_new(program);
+    rw.visit = visit;
+    rw.enter = enter;
+    rw.leave = leave;
+    rw.uses = opt_count_uses(program);
+    rw.use_count = program->values.len;
     for (uint32_t i = 0; i < program->funs.len; i++) {
         Cse cse;
         cse_init(&cse, program);
-        Rewrite rw = rewrite_new(program);
-        rw.visit = visit;
-        rw.enter = enter;
-        rw.leave = leave;
         rw.data = &cse;
-        rw.uses = uses;
-        rw.use_count = use_count;
         rewrite_fun(&rw, program->funs.data[i]);
-        changed = changed || rw.changed;
     }
     bool dropped = opt_drop_dead(program, true);
-    return changed || dropped;
+    return rw.changed || dropped;
 }
 
 bool opt_simplify(CoreProgram *program) {
