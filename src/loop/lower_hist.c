@@ -84,6 +84,15 @@ bool hist_is_simple(const Hist *h) {
     return is;
 }
 
+// Whether the operator chooses one of its values, as most do that look for the largest
+// together with its place: turns that change nothing are then looked at together
+// (rare.c).
+static bool chooses(const Fold *f) {
+    const CoreBody *op = f->op;
+    const CoreStm *last = op->stms.len > 0 ? op->stms.data[op->stms.len - 1] : NULL;
+    return last != NULL && last->op == OP_IF && last->outs[0] == op->results[0];
+}
+
 typedef struct Take {
     const Hist *h;
     const Slots *bins;
@@ -106,7 +115,9 @@ static void take_values(const Hist *h, const Slots *bins, LoopRef first, LoopRef
                         LoopRef to) {
     Lower *l = h->fold.l;
     Take take = {.h = h, .bins = bins, .first = first};
-    uint32_t several = h->apart != 0 ? COPIES : hist_is_simple(h) ? AT_ONCE : 1;
+    uint32_t several = h->apart != 0                             ? COPIES
+                       : hist_is_simple(h) && !chooses(&h->fold) ? AT_ONCE
+                                                                 : 1;
     loop_several(l, from, loop_sub(l->b, to, from), several, take_value, &take);
 }
 

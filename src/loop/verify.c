@@ -6,7 +6,7 @@
 #include <stdarg.h>
 
 #include "core/rules.h"
-#include "loop/loop.h"
+#include "loop/build.h"
 
 enum { MOST_FAULTS = 20 };
 
@@ -363,6 +363,11 @@ static void verify_if(Verifier *v, const LoopStm *stm) {
     }
 }
 
+static bool stores(const LoopStm *stm, int unused) {
+    (void)unused;
+    return stm->op == LOOP_STORE || stm->op == LOOP_STOREIF || stm->op == LOOP_ATOMIC;
+}
+
 static void verify_for(Verifier *v, const LoopStm *stm) {
     if (!counts(v, stm, stm->out_count + 1, stm->out_count, stm->number > 0 ? 2 : 1))
         return;
@@ -376,9 +381,10 @@ static void verify_for(Verifier *v, const LoopStm *stm) {
     alike(v, "params", body->params + 1, body->param_count - 1, stm->outs,
           stm->out_count);
     alike(v, "results", body->results, body->result_count, stm->outs, stm->out_count);
+    bool looks = stm->out_count == 0 && !loop_has(body, stores, 0);
     if (stm->number > 0 &&
         want(v,
-             stm->order != ORDER_SEQUENTIAL && stm->number % 4 == 0 &&
+             (stm->order != ORDER_SEQUENTIAL || looks) && stm->number % 4 == 0 &&
                  stm->number <= LOOP_MOST_LANES,
              "it cannot have %u lanes", stm->number))
         alike(v, "params", stm->bodies[1]->params, stm->bodies[1]->param_count,

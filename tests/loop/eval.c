@@ -586,6 +586,19 @@ static bool run_turns(Eval *e, const LoopStm *stm, uint64_t count) {
     return false;
 }
 
+// Turns in order, where a vector turn that does not give up says that there is nothing
+// to do in them.
+static bool run_unless_idle(Eval *e, const LoopStm *stm, uint64_t count) {
+    for (uint64_t i = 0, end; i < count; i = end) {
+        bool is_whole = count - i >= stm->number;
+        end = is_whole ? i + stm->number : count;
+        if (is_whole && run_vector_turn(e, stm, i)) continue;
+        for (uint64_t k = i; k < end; k++)
+            if (!run_turn(e, stm, k)) return false;
+    }
+    return true;
+}
+
 static bool run_for(Eval *e, const LoopStm *stm) {
     const LoopBody *body = stm->bodies[0];
     ScalarType type = elem_of(e, stm->args[0]);
@@ -595,6 +608,7 @@ static bool run_for(Eval *e, const LoopStm *stm) {
     // Within a vector turn a lane is what counts as a turn.
     bool is_free = stm->order != ORDER_SEQUENTIAL && !e->is_vector;
     if (is_free) return run_turns(e, stm, count);
+    if (stm->number > 0) return run_unless_idle(e, stm, count);
     set_all(e, body->params + 1, stm->args + 1, stm->out_count);
     for (uint64_t i = 0; i < count; i++) {
         e->values[body->params[0]].bits = i;

@@ -160,6 +160,16 @@ static GValue eval_chain(Run *r, const GNode *node) {
     return out;
 }
 
+static GValue eval_greatest(Run *r, const GNode *node) {
+    GValue a = eval_kid(r, node, 0);
+    GValue out = eval_new_array(r, node->type, a.shape);
+    for (int64_t i = 0; i < a.shape[0]; i++) out.data[i] = a.data[i];
+    for (int64_t i = 0; i < a.shape[0] && !r->failed && !r->inexact; i++)
+        if (eval_op(r, GOP_LT, node->type.elem, out.data[i / 2], a.data[i]) != 0)
+            out.data[i / 2] = a.data[i];
+    return out;
+}
+
 static GValue eval_count(Run *r, const GNode *node) {
     GValue a = eval_kid(r, node, 0);
     uint64_t count = 0;
@@ -195,6 +205,7 @@ GValue eval_tiled(Run *r, const GNode *node) {
     case G_ROWS: return eval_planes(r, node);
     case G_GROWN: return eval_grown(r, node);
     case G_CHAIN: return eval_chain(r, node);
+    case G_GREATEST: return eval_greatest(r, node);
     case G_TALLY: return eval_count(r, node);
     case G_APARTS: return eval_aparts(r, node);
     default: { // APART

@@ -137,6 +137,8 @@ static void go(Way *way, const CoreProgram *core, const CoreFun *fun, LoopShape 
         after_pass(way, &loop_passes[LOOP_PASS_JAM], kernel);
         loop_planes(kernel);
         after_pass(way, &loop_passes[LOOP_PASS_PLANES], kernel);
+        loop_rare(kernel);
+        after_pass(way, &loop_passes[LOOP_PASS_RARE], kernel);
     }
     note_ops(way, kernel->root);
     for (uint32_t i = 0; i < kernel->funs.len; i++)

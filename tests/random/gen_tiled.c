@@ -85,7 +85,7 @@ static GNode *make_matrix(Gen *g, GType type, int depth) {
 
 static GNode *make_vector(Gen *g, GType type, int depth) {
     GNode *node;
-    switch (gen_below(g, 4)) {
+    switch (gen_below(g, 5)) {
     case 0:
         node = with_kid(g, G_CHAIN, type, gen_exp(g, type, depth - 1));
         node->op = (GOp[]){GOP_ADD, GOP_SUB, GOP_MUL}[gen_below(g, 3)];
@@ -94,6 +94,8 @@ static GNode *make_vector(Gen *g, GType type, int depth) {
         node = with_kid(g, G_ROWFOLDS, type, gen_exp(g, gen_array_of(type), depth - 1));
         node->op = gen_associative(g, type.elem);
         return node;
+    case 4: // one element in many is stored
+        return with_kid(g, G_GREATEST, type, gen_exp(g, type, depth - 1));
     case 2: // as many turns as lanes
         node = gen_make(g, G_TABULATE, type);
         node->bits = 8u << (gen_below(g, 6) + 1) / 2;

@@ -1,0 +1,356 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Loops in order whose turns look at what is in memory and then seldom change it, such
+// as the largest of each group with its place, or distances that become shorter.
+// Several turns are looked at together: as memory is, would one of them change it? If
+// not, none of them has anything to do, since each finds memory as it was; no branch is
+// foretold wrongly, and no load waits for a store to the same place. Else they go one
+// by one, as before: a vector turn that gives up, and that has no lanes in it.
+//
+// What a turn changes is known if it stores, at each place, either what it has loaded
+// from there or, by a condition that depends on memory which the loop stores to,
+// something else. Places must not depend on that memory, nor may the branches around
+// them, so that they can be looked at beforehand.
+#include "loop/copy.h"
+#include "loop/passes.h"
+
+enum {
+    MOST_CONDITIONS = 16, // looked at together
+    LEAST_TURNS = 4,
+    MOST_GUARDS = 4,
+    MOST_SIZE = 60, // statements in a turn
+};
+
+typedef struct Change {
+    LoopRef guards[MOST_GUARDS]; // branches around it
+    uint32_t guard_count;
+    LoopRef c;
+    bool is_unless; // it is changed unless c
+} Change;
+
+typedef struct Rare {
+    LoopBuilder *b;
+    const LoopStm **defs; // by LoopRef: what binds it; NULL: a parameter
+    uint32_t def_count;   // what is made here is behind
+    Map inside;           // what the loop binds
+    Map stored;           // buffers that it stores to
+    Change changes[MOST_CONDITIONS];
+    uint32_t count; // of changes
+    LoopRef index;
+    LoopCopier turns[MOST_CONDITIONS]; // what turns are looked at as
+    uint32_t turn_count;
+} Rare;
+
+static const LoopStm *def_of(const Rare *x, LoopRef ref) {
+    ref = loop_find(x->b, ref);
+    return ref < x->def_count ? x->defs[ref] : NULL;
+}
+
+static bool is_in(const Map *set, LoopRef ref) {
+    uint64_t is;
+    return map_get(set, ref, &is);
+}
+
+static bool is_inside(Rare *x, LoopRef ref) {
+    return is_in(&x->inside, loop_find(x->b, ref));
+}
+
+static void note_stored(Rare *x, const LoopBody *body) {
+    for (uint32_t i = 0; i < body->stms.len; i++) {
+        const LoopStm *stm = body->stms.data[i];
+        if (stm->op == LOOP_STORE)
+            map_set(&x->stored, loop_find(x->b, stm->args[0]), 1);
+        for (uint32_t k = 0; k < stm->body_count; k++) note_stored(x, stm->bodies[k]);
+    }
+}
+
+// ---- what depends on memory that changes -------------------------------------------
+
+// Whether nothing that the loop stores to is that memory: what a kernel is given or
+// makes is nobody else's.
+static bool is_constant(Rare *x, LoopRef buffer) {
+    const LoopStm *def = def_of(x, buffer);
+    return !is_in(&x->stored, loop_find(x->b, buffer)) &&
+           (def == NULL || def->op == LOOP_ALLOC || def->op == LOOP_RESULT ||
+            def->op == LOOP_DATA);
+}
+
+static bool depends(Rare *x, LoopRef ref) {
+    ref = loop_find(x->b, ref);
+    const LoopStm *def = def_of(x, ref);
+    if (!is_inside(x, ref) || def == NULL) return false;
+    if (def->op == LOOP_LOAD && !is_constant(x, def->args[0])) return true;
+    for (uint32_t i = 0; i < def->arg_count; i++)
+        if (depends(x, def->args[i])) return true;
+    return false;
+}
+
+static bool has_steady_place(Rare *x, const LoopStm *access, uint32_t first) {
+    for (uint32_t i = first; i < access->arg_count; i++)
+        if (depends(x, access->args[i])) return false;
+    return true;
+}
+
+// ---- what changes it
+// -----------------------------------------------------------------
+
+static bool add_change(Rare *x, const Change *around, LoopRef c, bool is_unless) {
+    if (!depends(x, c) || x->count == MOST_CONDITIONS) return false;
+    const Change *last = x->count > 0 ? &x->changes[x->count - 1] : NULL;
+    if (last != NULL && last->c == c && last->is_unless == is_unless) return true;
+    Change change = *around;
+    change.c = c;
+    change.is_unless = is_unless;
+    x->changes[x->count++] = change;
+    return true;
+}
+
+// Whether the value is what the place of the store had.
+static bool is_old(Rare *x, const LoopStm *store, LoopRef value) {
+    const LoopStm *load = def_of(x, value);
+    if (load == NULL || load->op != LOOP_LOAD ||
+        load->arg_count + 1 != store->arg_count || !is_inside(x, value) ||
+        !loop_same(x->b, load->args[0], store->args[0]))
+        return false;
+    for (uint32_t i = 1; i < load->arg_count; i++)
+        if (!loop_same(x->b, load->args[i], store->args[i + 1])) return false;
+    return true;
+}
+
+static bool see_store(Rare *x, const Change *around, const LoopStm *store) {
+    LoopRef value = loop_find(x->b, store->args[1]);
+    const LoopStm *choice = def_of(x, value);
+    if (choice == NULL || choice->op != LOOP_IF || !has_steady_place(x, store, 2))
+        return false;
+    uint32_t k = 0;
+    while (!loop_same(x->b, choice->outs[k], value)) k++;
+    for (int arm = 0; arm < 2; arm++)
+        if (is_old(x, store, choice->bodies[arm]->results[k]))
+            return add_change(x, around, choice->args[0], arm == 0);
+    return false;
+}
+
+static bool see_body(Rare *x, const Change *around, const LoopBody *body);
+
+static bool only_stores(const LoopBody *body) {
+    for (uint32_t i = 0; i < body->stms.len; i++) {
+        LoopOp op = body->stms.data[i]->op;
+        if (op != LOOP_SCALAR && op != LOOP_LOAD && op != LOOP_STORE) return false;
+    }
+    return true;
+}
+
+static bool see_branch(Rare *x, const Change *around, const LoopStm *branch) {
+    const LoopBody *arm = branch->bodies[0];
+    LoopRef c = branch->args[0];
+    if (branch->bodies[1]->stms.len > 0) return false;
+    if (branch->out_count > 0) return arm->stms.len == 0;
+    if (depends(x, c)) return only_stores(arm) && add_change(x, around, c, false);
+    Change inside = *around;
+    if (inside.guard_count == MOST_GUARDS) return false;
+    inside.guards[inside.guard_count++] = c;
+    return see_body(x, &inside, arm);
+}
+
+// Whether what the body changes is known.
+static bool see_body(Rare *x, const Change *around, const LoopBody *body) {
+    for (uint32_t i = 0; i < body->stms.len; i++) {
+        const LoopStm *stm = body->stms.data[i];
+        bool is_fine = stm->op == LOOP_SCALAR ||
+                       (stm->op == LOOP_LOAD && has_steady_place(x, stm, 1)) ||
+                       (stm->op == LOOP_STORE && see_store(x, around, stm)) ||
+                       (stm->op == LOOP_IF && see_branch(x, around, stm));
+        if (!is_fine) return false;
+    }
+    return true;
+}
+
+// ---- looking
+// -------------------------------------------------------------------------
+
+// Whether each turn has the number that follows on that of the turn before.
+static bool counts_up(Rare *x, LoopRef ref) {
+    const LoopStm *def = def_of(x, ref);
+    if (loop_same(x->b, ref, x->index)) return true;
+    if (def == NULL || def->op != LOOP_SCALAR || def->scalar != OP_ADD) return false;
+    for (int k = 0; k < 2; k++)
+        if (!is_inside(x, def->args[k]) && counts_up(x, def->args[1 - k])) return true;
+    return false;
+}
+
+static bool loads_in_turn(Rare *x, const LoopStm *load) {
+    return load->arg_count == 4 && loop_is_int(x->b, load->args[2], 1) &&
+           counts_up(x, load->args[3]);
+}
+
+static LoopRef value_in(Rare *x, uint32_t t, LoopRef ref);
+
+// Places that follow each other as one place and numbers.
+static LoopRef load_in(Rare *x, uint32_t t, const LoopStm *load) {
+    LoopBuilder *b = x->b;
+    LoopRef args[4] = {load->args[0], loop_add(b, load->args[1], loop_int(b, t)),
+                       load->args[2], value_in(x, 0, load->args[3])};
+    return loop_emit1(b, LOOP_LOAD, args, 4, loop_type(b, load->outs[0]));
+}
+
+// The value in turn t, made here of what it depends on.
+static LoopRef value_in(Rare *x, uint32_t t, LoopRef ref) {
+    uint64_t copy;
+    LoopCopier *turn = &x->turns[t];
+    ref = loop_find(x->b, ref);
+    if (!is_inside(x, ref)) return ref;
+    if (map_get(&turn->copies, ref, &copy)) return loop_find(x->b, (LoopRef)copy);
+    const LoopStm *def = def_of(x, ref);
+    if (def->op == LOOP_LOAD && !is_inside(x, def->args[1]) && loads_in_turn(x, def)) {
+        LoopRef loaded = load_in(x, t, def);
+        loop_copy_as(turn, ref, loaded);
+        return loaded;
+    }
+    for (uint32_t i = 0; i < def->arg_count; i++) value_in(x, t, def->args[i]);
+    for (uint32_t k = 0; k < def->body_count; k++)
+        for (uint32_t i = 0; i < def->bodies[k]->result_count; i++)
+            value_in(x, t, def->bodies[k]->results[i]);
+    loop_append(x->b, loop_copy_stm(turn, def));
+    return loop_find(x->b, loop_copy_of(turn, ref));
+}
+
+// Whether c may hold in that turn: of two conditions on memory that must both hold,
+// such as those that decide between equals, the first.
+static LoopRef may_hold(Rare *x, uint32_t t, LoopRef c) {
+    const LoopStm *def = def_of(x, c);
+    bool is_scalar = is_inside(x, c) && def->op == LOOP_SCALAR;
+    if (is_scalar && def->scalar == OP_AND && depends(x, def->args[0]) &&
+        depends(x, def->args[1]))
+        return may_hold(x, t, def->args[0]);
+    if (is_scalar && def->scalar == OP_OR)
+        return loop_or(x->b, may_hold(x, t, def->args[0]),
+                       may_hold(x, t, def->args[1]));
+    return value_in(x, t, c);
+}
+
+static void sure(Rare *x, LoopRef c) {
+    loop_emit(x->b, LOOP_SURE, &c, 1, NULL, 0);
+}
+
+static LoopRef join(Rare *x, CoreOp op, LoopRef all, LoopRef one) {
+    return all == 0 ? one
+                    : loop_scalar(x->b, op, SCALAR_BOOL, (LoopRef[]){all, one}, 2);
+}
+
+// Whether the value is computed of elements that follow each other, turn by turn.
+static bool goes_in_lanes(Rare *x, LoopRef ref) {
+    const LoopStm *def = def_of(x, ref);
+    if (!is_inside(x, ref)) return true;
+    if (def == NULL || def->op != LOOP_SCALAR)
+        return def != NULL && def->op == LOOP_LOAD && loads_in_turn(x, def);
+    for (uint32_t i = 0; i < def->arg_count; i++)
+        if (!goes_in_lanes(x, def->args[i])) return false;
+    return true;
+}
+
+static LoopRef lanes_of(Rare *x, LoopRef ref) {
+    LoopBuilder *b = x->b;
+    ref = loop_find(b, ref);
+    if (!is_inside(x, ref)) return ref;
+    const LoopStm *def = def_of(x, ref);
+    LoopType type = loop_type(b, ref);
+    type.lanes = (uint8_t)x->turn_count;
+    LoopRef *args = arena_array(b->arena, LoopRef, def->arg_count);
+    for (uint32_t i = 0; i < def->arg_count; i++)
+        args[i] = def->op == LOOP_LOAD ? value_in(x, 0, def->args[i])
+                                       : lanes_of(x, def->args[i]);
+    LoopStm *stm = loop_emit(b, def->op, args, def->arg_count, &type, 1);
+    stm->scalar = def->scalar;
+    return stm->outs[0];
+}
+
+// Whether all turns take the branch, and the places in it may be looked at.
+static void look_at_guard(Rare *x, LoopRef guard) {
+    LoopRef all = 0;
+    if (goes_in_lanes(x, guard)) {
+        all = lanes_of(x, guard);
+    } else {
+        for (uint32_t t = 0; t < x->turn_count; t++)
+            all = join(x, OP_AND, all, value_in(x, t, guard));
+    }
+    sure(x, all);
+}
+
+static void look(Rare *x) {
+    LoopRef any = 0, last = 0;
+    for (uint32_t i = 0; i < x->count; i++)
+        for (uint32_t k = 0; k < x->changes[i].guard_count; k++) {
+            LoopRef guard = loop_find(x->b, x->changes[i].guards[k]);
+            if (guard != last) look_at_guard(x, guard);
+            last = guard;
+        }
+    for (uint32_t t = 0; t < x->turn_count; t++)
+        for (uint32_t i = 0; i < x->count; i++) {
+            const Change *change = &x->changes[i];
+            LoopRef c = change->is_unless ? loop_not(x->b, value_in(x, t, change->c))
+                                          : may_hold(x, t, change->c);
+            any = join(x, OP_OR, any, c);
+        }
+    sure(x, loop_not(x->b, any));
+}
+
+static void take_together(Rare *x, LoopStm *loop) {
+    LoopBuilder *b = x->b;
+    LoopBody *alone = loop->bodies[0];
+    LoopRef index = loop_value(b, loop_type(b, x->index), 0);
+    loop_open(b, &index, 1);
+    for (uint32_t t = 0; t < x->turn_count; t++) {
+        x->turns[t] = loop_copier(b);
+        loop_copy_as(&x->turns[t], x->index, loop_add(b, index, loop_int(b, t)));
+    }
+    look(x);
+    LoopBody *bodies[2] = {loop_close(b, NULL, 0), alone};
+    loop_set_bodies(b, loop, bodies, 2);
+    loop->number = x->turn_count;
+}
+
+static bool suits(const LoopBuilder *b, const LoopStm *loop) {
+    return loop->op == LOOP_FOR && loop->order == ORDER_SEQUENTIAL &&
+           loop->number == 0 && loop->arg_count == 1 &&
+           loop_type(b, loop->args[0]).elem == SCALAR_I64 &&
+           loop_body_size(loop->bodies[0]) <= MOST_SIZE;
+}
+
+static void look_at_loop(Rare *x, LoopStm *loop) {
+    const LoopBody *body = loop->bodies[0];
+    map_init(&x->inside, x->b->arena);
+    map_init(&x->stored, x->b->arena);
+    loop_bind_body(&x->inside, body);
+    note_stored(x, body);
+    x->index = body->params[0];
+    x->count = 0;
+    if (!see_body(x, &(Change){.c = 0}, body) || x->count == 0) return;
+    x->turn_count = MOST_CONDITIONS / x->count / LEAST_TURNS * LEAST_TURNS;
+    if (x->turn_count > 0) take_together(x, loop);
+}
+
+static void walk_body(Rare *x, const LoopBody *body, bool is_looking) {
+    for (uint32_t i = 0; i < body->stms.len; i++) {
+        LoopStm *stm = body->stms.data[i];
+        // There are no lanes within lanes.
+        for (uint32_t k = is_looking && loop_has_lanes(stm); k < stm->body_count; k++)
+            walk_body(x, stm->bodies[k], is_looking);
+        for (uint32_t k = 0; k < stm->out_count && !is_looking; k++)
+            x->defs[stm->outs[k]] = stm;
+        if (is_looking && suits(x->b, stm)) look_at_loop(x, stm);
+    }
+}
+
+void loop_rare(LoopKernel *kernel) {
+    LoopBuilder b = loop_builder(kernel);
+    Rare *x = arena_new(kernel->arena, Rare);
+    x->b = &b;
+    x->def_count = kernel->values.len;
+    x->defs = arena_array(kernel->arena, const LoopStm *, x->def_count);
+    for (int is_looking = 0; is_looking < 2; is_looking++) {
+        for (uint32_t i = 0; i < kernel->funs.len; i++)
+            walk_body(x, kernel->funs.data[i].body, is_looking);
+        walk_body(x, kernel->root, is_looking);
+    }
+    loop_tidy(&b);
+}
