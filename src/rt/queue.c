@@ -99,7 +99,8 @@ static RtErrand **find_other(const Line *line) {
     return best;
 }
 
-// Where the errand is that the line is to run now; NULL: there is none.
+// Where the errand is that the line is to run now; NULL: there is none. What there is
+// to gain changes with time, so who asks twice may be told otherwise.
 static RtErrand **find_next(Line *line) {
     RtErrand **next = find_common(line->queue);
     if (next == NULL) next = find_first(line, false);
@@ -116,11 +117,6 @@ static void run(Line *line, RtErrand *errand) {
     rt_turn_tell(&queue->turn);
 }
 
-static void run_next(Line *line) {
-    RtErrand **next = find_next(line);
-    run(line, take(next));
-}
-
 // ---- the host -----------------------------------------------------------------------
 
 static bool is_short(const RtErrand *errand) {
@@ -135,11 +131,15 @@ static RtErrand **find_hosted(Line *line) {
     return next != NULL && is_short(*next) ? next : NULL;
 }
 
-// The line with an errand for the host, its own before others; NULL: there is none.
-static Line *find_line(RtQueue *queue) {
-    for (unsigned i = 0; i < queue->line_count; i++)
-        if (find_hosted(&queue->lines[i]) != NULL) return &queue->lines[i];
-    return NULL;
+// Where an errand for the host is, of its own line before others, and which line's it
+// is; NULL: there is none.
+static RtErrand **find_any(RtQueue *queue, Line **line_out) {
+    RtErrand **next = NULL;
+    for (unsigned i = 0; i < queue->line_count && next == NULL; i++) {
+        *line_out = &queue->lines[i];
+        next = find_hosted(*line_out);
+    }
+    return next;
 }
 
 // Seconds that the host alone would take for what it could begin with now.
@@ -178,32 +178,38 @@ typedef struct HostNeed {
 
 static bool is_host_due(const void *data) {
     const HostNeed *need = data;
-    return need->is_due(need->data) || find_line(need->queue) != NULL;
+    Line *line;
+    return need->is_due(need->data) || find_any(need->queue, &line) != NULL;
 }
 
-static void run_hosted(RtQueue *queue, Line *line) {
-    queue->hosted = line->number;
-    run_next(line);
-    queue->hosted = RT_NO_LINE;
+static void run_hosted(Line *line, RtErrand *errand) {
+    line->queue->hosted = line->number;
+    run(line, errand);
+    line->queue->hosted = RT_NO_LINE;
 }
 
 void rt_queue_wait(RtQueue *queue, bool (*is_due)(const void *data), const void *data,
                    int ms) {
     HostNeed need = {queue, is_due, data};
+    Line *line;
     queue->host_waits = true;
     rt_turn_tell(&queue->turn);
-    if (find_line(queue) == NULL) rt_turn_watch(&queue->turn, is_host_due, &need);
-    Line *line = find_line(queue);
-    if (line != NULL) run_hosted(queue, line);
-    queue->host_sleeps = line == NULL && !is_due(data);
+    RtErrand **next = find_any(queue, &line);
+    if (next == NULL) {
+        rt_turn_watch(&queue->turn, is_host_due, &need);
+        next = find_any(queue, &line);
+    }
+    if (next != NULL) run_hosted(line, take(next));
+    queue->host_sleeps = next == NULL && !is_due(data);
     if (queue->host_sleeps) rt_turn_wait(&queue->turn, is_host_due, &need, ms);
     queue->host_waits = queue->host_sleeps = false;
     queue->host_left = clock_ns();
 }
 
 void rt_queue_look(RtQueue *queue) {
-    Line *line = find_line(queue);
-    if (line != NULL && is_late(queue, *find_hosted(line))) rt_turn_tell(&queue->turn);
+    Line *line;
+    RtErrand **next = find_any(queue, &line);
+    if (next != NULL && is_late(queue, *next)) rt_turn_tell(&queue->turn);
 }
 
 // ---- threads ------------------------------------------------------------------------
@@ -215,11 +221,15 @@ static bool is_left_to_host(Line *line) {
     return looks && line->number == queue->own && find_hosted(line) != NULL;
 }
 
+// Where the errand is that the thread of the line is to run now; NULL: there is none.
+static RtErrand **find_work(Line *line) {
+    bool is_free = line->running == RT_NO_ERRAND && !line->queue->is_over;
+    return is_free && !is_left_to_host(line) ? find_next(line) : NULL;
+}
+
 static bool has_work(const void *data) {
     Line *line = (Line *)(uintptr_t)data;
-    if (line->queue->is_over) return true;
-    return line->running == RT_NO_ERRAND && find_next(line) != NULL &&
-           !is_left_to_host(line);
+    return line->queue->is_over || find_work(line) != NULL;
 }
 
 static bool is_wanted(const void *data) {
@@ -232,9 +242,13 @@ static void *serve(void *arg) {
     RtQueue *queue = line->queue;
     rt_turn_take(&queue->turn);
     while (!queue->is_over) {
-        if (!has_work(line)) rt_turn_watch(&queue->turn, has_work, line);
-        if (!has_work(line)) rt_turn_wait(&queue->turn, is_wanted, line, -1);
-        else if (!queue->is_over) run_next(line);
+        RtErrand **next = find_work(line);
+        if (next == NULL) {
+            rt_turn_watch(&queue->turn, has_work, line);
+            next = find_work(line);
+        }
+        if (next != NULL) run(line, take(next));
+        else if (!queue->is_over) rt_turn_wait(&queue->turn, is_wanted, line, -1);
     }
     rt_turn_give(&queue->turn);
     return NULL;
