@@ -126,6 +126,14 @@ static bool make(RtErrand *errand) {
     return true;
 }
 
+// What there is to gain changes from one time that it is asked for to the next. All who
+// ask have the turn.
+static double change_mind(const RtErrand *errand, unsigned line) {
+    static unsigned asked;
+    (void)errand;
+    return (asked++ + line) % 3 == 0;
+}
+
 typedef struct Known {
     RtArray *array;
     int64_t sum, length;
@@ -152,6 +160,7 @@ static void add(Model *m) {
         (RtErrand){.is_ready = is_ready, .run = make, .is_common = below(8) == 0};
     static const double seconds[] = {0, 1e-6, 1e-5, 4e-4, 1};
     maker->errand.seconds = seconds[below(sizeof seconds / sizeof *seconds)];
+    maker->errand.gain = below(2) ? change_mind : NULL;
     maker->heap = &m->heap;
     maker->seed = below(1000);
     maker->comes_back = below(10) == 0;
