@@ -32,6 +32,15 @@ touch -d '2001-02-03' cc
 answers
 calls 1
 holds 2 cache
+# The same code in each process: else nothing would be found again.
+cat >twice.weft <<'END'
+entry main [n] (xs: [n]i32): [n]i32 =
+  iterate_until (\v -> i32.sum v > 50) (map (* 2)) xs
+END
+expect 0 "$weft" dump --stage=c twice.weft
+cp stdout first
+expect 0 "$weft" dump --stage=c twice.weft
+cmp -s first stdout && good || bad "another process makes other code"
 # Cut short, empty, a byte changed, nonsense: made anew.
 damage() {  # damage COMMAND...: with each entry on its standard input
     for file in cache/weft/*.so; do
