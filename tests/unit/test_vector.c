@@ -146,7 +146,11 @@ static void test_outside(void) {
                   "= for.independent[4](n) {|i: i64| v: i64[4] = pack(n, n) -> } "
                   "{|j: i64| -> } -> }",
                   "2 args");
-    refuse_kernel(KERNEL "= for[4](n) {|i: i64| -> } {|j: i64| -> } -> }",
+    refuse_kernel(KERNEL "= for[4](n) {|i: i64| x: i64[4] = splat(1i64) "
+                         "= store(a, x, 0i64, 1i64, i) -> } {|j: i64| -> } -> }",
+                  "it cannot have 4 lanes");
+    refuse_kernel(KERNEL "x: i64 = for[4](n, 0i64) {|i: i64, s: i64| -> s} "
+                         "{|j: i64, t: i64| -> t} -> }",
                   "it cannot have 4 lanes");
     refuse_kernel(KERNEL "= for.independent[6](n) {|i: i64| -> } {|j: i64| -> } -> }",
                   "it cannot have 6 lanes");
