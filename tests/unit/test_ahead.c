@@ -443,20 +443,23 @@ static void test_chain(void) {
     }
     if (!open_program(chain, &context, &program)) return;
     CHECK(weft_value_new(context, WEFT_I64, 0, NULL, &n, &arg) == WEFT_STATUS_OK);
-    for (int round = 0; round < 2; round++) {
+    bool stays = false;
+    for (int round = 0; round < 8 && (round < 2 || !stays); round++) {
         const ApiPlace *places = context->places;
         double first = places[0].given, second = places[1].given;
         long before = sleeps();
         CHECK(weft_call(program, 0, &arg, 1, &result, 1) == WEFT_STATUS_OK);
-        CHECK(round == 0 || sleeps() - before < n / 4);
+        bool sleeps_little = sleeps() - before < n / 4;
         first = places[0].given - first;
         second = places[1].given - second;
         // Sent to and fro, they would be halves.
-        CHECK(round == 0 || first < 0.8 * second || second < 0.8 * first);
+        bool is_one_place = first < 0.8 * second || second < 0.8 * first;
+        stays = stays || (round > 0 && sleeps_little && is_one_place);
         CHECK(weft_value_data(result, &found) == WEFT_STATUS_OK);
         CHECK(memcmp(found, expected, sizeof expected) == 0);
         weft_value_free(result);
     }
+    CHECK(stays);
     weft_value_free(arg);
     weft_program_free(program);
     weft_context_free(context);
