@@ -82,8 +82,7 @@ typedef struct Bench {
     void (*run)(BenchData *data, const BenchSize *size, BenchTeam *team);
 } Bench;
 
-// ---- what the harness gives to references
-// --------------------------------------------
+// ---- what the harness gives to references ------------------------------------------
 
 // Memory for an array; the shape has `rank` sizes.
 void *bench_in(BenchData *data, WeftScalar element, size_t rank, const int64_t *shape);

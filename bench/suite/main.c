@@ -52,8 +52,7 @@ static const Work works[] = {
 
 enum { WORKS = sizeof works / sizeof *works };
 
-// ---- small things
-// --------------------------------------------------------------------
+// ---- small things ------------------------------------------------------------------
 
 void suite_die(const char *format, ...) {
     va_list args;
@@ -96,8 +95,7 @@ static bool is_wanted(const Options *options, const Work *work, const Bench *ben
            is_among(list, entry, length) || is_among(list, entry, plain);
 }
 
-// ---- one row
-// -------------------------------------------------------------------------
+// ---- one row -----------------------------------------------------------------------
 
 // What is measured: the reference by both compilers, and the Weft program.
 typedef struct Contest {
@@ -275,8 +273,7 @@ static void describe_size(Row *row, BenchLevel level) {
                        "%s%lld", i > 0 ? "×" : "", (long long)all[i]);
 }
 
-// ---- memory
-// ---------------------------------------------------------------------------
+// ---- memory ------------------------------------------------------------------------
 
 // What a process of its own does: the inputs are made, and it runs one way, or none.
 typedef struct Holder {
@@ -322,8 +319,7 @@ static void hold_row(const Options *options, const Bench *const ways[WAY_WEFT],
     if (row->held.ways[WAY_WEFT] == 0) fail(row, "a process failed");
 }
 
-// ---- a row in all
-// ---------------------------------------------------------------------
+// ---- a row in all ------------------------------------------------------------------
 
 static void run_row(const Options *options, const Bench *const ways[WAY_WEFT],
                     const char *path, int threads, Row *row) {
@@ -352,8 +348,7 @@ static void run_row(const Options *options, const Bench *const ways[WAY_WEFT],
     free(contest);
 }
 
-// ---- all rows
-// ------------------------------------------------------------------------
+// ---- all rows ----------------------------------------------------------------------
 
 static const Bench *load(const Options *options, const Work *work,
                          const char *compiler) {

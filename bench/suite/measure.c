@@ -14,8 +14,7 @@
 #include "roofs.h"
 #include "suite.h"
 
-// ---- times
-// ---------------------------------------------------------------------------
+// ---- times -------------------------------------------------------------------------
 
 void times_add(Times *times, double seconds) {
     times->seconds[times->count++] = seconds;
@@ -44,8 +43,7 @@ double times_spread(const Times *times) {
            times_median(times);
 }
 
-// ---- rows
-// ----------------------------------------------------------------------------
+// ---- rows --------------------------------------------------------------------------
 
 Way row_best(const Row *row) {
     double gcc = times_median(&row->ways[WAY_GCC]),
@@ -75,8 +73,7 @@ const char *roof_name(BenchRoof roof) {
     return names[roof];
 }
 
-// ---- memory
-// --------------------------------------------------------------------------
+// ---- memory ------------------------------------------------------------------------
 
 size_t memory_held(bool (*run)(void *env), void *env) {
     size_t held = 0, *shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE,
@@ -95,8 +92,7 @@ size_t memory_held(bool (*run)(void *env), void *env) {
     return held;
 }
 
-// ---- roofs
-// ---------------------------------------------------------------------------
+// ---- roofs -------------------------------------------------------------------------
 
 static struct {
     RoofSizes sizes;

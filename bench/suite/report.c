@@ -13,8 +13,7 @@ static bool is_good(const Row *row) {
     return row->failure[0] == '\0';
 }
 
-// ---- Markdown
-// ------------------------------------------------------------------------
+// ---- Markdown ----------------------------------------------------------------------
 
 // The geometric mean of the rows of a line, or 0 if it has none.
 static double mean_of_line(const Row *rows, size_t count, const char *line,
@@ -139,8 +138,7 @@ void report_markdown(FILE *out, const Row *rows, size_t count, const Options *op
     fputs("\n\n", out);
 }
 
-// ---- memory
-// --------------------------------------------------------------------------
+// ---- memory ------------------------------------------------------------------------
 
 void report_memory(FILE *out, const Row *rows, size_t count) {
     const double MIB = 1 << 20;
@@ -166,8 +164,7 @@ void report_memory(FILE *out, const Row *rows, size_t count) {
     }
 }
 
-// ---- JSON
-// ----------------------------------------------------------------------------
+// ---- JSON --------------------------------------------------------------------------
 
 // Texts here are our own, or messages: quotes and what is below a blank are left out.
 static void put_text(FILE *out, const char *name, const char *text) {
@@ -216,8 +213,7 @@ void report_json(FILE *out, const Row *rows, size_t count, const Options *option
     fputs("\n ]}\n", out);
 }
 
-// ---- known.def
-// -----------------------------------------------------------------------
+// ---- known.def ---------------------------------------------------------------------
 
 typedef enum Unit { FLOPS, BYTES, SECONDS } Unit;
 

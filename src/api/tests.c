@@ -247,8 +247,7 @@ WeftStatus weft_test_structure(const WeftTests *tests, size_t test) {
     return api_guard(tests->context, API_STARTS, count_structure, &call);
 }
 
-// ---- arguments and results
-// -----------------------------------------------------------
+// ---- arguments and results ---------------------------------------------------------
 
 WeftStatus weft_test_arguments(const WeftTests *tests, size_t test,
                                WeftProgram *program, WeftValue **values,

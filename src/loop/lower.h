@@ -124,8 +124,7 @@ typedef struct Lower {
     jmp_buf exit;
 } Lower;
 
-// ---- lower_uses.c
-// ----------------------------------------------------------------------
+// ---- lower_uses.c ------------------------------------------------------------------
 
 void loop_find_uses(Lower *l, const CoreBody *body);
 const Uses *loop_uses(const Lower *l, const void *stm_or_body);
@@ -206,8 +205,7 @@ LoopRef loop_same_shape(Lower *l, uint32_t rank, const LoopRef *x, const LoopRef
 // Rows of this shape, and another one.
 void loop_check_rows(Lower *l, uint32_t rank, const LoopRef *x, const LoopRef *y);
 
-// ---- lower_memory.c
-// -----------------------------------------------------------------------
+// ---- lower_memory.c ----------------------------------------------------------------
 
 BlockId loop_block(Lower *l);
 Block *loop_block_of(Lower *l, const Array *a);
@@ -260,8 +258,7 @@ bool loop_is_in(const Lower *l, const Array *a, const Home *place);
 // Puts a body's results where they belong, after checks that they have that shape.
 void loop_deliver(Lower *l, Home **places, Val *vals, uint32_t count);
 
-// ---- lower_nest.c: loops
-// ------------------------------------------------------------------
+// ---- lower_nest.c: loops -----------------------------------------------------------
 
 // A nest of loops that carries nothing.
 typedef struct Nest {
@@ -350,8 +347,7 @@ bool loop_is_in_place(Lower *l, const CoreStm *stm, uint32_t k);
 // Says for names bound in the body where their memory should be.
 void loop_assign(Lower *l, CoreRef ref, Home *place, uint32_t body);
 
-// ---- lower_order2.c
-// -----------------------------------------------------------------------
+// ---- lower_order2.c ----------------------------------------------------------------
 
 // The common length of `count` arrays.
 LoopRef loop_length(Lower *l, Array *const *arrays, uint32_t count);

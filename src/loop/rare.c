@@ -91,8 +91,7 @@ static bool has_steady_place(Rare *x, const LoopStm *access, uint32_t first) {
     return true;
 }
 
-// ---- what changes it
-// -----------------------------------------------------------------
+// ---- what changes it ---------------------------------------------------------------
 
 static bool add_change(Rare *x, const Change *around, LoopRef c, bool is_unless) {
     if (!depends(x, c) || x->count == MOST_CONDITIONS) return false;
@@ -165,8 +164,7 @@ static bool see_body(Rare *x, const Change *around, const LoopBody *body) {
     return true;
 }
 
-// ---- looking
-// -------------------------------------------------------------------------
+// ---- looking -----------------------------------------------------------------------
 
 // Whether each turn has the number that follows on that of the turn before.
 static bool counts_up(Rare *x, LoopRef ref) {

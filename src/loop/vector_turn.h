@@ -7,8 +7,7 @@
 
 #include "loop/vector.h"
 
-// ---- vector_turn.c
-// --------------------------------------------------------------------
+// ---- vector_turn.c -----------------------------------------------------------------
 
 // Adds to the costs, of a turn and of a vector that holds so many lanes as fit.
 void turn_charge(Vector *v, double scalar, double vector);
@@ -43,21 +42,18 @@ void turn_translate(Vector *v, const LoopBody *body, LoopRef mask);
 // Closes what was translated; its results have lanes where those of the statement vary.
 LoopBody *turn_close_body(Vector *v, const LoopStm *stm, const LoopBody *body);
 
-// ---- vector_memory.c
-// ------------------------------------------------------------------
+// ---- vector_memory.c ---------------------------------------------------------------
 
 void turn_load(Vector *v, const LoopStm *stm, LoopRef mask);
 void turn_store(Vector *v, const LoopStm *stm, LoopRef mask);
 void turn_tally(Vector *v, const LoopStm *stm, LoopRef mask);
 void turn_check(Vector *v, const LoopStm *stm, LoopRef mask);
 
-// ---- vector_loop.c
-// --------------------------------------------------------------------
+// ---- vector_loop.c -----------------------------------------------------------------
 
 void turn_loop(Vector *v, const LoopStm *stm, LoopRef mask);
 
-// ---- vector_square.c
-// ------------------------------------------------------------------
+// ---- vector_square.c ---------------------------------------------------------------
 
 // Emits in another form what the loop does, if it copies a
 // square.

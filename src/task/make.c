@@ -128,8 +128,7 @@ static TaskName emit_value(TaskMaker *m, TaskBlock *block, FlowVar var) {
     return entry->is_direct ? entry->place : emit_read(m, block, entry->place);
 }
 
-// ---- bindings (4.3, 4.5) and operations (4.7)
-// ----------------------------------------
+// ---- bindings (4.3, 4.5) and operations (4.7) --------------------------------------
 
 static const TaskKind kind_of[] = {
     [FLOW_EXP] = TASK_EXP,     [FLOW_USE] = TASK_USE,   [FLOW_UNIT] = TASK_UNIT,

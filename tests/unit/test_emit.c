@@ -237,8 +237,7 @@ static void test_masks(Cx *cx, const CoreProgram *core, Arena *arena,
     native_unload(library);
 }
 
-// ---- who joins a place alone
-// ----------------------------------------------------------
+// ---- who joins a place alone -------------------------------------------------------
 
 // A kernel in which a place of nine is joined in parallel turns, the nine being made
 // before them or in each.
@@ -275,14 +274,24 @@ static void test_joins(Cx *cx, const CoreProgram *core, Arena *arena) {
     }
 }
 
+// ---- texts of C ---------------------------------------------------------------------
+
+// The C of the kernel, or nothing if it can't be read.
+static const char *c_of(Cx *cx, const CoreProgram *core, Arena *arena, StrBuf *text) {
+    StrBuf c = strbuf(arena);
+    EmitChecks checks = {0};
+    LoopKernel *kernel = read_kernel(cx, core, arena, text);
+    if (kernel != NULL) emit_kernels(&emit_c, &kernel, 1, false, &c, &checks);
+    return str_terminated(arena, strbuf_done(&c));
+}
+
 // ---- what is stored past the caches -------------------------------------------------
 
 // Whether turns that hand on two buffers, the second of which is `taken`, have a line
 // that stores past the caches; what they do besides.
 static bool streams(Cx *cx, const CoreProgram *core, Arena *arena, const char *taken,
                     const char *besides) {
-    StrBuf text = strbuf(arena), c = strbuf(arena);
-    EmitChecks checks = {0};
+    StrBuf text = strbuf(arena);
     strbuf_printf(&text,
                   "kernel \"k\" (owned []i64) -> () {|p: [i64], n: i64| "
                   "a: [i64] = alloc(n) b: [i64] = alloc(n) "
@@ -293,10 +302,7 @@ static bool streams(Cx *cx, const CoreProgram *core, Arena *arena, const char *t
                   "= store(t, v, 0i64, 1i64, i) %s -> } {|j: i64| -> } "
                   "-> t, s} -> }",
                   taken, besides);
-    LoopKernel *kernel = read_kernel(cx, core, arena, &text);
-    if (kernel == NULL) return false;
-    emit_kernels(&emit_c, &kernel, 1, false, &c, &checks);
-    const char *made = str_terminated(arena, strbuf_done(&c));
+    const char *made = c_of(cx, core, arena, &text);
     bool is_stream = strstr(made, "weft_stream_i64x4(") != NULL;
     CHECK(is_stream == (strstr(made, "8.0 / 4 * ") != NULL));
     return is_stream;
@@ -308,24 +314,25 @@ static void test_streams(Cx *cx, const CoreProgram *core, Arena *arena) {
     CHECK(!streams(cx, core, arena, "p", ""));
 }
 
-// ---- what is fetched ahead
-// ------------------------------------------------------------
+// ---- what is fetched ahead ---------------------------------------------------------
+
+static int count_fetches(const char *c) {
+    int count = 0;
+    while ((c = strstr(c, "__builtin_prefetch")) != NULL) count++, c++;
+    return count;
+}
 
 // Whether a loop that loads vectors, computes so much of each and does that besides has
 // a line that fetches ahead.
 static bool fetches(Cx *cx, const CoreProgram *core, Arena *arena, int sums,
                     const char *besides) {
-    StrBuf text = strbuf(arena), c = strbuf(arena);
-    EmitChecks checks = {0};
+    StrBuf text = strbuf(arena);
     strbuf_cstr(&text, "kernel \"k\" ([]i64, owned []i64) -> () {|x: [i64], nx: i64, "
                        "y: [i64], n: i64| = for.independent[4](n) {|i: i64| "
                        "a: i64[4] = load(x, 0i64, 1i64, i) ");
     for (int k = 0; k < sums; k++) strbuf_printf(&text, "s.%d: i64[4] = add(a, a) ", k);
     strbuf_printf(&text, "%s -> } {|j: i64| -> } -> }", besides);
-    LoopKernel *kernel = read_kernel(cx, core, arena, &text);
-    if (kernel == NULL) return false;
-    emit_kernels(&emit_c, &kernel, 1, false, &c, &checks);
-    return strstr(str_terminated(arena, strbuf_done(&c)), "__builtin_prefetch") != NULL;
+    return count_fetches(c_of(cx, core, arena, &text)) > 0;
 }
 
 static void test_ahead(Cx *cx, const CoreProgram *core, Arena *arena) {
@@ -337,19 +344,11 @@ static void test_ahead(Cx *cx, const CoreProgram *core, Arena *arena) {
     CHECK(!fetches(cx, core, arena, 12, "b: i64[4] = load(x, 0i64, 1i64, a)"));
 }
 
-static int count_fetches(Arena *arena, StrBuf *c) {
-    const char *at = str_terminated(arena, strbuf_done(c));
-    int count = 0;
-    while ((at = strstr(at, "__builtin_prefetch")) != NULL) count++, at++;
-    return count;
-}
-
 // Whether a turn that stores to these rows of planes, and loads from rows of them, has
 // lines that fetch rows ahead; how many.
 static int fetched_rows(Cx *cx, const CoreProgram *core, Arena *arena,
                         const char *second, const char *loads) {
-    StrBuf text = strbuf(arena), c = strbuf(arena);
-    EmitChecks checks = {0};
+    StrBuf text = strbuf(arena);
     strbuf_printf(&text,
                   "kernel \"k\" ([]i64, i64, i64, owned []i64) -> () {|x: [i64], "
                   "nx: i64, w: i64, p: i64, y: [i64], n: i64| "
@@ -359,10 +358,7 @@ static int fetched_rows(Cx *cx, const CoreProgram *core, Arena *arena,
                   "= store(y, a, 0i64, p, q, w, p, 1i64, i) "
                   "= store(y, a, 0i64, p, q, w, %s, 1i64, i) -> } {|j: i64| -> } -> }",
                   loads, second);
-    LoopKernel *kernel = read_kernel(cx, core, arena, &text);
-    if (kernel == NULL) return -1;
-    emit_kernels(&emit_c, &kernel, 1, false, &c, &checks);
-    return count_fetches(arena, &c);
+    return count_fetches(c_of(cx, core, arena, &text));
 }
 
 // As many rows of each plane as the turn makes, in planes of the same width.
@@ -386,8 +382,7 @@ static void test_fetched_rows(Cx *cx, const CoreProgram *core, Arena *arena) {
 // being a result, z a parameter, and p memory of a turn, which is then copied to y.
 static int fetched_beside(Cx *cx, const CoreProgram *core, Arena *arena,
                           const char *loads, const char *to) {
-    StrBuf text = strbuf(arena), c = strbuf(arena);
-    EmitChecks checks = {0};
+    StrBuf text = strbuf(arena);
     strbuf_printf(&text,
                   "kernel \"k\" ([]f64, i64, i64, owned []f64) -> ([]f64) {|x: [f64], "
                   "nx: i64, w: i64, n: i64, z: [f64], nz: i64| "
@@ -401,12 +396,10 @@ static int fetched_beside(Cx *cx, const CoreProgram *core, Arena *arena,
                   "= store(y, copied, 0i64, w, r, 1i64, i.1) -> } {|j.1: i64| -> } "
                   "-> } -> y, nx }",
                   loads, to);
-    LoopKernel *kernel = read_kernel(cx, core, arena, &text);
-    if (kernel == NULL) return -1;
     setenv("WEFT_VECTOR_BYTES", "64", 1);
-    emit_kernels(&emit_c, &kernel, 1, false, &c, &checks);
+    const char *made = c_of(cx, core, arena, &text);
     unsetenv("WEFT_VECTOR_BYTES");
-    return count_fetches(arena, &c);
+    return count_fetches(made);
 }
 
 // A row of each plane that comes from memory.
@@ -437,18 +430,14 @@ static void test_fetched_beside(Cx *cx, const CoreProgram *core, Arena *arena) {
 // A function whose options differ from its caller's is never inlined by gcc, so all
 // options come before all functions.
 static void test_options(Cx *cx, const CoreProgram *core, Arena *arena) {
-    StrBuf text = strbuf(arena), c = strbuf(arena);
-    EmitChecks checks = {0};
+    StrBuf text = strbuf(arena);
     strbuf_cstr(&text, "kernel \"k\" ([]f64, owned []f64) -> () {|x: [f64], nx: i64, "
                        "y: [f64], n: i64| = for.independent[8](n) {|i: i64| "
                        "a: f64[8] = load(x, 0i64, 1i64, i) b: f64[8] = fma(a, a, a) "
                        "= store(y, b, 0i64, 1i64, i) -> } {|j: i64| -> } -> }");
-    LoopKernel *kernel = read_kernel(cx, core, arena, &text);
-    if (kernel == NULL) return;
     setenv("WEFT_VECTOR_BYTES", "64", 1);
-    emit_kernels(&emit_c, &kernel, 1, false, &c, &checks);
+    const char *first = c_of(cx, core, arena, &text), *last = NULL;
     unsetenv("WEFT_VECTOR_BYTES");
-    const char *first = str_terminated(arena, strbuf_done(&c)), *last = NULL;
     const char *function = strstr(first, "\nstatic ");
     for (const char *at = first; (at = strstr(at, "#pragma GCC optimize")); at++)
         last = at;

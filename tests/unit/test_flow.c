@@ -82,8 +82,7 @@ static void check_rows(const char *before, const Row *rows, size_t count) {
 
 #define CHECK_ROWS(before, rows) check_rows(before, rows, sizeof rows / sizeof *rows)
 
-// ---- matches
-// -----------------------------------------------------------------------------
+// ---- matches -----------------------------------------------------------------------
 
 static void test_match(void) {
     static const Row rows[] = {
@@ -134,8 +133,7 @@ static void test_match(void) {
     CHECK_ROWS("", rows);
 }
 
-// ---- uniqueness
-// --------------------------------------------------------------------------
+// ---- uniqueness --------------------------------------------------------------------
 
 static const char give[] = "def f [n] (xs: *[n]i32): *[n]i32 = xs with [0] = 1\n"
                            "def m (n: i64) = {a = replicate n 1i32, b = iota n}\n";
@@ -323,8 +321,7 @@ static void test_copies(void) {
     CHECK_ROWS(give, rows);
 }
 
-// ---- large programs
-// -------------------------------------------------------------------------
+// ---- large programs ----------------------------------------------------------------
 
 typedef struct Text {
     char *data;
