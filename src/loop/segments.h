@@ -111,6 +111,9 @@ SegmentChain *segments_find_chain(const Segments *s, LoopRef goes);
 LoopRef segments_goes(const SegmentChain *chain, uint32_t turns);
 // Whether more never are.
 bool segments_is_longest(const SegmentChain *chain, uint32_t turns);
+
+// ---- the loops of a chain (segments_turns.c) -----------------------------------------
+
 // The segments of so many turns, the base being known to be that.
 Segments *segments_chain(const SegmentChain *chain, uint32_t turns, LoopRef base);
 // For tiles: calls `copy` with the places of all turns; emits what all do at a place.

@@ -17,54 +17,11 @@
 // where s h is a sum's other term. Which that is is guessed from the sum. That it is so
 // is tested at the corners of the nest, as checks are: both are sums of products of
 // different indices.
-#include "loop/segments.h"
+#include "loop/segments_chains.h"
 
 enum {
-    MOST_TURNS = SEGMENTS_MOST_TURNS,
-    GROWTH = 4,     // times what other loops may grow: turns share much
-    FORMS = 3,      // of chains: of short segments, of long ones, and half as long
-    MOST_MADE = 16, // elements of one array that a turn makes for the next
-    MOST_SIDES = 4,
-    MOST_LOADS = 16,
-    MOST_STORES = 4,
-    MOST_SHIFTS = 2
-};
-
-// A load of what the turn before has made.
-typedef struct ChainLoad {
-    const LoopStm *stm;
-    uint32_t store, shift;
-} ChainLoad;
-
-// A store of what the next turn loads.
-typedef struct ChainStore {
-    const LoopStm *stm;
-    LoopRef next; // what its buffer is called there
-} ChainStore;
-
-// Blocks of a turn after the one at hand.
-typedef struct ChainShift {
-    LoopRef elements; // 0: none
-    LoopRef blocks[MOST_TURNS];
-} ChainShift;
-
-// One of the turns. Of blocks it needs shifts^(turns after it), of places
-// sides^(turns before it).
-typedef struct ChainTurn {
-    LoopRefs renamed;
-    LoopRef goes;               // whether it and those before are one pass; 0: never
-    Segments at;                // its segments
-    Segments places[MOST_MADE]; // the same, for each place: they have copies of tables
-} ChainTurn;
-
-struct SegmentChain {
-    Segments first;
-    ChainTurn turns[MOST_TURNS];
-    ChainLoad loads[MOST_LOADS];
-    ChainStore stores[MOST_STORES];
-    ChainShift shifts[MOST_SHIFTS];
-    uint32_t load_count, store_count, shift_count;
-    uint32_t length; // turns that are one
+    GROWTH = 4, // times what other loops may grow: turns share much
+    FORMS = 3   // of chains: of short segments, of long ones, and half as long
 };
 
 // Whether chains may be that long.
@@ -80,11 +37,11 @@ static uint32_t power(uint32_t x, uint32_t n) {
     return product;
 }
 
-static uint32_t block_count(const SegmentChain *p, uint32_t turn) {
+uint32_t segments_block_count(const SegmentChain *p, uint32_t turn) {
     return power(p->shift_count, p->length - 1 - turn);
 }
 
-static uint32_t place_count(const SegmentChain *p, uint32_t turn) {
+uint32_t segments_place_count(const SegmentChain *p, uint32_t turn) {
     return power((uint32_t)p->first.sides, turn);
 }
 
@@ -215,7 +172,7 @@ static bool can_pay(SegmentChain *p) {
     RangeWalk *w = p->first.w;
     uint32_t size = 0, most = 0;
     for (uint32_t i = 0; i < p->length; i++) {
-        uint32_t made = block_count(p, i) * place_count(p, i + 1);
+        uint32_t made = segments_block_count(p, i) * segments_place_count(p, i + 1);
         if (made > most) most = made;
         size += FORMS * made * loop_body_size(p->first.loop->bodies[0]);
     }
@@ -299,7 +256,7 @@ static void set_divisors(Segments *at) {
 }
 
 // The turns and what they divide by, where the builder is.
-static void prepare(SegmentChain *p) {
+void segments_prepare(SegmentChain *p) {
     Segments *first = &p->first;
     LoopBuilder *b = &first->w->b;
     LoopRef sides = loop_int(b, first->sides);
@@ -322,8 +279,7 @@ static void prepare(SegmentChain *p) {
     }
 }
 
-// The place of the next turn that is one of that side of this one.
-static LoopRef next_place(const Segments *s, LoopRef place, int64_t side) {
+LoopRef segments_next_place(const Segments *s, LoopRef place, int64_t side) {
     LoopBuilder *b = &s->w->b;
     return loop_add(b, loop_mul(b, loop_int(b, side), s->base), place);
 }
@@ -333,7 +289,7 @@ static LoopRef test_loads(const SegmentChain *p, uint32_t turn, const SidePlace 
     LoopBuilder *b = &p->first.w->b;
     const Segments *now = &p->turns[turn].at;
     Corner c = {.s = &p->turns[turn + 1].at, .at = *from};
-    c.at.place = next_place(now, from->place, from->side);
+    c.at.place = segments_next_place(now, from->place, from->side);
     c.passes = loop_const(b, SCALAR_BOOL, 1);
     map_init(&c.tested, b->arena);
     for (c.at.side = 0; c.at.side < now->sides; c.at.side++) {
@@ -381,7 +337,7 @@ static LoopRef test(SegmentChain *p, uint32_t turn, LoopRef may_be) {
     LoopType type = loop_scalar_type(SCALAR_BOOL);
     loop_open(b, NULL, 0);
     loop_open(b, NULL, 0);
-    prepare(p);
+    segments_prepare(p);
     LoopRef passes = test_corners(p, turn), none = loop_const(b, SCALAR_BOOL, 0);
     segments_share(p->first.w, loop_close(b, NULL, 0));
     passes = loop_find(b, passes);
@@ -447,115 +403,4 @@ SegmentChain *segments_find_chain(const Segments *s, LoopRef goes) {
     emit_tests(p, goes);
     set_results(p, copiers);
     return p;
-}
-
-// ---- all turns ----------------------------------------------------------------------
-
-LoopRef segments_given(const Segments *s, const LoopStm *stm, const SidePlace *at) {
-    for (uint32_t i = 0; at->given != NULL && i < s->chain->load_count; i++)
-        if (s->chain->loads[i].stm == stm) return at->given[i];
-    return 0;
-}
-
-bool segments_keeps(const Segments *s, const LoopCopier *copier, const LoopStm *stm,
-                    const SidePlace *at) {
-    for (uint32_t i = 0; at->made != NULL && i < s->chain->store_count; i++) {
-        if (s->chain->stores[i].stm != stm) continue;
-        at->made[i] = loop_copy_of(copier, stm->args[1]);
-        return true;
-    }
-    return false;
-}
-
-// Where a turn has its blocks and places.
-typedef struct ChainPlaces {
-    LoopRef blocks[MOST_MADE], places[MOST_MADE];
-} ChainPlaces;
-
-static void find_places(const SegmentChain *p, const SidePlace *at,
-                        ChainPlaces turns[MOST_TURNS]) {
-    LoopBuilder *b = &p->first.w->b;
-    uint32_t sides = (uint32_t)p->first.sides, shifts = p->shift_count;
-    turns[0].places[0] = at->place;
-    for (uint32_t i = 1; i < p->length; i++)
-        for (uint32_t k = 0; k < place_count(p, i); k++)
-            turns[i].places[k] = next_place(&p->turns[i - 1].at,
-                                            turns[i - 1].places[k / sides], k % sides);
-    turns[p->length - 1].blocks[0] = at->block;
-    for (uint32_t i = p->length - 1; i-- > 0;)
-        for (uint32_t k = 0; k < block_count(p, i); k++)
-            turns[i].blocks[k] = loop_add(b, turns[i + 1].blocks[k / shifts],
-                                          p->shifts[k % shifts].blocks[i]);
-}
-
-// What a turn makes: of each block, of each place, each side.
-typedef LoopRef ChainMade[MOST_MADE][MOST_STORES];
-
-static void emit_turn(const SegmentChain *p, uint32_t turn, const ChainPlaces *where,
-                      LoopRef in_tile, const ChainMade *from, ChainMade *to) {
-    uint32_t blocks = block_count(p, turn), places = place_count(p, turn);
-    LoopRef given[MOST_LOADS];
-    for (uint32_t i = 0; i < blocks * places; i++) {
-        uint32_t block = i / places, place = i % places;
-        const Segments *s = &p->turns[turn].places[place];
-        SidePlace at = {.block = where->blocks[block],
-                        .place = where->places[place],
-                        .in_tile = in_tile};
-        for (uint32_t k = 0; turn > 0 && k < p->load_count; k++) {
-            const ChainLoad *load = &p->loads[k];
-            uint32_t made = (block * p->shift_count + load->shift) * places + place;
-            given[k] = (*from)[made][load->store];
-        }
-        if (turn > 0) at.given = given;
-        for (at.side = 0; at.side < s->sides; at.side++) {
-            if (turn + 1 < p->length)
-                at.made = (*to)[i * (uint32_t)s->sides + (uint32_t)at.side];
-            segments_emit_side(s, &at);
-        }
-    }
-}
-
-void segments_emit_all(const SegmentChain *p, SidePlace at) {
-    ChainPlaces where[MOST_TURNS];
-    ChainMade made[MOST_TURNS];
-    find_places(p, &at, where);
-    for (uint32_t i = 0; i < p->length; i++)
-        emit_turn(p, i, &where[i], at.in_tile, i > 0 ? &made[i - 1] : NULL, &made[i]);
-}
-
-void segments_copy_all(SegmentChain *p, LoopRef first, LoopRef count,
-                       void (*copy)(Segments *s, LoopRef first, LoopRef count)) {
-    ChainPlaces where[MOST_TURNS];
-    SidePlace at = {.place = first, .block = first};
-    find_places(p, &at, where);
-    for (uint32_t i = 0; i < p->length; i++)
-        for (uint32_t k = 0; k < place_count(p, i); k++)
-            copy(&p->turns[i].places[k], where[i].places[k], count);
-}
-
-LoopRef segments_goes(const SegmentChain *p, uint32_t turns) {
-    return turns <= p->length ? p->turns[turns - 1].goes : 0;
-}
-
-bool segments_is_longest(const SegmentChain *p, uint32_t turns) {
-    return turns == p->length;
-}
-
-Segments *segments_chain(const SegmentChain *p, uint32_t turns, LoopRef base) {
-    LoopBuilder *b = &p->first.w->b;
-    SegmentChain *chain = arena_new(b->arena, SegmentChain);
-    *chain = *p;
-    chain->length = turns;
-    chain->first.chain = chain;
-    chain->first.base = base;
-    prepare(chain);
-    uint32_t all = place_count(chain, turns);
-    chain->first.turns = loop_quot(b, chain->first.turns, loop_int(b, all));
-    for (uint32_t i = 0; i < turns; i++) {
-        Segments *at = &chain->turns[i].at;
-        segments_find_tables(at);
-        for (uint32_t k = 0; k < place_count(chain, i); k++)
-            chain->turns[i].places[k] = *at;
-    }
-    return &chain->first;
 }
