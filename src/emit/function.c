@@ -351,6 +351,7 @@ void emit_launches(const Dialect *dialect, LoopKernel *const *kernels,
                                               : plans[i].is_local,
                     .is_alone = arena_array(arena, bool, kernels[i]->values.len),
                     .is_own = walk_own_buffers(kernels[i], arena),
+                    .is_size = walk_sizes(kernels[i], arena),
                     .made = made,
                     .is_number = walk_numbers(kernels[i], made, arena),
                     .failing = ""};

@@ -136,8 +136,12 @@ static void put_scalar(Walker *w, const LoopStm *stm) {
     Str operands[3];
     for (uint32_t i = 0; i < stm->arg_count && i < 3; i++)
         operands[i] = walk_value(w, stm->args[i]);
+    LoopRef index, size;
     start_definition(w, stm->outs[0]);
-    if (walk_keeps_bits(w, stm))
+    if (walk_is_within(w, stm, &index, &size))
+        strbuf_printf(w->out, "(uint64_t)%.*s < (uint64_t)%.*s",
+                      STR_ARG(walk_value(w, index)), STR_ARG(walk_value(w, size)));
+    else if (walk_keeps_bits(w, stm))
         strbuf_printf(w->out, "weft_bits_%s(%.*s)",
                       scalar_info[elem_of(w, stm->args[0])].name, STR_ARG(operands[0]));
     else
@@ -521,6 +525,7 @@ static void put_for(Walker *w, const LoopStm *stm) {
         walk_parallel(w, stm);
         return;
     }
+    if (w->plan == NULL) walk_fetch_next(w, stm);
     if (stm->number > 0) {
         put_vector_for(w, stm);
         return;

@@ -29,6 +29,7 @@ typedef struct Walker {
     bool *is_alone;        // by LoopRef: no turn but the one being written sees it
     const bool *is_own;    // by LoopRef, of a buffer: no other shares its memory
     const bool *is_number; // by LoopRef, of a float: it is no NaN
+    const bool *is_size;   // by LoopRef: it is a size of a param
     // By LoopRef: the statement that gives it; or NULL.
     const LoopStm *const *made;
     StrBuf done;             // functions finished
@@ -74,6 +75,11 @@ const bool *walk_numbers(const LoopKernel *kernel, const LoopStm *const *made,
                          Arena *arena);
 // Whether the operator gives the bits of a float as they are.
 bool walk_keeps_bits(const Walker *w, const LoopStm *stm);
+// Which values are sizes of params; whether a statement asks if an index is at least 0
+// and below such a one (within.c).
+const bool *walk_sizes(const LoopKernel *kernel, Arena *arena);
+bool walk_is_within(const Walker *w, const LoopStm *stm, LoopRef *index_out,
+                    LoopRef *size_out);
 // Whether a statement of that operator is in the body, however deep.
 bool walk_has(const LoopBody *body, LoopOp op);
 // "float xs_3[32];" for an ALLOC of so many, that being before it.
@@ -107,6 +113,8 @@ void walk_vector_loop(Walker *w, const LoopStm *stm, Str begin, Str end,
 void walk_fetch_rows(Walker *w, const LoopStm *loop);
 // If a square is loaded from there on, fetches the rows behind it.
 void walk_fetch_square(Walker *w, const LoopBody *body, uint32_t from);
+// Before a loop along a row: fetches of the rows behind it what lies ahead (fetch_next.c).
+void walk_fetch_next(Walker *w, const LoopStm *loop);
 // The vectors that a value in lanes is; of others one, the value.
 uint32_t walk_parts(const Walker *w, LoopRef ref);
 Str walk_part(Walker *w, LoopRef ref, uint32_t part);

@@ -425,6 +425,73 @@ static void test_fetched_beside(Cx *cx, const CoreProgram *core, Arena *arena) {
     CHECK(fetched_beside(cx, core, arena, many, "p") == 0);
 }
 
+// How many arrays a loop along rows fetches: those of turn r, which begin at `begin` and
+// end at `end`, with these loads.
+static int fetched_next(Cx *cx, const CoreProgram *core, Arena *arena,
+                        const char *begin, const char *end, const char *loads) {
+    StrBuf text = strbuf(arena);
+    strbuf_printf(&text,
+                  "kernel \"k\" ([]i64, []i64, []i64, i64, owned []i64) -> () "
+                  "{|s: [i64], ns: i64, x: [i64], nx: i64, y: [i64], ny: i64, w: i64, "
+                  "to: [i64], n: i64| "
+                  "= for.parallel(n) {|r: i64| q: i64 = add(1i64, r) "
+                  "a: i64 = load(s, %s) b: i64 = load(%s) length: i64 = sub(b, a) "
+                  "t: i64 = for(length, 0i64) {|i: i64, sum: i64| e: i64 = add(a, i) "
+                  "u: i64 = load(x, 0i64, 1i64, e) %s v: i64 = add(sum, u) -> v} "
+                  "= store(to, t, 0i64, 1i64, r) -> } -> }",
+                  begin, end, loads);
+    return count_fetches(c_of(cx, core, arena, &text));
+}
+
+// Each array once, if it is one that the kernel was handed and the row is side by side,
+// and the row of the next turn is the next one.
+static void test_fetched_next(Cx *cx, const CoreProgram *core, Arena *arena) {
+    const char *here = "0i64, 1i64, r", *behind = "s, 1i64, 1i64, r";
+    CHECK(fetched_next(cx, core, arena, here, behind, "") == 1);
+    CHECK(fetched_next(cx, core, arena, here, "s, 0i64, 1i64, q", "") == 1);
+    CHECK(fetched_next(cx, core, arena, here, behind,
+                       "f: i64 = load(y, a, 1i64, i)") == 2);
+    CHECK(fetched_next(cx, core, arena, here, behind,
+                       "f: i64 = load(y, 0i64, 1i64, u) "
+                       "g: i64 = load(x, a, 1i64, i) "
+                       "h: i64 = load(y, 0i64, 2i64, e) "
+                       "k: i64 = load(y, 1i64, 1i64, e) "
+                       "l: i64 = load(y, r, 1i64, i) "
+                       "m: i64 = load(to, 0i64, 1i64, e)") == 2);
+    CHECK(fetched_next(cx, core, arena, here, "s, 2i64, 1i64, r", "") == 0);
+    CHECK(fetched_next(cx, core, arena, here, "s, 1i64, 1i64, q", "") == 0);
+    CHECK(fetched_next(cx, core, arena, here, "s, 1i64, 2i64, r", "") == 0);
+    CHECK(fetched_next(cx, core, arena, here, "y, 1i64, 1i64, r", "") == 0);
+    CHECK(fetched_next(cx, core, arena, "1i64, 1i64, r", "s, 2i64, 1i64, r", "") == 0);
+    CHECK(fetched_next(cx, core, arena, "0i64, 1i64, w", "s, 1i64, 1i64, w", "") == 0);
+}
+
+// ---- indices within bounds ----------------------------------------------------------
+
+// Whether it is asked by one comparison if `x` is at least `least` and below `n`.
+static bool is_asked_once(Cx *cx, const CoreProgram *core, Arena *arena,
+                          const char *least, const char *x, const char *n) {
+    StrBuf text = strbuf(arena);
+    strbuf_printf(&text,
+                  "kernel \"k\" ([][]f32, i64, i64) -> (bool) {|a: [f32], rows: i64, "
+                  "columns: i64, p: i64, q: i64| l: bool = le(%s, %s) "
+                  "m: bool = lt(p, %s) both: bool = and(l, m) -> both}",
+                  least, x, n);
+    return strstr(c_of(cx, core, arena, &text), " < (uint64_t)") != NULL;
+}
+
+// Only a size is known not to be negative.
+static void test_within(Cx *cx, const CoreProgram *core, Arena *arena) {
+    CHECK(is_asked_once(cx, core, arena, "0i64", "p", "rows"));
+    CHECK(is_asked_once(cx, core, arena, "0i64", "p", "columns"));
+    CHECK(is_asked_once(cx, core, arena, "0i64", "p", "7i64"));
+    CHECK(!is_asked_once(cx, core, arena, "0i64", "p", "-7i64"));
+    CHECK(!is_asked_once(cx, core, arena, "0i64", "p", "q"));
+    CHECK(!is_asked_once(cx, core, arena, "0i64", "q", "rows"));
+    CHECK(!is_asked_once(cx, core, arena, "1i64", "p", "rows"));
+    CHECK(!is_asked_once(cx, core, arena, "q", "p", "rows"));
+}
+
 // ---- options of gcc -----------------------------------------------------------------
 
 // A function whose options differ from its caller's is never inlined by gcc, so all
@@ -459,6 +526,8 @@ int main(void) {
     test_ahead(&cx, core, &arena);
     test_fetched_rows(&cx, core, &arena);
     test_fetched_beside(&cx, core, &arena);
+    test_fetched_next(&cx, core, &arena);
+    test_within(&cx, core, &arena);
     test_options(&cx, core, &arena);
     NativeCompiler compiler;
     Str why = {0};
