@@ -384,7 +384,7 @@ static void leave_loop(RangeWalk *w, LoopStm *loop) {
 }
 
 void loop_segments(LoopKernel *kernel) {
-    enum { BUDGET = 1500 };
+    enum { BUDGET = 1800 };
     RangeWalk w = {.leave_loop = leave_loop, .budget = BUDGET};
     range_walk(&w, kernel);
 }

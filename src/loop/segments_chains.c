@@ -20,7 +20,7 @@
 #include "loop/segments_chains.h"
 
 enum {
-    GROWTH = 4, // times what other loops may grow: turns share much
+    GROWTH = 8, // times what other loops may grow: turns share much
     FORMS = 3   // of chains: of short segments, of long ones, and half as long
 };
 

@@ -9,11 +9,18 @@
 //       for(places) {|t| copy[t] = table[.. first + t ..]}
 //       for(blocks) {|q| for(places) {|t| .. copy[t] ..}}
 //
-// A tile has as many places as leave it eight blocks, or all blocks if there are fewer.
+// A tile has as many places as leave it eight blocks, or all blocks if there are fewer;
+// of several turns at once, 32.
 #include "loop/copy.h"
 #include "loop/segments.h"
 
-enum { TILE = 4096, LEAST_BLOCKS = 8, MOST_LEVELS = 8 };
+enum {
+    TILE = 4096,
+    LEAST_BLOCKS = 8,
+    CHAIN_TILE = 8192, // chains have more tables, and make more in a turn
+    CHAIN_BLOCKS = 32,
+    MOST_LEVELS = 8
+};
 
 // How a number moves from one place to the next, that of a block and side being what it
 // was.
@@ -63,23 +70,34 @@ void segments_find_tables(Segments *s) {
     }
 }
 
+// Emits what the tables' elements are computed from and does not change within the
+// segments.
+static void emit_still(const Segments *s, LoopCopier *copier) {
+    const LoopBody *body = s->loop->bodies[0];
+    for (uint32_t i = 0; i < body->stms.len; i++) {
+        const LoopStm *stm = body->stms.data[i];
+        if (stm->op == LOOP_SCALAR &&
+            pace_of(s, stm->outs[0], MOST_LEVELS) == PACE_STILL)
+            loop_append(&s->w->b, loop_copy_stm(copier, stm));
+    }
+}
+
 // Emits the loads of the tables' elements at a place, with what these are computed
 // from, and keeps them.
-static void emit_elements(const Segments *s, const SidePlace *at) {
+static void emit_elements(const Segments *s, LoopCopier *copier, const SidePlace *at) {
     LoopBuilder *b = &s->w->b;
     const LoopBody *body = s->loop->bodies[0];
-    LoopCopier copier = segments_copier(s);
     for (uint32_t i = 0, found = 0; found < s->table_count; i++) {
         const LoopStm *stm = body->stms.data[i];
-        bool is_scalar = stm->op == LOOP_SCALAR, is_load = stm == s->tables[found].load;
-        if (!is_load &&
-            (!is_scalar || pace_of(s, stm->outs[0], MOST_LEVELS) == PACE_UNKNOWN))
-            continue;
+        bool is_load = stm == s->tables[found].load;
+        Pace pace = stm->op == LOOP_SCALAR ? pace_of(s, stm->outs[0], MOST_LEVELS)
+                                           : PACE_UNKNOWN;
+        if (!is_load && (pace == PACE_UNKNOWN || pace == PACE_STILL)) continue;
         LoopRef digit = segments_digit(s, stm, at);
-        if (digit != 0) loop_copy_as(&copier, stm->outs[0], digit);
-        else loop_append(b, loop_copy_stm(&copier, stm));
+        if (digit != 0) loop_copy_as(copier, stm->outs[0], digit);
+        else loop_append(b, loop_copy_stm(copier, stm));
         if (!is_load) continue;
-        LoopRef element = loop_copy_of(&copier, stm->outs[0]);
+        LoopRef element = loop_copy_of(copier, stm->outs[0]);
         LoopRef args[] = {s->tables[found++].copy, element, loop_int(b, 0),
                           loop_int(b, 1), at->in_tile};
         loop_emit(b, LOOP_STORE, args, 5, NULL, 0);
@@ -94,9 +112,11 @@ static void emit_copies(Segments *s, LoopRef first, LoopRef count) {
         s->tables[i].copy = loop_emit1(b, LOOP_ALLOC, &count, 1,
                                        loop_buffer_type((ScalarType)type.elem));
     }
+    LoopCopier copier = segments_copier(s);
+    emit_still(s, &copier);
     SidePlace at = {.block = loop_int(b, 0), .in_tile = loop_open_turns(b)};
     at.place = loop_add(b, first, at.in_tile);
-    emit_elements(s, &at);
+    emit_elements(s, &copier, &at);
     loop_close_turns(b, count, ORDER_INDEPENDENT);
 }
 
@@ -108,7 +128,9 @@ static LoopRef parts(LoopBuilder *b, LoopRef n, LoopRef size) {
 
 void segments_emit_tiles(Segments *s) {
     LoopBuilder *b = &s->w->b;
-    LoopRef tile = loop_int(b, TILE), least = loop_int(b, LEAST_BLOCKS);
+    bool is_chain = s->chain != NULL;
+    LoopRef tile = loop_int(b, is_chain ? CHAIN_TILE : TILE);
+    LoopRef least = loop_int(b, is_chain ? CHAIN_BLOCKS : LEAST_BLOCKS);
     LoopRef blocks = loop_quot(b, s->turns, s->base);
     LoopRef wide = loop_quot(b, tile, loop_min(b, blocks, least));
     uint64_t base;
@@ -125,7 +147,7 @@ void segments_emit_tiles(Segments *s) {
     LoopRef rest = loop_sub(b, s->base, first);
     LoopRef count = is_whole ? s->base : loop_min(b, wide, rest);
     LoopRef length = loop_min(b, high, loop_sub(b, blocks, begin));
-    if (s->chain != NULL) segments_copy_all(s->chain, first, count, emit_copies);
+    if (is_chain) segments_copy_all(s->chain, first, count, emit_copies);
     else emit_copies(s, first, count);
     SidePlace at = {.block = loop_add(b, begin, loop_open_turns(b)),
                     .in_tile = loop_open_turns(b)};
