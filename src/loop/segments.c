@@ -190,23 +190,34 @@ static void emit_loop(const Segments *s) {
     loop_close_turns(b, blocks, ORDER_PARALLEL);
 }
 
+// Emits so many blocks of short segments from `begin` on, place by place.
+static void emit_places(const Segments *s, LoopRef begin, LoopRef length) {
+    LoopBuilder *b = &s->w->b;
+    Digits digits = {.rest = loop_open_turns(b)};
+    digits.quotient = loop_add(b, begin, loop_open_turns(b));
+    close_turns(s, &digits, length, ORDER_INDEPENDENT);
+    loop_close_turns(b, s->base, ORDER_SEQUENTIAL);
+}
+
 // Emits short segments, of which many blocks have several sides each: the blocks go
 // within.
 static void emit_columns(const Segments *s) {
     LoopBuilder *b = &s->w->b;
     bool is_parallel = s->loop->order == ORDER_PARALLEL;
     LoopRef blocks = loop_quot(b, s->turns, s->base), begin = loop_int(b, 0);
-    LoopRef size = loop_int(b, BLOCK / SHORTEST), length = blocks;
+    LoopRef size = loop_int(b, BLOCK / SHORTEST), length = blocks, mark = 0;
     LoopRef round = loop_add(b, blocks, loop_int(b, BLOCK / SHORTEST - 1));
     LoopRef rounds = loop_quot(b, round, size);
     if (is_parallel) {
         begin = loop_mul(b, loop_open_turns(b), size);
         length = loop_min(b, size, loop_sub(b, blocks, begin));
     }
-    Digits digits = {.rest = loop_open_turns(b)};
-    digits.quotient = loop_add(b, begin, loop_open_turns(b));
-    close_turns(s, &digits, length, ORDER_INDEPENDENT);
-    loop_close_turns(b, s->base, ORDER_SEQUENTIAL);
+    bool has_rows = s->chain != NULL && segments_have_rows(s->chain);
+    if (has_rows && !is_parallel)
+        mark = loop_emit1(b, LOOP_MARK, NULL, 0, (LoopType){.kind = LOOP_IS_MARK});
+    if (has_rows) segments_emit_rows(s->chain, begin, length);
+    else emit_places(s, begin, length);
+    if (mark != 0) loop_emit(b, LOOP_KEEP, &mark, 1, NULL, 0);
     if (is_parallel) loop_close_turns(b, rounds, ORDER_PARALLEL);
 }
 

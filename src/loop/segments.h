@@ -120,6 +120,10 @@ Segments *segments_chain(const SegmentChain *chain, uint32_t turns, LoopRef base
 void segments_copy_all(SegmentChain *chain, LoopRef first, LoopRef count,
                        void (*copy)(Segments *s, LoopRef first, LoopRef count));
 void segments_emit_all(const SegmentChain *chain, SidePlace at);
+// Whether blocks of one place make rows of whole lines of memory.
+bool segments_have_rows(const SegmentChain *chain);
+// Emits such blocks from the first, so many of them as whole vectors have lanes.
+void segments_emit_rows(const SegmentChain *chain, LoopRef begin, LoopRef length);
 // What the statement loads, if the turn before has made that; 0: it has not.
 LoopRef segments_given(const Segments *s, const LoopStm *stm, const SidePlace *at);
 // Whether the statement stores what is kept for the next turn instead.

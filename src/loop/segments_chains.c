@@ -349,13 +349,22 @@ static LoopRef test(SegmentChain *p, uint32_t turn, LoopRef may_be) {
     return branch->outs[0];
 }
 
+// Whether the first segments have one place, and their blocks are whole vectors.
+static LoopRef is_one_place(const SegmentChain *p) {
+    LoopBuilder *b = &p->first.w->b;
+    uint32_t block = segments_place_count(p, p->length) * SEGMENTS_LONG;
+    LoopRef rest = loop_rem(b, p->first.loop->args[0], loop_int(b, block));
+    return loop_and(b, loop_eq(b, p->first.base, loop_int(b, 1)),
+                    loop_eq(b, rest, loop_int(b, 0)));
+}
+
 // Emits tests for all turns. So many are one pass, of long segments or of one place; or
 // half as many, of long ones.
 static void emit_tests(SegmentChain *p, LoopRef goes) {
     LoopBuilder *b = &p->first.w->b;
     LoopRef base = p->first.base;
     LoopRef is_long = loop_le(b, loop_int(b, SEGMENTS_LONG), base);
-    LoopRef may_be = loop_or(b, is_long, loop_eq(b, base, loop_int(b, 1)));
+    LoopRef may_be = loop_or(b, is_long, is_one_place(p));
     for (uint32_t i = 1; i < p->length; i++) {
         ChainTurn *turn = &p->turns[i];
         goes = turn->goes = test(p, i - 1, loop_and(b, goes, turn->goes));
