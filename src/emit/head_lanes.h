@@ -89,6 +89,32 @@ WEFT_LANES(uint8_t, u8x32, i8x32, 32, WEFT_OF_32C)
 WEFT_LANES(int16_t, i16x16, i16x16, 16, WEFT_OF_32C)
 WEFT_LANES(uint16_t, u16x16, i16x16, 16, WEFT_OF_32C)
 
+// Two halves of a vector.
+#if defined(__clang__) || __GNUC__ >= 12
+#define WEFT_JOIN(H, V, ...)                                                           \
+    static inline V weft_join_##V(H x, H y) {                                          \
+        return __builtin_shufflevector(x, y, __VA_ARGS__);                             \
+    }
+#else
+#define WEFT_JOIN(H, V, ...)                                                           \
+    static inline V weft_join_##V(H x, H y) {                                          \
+        V both;                                                                        \
+        __builtin_memcpy(&both, &x, sizeof x);                                         \
+        __builtin_memcpy((char *)&both + sizeof x, &y, sizeof y);                      \
+        return both;                                                                   \
+    }
+#endif
+WEFT_JOIN(i32x4, i32x8, 0, 1, 2, 3, 4, 5, 6, 7)
+WEFT_JOIN(u32x4, u32x8, 0, 1, 2, 3, 4, 5, 6, 7)
+WEFT_JOIN(f32x4, f32x8, 0, 1, 2, 3, 4, 5, 6, 7)
+
+// A vector that is in a register now.
+#if defined(__AVX2__)
+#define WEFT_WHOLE(x) __asm__("" : "+x"(x))
+#else
+#define WEFT_WHOLE(x)
+#endif
+
 // Stores what is too large for the caches past them, which saves fetching what is
 // overwritten; a fence ends it.
 #if defined(__AVX2__) && defined(__clang__)

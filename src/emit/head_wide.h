@@ -12,6 +12,13 @@ WEFT_LANES(uint16_t, u16x32, i16x32, 32, WEFT_OF(i16x32))
 WEFT_LANES(int8_t, i8x64, i8x64, 64, WEFT_OF(i8x64))
 WEFT_LANES(uint8_t, u8x64, i8x64, 64, WEFT_OF(i8x64))
 
+WEFT_JOIN(i64x4, i64x8, 0, 1, 2, 3, 4, 5, 6, 7)
+WEFT_JOIN(u64x4, u64x8, 0, 1, 2, 3, 4, 5, 6, 7)
+WEFT_JOIN(f64x4, f64x8, 0, 1, 2, 3, 4, 5, 6, 7)
+WEFT_JOIN(i32x8, i32x16, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15)
+WEFT_JOIN(u32x8, u32x16, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15)
+WEFT_JOIN(f32x8, f32x16, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15)
+
 #if defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512DQ__)
 #define WEFT_WIDE_HERE
 #endif

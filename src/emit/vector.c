@@ -326,8 +326,43 @@ static Str select(Walker *w, const LoopStm *stm, uint32_t part) {
     return strbuf_done(&text);
 }
 
-// A part of constants.
+// Whether the values are computed, and pieces of four of them are joined.
+static bool packs_pieces(const Walker *w, const LoopStm *stm) {
+    uint32_t bytes = scalar_info[elem_of(w, stm->outs[0])].bytes;
+    bool is_const = true;
+    for (uint32_t i = 0; i < stm->arg_count; i++)
+        is_const = is_const && w->kernel->values.data[stm->args[i]].is_const;
+    return !is_const && bytes >= 4 && w->part.count > 4;
+}
+
+// Each piece is whole before the next begins: compilers that see all values at once have
+// no registers for them.
+static Str pack_pieces(Walker *w, const LoopStm *stm, uint32_t part) {
+    const char *elem = scalar_info[elem_of(w, stm->outs[0])].name;
+    uint32_t count = w->part.count / 4;
+    Str *pieces = arena_array(w->arena, Str, count);
+    for (uint32_t p = 0; p < count; p++) {
+        const LoopRef *of = stm->args + part * w->part.count + 4 * p;
+        StrBuf name = strbuf(w->arena);
+        strbuf_printf(&name, "p%u_%u", stm->outs[0], part * count + p);
+        pieces[p] = strbuf_done(&name);
+        walk_line(w, "%sx4 %.*s = {%.*s, %.*s, %.*s, %.*s};", elem, STR_ARG(pieces[p]),
+                  STR_ARG(walk_value(w, of[0])), STR_ARG(walk_value(w, of[1])),
+                  STR_ARG(walk_value(w, of[2])), STR_ARG(walk_value(w, of[3])));
+        walk_line(w, "WEFT_WHOLE(%.*s);", STR_ARG(pieces[p]));
+    }
+    for (uint32_t lanes = 8; count > 1; lanes *= 2, count /= 2)
+        for (uint32_t p = 0; p < count / 2; p++) {
+            StrBuf text = strbuf(w->arena);
+            strbuf_printf(&text, "weft_join_%sx%u(%.*s, %.*s)", elem, lanes,
+                          STR_ARG(pieces[2 * p]), STR_ARG(pieces[2 * p + 1]));
+            pieces[p] = strbuf_done(&text);
+        }
+    return pieces[0];
+}
+
 static Str pack(Walker *w, const LoopStm *stm, uint32_t part) {
+    if (packs_pieces(w, stm)) return pack_pieces(w, stm, part);
     StrBuf text = strbuf(w->arena);
     bool is_mask = elem_of(w, stm->outs[0]) == SCALAR_BOOL;
     strbuf_printf(&text, "(%.*s){", STR_ARG(type_of(w, stm->outs[0])));

@@ -38,6 +38,7 @@ typedef struct Rare {
     uint32_t count; // of changes
     LoopRef index;
     LoopCopier turns[MOST_CONDITIONS]; // what turns are looked at as
+    Map lanes;                         // the same of all turns
     uint32_t turn_count;
 } Rare;
 
@@ -212,66 +213,108 @@ static LoopRef value_in(Rare *x, uint32_t t, LoopRef ref) {
     return loop_find(x->b, loop_copy_of(turn, ref));
 }
 
-// Whether c may hold in that turn: of two conditions on memory that must both hold,
-// such as those that decide between equals, the first.
-static LoopRef may_hold(Rare *x, uint32_t t, LoopRef c) {
-    const LoopStm *def = def_of(x, c);
-    bool is_scalar = is_inside(x, c) && def->op == LOOP_SCALAR;
-    if (is_scalar && def->scalar == OP_AND && depends(x, def->args[0]) &&
-        depends(x, def->args[1]))
-        return may_hold(x, t, def->args[0]);
-    if (is_scalar && def->scalar == OP_OR)
-        return loop_or(x->b, may_hold(x, t, def->args[0]),
-                       may_hold(x, t, def->args[1]));
-    return value_in(x, t, c);
+// ---- all turns in lanes --------------------------------------------------------------
+
+static LoopRef lanes_of(Rare *x, LoopRef ref);
+
+static LoopRef op_in_lanes(Rare *x, CoreOp op, ScalarType to, const LoopRef *args,
+                           uint32_t count) {
+    LoopType type = {.elem = (uint8_t)to, .lanes = (uint8_t)x->turn_count};
+    LoopStm *stm = loop_emit(x->b, LOOP_SCALAR, args, count, &type, 1);
+    stm->scalar = op;
+    return stm->outs[0];
 }
+
+// Elements that follow each other are one load, what is computed goes in lanes, and the
+// rest is what the turns have, one by one.
+static LoopRef make_lanes(Rare *x, const LoopStm *def, LoopRef ref) {
+    LoopBuilder *b = x->b;
+    LoopType type = loop_type(b, ref);
+    LoopRef args[MOST_CONDITIONS];
+    type.lanes = (uint8_t)x->turn_count;
+    if (def != NULL && def->op == LOOP_SCALAR) {
+        for (uint32_t i = 0; i < def->arg_count; i++)
+            args[i] = lanes_of(x, def->args[i]);
+        return op_in_lanes(x, def->scalar, (ScalarType)type.elem, args, def->arg_count);
+    }
+    if (def != NULL && def->op == LOOP_LOAD && loads_in_turn(x, def)) {
+        for (uint32_t i = 0; i < def->arg_count; i++)
+            args[i] = value_in(x, 0, def->args[i]);
+        return loop_emit1(b, LOOP_LOAD, args, def->arg_count, type);
+    }
+    for (uint32_t t = 0; t < x->turn_count; t++) args[t] = value_in(x, t, ref);
+    return loop_emit1(b, LOOP_PACK, args, x->turn_count, type);
+}
+
+// The value in all turns, made here once.
+static LoopRef lanes_of(Rare *x, LoopRef ref) {
+    uint64_t made;
+    ref = loop_find(x->b, ref);
+    if (!is_inside(x, ref)) return ref;
+    if (map_get(&x->lanes, ref, &made)) return (LoopRef)made;
+    LoopRef lanes = make_lanes(x, def_of(x, ref), ref);
+    map_set(&x->lanes, ref, lanes);
+    return lanes;
+}
+
+static const LoopStm *computes(Rare *x, LoopRef ref, CoreOp op) {
+    const LoopStm *def = def_of(x, ref);
+    bool does = is_inside(x, ref) && def != NULL && def->op == LOOP_SCALAR;
+    return does && def->scalar == op ? def : NULL;
+}
+
+// Which turns c may hold in: of two conditions on memory that must both hold, such as
+// those that decide between equals, the first.
+static LoopRef may_hold(Rare *x, LoopRef c) {
+    const LoopStm *both = computes(x, c, OP_AND), *either = computes(x, c, OP_OR);
+    if (both != NULL && depends(x, both->args[0]) && depends(x, both->args[1]))
+        return may_hold(x, both->args[0]);
+    if (either == NULL) return lanes_of(x, c);
+    LoopRef args[2] = {may_hold(x, either->args[0]), may_hold(x, either->args[1])};
+    return op_in_lanes(x, OP_OR, SCALAR_BOOL, args, 2);
+}
+
+// What integers of 64 bits are made of that fit into 32; 0: there is no such thing.
+static LoopRef narrow_of(Rare *x, LoopRef ref) {
+    for (const LoopStm *def; (def = computes(x, ref, OP_CONV)) != NULL;) {
+        ScalarType from = (ScalarType)loop_type(x->b, def->args[0]).elem;
+        ScalarType to = (ScalarType)loop_type(x->b, ref).elem;
+        if (!scalar_is_int(from) || scalar_info[from].bytes > scalar_info[to].bytes)
+            return 0;
+        ref = loop_find(x->b, def->args[0]);
+    }
+    ScalarType elem = (ScalarType)loop_type(x->b, ref).elem;
+    return scalar_is_int(elem) && scalar_info[elem].bytes <= 4 ? ref : 0;
+}
+
+// Where places are below a number, of 64 bits: in half of that, with a number that is
+// not larger. What is negative is too large then, too.
+static LoopRef holds_of_narrow(Rare *x, LoopRef guard) {
+    LoopBuilder *b = x->b;
+    const LoopStm *lt = computes(x, guard, OP_LT);
+    if (lt == NULL || loop_type(b, lt->args[0]).elem != SCALAR_U64 ||
+        is_inside(x, lt->args[1]))
+        return 0;
+    LoopRef narrow = narrow_of(x, lt->args[0]);
+    if (narrow == 0) return 0;
+    LoopRef bounds[2] = {lt->args[1], loop_const(b, SCALAR_U64, INT32_MAX)};
+    LoopRef bound = loop_scalar(b, OP_MIN, SCALAR_U64, bounds, 2);
+    LoopRef value = lanes_of(x, narrow);
+    LoopRef args[2] = {op_in_lanes(x, OP_CONV, SCALAR_U32, &value, 1),
+                       loop_scalar(b, OP_CONV, SCALAR_U32, &bound, 1)};
+    return op_in_lanes(x, OP_LT, SCALAR_BOOL, args, 2);
+}
+
+// ---- looking ------------------------------------------------------------------------
 
 static void sure(Rare *x, LoopRef c) {
     loop_emit(x->b, LOOP_SURE, &c, 1, NULL, 0);
 }
 
-static LoopRef join(Rare *x, CoreOp op, LoopRef all, LoopRef one) {
-    return all == 0 ? one
-                    : loop_scalar(x->b, op, SCALAR_BOOL, (LoopRef[]){all, one}, 2);
-}
-
-// Whether the value is computed of elements that follow each other, turn by turn.
-static bool goes_in_lanes(Rare *x, LoopRef ref) {
-    const LoopStm *def = def_of(x, ref);
-    if (!is_inside(x, ref)) return true;
-    if (def == NULL || def->op != LOOP_SCALAR)
-        return def != NULL && def->op == LOOP_LOAD && loads_in_turn(x, def);
-    for (uint32_t i = 0; i < def->arg_count; i++)
-        if (!goes_in_lanes(x, def->args[i])) return false;
-    return true;
-}
-
-static LoopRef lanes_of(Rare *x, LoopRef ref) {
-    LoopBuilder *b = x->b;
-    ref = loop_find(b, ref);
-    if (!is_inside(x, ref)) return ref;
-    const LoopStm *def = def_of(x, ref);
-    LoopType type = loop_type(b, ref);
-    type.lanes = (uint8_t)x->turn_count;
-    LoopRef *args = arena_array(b->arena, LoopRef, def->arg_count);
-    for (uint32_t i = 0; i < def->arg_count; i++)
-        args[i] = def->op == LOOP_LOAD ? value_in(x, 0, def->args[i])
-                                       : lanes_of(x, def->args[i]);
-    LoopStm *stm = loop_emit(b, def->op, args, def->arg_count, &type, 1);
-    stm->scalar = def->scalar;
-    return stm->outs[0];
-}
-
 // Whether all turns take the branch, and the places in it may be looked at.
 static void look_at_guard(Rare *x, LoopRef guard) {
-    LoopRef all = 0;
-    if (goes_in_lanes(x, guard)) {
-        all = lanes_of(x, guard);
-    } else {
-        for (uint32_t t = 0; t < x->turn_count; t++)
-            all = join(x, OP_AND, all, value_in(x, t, guard));
-    }
-    sure(x, all);
+    LoopRef all = holds_of_narrow(x, guard);
+    sure(x, all != 0 ? all : lanes_of(x, guard));
 }
 
 static void look(Rare *x) {
@@ -282,14 +325,14 @@ static void look(Rare *x) {
             if (guard != last) look_at_guard(x, guard);
             last = guard;
         }
-    for (uint32_t t = 0; t < x->turn_count; t++)
-        for (uint32_t i = 0; i < x->count; i++) {
-            const Change *change = &x->changes[i];
-            LoopRef c = change->is_unless ? loop_not(x->b, value_in(x, t, change->c))
-                                          : may_hold(x, t, change->c);
-            any = join(x, OP_OR, any, c);
-        }
-    sure(x, loop_not(x->b, any));
+    for (uint32_t i = 0; i < x->count; i++) {
+        const Change *change = &x->changes[i];
+        LoopRef c = change->is_unless ? lanes_of(x, change->c) : may_hold(x, change->c);
+        if (change->is_unless) c = op_in_lanes(x, OP_NOT, SCALAR_BOOL, &c, 1);
+        LoopRef args[2] = {any, c};
+        any = any == 0 ? c : op_in_lanes(x, OP_OR, SCALAR_BOOL, args, 2);
+    }
+    sure(x, op_in_lanes(x, OP_NOT, SCALAR_BOOL, &any, 1));
 }
 
 static void take_together(Rare *x, LoopStm *loop) {
@@ -318,6 +361,7 @@ static void look_at_loop(Rare *x, LoopStm *loop) {
     const LoopBody *body = loop->bodies[0];
     map_init(&x->inside, x->b->arena);
     map_init(&x->stored, x->b->arena);
+    map_init(&x->lanes, x->b->arena);
     loop_bind_body(&x->inside, body);
     note_stored(x, body);
     x->index = body->params[0];
