@@ -480,7 +480,8 @@ void build_put_code(Built *built, StrBuf *out) {
                       i);
     }
     strbuf_char(out, '\n');
-    emit_kernels(&emit_c, loops, built->count, false, out, checks);
+    emit_kernels(&emit_c, loops, built->count, false, &built->program->workspace, out,
+                 checks);
     for (uint32_t i = 0; i < built->count; i++) {
         built->entries[i].checks = checks[i];
         put_tables(built, i, out);

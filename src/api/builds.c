@@ -79,7 +79,8 @@ void api_builds_write(ApiEngine *engine, uint32_t first, uint32_t count,
     LoopKernel **loops = arena_array(arena, LoopKernel *, count);
     EmitChecks *checks = arena_array(arena, EmitChecks, count);
     for (uint32_t i = 0; i < count; i++) loops[i] = engine->kernels[first + i].loop;
-    emit_kernels(&emit_c, loops, count, for_people, out, checks);
+    emit_kernels(&emit_c, loops, count, for_people, &engine->program->workspace, out,
+                 checks);
     for (uint32_t i = 0; i < count; i++) {
         engine->kernels[first + i].checks = checks[i];
         engine->kernels[first + i].exec.checks = checks[i].data;

@@ -57,7 +57,7 @@ static WeftStatus add_kernel(ApiEngine *engine, const CoreFun *fun,
     if (loop == NULL) return refuse(engine, fun, why);
     loop_optimise(loop, options);
     loop = loop_compact(loop, arena);
-    arena_free(scratch);
+    arena_reset(scratch);
     EngineKernel *kernel = &engine->kernels[engine->count++];
     kernel->fun = fun;
     kernel->loop = loop;
@@ -78,6 +78,7 @@ static WeftStatus make_kernels(ApiEngine *engine, const LoopOptions *options) {
         WeftStatus status = add_kernel(engine, core->funs.data[i], options);
         if (status != WEFT_STATUS_OK) return status;
     }
+    arena_free(&program->workspace);
     return WEFT_STATUS_OK;
 }
 

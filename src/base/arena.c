@@ -7,6 +7,7 @@
 #include <string.h>
 
 enum { FIRST_CHUNK = 1 << 14, LARGEST_CHUNK = 1 << 20, ARENA_ALIGN = 16 };
+enum { POISON = 0xA5 }; // who still reads what was given up shall see
 
 struct ArenaChunk {
     ArenaChunk *older;
@@ -15,6 +16,10 @@ struct ArenaChunk {
 
 static size_t round_up(size_t size) {
     return (size + ARENA_ALIGN - 1) & ~(size_t)(ARENA_ALIGN - 1);
+}
+
+static char *first_of(ArenaChunk *chunk) {
+    return (char *)chunk + round_up(sizeof(ArenaChunk));
 }
 
 void arena_init(Arena *arena, Mem *mem) {
@@ -31,6 +36,18 @@ void arena_free(Arena *arena) {
     arena_init(arena, arena->mem);
 }
 
+void arena_reset(Arena *arena) {
+    ArenaChunk *newest = arena->chunks;
+    if (newest == NULL) return;
+    Arena older = {.mem = arena->mem, .chunks = newest->older};
+    arena_free(&older);
+    newest->older = NULL;
+#ifndef NDEBUG
+    memset(first_of(newest), POISON, (size_t)(arena->next - first_of(newest)));
+#endif
+    arena->next = first_of(newest);
+}
+
 static void add_chunk(Arena *arena, size_t need) {
     size_t size = arena->chunks == NULL ? FIRST_CHUNK : arena->chunks->size * 2;
     if (size > LARGEST_CHUNK) size = LARGEST_CHUNK;
@@ -40,7 +57,7 @@ static void add_chunk(Arena *arena, size_t need) {
     ArenaChunk *chunk = mem_alloc(arena->mem, size);
     *chunk = (ArenaChunk){.older = arena->chunks, .size = size};
     arena->chunks = chunk;
-    arena->next = (char *)chunk + header;
+    arena->next = first_of(chunk);
     arena->end = (char *)chunk + size;
 }
 

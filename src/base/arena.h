@@ -21,6 +21,9 @@ typedef struct Arena {
 
 void arena_init(Arena *arena, Mem *mem);
 void arena_free(Arena *arena);
+// Gives up all objects, but keeps the newest memory for what comes next: who works in
+// rounds touches the same pages in each.
+void arena_reset(Arena *arena);
 // Returns size bytes, aligned to 16 and not cleared.
 void *arena_alloc(Arena *arena, size_t size);
 // Returns count * size cleared bytes; an overflowing product counts as out of memory.

@@ -137,7 +137,8 @@ static const char *put_plain(StrBuf *buf, const char *format, va_list *args) {
         } else if (format[0] == '%' && format[1] == 'u') {
             put_number(buf, va_arg(*args, unsigned));
             format += 2;
-        } else if (strncmp(format, "%.*s", 4) == 0) {
+        } else if (format[0] == '%' && format[1] == '.' && format[2] == '*' &&
+                   format[3] == 's') {
             int most = va_arg(*args, int);
             const char *text = va_arg(*args, const char *);
             if (most != 0) strbuf_bytes(buf, text, strnlen(text, (size_t)most));
@@ -170,6 +171,14 @@ void strbuf_vprintf(StrBuf *buf, const char *format, va_list args) {
     format = put_plain(buf, format, &rest);
     if (*format != '\0') put_rest(buf, format, rest);
     va_end(rest);
+}
+
+void strbuf_insert(StrBuf *buf, size_t at, Str s) {
+    if (s.len == 0) return;
+    reserve(buf, s.len);
+    memmove(buf->data + at + s.len, buf->data + at, buf->len - at);
+    memcpy(buf->data + at, s.ptr, s.len);
+    buf->len += s.len;
 }
 
 Str strbuf_done(const StrBuf *buf) {

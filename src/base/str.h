@@ -48,6 +48,8 @@ void strbuf_printf(StrBuf *buf, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 void strbuf_vprintf(StrBuf *buf, const char *format, va_list args)
     __attribute__((format(printf, 2, 0)));
+// Puts the text before what is there from that place on.
+void strbuf_insert(StrBuf *buf, size_t at, Str s);
 Str strbuf_done(const StrBuf *buf);
 
 typedef uint32_t Sym;  // an interned string; 0 is no name

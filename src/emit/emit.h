@@ -20,13 +20,15 @@ typedef struct EmitChecks {
 } EmitChecks;
 
 // Appends one file with these kernels, number i being called weft_kernel_i. With
-// `for_people` comments name the places in the source. checks_out: one per kernel.
+// `for_people` comments name the places in the source. What writing one kernel leaves
+// behind is in `scratch`, which is given up. checks_out: one per kernel.
 void emit_kernels(const Dialect *dialect, LoopKernel *const *kernels, uint32_t count,
-                  bool for_people, StrBuf *out, EmitChecks *checks_out);
+                  bool for_people, Arena *scratch, StrBuf *out, EmitChecks *checks_out);
 // The same for dialects of GPUs: launch k of kernel i is called weft_i_launch_k.
 // tables_out: the constant tables that the code wants at GpuControl.tables.
 void emit_launches(const Dialect *dialect, LoopKernel *const *kernels,
-                   const LoopPlan *plans, uint32_t count, bool for_people, StrBuf *out,
-                   StrBuf *tables_out, EmitChecks *checks_out);
+                   const LoopPlan *plans, uint32_t count, bool for_people,
+                   Arena *scratch, StrBuf *out, StrBuf *tables_out,
+                   EmitChecks *checks_out);
 
 #endif

@@ -239,7 +239,7 @@ static void number_checks(Walker *w, const LoopBody *body, EmitChecks *checks) {
         const LoopStm *stm = body->stms.data[i];
         if (stm->op == LOOP_CHECK || stm->op == LOOP_CALL) {
             map_set(&w->checks, (uint64_t)(uintptr_t)stm, checks->len);
-            vec_push(w->arena, checks, stm);
+            vec_push(w->out->arena, checks, stm);
         }
         for (uint32_t k = 0; k < stm->body_count; k++)
             number_checks(w, stm->bodies[k], checks);
@@ -250,11 +250,11 @@ static void number_checks(Walker *w, const LoopBody *body, EmitChecks *checks) {
 static void put_kernel(Walker *w, EmitChecks *checks, StrBuf *out) {
     const LoopPlan *plan = w->plan;
     const LoopKernel *kernel = w->kernel;
+    w->out = out;
     map_init(&w->checks, w->arena);
     for (uint32_t i = 0; i < kernel->funs.len; i++)
         number_checks(w, kernel->funs.data[i].body, checks);
     number_checks(w, kernel->root, checks);
-    w->out = out;
     for (uint32_t i = 0; i < kernel->funs.len; i++) put_function(w, i);
     for (uint32_t i = 0; plan != NULL && i < plan->count; i++)
         walk_launch(w, &plan->launches[i]);
@@ -326,8 +326,9 @@ static void put_head(const Dialect *dialect, LoopKernel *const *kernels, uint32_
 }
 
 void emit_launches(const Dialect *dialect, LoopKernel *const *kernels,
-                   const LoopPlan *plans, uint32_t count, bool for_people, StrBuf *out,
-                   StrBuf *tables_out, EmitChecks *checks_out) {
+                   const LoopPlan *plans, uint32_t count, bool for_people,
+                   Arena *scratch, StrBuf *out, StrBuf *tables_out,
+                   EmitChecks *checks_out) {
     Arena *arena = out->arena;
     Helpers helpers = {0};
     map_init(&helpers.made, arena);
@@ -335,35 +336,40 @@ void emit_launches(const Dialect *dialect, LoopKernel *const *kernels,
     helpers.lanes = strbuf(arena);
     Tables tables = {.bytes = tables_out};
     map_init(&tables.places, arena);
-    StrBuf code = strbuf(arena);
+    size_t start = out->len;
     for (uint32_t i = 0; i < count; i++) {
-        const LoopStm *const *made = walk_made(kernels[i], arena);
+        const LoopStm *const *made = walk_made(kernels[i], scratch);
         Walker w = {.dialect = dialect,
                     .kernel = kernels[i],
                     .number = i,
                     .for_people = for_people,
-                    .arena = arena,
-                    .names = arena_array(arena, Str, kernels[i]->values.len),
+                    .arena = scratch,
+                    .names = arena_array(scratch, Str, kernels[i]->values.len),
                     .helpers = &helpers,
                     .tables = &tables,
                     .plan = plans == NULL ? NULL : &plans[i],
-                    .is_local = plans == NULL ? loop_local_buffers(kernels[i], arena)
+                    .is_local = plans == NULL ? loop_local_buffers(kernels[i], scratch)
                                               : plans[i].is_local,
-                    .is_alone = arena_array(arena, bool, kernels[i]->values.len),
-                    .is_own = walk_own_buffers(kernels[i], arena),
-                    .is_size = walk_sizes(kernels[i], arena),
+                    .is_alone = arena_array(scratch, bool, kernels[i]->values.len),
+                    .is_own = walk_own_buffers(kernels[i], scratch),
+                    .is_size = walk_sizes(kernels[i], scratch),
                     .made = made,
-                    .is_number = walk_numbers(kernels[i], made, arena),
+                    .is_number = walk_numbers(kernels[i], made, scratch),
                     .failing = ""};
-        put_kernel(&w, &checks_out[i], &code);
+        put_kernel(&w, &checks_out[i], out);
+        arena_reset(scratch);
     }
-    put_head(dialect, kernels, count, out);
-    emit_helpers(dialect, &helpers, out);
-    strbuf_char(out, '\n');
-    strbuf_str(out, strbuf_done(&code));
+    arena_free(scratch);
+    StrBuf head = strbuf(arena); // which helpers there are is known by now
+    put_head(dialect, kernels, count, &head);
+    emit_helpers(dialect, &helpers, &head);
+    strbuf_char(&head, '\n');
+    strbuf_insert(out, start, strbuf_done(&head));
 }
 
 void emit_kernels(const Dialect *dialect, LoopKernel *const *kernels, uint32_t count,
-                  bool for_people, StrBuf *out, EmitChecks *checks_out) {
-    emit_launches(dialect, kernels, NULL, count, for_people, out, NULL, checks_out);
+                  bool for_people, Arena *scratch, StrBuf *out,
+                  EmitChecks *checks_out) {
+    emit_launches(dialect, kernels, NULL, count, for_people, scratch, out, NULL,
+                  checks_out);
 }

@@ -27,18 +27,22 @@ static uint64_t constant_key(ScalarType type, uint64_t bits) {
     return (bits ^ bits >> 29) * 0x9e3779b97f4a7c15u + (uint64_t)type + 1;
 }
 
-LoopBuilder loop_builder(LoopKernel *kernel) {
-    LoopBuilder b = {.kernel = kernel, .arena = kernel->arena};
-    map_init(&b.constants, b.arena);
-    vec_reserve(b.arena, &b.same, kernel->values.len + 32);
-    b.same.len = kernel->values.len;
+static void note_constants(LoopKernel *kernel) {
+    map_init(&kernel->constants, kernel->arena);
     for (LoopRef ref = 0; ref < kernel->values.len; ref++) {
         const LoopValue *value = &kernel->values.data[ref];
         if (!value->is_const) continue;
         uint64_t unused, key = constant_key((ScalarType)value->type.elem, value->bits);
-        while (key == 0 || map_get(&b.constants, key, &unused)) key++;
-        map_set(&b.constants, key, ref);
+        while (key == 0 || map_get(&kernel->constants, key, &unused)) key++;
+        map_set(&kernel->constants, key, ref);
     }
+}
+
+LoopBuilder loop_builder(LoopKernel *kernel) {
+    LoopBuilder b = {.kernel = kernel, .arena = kernel->arena};
+    vec_reserve(b.arena, &b.same, kernel->values.len + 32);
+    b.same.len = kernel->values.len;
+    if (kernel->constants.slots == NULL) note_constants(kernel);
     return b;
 }
 
@@ -61,17 +65,21 @@ LoopRef loop_value(LoopBuilder *b, LoopType type, Sym name) {
 LoopRef loop_const(LoopBuilder *b, ScalarType type, uint64_t bits) {
     unsigned unused = 64 - 8u * scalar_info[type].bytes;
     bits = bits << unused >> unused;
-    // The map's key is a hash; equal hashes of different constants lie side by side.
+    // The map's key is a hash; equal hashes of different constants lie side by side, as
+    // do those whose value has been taken back since, and may be another one by now.
+    LoopKernel *kernel = b->kernel;
     uint64_t key = constant_key(type, bits), found;
     for (;; key++) {
         if (key == 0) continue;
-        if (!map_get(&b->constants, key, &found)) break;
-        const LoopValue *value = &b->kernel->values.data[found];
-        if (value->type.elem == type && value->bits == bits) return (LoopRef)found;
+        if (!map_get(&kernel->constants, key, &found)) break;
+        if (found >= kernel->values.len) continue;
+        const LoopValue *value = &kernel->values.data[found];
+        if (value->is_const && value->type.elem == type && value->bits == bits)
+            return (LoopRef)found;
     }
     LoopRef ref = add_value(
         b, (LoopValue){.type = loop_scalar_type(type), .is_const = true, .bits = bits});
-    map_set(&b->constants, key, ref);
+    map_set(&kernel->constants, key, ref);
     return ref;
 }
 

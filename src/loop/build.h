@@ -15,7 +15,6 @@ typedef struct LoopBuilder {
         LoopBody **data;
         uint32_t len, cap;
     } open;
-    Map constants; // (type, bits) -> LoopRef
     // By LoopRef: the value that this one turned out to be, or 0. References in the
     // code itself are redirected by loop_tidy.
     struct {

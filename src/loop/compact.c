@@ -55,6 +55,7 @@ LoopKernel *loop_compact(const LoopKernel *kernel, Arena *arena) {
     Compact c = {kernel, to, arena_array(kernel->arena, LoopRef, kernel->values.len)};
     to->arena = arena;
     to->values.data = NULL;
+    to->constants = (Map){0};
     to->values.len = to->values.cap = 0;
     vec_push(arena, &to->values, (LoopValue){0});
     to->funs.data =

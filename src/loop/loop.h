@@ -135,6 +135,7 @@ typedef struct LoopKernel {
         LoopValue *data;
         uint32_t len, cap;
     } values; // entry 0 is unused
+    Map constants; // hash of type and bits -> LoopRef; without slots: not made yet
     struct {
         LoopFun *data;
         uint32_t len, cap;

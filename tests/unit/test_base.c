@@ -188,6 +188,32 @@ static void test_arena(void) {
     CHECK(mem.used == 0);
 }
 
+// Rounds take place in the same memory, of which they hold one chunk in between.
+static void test_reset(void) {
+    Mem mem = {0};
+    Arena arena;
+    arena_init(&arena, &mem);
+    arena_reset(&arena); // there is nothing yet
+    for (int i = 0; i < 100; i++) arena_alloc(&arena, 50000);
+    size_t most = mem.used;
+    arena_reset(&arena);
+    CHECK(mem.used > 0 && mem.used <= 1 << 20);
+    size_t kept = mem.used;
+    char *first = arena_alloc(&arena, 1000);
+    for (int round = 0; round < 10; round++) {
+        arena_reset(&arena);
+        char *again = arena_alloc(&arena, 1000);
+        CHECK(again == first);
+        memset(again, round, 1000);
+        for (int i = 0; i < 15; i++) arena_alloc(&arena, 50000);
+        CHECK(mem.used == kept);
+    }
+    for (int i = 0; i < 100; i++) arena_alloc(&arena, 50000);
+    CHECK(mem.used <= most + kept);
+    arena_free(&arena);
+    CHECK(mem.used == 0);
+}
+
 // Every allocation that arena work makes fails once, and nothing is left behind.
 static void test_unwinding(void) {
     volatile int failures = 0;
@@ -241,6 +267,15 @@ static void test_strings(Arena *arena) {
         CHECK(text.data[text.len - 2] == '1' && text.data[text.len - 1] == '>');
     }
     CHECK(strcmp(str_terminated(arena, STR("abc")), "abc") == 0);
+    StrBuf head = strbuf(arena);
+    strbuf_insert(&head, 0, STR("def"));
+    strbuf_insert(&head, 3, STR("gh"));
+    strbuf_insert(&head, 0, STR("abc"));
+    strbuf_insert(&head, 2, STR(""));
+    for (int i = 0; i < 100; i++) strbuf_insert(&head, 4, STR("<>"));
+    Str inserted = strbuf_done(&head);
+    CHECK(inserted.len == 208 && memcmp(inserted.ptr, "abcd<><>", 8) == 0 &&
+          memcmp(inserted.ptr + 200, "<><>efgh", 8) == 0);
     StrBuf mixed = strbuf(arena);
     strbuf_printf(&mixed, "%s|%u|%u|%.*s|%.*s", "one", 0u, 4294967295u, 2, "two", 0,
                   "");
@@ -388,6 +423,7 @@ int main(void) {
     test_spares_below_ceiling();
     test_stacks();
     test_arena();
+    test_reset();
     test_unwinding();
     test_strings(&arena);
     test_tables(&arena);

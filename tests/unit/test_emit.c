@@ -154,7 +154,8 @@ static void *build_kernels(Arena *arena, const NativeCompiler *compiler,
                            uint32_t count) {
     StrBuf text = strbuf(arena);
     EmitChecks *checks = arena_array(arena, EmitChecks, count);
-    emit_kernels(&emit_c, kernels, count, false, &text, checks);
+    emit_kernels(&emit_c, kernels, count, false, &(Arena){.mem = arena->mem}, &text,
+                 checks);
     NativeBuild build = {.compiler = compiler,
                          .source = strbuf_done(&text),
                          .arena = arena,
@@ -263,8 +264,10 @@ static void test_joins(Cx *cx, const CoreProgram *core, Arena *arena) {
         StrBuf c = strbuf(arena), cl = strbuf(arena), tables = strbuf(arena);
         LoopPlan plan;
         loop_plan(kernel, arena, &plan);
-        emit_kernels(&emit_c, &kernel, 1, false, &c, &checks);
-        emit_launches(&emit_opencl, &kernel, &plan, 1, false, &cl, &tables, &checks);
+        emit_kernels(&emit_c, &kernel, 1, false, &(Arena){.mem = arena->mem}, &c,
+                     &checks);
+        emit_launches(&emit_opencl, &kernel, &plan, 1, false,
+                      &(Arena){.mem = arena->mem}, &cl, &tables, &checks);
         const char *in_c = strstr(str_terminated(arena, strbuf_done(&c)),
                                   "__atomic_compare_exchange(at"),
                    *in_cl = strstr(str_terminated(arena, strbuf_done(&cl)),
@@ -281,7 +284,9 @@ static const char *c_of(Cx *cx, const CoreProgram *core, Arena *arena, StrBuf *t
     StrBuf c = strbuf(arena);
     EmitChecks checks = {0};
     LoopKernel *kernel = read_kernel(cx, core, arena, text);
-    if (kernel != NULL) emit_kernels(&emit_c, &kernel, 1, false, &c, &checks);
+    if (kernel != NULL)
+        emit_kernels(&emit_c, &kernel, 1, false, &(Arena){.mem = arena->mem}, &c,
+                     &checks);
     return str_terminated(arena, strbuf_done(&c));
 }
 

@@ -133,7 +133,8 @@ static const char *operators_in_cuda(void) {
     LoopPlan plan;
     EmitChecks checks = {0};
     loop_plan(kernel, &arena, &plan);
-    emit_launches(&emit_cuda, &kernel, &plan, 1, false, &text, &tables, &checks);
+    emit_launches(&emit_cuda, &kernel, &plan, 1, false, &(Arena){.mem = arena.mem},
+                  &text, &tables, &checks);
     return str_terminated(&arena, strbuf_done(&text));
 }
 
@@ -158,7 +159,8 @@ int main(void) {
     if (!find_opencl()) SKIP("there is no OpenCL device");
     CHECK(weft_context_new(NULL, &context) == WEFT_STATUS_OK);
     CHECK(glob(WEFT_SOURCE_DIR "/examples/*/*.weft", 0, NULL, &files) == 0);
-    CHECK(glob(WEFT_SOURCE_DIR "/bench/suite/work/*.weft", GLOB_APPEND, NULL, &files) == 0);
+    CHECK(glob(WEFT_SOURCE_DIR "/bench/suite/work/*.weft", GLOB_APPEND, NULL, &files) ==
+          0);
     for (size_t i = 0; i < files.gl_pathc; i++) test_file(context, files.gl_pathv[i]);
     globfree(&files);
     weft_context_free(context);

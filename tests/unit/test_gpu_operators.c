@@ -129,7 +129,8 @@ static void test_device(Trial *t, const DeviceInfo *info) {
     StrBuf text = strbuf(&t->arena), tables = strbuf(&t->arena);
     EmitChecks checks = {0};
     emit_launches(info->kind == DEVICE_CUDA ? &emit_cuda : &emit_opencl, &t->kernel,
-                  &t->plan, 1, false, &text, &tables, &checks);
+                  &t->plan, 1, false, &(Arena){.mem = &t->mem}, &text, &tables,
+                  &checks);
     status = dev_build(device, strbuf_done(&text), strbuf_done(&tables), NULL, &code);
     CHECK(status == STATUS_OK);
     if (status != STATUS_OK) printf("%s: %s\n", info->address, device->why);

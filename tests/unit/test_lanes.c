@@ -267,7 +267,8 @@ static void test_file(Cx *cx, const CoreProgram *core, Arena *arena,
         kernels[i] = make_kernel(cx, core, arena, &chains[i]);
         if (kernels[i] == NULL) return;
     }
-    emit_kernels(&emit_c, kernels, KERNELS, false, &text, checks);
+    emit_kernels(&emit_c, kernels, KERNELS, false, &(Arena){.mem = arena->mem}, &text,
+                 checks);
     NativeBuild build = {.compiler = compiler,
                          .source = strbuf_done(&text),
                          .arena = arena,

@@ -5,6 +5,7 @@
 // stay the oracle's is the business of tests/loop.
 #include <string.h>
 
+#include "loop/build.h"
 #include "loop/passes.h"
 #include "session.h"
 
@@ -995,6 +996,32 @@ static void test_out_of_memory(void) {
     stop(&s);
 }
 
+// ---- constants ----------------------------------------------------------------------
+
+// One of a kind, whichever builder makes them; of those that were taken back none.
+static void test_constants(void) {
+    Session s;
+    start(&s, EMPTY);
+    LoopKernel *kernel = read_kernel(&s, "kernel \"k\" (i64) -> (i64) {|n: i64| -> 7i64}");
+    if (kernel != NULL) {
+        LoopBuilder first = loop_builder(kernel);
+        LoopRef seven = loop_int(&first, 7);
+        CHECK(seven == kernel->root->results[0]);
+        CHECK(loop_const(&first, SCALAR_I32, 7) != seven);
+        uint32_t before = kernel->values.len;
+        LoopRef zero = loop_int(&first, 0);
+        kernel->values.len = before;
+        LoopBuilder second = loop_builder(kernel);
+        LoopRef variable = loop_value(&second, loop_scalar_type(SCALAR_I64), 0);
+        CHECK(variable == zero && loop_int(&second, 7) == seven);
+        LoopRef again = loop_int(&second, 0);
+        CHECK(again != variable && loop_int(&second, 0) == again);
+        LoopBuilder third = loop_builder(loop_compact(kernel, &s.arena));
+        CHECK(loop_int(&third, 7) == third.kernel->root->results[0]);
+    }
+    stop(&s);
+}
+
 int main(void) {
     test_table();
     test_indices();
@@ -1020,6 +1047,7 @@ int main(void) {
     test_registers();
     test_computed();
     test_rows();
+    test_constants();
     test_sums();
     test_out_of_memory();
     return test_done();
