@@ -44,6 +44,13 @@ static void drop(Vector *v, const LoopStm *stm) {
     body->stms.len = kept;
 }
 
+// Of a turn of a square: a load, a store, and rounds of shuffles.
+static double square_cost(uint32_t side) {
+    uint32_t rounds = 0;
+    while (1u << rounds < side) rounds++;
+    return 2 + rounds;
+}
+
 // All lanes make the same turns.
 static void do_for(Vector *v, const LoopStm *stm, LoopRef mask) {
     const LoopBody *old = stm->bodies[0];
@@ -54,6 +61,7 @@ static void do_for(Vector *v, const LoopStm *stm, LoopRef mask) {
     params[0] = loop_scalar_type(turn_elem_of(v, stm->args[0]));
     for (uint32_t i = 0; i < stm->out_count; i++) params[1 + i] = types[i];
     LoopRef *fresh = open_loop(v, stm, old->params + 1, 1, params);
+    double cost = v->vector_cost;
     turn_set_rep(v, old->params[0], fresh[0]);
     turn_translate(v, old, mask);
     LoopBody *body = turn_close_body(v, stm, old);
@@ -62,7 +70,9 @@ static void do_for(Vector *v, const LoopStm *stm, LoopRef mask) {
     made->order = stm->order;
     loop_set_bodies(&v->b, made, &body, 1);
     end_loop(v, stm, made, 0);
-    if (turn_square(v, made)) drop(v, made);
+    if (!turn_square(v, made)) return;
+    drop(v, made);
+    v->vector_cost = cost + v->weight * square_cost(v->lanes);
 }
 
 static void do_while(Vector *v, const LoopStm *stm, LoopRef mask) {
