@@ -53,7 +53,7 @@ static bool is_ready(const RtErrand *base) {
 static bool run(RtErrand *base) {
     ApiTask *task = api_task_of(base);
     api_ahead_unbook(task);
-    task->end = (ExecEnd){.status = fits(task) ? EXEC_MEMORY : EXEC_FAULT};
+    exec_end_init(&task->end, fits(task) ? EXEC_MEMORY : EXEC_FAULT);
     if (task->end.status == EXEC_FAULT || !put_parts(task)) {
         task->end.wanted = task->promised[0]->memory_size;
         return false;

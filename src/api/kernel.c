@@ -133,7 +133,7 @@ void api_kernel_run_at(KernelRun *run, ApiPlace *place, ExecEnd *end) {
     if (is_launched && context->place_count > 1) call.may_take = run->kernel->keeps;
     if (is_launched) call.code = run->kernel->launched->codes[number];
     else call.team = api_team(context, place);
-    *end = (ExecEnd){.status = EXEC_MEMORY};
+    exec_end_init(end, EXEC_MEMORY);
     if (!is_launched && call.team == NULL) return;
     if (context->options.progress != NULL) call.progress = run->progress;
     if (!is_launched && rt_events_are_kept(context->events)) {

@@ -84,6 +84,16 @@ typedef struct ExecEnd {
     bool has_run;    // code that may have overwritten what it was allowed to
 } ExecEnd;
 
+// Before a call: nothing has run, and there is nothing to tell. What a fault would hold
+// is left as it is, since clearing that takes longer than the rest of a short call.
+static inline void exec_end_init(ExecEnd *end, ExecStatus status) {
+    end->status = status;
+    end->check = NULL;
+    end->call_count = 0;
+    end->wanted = 0;
+    end->has_run = false;
+}
+
 // Runs it where call->device says.
 void exec_call(const ExecCall *call, ExecEnd *end_out);
 

@@ -61,13 +61,14 @@ static void tell_turns(void *data, unsigned worker, uint64_t loop_began, uint64_
 static ExecStatus run_code(NativeRun *run, ExecEnd *end) {
     const ExecCall *call = run->call;
     const ExecKernel *kernel = call->kernel;
-    RtCall code = {.team = call->team,
-                   .cancel = call->cancel,
-                   .result = make_result,
-                   .room = make_room,
-                   .progress = call->progress != NULL ? tell_progress : NULL,
-                   .ran = call->ran != NULL ? tell_turns : NULL,
-                   .data = run};
+    RtCall code;
+    code.team = call->team;
+    code.cancel = call->cancel;
+    code.result = make_result;
+    code.room = make_room;
+    code.progress = call->progress != NULL ? tell_progress : NULL;
+    code.ran = call->ran != NULL ? tell_turns : NULL;
+    code.data = run;
     // What the ceiling leaves is for private memory, too.
     if (call->heap->mem->limit != 0) mem_trim(call->heap->mem);
     end->has_run = true;

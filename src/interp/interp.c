@@ -30,7 +30,7 @@ static void note_calls(Run *run, const InterpError *inner) {
 static _Noreturn void leave(Run *run, Status status) {
     while (run->recorded != NULL) interp_end_recorded(run);
     run->status = status;
-    longjmp(run->exit, 1);
+    longjmp(*run->exit, 1);
 }
 
 _Noreturn void interp_fail(Run *run, const Step *step, const char *format, ...) {
@@ -185,6 +185,8 @@ typedef struct Prepared {
     const Slot *fresh; // as they are before a run: with the constants
     bool *is_array;
     uint32_t slot_count;
+    uint32_t *arrays; // the slots that hold arrays
+    uint32_t array_count;
 } Prepared;
 
 static Prepared *keep_prepared(const Run *run, Arena *arena) {
@@ -195,6 +197,9 @@ static Prepared *keep_prepared(const Run *run, Arena *arena) {
     p->fresh = arena_copy(arena, run->slots.data, p->slot_count * sizeof *p->fresh);
     p->is_array =
         arena_copy(arena, run->is_array.data, p->slot_count * sizeof *p->is_array);
+    p->arrays = arena_array(arena, uint32_t, p->slot_count);
+    for (uint32_t slot = 0; slot < p->slot_count; slot++)
+        if (p->is_array[slot]) p->arrays[p->array_count++] = slot;
     return p;
 }
 
@@ -223,11 +228,20 @@ static void prepare_beside(Run *run) {
     run->promised = arena_array(run->arena, RtArray *, run->slots.len);
 }
 
+// What failed before it was prepared has slots that nobody listed.
+static void drop_slots(Run *run) {
+    const InterpCode *code = run->options->code;
+    const Prepared *p = code == NULL ? NULL : code->prepared;
+    if (p == NULL) interp_drop_all(run, 0, run->is_array.len);
+    else
+        for (uint32_t i = 0; i < p->array_count; i++) interp_drop(run, p->arrays[i]);
+}
+
 // Apart, so that no variable of a caller lives across the jump.
 static void execute(Run *run, const CoreFun *fun, RtValue *args) {
     run->status = STATUS_MEMORY; // what a jump from the arena means
     run->error.message = STR("out of memory");
-    if (setjmp(run->exit) != 0) return;
+    if (setjmp(*run->exit) != 0) return;
     prepare(run, fun, run->options->code);
     prepare_beside(run);
     put_args(run, args);
@@ -238,7 +252,9 @@ static void execute(Run *run, const CoreFun *fun, RtValue *args) {
 Status interp_run(const CoreProgram *program, const CoreFun *fun,
                   const InterpOptions *options, RtValue *args, RtValue *results,
                   InterpError *error_out) {
+    jmp_buf exit;
     Run run = {.program = program,
+               .exit = &exit,
                .options = options,
                .heap = options->heap,
                .arena = options->arena,
@@ -249,7 +265,7 @@ Status interp_run(const CoreProgram *program, const CoreFun *fun,
                .events = options->events};
     Mem *mem = options->arena->mem;
     jmp_buf *recover = mem->recover;
-    mem->recover = &run.exit;
+    mem->recover = &exit;
     FloatState floats = floats_enter();
     execute(&run, fun, args);
     finish_beside(&run);
@@ -259,7 +275,7 @@ Status interp_run(const CoreProgram *program, const CoreFun *fun,
     if (run.status == STATUS_OK) get_results(&run, fun, results);
     for (uint32_t i = 0; i < fun->body->param_count; i++)
         rt_release_value(run.heap, &args[i]); // those that never reached a slot
-    interp_drop_all(&run, 0, run.is_array.len);
+    drop_slots(&run);
     if (run.status != STATUS_OK) {
         *error_out = run.error;
         error_out->status = run.status;

@@ -137,7 +137,7 @@ struct Run {
     double told;  // when
     RtEvents *events;  // NULL inside a second-order statement, which counts as one
     Recorded *recorded;  // innermost
-    jmp_buf exit;
+    jmp_buf *exit;
     Status status;
     InterpError error;
 };

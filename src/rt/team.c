@@ -251,15 +251,24 @@ static int32_t run_parallel(KernelEnv *root, int64_t n, int64_t grain,
     return status;
 }
 
+// What a fault holds is not cleared: that takes longer than all else does here.
+static void open_env(RtCall *call) {
+    KernelEnv *env = &call->env;
+    env->fault.check = env->fault.call_count = 0;
+    env->fault.wanted = 0;
+    env->cancel = (const volatile bool *)call->cancel;
+    env->host = call;
+    env->poll = poll_root;
+    env->result = make_result;
+    env->room = make_room;
+    env->parallel = run_parallel;
+    env->threads = (int32_t)rt_pool_threads(call->team->pool);
+    call->self = NULL;
+}
+
 int32_t rt_call(RtCall *call, Kernel *kernel, const uint64_t *in, uint64_t *out) {
     FloatState floats = floats_enter();
-    call->env = (KernelEnv){.cancel = (const volatile bool *)call->cancel,
-                            .host = call,
-                            .poll = poll_root,
-                            .result = make_result,
-                            .room = make_room,
-                            .parallel = run_parallel,
-                            .threads = (int32_t)rt_pool_threads(call->team->pool)};
+    open_env(call);
     rt_private_open(&call->team->root, call->team->mem, &call->env);
     int32_t status = kernel(&call->env, in, out);
     if (call->self != NULL) rt_pool_leave(call->team->pool);

@@ -42,6 +42,7 @@ typedef struct RtCall {
     void (*ran)(void *data, unsigned worker, uint64_t loop_began, uint64_t began,
                 int64_t turns);
     void *data;
+    // The call's own, set by rt_call.
     KernelEnv env;  // of the root code; after KERNEL_FAULT env.fault says which
     RtWorker *self; // while in the pool
 } RtCall;
