@@ -34,10 +34,18 @@ enum {
     MOST_STRAIGHT = 128 // in other folds
 };
 
+// A loop around, of which the body is being rebuilt.
+typedef struct Around {
+    const struct Around *outer;
+    const CoreStm *loop;
+} Around;
+
 typedef struct Fuser {
-    uint32_t depth;      // second-order statements around
-    uint32_t *uses;      // by CoreRef, as rw->uses
-    uint32_t *feed_uses; // by CoreRef: how many uses are of its elements
+    uint32_t depth;       // second-order statements around
+    uint32_t *uses;       // by CoreRef, as rw->uses
+    uint32_t *feed_uses;  // by CoreRef: how many uses are of its elements
+    const Around *around; // the innermost one
+    Rewrite defs;         // what binds each value, once that was asked for
 } Fuser;
 
 bool fuse_is_producer(const CoreStm *stm) {
@@ -198,16 +206,67 @@ static bool visit(Rewrite *rw, CoreStm *stm) {
     return true;
 }
 
+// ---- what loops keep ----------------------------------------------------------------
+
+static void note_def(void *data, const CoreStm *stm) {
+    for (uint32_t i = 0; i < stm->out_count; i++)
+        rewrite_define(data, stm->outs[i], (CoreStm *)stm);
+}
+
+// The sizes that the loop keeps of the arrays that it carries, beside those around.
+static const FuseState *find_states(const Rewrite *rw, const Around *around) {
+    const Fuser *fuser = rw->data;
+    if (around == NULL) return NULL;
+    const FuseState *states = find_states(rw, around->outer);
+    const CoreStm *loop = around->loop;
+    uint32_t first = loop->op == OP_FOR;
+    for (uint32_t k = 0; k < loop->out_count; k++) {
+        int32_t rank = core_type(rw->program, loop->outs[k]).rank;
+        for (int32_t axis = 0; axis < rank; axis++) {
+            if (!fuse_keeps_size(&fuser->defs, states, loop, k, axis)) continue;
+            for (uint32_t i = 0; i < loop->body_count; i++) {
+                FuseState *state = arena_new(rw->program->arena, FuseState);
+                *state = (FuseState){states, loop->bodies[i]->params[first + k],
+                                     loop->args[first + k], axis};
+                states = state;
+            }
+        }
+    }
+    return states;
+}
+
+bool fuse_is_safe_here(Rewrite *rw, const CoreStm *generate) {
+    Fuser *fuser = rw->data;
+    CoreProgram *p = rw->program;
+    if (fuser->defs.program == NULL) {
+        fuser->defs = rewrite_new(p);
+        for (uint32_t i = 0; i < p->funs.len; i++)
+            core_walk(p->funs.data[i]->body, note_def, &fuser->defs);
+    }
+    return fuse_is_safe(&fuser->defs, find_states(rw, fuser->around), generate);
+}
+
 // ---- the whole ----------------------------------------------------------------------
+
+static bool is_loop(const CoreStm *stm) {
+    return stm->op == OP_FOR || stm->op == OP_WHILE;
+}
 
 static void enter(Rewrite *rw, const CoreStm *stm, const CoreBody *body) {
     (void)body;
-    ((Fuser *)rw->data)->depth += core_op_info[stm->op].kind == KIND_ORDER2;
+    Fuser *fuser = rw->data;
+    fuser->depth += core_op_info[stm->op].kind == KIND_ORDER2;
+    if (!is_loop(stm)) return;
+    Around *around = arena_new(rw->program->arena, Around);
+    *around = (Around){fuser->around, stm};
+    fuser->around = around;
 }
 
 static void leave(Rewrite *rw, const CoreStm *stm, const CoreBody *body) {
     (void)body;
-    ((Fuser *)rw->data)->depth -= core_op_info[stm->op].kind == KIND_ORDER2;
+    Fuser *fuser = rw->data;
+    fuser->depth -= core_op_info[stm->op].kind == KIND_ORDER2;
+    if (is_loop(stm)) fuser->around = fuser->around->outer;
 }
 
 static bool visit_beside(Rewrite *rw, CoreStm *stm) {

@@ -38,6 +38,12 @@ void fuse_check_lengths(Rewrite *rw, const CoreStm *stm);
 // Whether that needs no check.
 bool fuse_has_equal_lengths(const Rewrite *rw, const CoreStm *stm);
 
+// ---- generates that cannot fail (fuse_safe.c) ---------------------------------------
+
+// Whether no element of it fails, by what is known where the values are bound.
+bool fuse_is_safe(const Rewrite *defs, const FuseState *states,
+                  const CoreStm *generate);
+
 // ---- order (fuse_order.c) -----------------------------------------------------------
 
 // Whether anything in the body may be noticed but by its results.
@@ -67,6 +73,9 @@ void fuse_use_again(Rewrite *rw, CoreRef array);
 // The producer's arrays, a generate's being its indices. Its own errors, of lengths or
 // a size, are raised where it stands.
 const CoreRef *fuse_producer_arrays(Rewrite *rw, const CoreStm *producer);
+
+// Whether no element of the generate, which stands here, can fail.
+bool fuse_is_safe_here(Rewrite *rw, const CoreStm *generate);
 
 // ---- views and elements (fuse_view.c) -----------------------------------------------
 

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Statements side by side: two maps, or two reductions that associate alike, of which
-// neither needs the other and which share an array, become one with the results of
-// both. To share one is to take its elements, or to look at some of them beside so many
-// elements of others. The later one moves up to the earlier one, with the indices that
-// it takes. Only straight code over scalars, so that all parts of it keep their speed.
+// Statements side by side: two maps, two reductions that associate alike, or two
+// generates, of which neither needs the other and which share an array, become one with
+// the results of both. To share one is to take its elements, or to look at some of them
+// beside so many elements of others; of generates, to look at the one in the same
+// place. The later one moves up to the earlier one, with the indices that it takes.
+// Only straight code over scalars, so that all parts of it keep their speed.
 #include "opt/fuse.h"
 
 enum {
-    MOST_JOINED = 96, // statements in the bodies of one
+    MOST_JOINED = 96,     // statements in the bodies of one
+    MOST_GENERATED = 640, // the same of generates
     MOST_RESULTS = 8,
     MOST_TRIED = 100 // statements before
 };
@@ -79,6 +81,50 @@ static bool share_arrays(const Rewrite *rw, const CoreStm *a, const CoreStm *b) 
     return share && fuse_has_equal_lengths(rw, a) && fuse_has_equal_lengths(rw, b);
 }
 
+static bool is_same(const CoreRef *a, const CoreRef *b, uint32_t count) {
+    for (uint32_t i = 0; i < count; i++)
+        if (a[i] != b[i]) return false;
+    return true;
+}
+
+// Whether the body looks at the element of the array that is in its own place.
+static bool looks_at_own(const CoreBody *body, CoreRef array) {
+    for (uint32_t i = 0; i < body->stms.len; i++) {
+        const CoreStm *stm = body->stms.data[i];
+        if (stm->op == OP_INDEX && stm->args[0] == array &&
+            stm->arg_count == body->param_count + 1 &&
+            is_same(stm->args + 1, body->params, body->param_count))
+            return true;
+    }
+    return false;
+}
+
+// Whether two generates are of one space, and look at one array in each place.
+static bool share_space(const CoreStm *a, const CoreStm *b) {
+    if (a->arg_count != b->arg_count || !is_same(a->args, b->args, a->arg_count))
+        return false;
+    const CoreBody *body = a->bodies[0];
+    for (uint32_t i = 0; i < body->stms.len; i++) {
+        const CoreStm *stm = body->stms.data[i];
+        if (stm->op == OP_INDEX && looks_at_own(body, stm->args[0]) &&
+            looks_at_own(b->bodies[0], stm->args[0]))
+            return true;
+    }
+    return false;
+}
+
+// Whether the generate may be made with the one that is number `at` of the open body:
+// it has the same space, which that one finds too large if it does, and cannot fail
+// otherwise, or that one's elements would all have to be made before.
+static bool keeps_order(Rewrite *rw, const CoreStm *stm, uint32_t at) {
+    const CoreProgram *p = rw->program;
+    const CoreBody *here = rw->builder.open.data[rw->builder.open.len - 1];
+    uint32_t most = scalar_info[core_type(p, here->stms.data[at]->outs[0]).elem].bytes;
+    for (uint32_t k = 0; k < stm->out_count; k++)
+        if (scalar_info[core_type(p, stm->outs[k]).elem].bytes > most) return false;
+    return fuse_is_safe_here(rw, stm);
+}
+
 // Where in the open body, from number `at` on, the statement stands that nothing before
 // it keeps from being at `at`; the length of the body: nowhere.
 static uint32_t find_movable(const Rewrite *rw, const CoreStm *stm, uint32_t at) {
@@ -109,15 +155,35 @@ static uint32_t bring_indices(const Rewrite *rw, const CoreStm *stm, uint32_t at
     return at;
 }
 
+// Moves the scalars that are computed behind number `at` up to it; returns likewise.
+static uint32_t bring_scalars(const Rewrite *rw, uint32_t at) {
+    CoreBody *here = rw->builder.open.data[rw->builder.open.len - 1];
+    CoreStm **stms = here->stms.data;
+    for (uint32_t i = at + 1; i < here->stms.len; i++) {
+        CoreStm *stm = stms[i];
+        bool is_scalar = core_op_operands(stm->op) > 0 || stm->op == OP_DIM;
+        if (!is_scalar || opt_is_effect(rw->program, stm) || !can_move_to(rw, stm, at))
+            continue;
+        for (uint32_t k = i; k > at; k--) stms[k] = stms[k - 1];
+        stms[at++] = stm;
+    }
+    return at;
+}
+
+static uint32_t rank_of_results(const CoreStm *stm) {
+    return stm->op == OP_GENERATE ? (uint32_t)stm->attrs[0] : stm->op == OP_MAP;
+}
+
 static bool is_simple(const CoreProgram *p, const CoreStm *stm, uint32_t *weight) {
+    uint32_t most = stm->op == OP_GENERATE ? MOST_GENERATED : MOST_JOINED;
     for (uint32_t i = 0; i < stm->out_count; i++)
-        if (core_type(p, stm->outs[i]).rank != (stm->op == OP_MAP)) return false;
+        if (core_type(p, stm->outs[i]).rank != rank_of_results(stm)) return false;
     for (uint32_t i = 0; i < stm->body_count; i++) {
         uint32_t more = fuse_weight(p, stm->bodies[i]);
-        if (more > MOST_JOINED) return false;
+        if (more > most) return false;
         *weight += more;
     }
-    return *weight <= MOST_JOINED;
+    return *weight <= most;
 }
 
 // ---- bodies -------------------------------------------------------------------------
@@ -226,7 +292,34 @@ static CoreBody *join_producers(Joiner *j, bool is_acc) {
     return core_close(&b, results.data, results.len);
 }
 
+// What both generates have in a place.
+static CoreBody *join_elements(Joiner *j) {
+    CoreBuilder b = core_builder(j->program);
+    CoreRefs params = {0}, results = {0};
+    const CoreBody *like = j->of[0]->bodies[0];
+    add_params(j, &params, like->params, like->param_count, 0);
+    core_open(&b, params.data, params.len);
+    for (int side = 0; side < 2; side++)
+        append_body(&b, j->of[side]->bodies[0], params.data, &results);
+    return core_close(&b, results.data, results.len);
+}
+
 // ---- the statement ------------------------------------------------------------------
+
+static CoreStm *join_generates(Rewrite *rw, const CoreStm *a, const CoreStm *b) {
+    CoreProgram *p = rw->program;
+    Joiner j = {.program = p, .of = {a, b}};
+    CoreStm *made = rewrite_copy(rw, a);
+    CoreRefs outs = {0};
+    for (int side = 0; side < 2; side++)
+        for (uint32_t i = 0; i < j.of[side]->out_count; i++)
+            vec_push(p->arena, &outs, j.of[side]->outs[i]);
+    made->outs = outs.data;
+    made->out_count = outs.len;
+    CoreBody *body = join_elements(&j);
+    core_set_bodies(&rw->builder, made, &body, 1);
+    return made;
+}
 
 static CoreStm *join(Rewrite *rw, const CoreStm *a, const CoreStm *b) {
     CoreProgram *p = rw->program;
@@ -261,21 +354,31 @@ static CoreStm *join(Rewrite *rw, const CoreStm *a, const CoreStm *b) {
     return made;
 }
 
+// Whether both share what makes it worth to join them, and are simple enough.
+static bool are_alike(const Rewrite *rw, const CoreStm *a, const CoreStm *b) {
+    uint32_t weight = 0;
+    if (a->op != b->op || a->stamp != b->stamp ||
+        a->out_count + b->out_count > MOST_RESULTS)
+        return false;
+    bool share = a->op == OP_GENERATE ? share_space(a, b) : share_arrays(rw, a, b);
+    return share && is_simple(rw->program, a, &weight) &&
+           is_simple(rw->program, b, &weight);
+}
+
 bool fuse_beside(Rewrite *rw, const CoreStm *stm) {
     CoreBody *here = rw->builder.open.data[rw->builder.open.len - 1];
-    if (stm->op != OP_MAP && stm->op != OP_REDUCE) return false;
+    bool is_space = stm->op == OP_GENERATE;
+    if (stm->op != OP_MAP && stm->op != OP_REDUCE && !is_space) return false;
     uint32_t tried = 0;
     for (uint32_t at = here->stms.len; at-- > 0 && tried < MOST_TRIED; tried++) {
         CoreStm *other = here->stms.data[at];
-        uint32_t weight = 0;
-        if (other->op != stm->op || other->stamp != stm->stamp ||
-            other->out_count + stm->out_count > MOST_RESULTS ||
-            !share_arrays(rw, other, stm) || !is_simple(rw->program, other, &weight) ||
-            !is_simple(rw->program, stm, &weight))
+        if (!are_alike(rw, other, stm)) continue;
+        at = is_space ? bring_scalars(rw, at) : bring_indices(rw, stm, at);
+        if (!can_move_to(rw, stm, at) ||
+            !(is_space ? keeps_order(rw, stm, at) : keeps_errors(rw, stm, at)))
             continue;
-        at = bring_indices(rw, stm, at);
-        if (!can_move_to(rw, stm, at) || !keeps_errors(rw, stm, at)) continue;
-        here->stms.data[at] = join(rw, other, stm);
+        here->stms.data[at] =
+            is_space ? join_generates(rw, other, stm) : join(rw, other, stm);
         rewrite_note(rw, here->stms.data[at]);
         return true;
     }

@@ -4,7 +4,7 @@
 // views and maps to an earlier array, and from an array that is guarded by a check of
 // its size to what the check compares it with. An array that a loop carries has the
 // size that the loop starts with if a turn, given an array of that size, hands on such
-// a one.
+// a one. What a branch gives has the size that both arms know.
 #include "core/messages.h"
 #include "opt/algebra.h"
 #include "opt/fuse.h"
@@ -14,7 +14,7 @@ typedef FuseSize Size;
 typedef struct Search {
     const Rewrite *rw;
     const FuseState *states; // what is known, or supposed
-    unsigned loops;          // that may yet be looked into
+    unsigned loops;          // and branches that may yet be looked into
 } Search;
 
 enum { MOST_LOOPS = 32 };
@@ -44,6 +44,8 @@ static CoreRef checked_size(const Rewrite *rw, const CoreStm *guard, int32_t axi
 }
 
 static bool keeps_size(Search *search, const CoreStm *loop, uint32_t k, int32_t axis);
+static Size find_size_in(Search *search, Size size);
+static bool is_equal(Size a, Size b);
 
 static uint32_t state_index(const CoreStm *loop, CoreRef out) {
     uint32_t k = 0;
@@ -59,6 +61,22 @@ static CoreRef step_loop(Search *search, const CoreStm *def, Size size) {
     uint32_t k = state_index(def, size.array);
     return keeps_size(search, def, k, size.axis) ? def->args[(def->op == OP_FOR) + k]
                                                  : 0;
+}
+
+// The size that the result of a branch has in both arms, so that it comes from outside;
+// false: none is known.
+static bool step_branch(Search *search, const CoreStm *def, Size *size) {
+    if (def == NULL || def->op != OP_IF || search->loops == 0) return false;
+    search->loops--;
+    Size arms[2];
+    uint32_t k = state_index(def, size->array);
+    for (int i = 0; i < 2; i++) {
+        Size result = {.array = def->bodies[i]->results[k], .axis = size->axis};
+        arms[i] = find_size_in(search, result);
+    }
+    bool is_known = is_equal(arms[0], arms[1]);
+    if (is_known) *size = arms[0];
+    return is_known;
 }
 
 // Every step leads to a value bound earlier, so that this ends.
@@ -89,6 +107,8 @@ static Size find_size_in(Search *search, Size size) {
         } else if (!moved && (known = step_loop(search, def, size)) != 0) {
             size.array = known;
             moved = true;
+        } else if (!moved) {
+            moved = step_branch(search, def, &size);
         }
     }
     return size;

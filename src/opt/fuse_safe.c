@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Whether an element of a generate can fail. Of what it does only an index is looked
+// into: inside of an array are
+//
+// - an index of the generate, if the array is as long as the generate in that
+// dimension,
+// - the neighbours i - 1 and i + 1, where i is known not to be at that end,
+// - the first and the last place, since who asks is in a place of its own,
+// - and what is clamped to these.
+//
+// An if that compares an index with an end tells its arms where they are.
+#include "opt/fuse.h"
+
+typedef struct Safety {
+    const Rewrite *defs;
+    const FuseState *states;
+    const CoreStm *generate;
+} Safety;
+
+// By index of the generate, as bits: whether it is not the first, not the last.
+typedef struct Facts {
+    uint32_t not_first, not_last;
+} Facts;
+
+// An index of the generate, or a size, or neither, plus a constant.
+typedef struct Form {
+    uint32_t index; // that number counted from 1; 0: none
+    FuseSize size;  // all 0: none
+    int64_t base;
+} Form;
+
+typedef enum Side { LOW, HIGH } Side;
+
+enum { FARTHEST = 1 << 20 }; // from an index, so that no sum wraps around
+
+static FuseSize find_size(const Safety *s, FuseSize size) {
+    return fuse_find_size(s->defs, s->states, size);
+}
+
+static bool is_same_size(FuseSize a, FuseSize b) {
+    return a.value == b.value && a.array == b.array && a.axis == b.axis;
+}
+
+static bool is_const(const Safety *s, CoreRef ref) {
+    return s->defs->program->values.data[ref].is_const;
+}
+
+static Form find_form(const Safety *s, CoreRef ref) {
+    const CoreProgram *p = s->defs->program;
+    const CoreBody *body = s->generate->bodies[0];
+    Form form = {.base = 0};
+    for (;;) {
+        const CoreStm *def = rewrite_def(s->defs, ref);
+        bool is_sum = def != NULL && (def->op == OP_ADD || def->op == OP_SUB);
+        if (!is_sum || core_type(p, ref).elem != SCALAR_I64) break;
+        uint32_t side = is_const(s, def->args[1]) ? 1 : 0;
+        int64_t more = (int64_t)p->values.data[def->args[side]].bits;
+        if (!is_const(s, def->args[side]) || (side == 0 && def->op == OP_SUB) ||
+            (def->op == OP_ADD ? __builtin_add_overflow(form.base, more, &form.base)
+                               : __builtin_sub_overflow(form.base, more, &form.base)))
+            break;
+        ref = def->args[1 - side];
+    }
+    for (uint32_t i = 0; i < body->param_count; i++)
+        if (body->params[i] == ref) form.index = i + 1;
+    bool is_far = form.base < -FARTHEST || form.base > FARTHEST;
+    if (is_far) return (Form){.base = FARTHEST};
+    if (form.index > 0) return form;
+    int64_t value = (int64_t)p->values.data[ref].bits;
+    if (!is_const(s, ref) || __builtin_add_overflow(form.base, value, &form.base))
+        form.size = find_size(s, (FuseSize){.value = ref});
+    return form;
+}
+
+static bool is_plain(const Form *form) {
+    return is_same_size(form->size, (FuseSize){0});
+}
+
+static FuseSize size_of_space(const Safety *s, uint32_t index) {
+    return find_size(s, (FuseSize){.value = s->generate->args[index - 1]});
+}
+
+// ---- facts --------------------------------------------------------------------------
+
+// What is known if the form is not, or with `is_less` is less than, what the other is.
+static Facts learn(const Safety *s, const Form *a, const Form *b, bool is_less) {
+    Facts facts = {0};
+    if (a->index > 0 && a->index <= 32 && a->base == 0 && b->index == 0) {
+        uint32_t bit = 1u << (a->index - 1);
+        bool is_first = is_plain(b) && b->base == 0;
+        bool is_last =
+            b->base == -1 && is_same_size(b->size, size_of_space(s, a->index));
+        if (is_first && !is_less) facts.not_first = bit;
+        if (is_last) facts.not_last = bit;
+    }
+    return facts;
+}
+
+// What holds in arm `arm` of the branch beside what is known already.
+static Facts facts_in(const Safety *s, const CoreStm *branch, uint32_t arm,
+                      Facts known) {
+    const CoreStm *test = rewrite_def(s->defs, branch->args[0]);
+    if (test == NULL || (test->op != OP_EQ && test->op != OP_LT) ||
+        core_type(s->defs->program, test->args[0]).elem != SCALAR_I64 ||
+        (test->op == OP_EQ) != (arm == 1))
+        return known;
+    Form x = find_form(s, test->args[0]), y = find_form(s, test->args[1]);
+    bool is_less = test->op == OP_LT;
+    Facts of_x = learn(s, &x, &y, is_less), of_y = learn(s, &y, &x, false);
+    known.not_first |= of_x.not_first | of_y.not_first;
+    known.not_last |= of_x.not_last;
+    if (!is_less) known.not_last |= of_y.not_last;
+    return known;
+}
+
+// ---- indices ------------------------------------------------------------------------
+
+// Whether one place more or less than the index of the generate is still one of it.
+static bool is_near(const Form *form, Side side, Facts facts) {
+    uint32_t known = side == LOW ? facts.not_first : facts.not_last;
+    bool is_inner = form->index <= 32 && (known >> (form->index - 1) & 1) != 0;
+    return side == LOW ? form->base >= (is_inner ? -1 : 0)
+                       : form->base <= (is_inner ? 1 : 0);
+}
+
+// Whether some dimension of the generate has that size, so that it is not 0.
+static bool is_of_space(const Safety *s, FuseSize size) {
+    for (uint32_t i = 1; i <= (uint32_t)s->generate->attrs[0]; i++)
+        if (is_same_size(size, size_of_space(s, i))) return true;
+    return false;
+}
+
+static bool is_form_inside(const Safety *s, CoreRef ref, FuseSize length, Side side,
+                           Facts facts) {
+    Form form = find_form(s, ref);
+    if (form.index > 0)
+        return is_same_size(size_of_space(s, form.index), length) &&
+               is_near(&form, side, facts);
+    if (!is_of_space(s, length)) return false;
+    if (is_plain(&form)) return form.base == 0;
+    return is_same_size(form.size, length) && form.base == -1;
+}
+
+// Whether the value is at least 0, or less than the length.
+static bool is_inside(const Safety *s, CoreRef ref, FuseSize length, Side side,
+                      Facts facts) {
+    const CoreStm *def = rewrite_def(s->defs, ref);
+    if (def != NULL && def->op == OP_IF && def->out_count == 1) {
+        for (uint32_t arm = 0; arm < 2; arm++)
+            if (!is_inside(s, def->bodies[arm]->results[0], length, side,
+                           facts_in(s, def, arm, facts)))
+                return false;
+        return true;
+    }
+    if (def == NULL || (def->op != OP_MIN && def->op != OP_MAX))
+        return is_form_inside(s, ref, length, side, facts);
+    bool x = is_inside(s, def->args[0], length, side, facts);
+    bool y = is_inside(s, def->args[1], length, side, facts);
+    return (def->op == OP_MAX) == (side == LOW) ? x || y : x && y;
+}
+
+static bool is_index_safe(const Safety *s, const CoreStm *index, Facts facts) {
+    for (uint32_t i = 1; i < index->arg_count; i++) {
+        FuseSize length = {.array = index->args[0], .axis = (int32_t)i - 1};
+        length = find_size(s, length);
+        if (!is_inside(s, index->args[i], length, LOW, facts) ||
+            !is_inside(s, index->args[i], length, HIGH, facts))
+            return false;
+    }
+    return true;
+}
+
+// ---- the whole ----------------------------------------------------------------------
+
+static bool is_body_safe(const Safety *s, const CoreBody *body, Facts facts) {
+    for (uint32_t i = 0; i < body->stms.len; i++) {
+        const CoreStm *stm = body->stms.data[i];
+        if (stm->op == OP_IF) {
+            for (uint32_t arm = 0; arm < 2; arm++)
+                if (!is_body_safe(s, stm->bodies[arm], facts_in(s, stm, arm, facts)))
+                    return false;
+        } else if (stm->op == OP_INDEX) {
+            if (!is_index_safe(s, stm, facts)) return false;
+        } else if (opt_is_effect(s->defs->program, stm)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+bool fuse_is_safe(const Rewrite *defs, const FuseState *states,
+                  const CoreStm *generate) {
+    Safety s = {defs, states, generate};
+    return is_body_safe(&s, generate->bodies[0], (Facts){0, 0});
+}
