@@ -184,6 +184,21 @@ static CoreRef row_size(const CoreProgram *p, const CoreStm *def, CoreRef array,
     return value->is_const && (int64_t)value->bits == -1 ? 0 : size;
 }
 
+// The size that the parts of a concatenation were cut out of, if it says their lengths
+// and each of these is from where the part begins to where the next one does; or 0.
+static CoreRef size_of_parts(const Rewrite *rw, const CoreStm *concat) {
+    uint32_t parts = core_parts(concat);
+    if (parts < 2 || parts == concat->arg_count) return 0;
+    const CoreRef *lengths = concat->args + parts;
+    CoreRef end = lengths[0]; // of the parts so far
+    for (uint32_t p = 1; p < parts; p++) {
+        const CoreStm *length = rewrite_def(rw, lengths[p]);
+        if (length == NULL || length->op != OP_SUB || length->args[1] != end) return 0;
+        end = length->args[0];
+    }
+    return end;
+}
+
 CoreRef opt_step_dim(const Rewrite *rw, CoreRef *array, int32_t *axis,
                      bool *moved_out) {
     CoreProgram *p = rw->program;
@@ -233,7 +248,8 @@ CoreRef opt_step_dim(const Rewrite *rw, CoreRef *array, int32_t *axis,
         from = def->args[0];
         break;
     case OP_CONCAT:
-        if (!is_axis) from = def->args[0];
+        if (is_axis) return size_of_parts(rw, def);
+        from = def->args[0];
         break;
     case OP_PERMUTE:
         from = def->args[0];

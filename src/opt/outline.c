@@ -228,7 +228,16 @@ static void note_scalar(Outliner *o, const CoreStm *stm) {
 typedef struct Parts {
     Map given; // to the ref by which the kernel calls it
     Map made;  // the same, of what is given for good or computed again
+    Map sizes; // to the DIM of an array that is given, and is known to have that size
 } Parts;
+
+// What a scalar that is not given is computed by; NULL: that is not known.
+static const CoreStm *find_scalar(const Outliner *o, const Parts *parts, CoreRef ref) {
+    uint64_t known;
+    if (map_get(&parts->sizes, ref, &known) || map_get(&o->scalars, ref, &known))
+        return (const CoreStm *)(uintptr_t)known;
+    return NULL;
+}
 
 static bool can_make_all(const Outliner *o, const Parts *parts, const CoreStm *stm,
                          unsigned depth);
@@ -240,8 +249,8 @@ static bool can_make(const Outliner *o, const Parts *parts, CoreRef ref,
     ref = unguarded(o, ref);
     if (o->program->values.data[ref].is_const || map_get(&parts->given, ref, &known))
         return true;
-    return depth > 0 && map_get(&o->scalars, ref, &known) &&
-           can_make_all(o, parts, (const CoreStm *)(uintptr_t)known, depth - 1);
+    const CoreStm *stm = find_scalar(o, parts, ref);
+    return depth > 0 && stm != NULL && can_make_all(o, parts, stm, depth - 1);
 }
 
 static bool can_make_all(const Outliner *o, const Parts *parts, const CoreStm *stm,
@@ -273,9 +282,9 @@ static CoreRef make_scalar(Outliner *o, Parts *parts, CoreRef ref) {
     if (map_get(&parts->made, ref, &known)) return (CoreRef)known;
     CoreRef out = map_get(&parts->given, ref, &known) ? (CoreRef)known : ref;
     map_set(&parts->made, ref, out);
-    if (!map_get(&o->scalars, ref, &known)) return out;
-    const CoreStm *stm = (const CoreStm *)(uintptr_t)known;
-    if (can_make_all(o, parts, stm, MOST_STEPS)) append_again(o, parts, stm, out);
+    const CoreStm *stm = find_scalar(o, parts, ref);
+    if (stm != NULL && can_make_all(o, parts, stm, MOST_STEPS))
+        append_again(o, parts, stm, out);
     return out;
 }
 
@@ -319,11 +328,16 @@ static CoreStm *note_made(Outliner *o, CoreOp op, const CoreRef *args, uint32_t 
     return stm;
 }
 
+static CoreStm *note_dim(Outliner *o, CoreRef array, int32_t axis) {
+    CoreStm *dim = note_made(o, OP_DIM, &array, 1, SCALAR_I64);
+    core_set_attrs(&o->builder, dim, &axis, 1);
+    return dim;
+}
+
 // A check that cannot fail, that the dimension is what is known of it.
 static const CoreStm *check_size(Outliner *o, CoreRef array, int32_t axis,
                                  CoreRef size) {
-    CoreStm *dim = note_made(o, OP_DIM, &array, 1, SCALAR_I64);
-    core_set_attrs(&o->builder, dim, &axis, 1);
+    CoreStm *dim = note_dim(o, array, axis);
     CoreRef sizes[] = {dim->outs[0], size};
     CoreStm *eq = note_made(o, OP_EQ, sizes, 2, SCALAR_BOOL);
     CoreRef args[] = {eq->outs[0], sizes[0], sizes[1]};
@@ -332,8 +346,33 @@ static const CoreStm *check_size(Outliner *o, CoreRef array, int32_t axis,
     return check;
 }
 
+// Notes sizes that are not given but which arrays are known to have that are.
+static void note_sizes(Outliner *o, Parts *parts, const CoreRefs *frees) {
+    uint64_t size, known;
+    for (uint32_t i = 0; i < frees->len; i++)
+        for (int32_t axis = 0; axis < core_type(o->program, frees->data[i]).rank;
+             axis++) {
+            if (!map_get(&o->sizes, dim_key(frees->data[i], axis), &size)) continue;
+            CoreRef ref = unguarded(o, (CoreRef)size);
+            if (map_get(&parts->given, ref, &known) ||
+                map_get(&parts->sizes, ref, &known))
+                continue;
+            const CoreStm *dim = note_dim(o, frees->data[i], axis);
+            map_set(&parts->sizes, ref, (uint64_t)(uintptr_t)dim);
+        }
+}
+
+// Whether the size is found as that dimension of that very array.
+static bool is_found_there(const Outliner *o, const Parts *parts, CoreRef size,
+                           CoreRef array, int32_t axis) {
+    uint64_t known;
+    if (!map_get(&parts->sizes, unguarded(o, size), &known)) return false;
+    const CoreStm *dim = (const CoreStm *)(uintptr_t)known;
+    return dim->args[0] == array && dim->attrs[0] == axis;
+}
+
 // Those in force, and what is known of the sizes of arrays.
-static Checks list_checks(Outliner *o, const CoreRefs *frees) {
+static Checks list_checks(Outliner *o, const Parts *parts, const CoreRefs *frees) {
     CoreProgram *p = o->program;
     Checks checks = {0};
     uint64_t size;
@@ -341,7 +380,8 @@ static Checks list_checks(Outliner *o, const CoreRefs *frees) {
         vec_push(p->arena, &checks, o->checks.data[i]);
     for (uint32_t i = 0; i < frees->len; i++)
         for (int32_t axis = 0; axis < core_type(p, frees->data[i]).rank; axis++)
-            if (map_get(&o->sizes, dim_key(frees->data[i], axis), &size))
+            if (map_get(&o->sizes, dim_key(frees->data[i], axis), &size) &&
+                !is_found_there(o, parts, (CoreRef)size, frees->data[i], axis))
                 vec_push(p->arena, &checks,
                          check_size(o, frees->data[i], axis, (CoreRef)size));
     return checks;
@@ -353,12 +393,14 @@ static void append_scalars(Outliner *o, const CoreBody *body) {
     CoreRefs frees = {0};
     Parts parts;
     core_free(p, body, p->arena, &frees);
-    Checks checks = list_checks(o, &frees);
-    bool *is_used = arena_array(p->arena, bool, checks.len);
     map_init(&parts.given, p->arena);
     map_init(&parts.made, p->arena);
+    map_init(&parts.sizes, p->arena);
     for (uint32_t i = 0; i < frees.len; i++)
         map_set(&parts.given, unguarded(o, frees.data[i]), frees.data[i]);
+    note_sizes(o, &parts, &frees);
+    Checks checks = list_checks(o, &parts, &frees);
+    bool *is_used = arena_array(p->arena, bool, checks.len);
     for (uint32_t i = 0; i < checks.len; i++)
         is_used[i] = make_size(o, &parts, checks.data[i]);
     for (uint32_t i = 0; i < frees.len; i++) make_scalar(o, &parts, frees.data[i]);
@@ -375,20 +417,53 @@ static void note_def(void *data, const CoreStm *stm) {
         rewrite_define(defs, stm->outs[i], (CoreStm *)stm);
 }
 
-// Notes the size if the host has it.
-static void note_size(Outliner *o, CoreRef array, int32_t axis) {
+// Of the sizes that checks in force have found equal to this one, the earliest.
+static CoreRef first_equal(const Outliner *o, CoreRef size) {
+    for (uint32_t i = 0; i < o->checks.len; i++) {
+        uint64_t eq;
+        map_get(&o->scalars, o->checks.data[i]->args[0], &eq);
+        const CoreRef *sides = ((const CoreStm *)(uintptr_t)eq)->args;
+        CoreRef x = unguarded(o, sides[0]), y = unguarded(o, sides[1]);
+        if ((x != size && y != size) || (x >= size && y >= size)) continue;
+        size = x < y ? x : y;
+        i = UINT32_MAX; // from the first check on
+    }
+    return size;
+}
+
+// What the host has of that size of an array, by what is known of states; 0: nothing.
+static CoreRef find_size(const Outliner *o, const FuseState *states, CoreRef array,
+                         int32_t axis) {
     FuseSize size = {.array = array, .axis = axis};
-    size = fuse_find_size(&o->defs, o->states, size);
+    size = fuse_find_size(&o->defs, states, size);
     uint64_t value = size.value;
-    if (size.array == 0 || map_get(&o->dims, dim_key(size.array, size.axis), &value))
-        map_set(&o->sizes, dim_key(array, axis), value);
+    if (size.array != 0 && !map_get(&o->dims, dim_key(size.array, size.axis), &value))
+        return 0;
+    return first_equal(o, (CoreRef)value);
+}
+
+static void note_size(Outliner *o, CoreRef array, int32_t axis) {
+    CoreRef size = find_size(o, o->states, array, axis);
+    if (size != 0) map_set(&o->sizes, dim_key(array, axis), size);
+}
+
+// Whether a turn that is given an array of the size that the loop starts with hands on
+// such a one.
+static bool keeps_axis(const Outliner *o, const CoreStm *loop, uint32_t k,
+                       int32_t axis) {
+    const CoreBody *turn = loop->bodies[loop->body_count - 1];
+    uint32_t at = k + (loop->op == OP_FOR);
+    if (fuse_keeps_size(&o->defs, o->states, loop, k, axis)) return true;
+    FuseState state = {o->states, turn->params[at], loop->args[at], axis};
+    CoreRef first = find_size(o, o->states, state.first, axis);
+    return first != 0 && first == find_size(o, &state, turn->results[k], axis);
 }
 
 // Array number `k` that the loop carries, in the dimensions that it keeps.
 static void note_state(Outliner *o, const CoreStm *loop, uint32_t k) {
     uint32_t at = k + (loop->op == OP_FOR);
     for (int32_t axis = 0; axis < core_type(o->program, loop->outs[k]).rank; axis++) {
-        if (!fuse_keeps_size(&o->defs, o->states, loop, k, axis)) continue;
+        if (!keeps_axis(o, loop, k, axis)) continue;
         for (uint32_t i = 0; i < loop->body_count; i++) {
             FuseState *state = arena_new(o->program->arena, FuseState);
             CoreRef param = loop->bodies[i]->params[at];
