@@ -21,35 +21,10 @@
 // - A function kept out of line is outlined for the host, and stays as it is for the
 //   kernels that call it.
 // - Traces stay on the host.
-#include "core/messages.h"
-#include "opt/fuse.h"
+#include "opt/outline.h"
 #include "opt/outline_rows.h"
 #include "opt/outline_share.h"
 #include "opt/passes.h"
-#include "opt/rewrite.h"
-
-typedef struct Checks {
-    const CoreStm **data;
-    uint32_t len, cap;
-} Checks;
-
-typedef struct Outliner {
-    CoreProgram *program;
-    CoreBuilder builder;
-    Sym name;                // of kernels
-    Rewrite defs;            // of which only what binds each value is used
-    const FuseState *states; // of the loops around
-    Map dims;                // (array, axis) -> the DIM that the host has
-    Map views;               // CoreRef -> the view statement that binds it
-    Map scalars;     // CoreRef -> the DIM of an array that is no view, or arithmetic
-    Map guarded;     // CoreRef -> what the guard that binds it hands on
-    Map sizes;       // (array, axis) -> what the size is known to be
-    Checks checks;   // in force: of sizes
-    uint32_t *hosts; // by index of the functions there were: its host version, 0: none
-    bool *traces;    // by the same index: it traces, or calls what does
-    uint32_t old_count;
-    bool is_parallel; // whether a parallel kernel was made
-} Outliner;
 
 static CoreBody *outline_body(Outliner *o, const CoreBody *body);
 
@@ -187,291 +162,12 @@ static void append_views(Outliner *o, const CoreRef *refs, uint32_t count, bool 
     }
 }
 
-// ---- scalars ------------------------------------------------------------------------
-
-static CoreRef unguarded(const Outliner *o, CoreRef ref) {
-    uint64_t inner;
-    while (map_get(&o->guarded, ref, &inner)) ref = (CoreRef)inner;
-    return ref;
-}
-
-static bool is_arithmetic(const CoreProgram *p, const CoreStm *stm) {
-    switch ((int)stm->op) {
-    case OP_ADD:
-    case OP_SUB:
-    case OP_MUL:
-    case OP_MIN:
-    case OP_MAX:
-    case OP_EQ: return core_type(p, stm->args[0]).elem == SCALAR_I64;
-    }
-    return false;
-}
-
-static uint64_t dim_key(CoreRef array, int32_t axis) {
-    return (uint64_t)array << 8 | (uint64_t)axis;
-}
-
-static void note_scalar(Outliner *o, const CoreStm *stm) {
-    uint64_t known;
-    if (stm->op == OP_GUARD) map_set(&o->guarded, stm->outs[0], stm->args[0]);
-    if (stm->op == OP_DIM)
-        map_set(&o->dims, dim_key(stm->args[0], stm->attrs[0]), stm->outs[0]);
-    if (is_arithmetic(o->program, stm) ||
-        (stm->op == OP_DIM && !map_get(&o->views, stm->args[0], &known)))
-        map_set(&o->scalars, stm->outs[0], (uint64_t)(uintptr_t)stm);
-    if (stm->op != OP_CHECK || !map_get(&o->scalars, stm->args[0], &known)) return;
-    if (((const CoreStm *)(uintptr_t)known)->op == OP_EQ)
-        vec_push(o->program->arena, &o->checks, stm);
-}
-
-// What a kernel has of the values that it uses, all by their unguarded refs.
-typedef struct Parts {
-    Map given; // to the ref by which the kernel calls it
-    Map made;  // the same, of what is given for good or computed again
-    Map sizes; // to the DIM of an array that is given, and is known to have that size
-} Parts;
-
-// What a scalar that is not given is computed by; NULL: that is not known.
-static const CoreStm *find_scalar(const Outliner *o, const Parts *parts, CoreRef ref) {
-    uint64_t known;
-    if (map_get(&parts->sizes, ref, &known) || map_get(&o->scalars, ref, &known))
-        return (const CoreStm *)(uintptr_t)known;
-    return NULL;
-}
-
-static bool can_make_all(const Outliner *o, const Parts *parts, const CoreStm *stm,
-                         unsigned depth);
-
-// Arithmetic that needs long chains is not worth it.
-static bool can_make(const Outliner *o, const Parts *parts, CoreRef ref,
-                     unsigned depth) {
-    uint64_t known;
-    ref = unguarded(o, ref);
-    if (o->program->values.data[ref].is_const || map_get(&parts->given, ref, &known))
-        return true;
-    const CoreStm *stm = find_scalar(o, parts, ref);
-    return depth > 0 && stm != NULL && can_make_all(o, parts, stm, depth - 1);
-}
-
-static bool can_make_all(const Outliner *o, const Parts *parts, const CoreStm *stm,
-                         unsigned depth) {
-    for (uint32_t i = 0; i < stm->arg_count; i++)
-        if (!can_make(o, parts, stm->args[i], depth)) return false;
-    return true;
-}
-
-enum { MOST_STEPS = 4 };
-
-static CoreRef make_scalar(Outliner *o, Parts *parts, CoreRef ref);
-
-// The statement for the kernel, with this result.
-static void append_again(Outliner *o, Parts *parts, const CoreStm *stm, CoreRef out) {
-    Arena *arena = o->program->arena;
-    CoreStm *copy = arena_copy(arena, stm, sizeof *stm);
-    copy->outs = arena_copy(arena, &out, sizeof out);
-    copy->args = arena_array(arena, CoreRef, stm->arg_count);
-    for (uint32_t i = 0; i < stm->arg_count; i++)
-        copy->args[i] = make_scalar(o, parts, stm->args[i]);
-    core_append(&o->builder, copy);
-}
-
-static CoreRef make_scalar(Outliner *o, Parts *parts, CoreRef ref) {
-    uint64_t known;
-    ref = unguarded(o, ref);
-    if (o->program->values.data[ref].is_const) return ref;
-    if (map_get(&parts->made, ref, &known)) return (CoreRef)known;
-    CoreRef out = map_get(&parts->given, ref, &known) ? (CoreRef)known : ref;
-    map_set(&parts->made, ref, out);
-    const CoreStm *stm = find_scalar(o, parts, ref);
-    if (stm != NULL && can_make_all(o, parts, stm, MOST_STEPS))
-        append_again(o, parts, stm, out);
-    return out;
-}
-
-// Whether a scalar that is given is, as has been checked, a size of an array that is
-// given; then it is found so.
-static bool make_size(Outliner *o, Parts *parts, const CoreStm *check) {
-    uint64_t eq, dim, given, known;
-    map_get(&o->scalars, check->args[0], &eq);
-    const CoreRef *sides = ((const CoreStm *)(uintptr_t)eq)->args;
-    for (int i = 0; i < 2; i++) {
-        CoreRef size = unguarded(o, sides[i]);
-        if (!map_get(&parts->given, size, &given) ||
-            map_get(&parts->made, size, &known) ||
-            !map_get(&o->scalars, sides[1 - i], &dim))
-            continue;
-        const CoreStm *def = (const CoreStm *)(uintptr_t)dim;
-        if (def->op != OP_DIM || !can_make_all(o, parts, def, MOST_STEPS) ||
-            (map_get(&o->scalars, size, &known) &&
-             can_make_all(o, parts, (const CoreStm *)(uintptr_t)known, MOST_STEPS)))
-            continue;
-        map_set(&parts->made, size, given);
-        append_again(o, parts, def, (CoreRef)given);
-        return true;
-    }
-    return false;
-}
-
-// A statement for kernels, which the host does not have.
-static CoreStm *note_made(Outliner *o, CoreOp op, const CoreRef *args, uint32_t count,
-                          ScalarType to) {
-    CoreProgram *p = o->program;
-    CoreStm *stm = arena_new(p->arena, CoreStm);
-    CoreRef out = core_value(p, (CoreType){(uint8_t)to, 0}, 0);
-    *stm = (CoreStm){.op = op,
-                     .loc = o->builder.loc,
-                     .outs = arena_copy(p->arena, &out, sizeof out),
-                     .args = arena_copy(p->arena, args, count * sizeof *args),
-                     .out_count = 1,
-                     .arg_count = count};
-    map_set(&o->scalars, out, (uint64_t)(uintptr_t)stm);
-    return stm;
-}
-
-static CoreStm *note_dim(Outliner *o, CoreRef array, int32_t axis) {
-    CoreStm *dim = note_made(o, OP_DIM, &array, 1, SCALAR_I64);
-    core_set_attrs(&o->builder, dim, &axis, 1);
-    return dim;
-}
-
-// A check that cannot fail, that the dimension is what is known of it.
-static const CoreStm *check_size(Outliner *o, CoreRef array, int32_t axis,
-                                 CoreRef size) {
-    CoreStm *dim = note_dim(o, array, axis);
-    CoreRef sizes[] = {dim->outs[0], size};
-    CoreStm *eq = note_made(o, OP_EQ, sizes, 2, SCALAR_BOOL);
-    CoreRef args[] = {eq->outs[0], sizes[0], sizes[1]};
-    CoreStm *check = note_made(o, OP_CHECK, args, 3, SCALAR_BOOL);
-    check->text = core_messages[MESSAGE_LENGTHS];
-    return check;
-}
-
-// Notes sizes that are not given but which arrays are known to have that are.
-static void note_sizes(Outliner *o, Parts *parts, const CoreRefs *frees) {
-    uint64_t size, known;
-    for (uint32_t i = 0; i < frees->len; i++)
-        for (int32_t axis = 0; axis < core_type(o->program, frees->data[i]).rank;
-             axis++) {
-            if (!map_get(&o->sizes, dim_key(frees->data[i], axis), &size)) continue;
-            CoreRef ref = unguarded(o, (CoreRef)size);
-            if (map_get(&parts->given, ref, &known) ||
-                map_get(&parts->sizes, ref, &known))
-                continue;
-            const CoreStm *dim = note_dim(o, frees->data[i], axis);
-            map_set(&parts->sizes, ref, (uint64_t)(uintptr_t)dim);
-        }
-}
-
-// Whether the size is found as that dimension of that very array.
-static bool is_found_there(const Outliner *o, const Parts *parts, CoreRef size,
-                           CoreRef array, int32_t axis) {
-    uint64_t known;
-    if (!map_get(&parts->sizes, unguarded(o, size), &known)) return false;
-    const CoreStm *dim = (const CoreStm *)(uintptr_t)known;
-    return dim->args[0] == array && dim->attrs[0] == axis;
-}
-
-// Those in force, and what is known of the sizes of arrays.
-static Checks list_checks(Outliner *o, const Parts *parts, const CoreRefs *frees) {
-    CoreProgram *p = o->program;
-    Checks checks = {0};
-    uint64_t size;
-    for (uint32_t i = 0; i < o->checks.len; i++)
-        vec_push(p->arena, &checks, o->checks.data[i]);
-    for (uint32_t i = 0; i < frees->len; i++)
-        for (int32_t axis = 0; axis < core_type(p, frees->data[i]).rank; axis++)
-            if (map_get(&o->sizes, dim_key(frees->data[i], axis), &size) &&
-                !is_found_there(o, parts, (CoreRef)size, frees->data[i], axis))
-                vec_push(p->arena, &checks,
-                         check_size(o, frees->data[i], axis, (CoreRef)size));
-    return checks;
-}
-
-// What the body uses and can be found from other things that it uses.
-static void append_scalars(Outliner *o, const CoreBody *body) {
-    CoreProgram *p = o->program;
-    CoreRefs frees = {0};
-    Parts parts;
-    core_free(p, body, p->arena, &frees);
-    map_init(&parts.given, p->arena);
-    map_init(&parts.made, p->arena);
-    map_init(&parts.sizes, p->arena);
-    for (uint32_t i = 0; i < frees.len; i++)
-        map_set(&parts.given, unguarded(o, frees.data[i]), frees.data[i]);
-    note_sizes(o, &parts, &frees);
-    Checks checks = list_checks(o, &parts, &frees);
-    bool *is_used = arena_array(p->arena, bool, checks.len);
-    for (uint32_t i = 0; i < checks.len; i++)
-        is_used[i] = make_size(o, &parts, checks.data[i]);
-    for (uint32_t i = 0; i < frees.len; i++) make_scalar(o, &parts, frees.data[i]);
-    for (uint32_t i = 0; i < checks.len; i++)
-        if (!is_used[i] && can_make_all(o, &parts, checks.data[i], MOST_STEPS))
-            append_again(o, &parts, checks.data[i], checks.data[i]->outs[0]);
-}
-
 // ---- loops --------------------------------------------------------------------------
 
 static void note_def(void *data, const CoreStm *stm) {
     Rewrite *defs = data;
     for (uint32_t i = 0; i < stm->out_count; i++)
         rewrite_define(defs, stm->outs[i], (CoreStm *)stm);
-}
-
-// Of the sizes that checks in force have found equal to this one, the earliest.
-static CoreRef first_equal(const Outliner *o, CoreRef size) {
-    for (uint32_t i = 0; i < o->checks.len; i++) {
-        uint64_t eq;
-        map_get(&o->scalars, o->checks.data[i]->args[0], &eq);
-        const CoreRef *sides = ((const CoreStm *)(uintptr_t)eq)->args;
-        CoreRef x = unguarded(o, sides[0]), y = unguarded(o, sides[1]);
-        if ((x != size && y != size) || (x >= size && y >= size)) continue;
-        size = x < y ? x : y;
-        i = UINT32_MAX; // from the first check on
-    }
-    return size;
-}
-
-// What the host has of that size of an array, by what is known of states; 0: nothing.
-static CoreRef find_size(const Outliner *o, const FuseState *states, CoreRef array,
-                         int32_t axis) {
-    FuseSize size = {.array = array, .axis = axis};
-    size = fuse_find_size(&o->defs, states, size);
-    uint64_t value = size.value;
-    if (size.array != 0 && !map_get(&o->dims, dim_key(size.array, size.axis), &value))
-        return 0;
-    return first_equal(o, (CoreRef)value);
-}
-
-static void note_size(Outliner *o, CoreRef array, int32_t axis) {
-    CoreRef size = find_size(o, o->states, array, axis);
-    if (size != 0) map_set(&o->sizes, dim_key(array, axis), size);
-}
-
-// Whether a turn that is given an array of the size that the loop starts with hands on
-// such a one.
-static bool keeps_axis(const Outliner *o, const CoreStm *loop, uint32_t k,
-                       int32_t axis) {
-    const CoreBody *turn = loop->bodies[loop->body_count - 1];
-    uint32_t at = k + (loop->op == OP_FOR);
-    if (fuse_keeps_size(&o->defs, o->states, loop, k, axis)) return true;
-    FuseState state = {o->states, turn->params[at], loop->args[at], axis};
-    CoreRef first = find_size(o, o->states, state.first, axis);
-    return first != 0 && first == find_size(o, &state, turn->results[k], axis);
-}
-
-// Array number `k` that the loop carries, in the dimensions that it keeps.
-static void note_state(Outliner *o, const CoreStm *loop, uint32_t k) {
-    uint32_t at = k + (loop->op == OP_FOR);
-    for (int32_t axis = 0; axis < core_type(o->program, loop->outs[k]).rank; axis++) {
-        if (!keeps_axis(o, loop, k, axis)) continue;
-        for (uint32_t i = 0; i < loop->body_count; i++) {
-            FuseState *state = arena_new(o->program->arena, FuseState);
-            CoreRef param = loop->bodies[i]->params[at];
-            *state = (FuseState){o->states, param, loop->args[at], axis};
-            o->states = state;
-            note_size(o, param, axis);
-        }
-    }
 }
 
 static void note_parallel(void *data, const CoreStm *stm) {
@@ -496,7 +192,7 @@ static bool keeps_sizes(Outliner *o, const CoreStm *stm) {
             int32_t rank = core_type(o->program, stm->outs[k]).rank;
             for (int32_t axis = 0; ok && axis < rank; axis++)
                 ok = fuse_keeps_size(&o->defs, o->states, stm, k, axis);
-            note_state(o, stm, k);
+            outline_note_state(o, stm, k);
         }
     }
     for (uint32_t i = 0; ok && i < stm->body_count && !is_parallel(stm); i++)
@@ -527,7 +223,7 @@ static bool is_whole(Outliner *o, const CoreStm *stm) {
 static void outline_bodies(Outliner *o, CoreStm *stm) {
     const FuseState *outer = o->states;
     if (stm->op == OP_FOR || stm->op == OP_WHILE)
-        for (uint32_t k = 0; k < stm->out_count; k++) note_state(o, stm, k);
+        for (uint32_t k = 0; k < stm->out_count; k++) outline_note_state(o, stm, k);
     for (uint32_t i = 0; i < stm->body_count; i++)
         stm->bodies[i] = outline_body(o, stm->bodies[i]);
     o->states = outer;
@@ -576,7 +272,7 @@ static void outline_stms(Outliner *o, CoreStm **stms, uint32_t count,
     const CoreBody *work = with_views(o, stms, count, kernel);
     bool whole = kernel == CORE_SEQUENTIAL_KERNEL && is_whole(o, stm);
     core_open(&o->builder, NULL, 0);
-    append_scalars(o, work);
+    outline_append_scalars(o, work);
     for (uint32_t i = 0; i < work->stms.len; i++)
         core_append(&o->builder, work->stms.data[i]);
     CoreBody *body = core_close(&o->builder, stm->outs, stm->out_count);
@@ -593,7 +289,7 @@ static void outline_stms(Outliner *o, CoreStm **stms, uint32_t count,
         core_walk(host->body, note_def, &o->defs);
         for (uint32_t i = 0; i < host->body->stms.len; i++) {
             note_view(o, host->body->stms.data[i]);
-            note_scalar(o, host->body->stms.data[i]);
+            outline_note_scalar(o, host->body->stms.data[i]);
         }
         outline_last(o, host->body, whole);
         o->checks.len = checked;
@@ -623,10 +319,10 @@ static void outline_host_stm(Outliner *o, CoreStm *stm) {
                        1);
     }
     note_view(o, stm);
-    note_scalar(o, stm);
+    outline_note_scalar(o, stm);
     for (uint32_t i = 0; i < stm->out_count; i++)
         for (int32_t axis = 0; axis < core_type(o->program, stm->outs[i]).rank; axis++)
-            note_size(o, stm->outs[i], axis);
+            outline_note_size(o, stm->outs[i], axis);
     bool stays = traces_inside(o, stm);
     if (!stays && is_parallel(stm)) {
         outline_stms(o, &stm, 1, CORE_PARALLEL_KERNEL);
