@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The generator's own evaluation: products of matrices, eliminations, steps of
-// stencils, chains, counts, and functions that stay functions.
+// stencils, chains, stages, counts, and functions that stay functions.
 #include "eval.h"
 
 // Two numbers; floats only where nothing rounds and no zero has a sign.
@@ -160,6 +160,34 @@ static GValue eval_chain(Run *r, const GNode *node) {
     return out;
 }
 
+// Pairs half of the elements apart, in segments of h, then of 2 h.
+static GValue eval_stages(Run *r, const GNode *node) {
+    enum { MOST = 1024, KEPT = 32 };
+    GValue a = eval_kid(r, node, 0);
+    int64_t n = a.shape[0], size = (int64_t)node->bits;
+    ScalarType t = node->type.elem;
+    uint64_t turns[3][MOST]; // the first is what is given, which all turns need
+    for (int64_t i = 0; i < size; i++)
+        turns[0][i] = n == 0 ? eval_neutral(node->op, t) : a.data[i % n];
+    const uint64_t *from = turns[0];
+    uint64_t *to = turns[1];
+    for (int64_t h = n % 2 == 0 ? 1 : 16; h < size; h *= 2) {
+        for (int64_t i = 0; i < size && !r->failed && !r->inexact; i++) {
+            int64_t at = i / (2 * h) * h + i % h;
+            uint64_t weight = turns[0][i % h * (size / (2 * h))];
+            uint64_t y = apply(r, node->op, t, from[at + size / 2], weight);
+            to[i] = i / h % 2 == 0 ? apply(r, node->op, t, from[at], y)
+                                   : apply(r, node->op, t, y, from[at]);
+        }
+        from = to;
+        to = to == turns[1] ? turns[2] : turns[1];
+    }
+    GValue out = eval_new_array(r, node->type, (int64_t[3]){KEPT, 0, 0});
+    for (int64_t i = 0; i < KEPT && !r->failed && !r->inexact; i++)
+        out.data[i] = from[i * (size / KEPT) + i % 2];
+    return out;
+}
+
 static GValue eval_greatest(Run *r, const GNode *node) {
     GValue a = eval_kid(r, node, 0);
     GValue out = eval_new_array(r, node->type, a.shape);
@@ -205,6 +233,7 @@ GValue eval_tiled(Run *r, const GNode *node) {
     case G_ROWS: return eval_planes(r, node);
     case G_GROWN: return eval_grown(r, node);
     case G_CHAIN: return eval_chain(r, node);
+    case G_STAGES: return eval_stages(r, node);
     case G_GREATEST: return eval_greatest(r, node);
     case G_TALLY: return eval_count(r, node);
     case G_APARTS: return eval_aparts(r, node);

@@ -2,8 +2,9 @@
 //
 // Random programs: what single passes on loops are for and chance seldom makes.
 // Products of matrices are lifted, eliminations go several turns at a time, stencils
-// several steps; few turns go inside of planes, or take rows as they are made; chains
-// load what the last turn has stored; lanes count, and call functions.
+// several steps, stages of transforms several turns; few turns go inside of planes, or
+// take rows as they are made; chains load what the last turn has stored; lanes count, and
+// call functions.
 #include "make.h"
 
 static GNode *with_kid(Gen *g, GKind kind, GType type, GNode *kid) {
@@ -83,8 +84,18 @@ static GNode *make_matrix(Gen *g, GType type, int depth) {
     }
 }
 
+// Of a transform, whose segments go side by side, several turns in a pass.
+static GNode *make_stages(Gen *g, GType type, int depth) {
+    GNode *node = with_kid(g, G_STAGES, type, gen_exp(g, type, depth - 1));
+    node->bits = 64u << gen_below(g, 5);
+    node->op = (GOp[]){GOP_ADD, GOP_SUB, GOP_MUL}[gen_below(g, 3)];
+    return node;
+}
+
 static GNode *make_vector(Gen *g, GType type, int depth) {
     GNode *node;
+    if (g->nesting == 0 && g->loops == 0 && gen_below(g, 16) == 0)
+        return make_stages(g, type, depth);
     switch (gen_below(g, 5)) {
     case 0:
         node = with_kid(g, G_CHAIN, type, gen_exp(g, type, depth - 1));
