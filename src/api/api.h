@@ -59,6 +59,7 @@ struct WeftProgram {
     uint32_t owner;           // its number in the recording; 0: none
     Arena arena;              // core, names, sources, diagnostics, entries
     Arena workspace;          // syntax trees and types, then loops in their passes
+    Arena notes;              // of one pass over the core
     Cx cx;
     CoreProgram *core;
     ApiEntry *entries;

@@ -301,6 +301,7 @@ WeftProgram *api_program_new(WeftContext *context) {
     program->drop = (ApiDrop){.destroy = drop_program, .what = program};
     arena_init(&program->arena, &context->mem);
     arena_init(&program->workspace, &context->mem);
+    arena_init(&program->notes, &context->mem);
     program->next = context->programs;
     if (program->next != NULL) program->next->prev = program;
     context->programs = program;
@@ -318,6 +319,7 @@ void api_program_destroy(WeftProgram *program) {
     for (uint32_t i = 0; i < program->entry_count; i++)
         arena_free(&program->entries[i].code.arena);
     arena_free(&program->workspace);
+    arena_free(&program->notes);
     arena_free(&program->arena);
     mem_free(&context->mem, program, sizeof *program);
 }

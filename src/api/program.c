@@ -188,7 +188,11 @@ static bool optimise(WeftProgram *program, const ApiCompile *call) {
                           .stop_after = is_core ? call->after : API_AFTER_ALL,
                           .after = tell_pass,
                           .data = program};
-    if (opt_run(program->core, &options, &report)) {
+    program->core->notes = &program->notes;
+    bool is_sound = opt_run(program->core, &options, &report);
+    program->core->notes = NULL;
+    arena_free(&program->notes);
+    if (is_sound) {
         rebind_entries(program);
         return true;
     }

@@ -144,6 +144,7 @@ static inline CoreOp core_kernel_op(const CoreFun *kernel) {
 
 typedef struct CoreProgram {
     Arena *arena;
+    Arena *notes; // what a pass knows until it ends; NULL: in the arena, too
     Cx *cx;
     struct { CoreValue *data; uint32_t len, cap; } values;  // entry 0 is unused
     struct { CorePlace *data; uint32_t len, cap; } places;  // entry 0 is no place

@@ -65,7 +65,7 @@ static void note_binders(Marker *m, const CoreBody *body) {
 static void need(Marker *m, CoreRef ref) {
     if (ref == 0 || m->is_needed[ref]) return;
     m->is_needed[ref] = true;
-    vec_push(m->program->arena, &m->work, ref);
+    vec_push(opt_notes(m->program), &m->work, ref);
 }
 
 static bool is_kept(const Marker *m, const CoreStm *stm) {
@@ -124,7 +124,7 @@ static void keep(Marker *m, CoreStm *stm) {
     case OP_MAP:
     case OP_REDUCE:
     case OP_SCAN:
-        vec_push(m->program->arena, &m->folds, stm);
+        vec_push(opt_notes(m->program), &m->folds, stm);
         if (m->keep_effects) need_args(m, stm, 0, (uint32_t)stm->attrs[0]);
         break;
     }
@@ -424,9 +424,9 @@ static CoreBody *rebuild_body(Marker *m, const CoreBody *body) {
 
 bool opt_drop_dead(CoreProgram *p, bool keep) {
     Marker m = {.program = p, .keep_effects = keep};
-    m.binders = arena_array(p->arena, Binder, p->values.len);
-    m.is_needed = arena_array(p->arena, bool, p->values.len);
-    map_init(&m.stms, p->arena);
+    m.binders = arena_array(opt_notes(p), Binder, p->values.len);
+    m.is_needed = arena_array(opt_notes(p), bool, p->values.len);
+    map_init(&m.stms, opt_notes(p));
     for (uint32_t i = 0; i < p->funs.len; i++) note_binders(&m, p->funs.data[i]->body);
     for (uint32_t i = 0; i < p->funs.len; i++) {
         const CoreBody *body = p->funs.data[i]->body;

@@ -44,6 +44,7 @@ bool opt_run(CoreProgram *program, const OptOptions *options, StrBuf *report) {
         bool skipped = pass->is_stage0 ? skip_stage0 : is_off || options->stage0_only;
         if (!skipped) {
             pass->run(program);
+            if (program->notes != NULL) arena_reset(program->notes);
             if (is_last_of_stage0(i)) program->is_stage0 = true;
             if (options->verify && !verify(program, pass->name, report)) return false;
             if (options->after != NULL) options->after(options->data, pass, program);

@@ -10,8 +10,8 @@
 
 Rewrite rewrite_new(CoreProgram *p) {
     Rewrite rw = {.program = p, .builder = core_builder(p)};
-    vec_reserve(p->arena, &rw.values, p->values.len + p->values.len / 4 + 1);
-    map_init(&rw.dropped, p->arena);
+    vec_reserve(opt_notes(p), &rw.values, p->values.len + p->values.len / 4 + 1);
+    map_init(&rw.dropped, opt_notes(p));
     return rw;
 }
 
@@ -21,7 +21,7 @@ static RewriteValue known_of(const Rewrite *rw, CoreRef ref) {
 
 static RewriteValue *learn_of(Rewrite *rw, CoreRef ref) {
     while (rw->values.len <= ref)
-        vec_push(rw->program->arena, &rw->values, (RewriteValue){0});
+        vec_push(opt_notes(rw->program), &rw->values, (RewriteValue){0});
     return &rw->values.data[ref];
 }
 
@@ -181,7 +181,7 @@ static void count_body(uint32_t *uses, const CoreBody *body) {
 }
 
 uint32_t *opt_count_uses(const CoreProgram *p) {
-    uint32_t *uses = arena_array(p->arena, uint32_t, p->values.len);
+    uint32_t *uses = arena_array(opt_notes(p), uint32_t, p->values.len);
     for (uint32_t i = 0; i < p->funs.len; i++) count_body(uses, p->funs.data[i]->body);
     return uses;
 }

@@ -37,6 +37,11 @@ typedef struct Rewrite {
     Map dropped; // statements (addresses) that leave their body when it is done
 } Rewrite;
 
+// Where to keep what is wanted no longer than the pass takes.
+static inline Arena *opt_notes(const CoreProgram *p) {
+    return p->notes != NULL ? p->notes : p->arena;
+}
+
 Rewrite rewrite_new(CoreProgram *p);
 void rewrite_fun(Rewrite *rw, CoreFun *fun);
 void rewrite_all(Rewrite *rw);
@@ -63,7 +68,7 @@ CoreStm *rewrite_copy(Rewrite *rw, const CoreStm *stm);
 // params must have been replaced; the body must not be used elsewhere.
 void rewrite_splice(Rewrite *rw, const CoreBody *body, const CoreRef *outs);
 
-// How often each value is used in the program, by CoreRef; in the program's arena.
+// How often each value is used in the program, by CoreRef; while the pass takes.
 uint32_t *opt_count_uses(const CoreProgram *p);
 
 // Whether it is an integer constant above 0.

@@ -71,6 +71,26 @@ static void count_pass(void *data, const OptPassInfo *pass, CoreProgram *program
     if (pass->run != NULL) ++*(int *)data;
 }
 
+// Takes the place of what the pass has noted.
+static void spoil_notes(void *data, const OptPassInfo *pass, CoreProgram *program) {
+    enum { SPOILT = 1 << 13 };
+    (void)data, (void)pass;
+    memset(arena_alloc(program->notes, SPOILT), 0xA5, SPOILT);
+}
+
+// The same comes out if passes keep apart what they note.
+static void run_with_notes(const Case *c, Str text) {
+    CoreProgram *p = read_case(c);
+    Arena notes = {.mem = c->arena->mem};
+    StrBuf report = strbuf(c->arena);
+    OptOptions options = {.verify = true, .stop_after = -1, .after = spoil_notes};
+    p->notes = &notes;
+    bool ok = opt_run(p, &options, &report);
+    case_check(c, ok, strbuf_done(&report));
+    case_check(c, ok && str_eq(print_all(p), text), print_all(p));
+    arena_free(&notes);
+}
+
 static void run_pipeline(const Case *c) {
     CoreProgram *p = read_case(c);
     if (p == NULL) return;
@@ -87,6 +107,7 @@ static void run_pipeline(const Case *c) {
     CHECK(passes == wanted && p->is_stage0);
     // What came out is read again, and then nothing is left to be done.
     Str text = str_copy(c->arena, print_all(p));
+    run_with_notes(c, text);
     Source *source = sources_add(&c->cx->sources, STR("again"), text, false);
     CoreProgram *again = core_read(c->cx, c->arena, source);
     CHECK(again != NULL);
