@@ -6,24 +6,25 @@
 // in each turn. It goes by blocks of turns instead:
 //
 //     for i < n {                     for b < n / 64, rounded up, or n / 16 {
-//       look at row i                   for 16 turns of the block at a time {
-//       for a < n {change row a}}         each i: change row i by those before; look at
-//       it
-//                                         each i: change row i by i and those after it
-//                                         for other rows a of the block {change row a}}
+//       look at row i                   for parts of the block {
+//       for a < n {change row a}}         each i: change row i by those before; look
+//                                         for rows a of the block behind these
+//                                           {change row a by each i}}
+//                                       for parts of the block
+//                                         {change its rows by i and those after it}
 //                                       for other rows a {change row a by each i}}
 //
-// so that a row that is there is changed 64 times (turns_change.c). Each element goes
-// through the same changes in the same order. What may stop is in what looks at rows,
-// whose order stays.
+// so that a row that is there is changed 64 times (turns_change.c). The last two loops
+// are one, for which threads meet once. Each element goes through the same changes in
+// the same order. What may stop is in what looks at rows, whose order stays.
 #include "loop/turns.h"
 
 #include "loop/machine.h"
 #include "loop/passes.h"
 
 // The more turns, the fewer passes over a matrix that is far, and the more is done for
-// the block itself: it goes by parts, so that of its rows, too, several change at once.
-enum { TURNS = 64, FEW_TURNS = 16, PART_TURNS = 16, MANY_ROWS = 512 };
+// the block itself: it goes by parts, as many rows as change at once.
+enum { TURNS = 64, FEW_TURNS = 16, MANY_ROWS = 512 };
 
 // ---- blocks -------------------------------------------------------------------------
 
@@ -58,8 +59,14 @@ static void change_own(const TurnsBlock *x, TurnsGroup *g, LoopRef begin, LoopRe
     for (uint32_t i = 0; i < body->stms.len; i++)
         turns_append(x, &turn, body->stms.data[i]);
     turns_note_row(x, g);
-    turns_change(x, g, loop_add(b, turn.number, loop_int(b, 1)), end, x->part_busy);
+    turns_change(x, g, loop_add(b, turn.number, loop_int(b, 1)), end, x->busy);
     loop_close_turns(b, count, ORDER_SEQUENTIAL);
+}
+
+// The end of a part of the block that begins with that turn.
+static LoopRef end_of_part(const TurnsBlock *x, LoopRef begin) {
+    LoopRef end = loop_add(x->b, begin, loop_int(x->b, x->t->group));
+    return loop_min(x->b, end, x->count);
 }
 
 // Rows but those of the turns that change them.
@@ -67,6 +74,9 @@ typedef struct Others {
     LoopRef first, count; // all rows
     LoopRef begin, end;   // turns of the block
     LoopRef busy;         // of these
+    // Of the block, whose rows, too, are changed by their own turns and those behind
+    // the part; or 0.
+    LoopRef parts;
 } Others;
 
 // The row of that number among them.
@@ -77,41 +87,76 @@ static LoopRef other_row(const TurnsBlock *x, const Others *o, LoopRef number) {
                        loop_add(b, row, loop_sub(b, o->end, o->begin)));
 }
 
-// Changes them from number `begin` on, so many at once; those left over begin with the
-// result.
-static LoopRef change_groups(const TurnsBlock *x, const Others *o, LoopRef begin,
-                             int size) {
+// Rows of a part are changed by the turns of the part.
+static void change_part(const TurnsBlock *x, LoopRef is_part, LoopRef begin) {
+    LoopBuilder *b = x->b;
+    LoopBody *arms[2];
+    TurnsGroup one = {.size = 1};
+    loop_open(b, NULL, 0);
+    turns_alloc_group(x, &one);
+    change_own(x, &one, begin, end_of_part(x, begin));
+    arms[0] = loop_close(b, NULL, 0);
+    loop_open(b, NULL, 0);
+    arms[1] = loop_close(b, NULL, 0);
+    loop_set_bodies(b, loop_emit(b, LOOP_IF, &is_part, 1, NULL, 0), arms, 2);
+}
+
+// Changes a group by turns from `begin` on. Without any it may have no rows, either.
+static void change_group(const TurnsBlock *x, const Others *o, TurnsGroup *g,
+                         LoopRef begin) {
+    LoopBuilder *b = x->b;
+    LoopBody *arms[2];
+    LoopRef has_turns = loop_lt(b, begin, o->end);
+    loop_open(b, NULL, 0);
+    turns_alloc_group(x, g);
+    turns_change(x, g, begin, o->end, o->busy);
+    arms[0] = loop_close(b, NULL, 0);
+    loop_open(b, NULL, 0);
+    arms[1] = loop_close(b, NULL, 0);
+    loop_set_bodies(b, loop_emit(b, LOOP_IF, &has_turns, 1, NULL, 0), arms, 2);
+}
+
+// Changes parts, and other rows from number `begin` on, so many at once; those left
+// over begin with the result.
+static LoopRef change_groups(const TurnsBlock *x, const Others *o, LoopRef parts,
+                             LoopRef begin, int size) {
     LoopBuilder *b = x->b;
     TurnsGroup g = {.size = size};
     bool is_parallel = x->t->rows->order == ORDER_PARALLEL;
     LoopRef high = loop_int(b, size), mark = 0;
     LoopRef count = loop_sub(b, o->count, loop_sub(b, o->end, o->begin));
     LoopRef groups = loop_quot(b, loop_sub(b, count, begin), high);
-    LoopRef first = loop_add(b, begin, loop_mul(b, loop_open_turns(b), high));
+    LoopRef all = loop_add(b, parts, groups), index = loop_open_turns(b);
+    LoopRef is_part = loop_lt(b, index, parts), part = loop_mul(b, index, high);
+    LoopRef first = loop_add(b, begin, loop_mul(b, loop_sub(b, index, parts), high));
     if (!is_parallel)
         mark = loop_emit1(b, LOOP_MARK, NULL, 0, (LoopType){.kind = LOOP_IS_MARK});
-    for (int r = 0; r < size; r++)
-        g.rows[r] = other_row(x, o, loop_add(b, first, loop_int(b, r)));
-    turns_alloc_group(x, &g);
-    turns_change(x, &g, o->begin, o->end, o->busy);
+    for (int r = 0; r < size; r++) {
+        LoopRef row = loop_int(b, r), own = loop_add(b, x->first, part);
+        g.rows[r] = loop_select(b, is_part, loop_add(b, own, row),
+                                other_row(x, o, loop_add(b, first, row)));
+    }
+    if (!loop_is_int(b, parts, 0)) change_part(x, is_part, part);
+    change_group(x, o, &g, loop_select(b, is_part, end_of_part(x, part), o->begin));
     if (!is_parallel) loop_emit(b, LOOP_KEEP, &mark, 1, NULL, 0);
-    loop_close_turns(b, groups, is_parallel ? ORDER_PARALLEL : ORDER_SEQUENTIAL);
+    loop_close_turns(b, all, is_parallel ? ORDER_PARALLEL : ORDER_SEQUENTIAL);
     return loop_add(b, begin, loop_mul(b, groups, high));
 }
 
 static void change_others(const TurnsBlock *x, const Others *o) {
-    LoopRef rest = change_groups(x, o, loop_int(x->b, 0), x->t->group);
-    change_groups(x, o, rest, 1);
+    LoopRef zero = loop_int(x->b, 0);
+    LoopRef rest = change_groups(x, o, o->parts, zero, x->t->group);
+    change_groups(x, o, zero, rest, 1);
 }
 
-// Some turns of the block, for which the rows of the block are all there are.
-static void emit_part(const TurnsBlock *x, TurnsGroup *one, LoopRef begin,
-                      LoopRef end) {
-    Others others = {x->first, x->count, begin, end, x->part_busy};
+// Some turns of the block look at their rows, and change those of the turns after them.
+static void emit_part(const TurnsBlock *x, TurnsGroup *one, LoopRef begin) {
+    LoopBuilder *b = x->b;
+    LoopRef end = end_of_part(x, begin), first = loop_add(b, x->first, begin);
+    LoopRef count = loop_sub(b, x->count, begin);
     turns_begin_part(x);
     look(x, one, begin, end);
-    change_own(x, one, begin, end);
-    change_others(x, &others);
+    change_others(x, &(Others){first, count, begin, end, x->part_busy, loop_int(b, 0)});
 }
 
 static void emit_block(TurnsBlock x, LoopRef first, LoopRef count) {
@@ -121,18 +166,18 @@ static void emit_block(TurnsBlock x, LoopRef first, LoopRef count) {
     x.first = first;
     x.count = count;
     LoopRef mark = loop_emit1(b, LOOP_MARK, NULL, 0, (LoopType){.kind = LOOP_IS_MARK});
-    LoopRef zero = loop_int(b, 0), part = loop_int(b, PART_TURNS);
+    LoopRef zero = loop_int(b, 0), part = loop_int(b, t->group);
     x.arrays = turns_alloc(b, &t->arrays, loop_mul(b, count, t->wide));
     x.kept = turns_alloc(b, &t->kept, count);
     turns_alloc_panels(&x);
     turns_alloc_busy(&x);
     turns_alloc_group(&x, &one);
-    LoopRef round = loop_add(b, count, loop_int(b, PART_TURNS - 1));
+    LoopRef round = loop_add(b, count, loop_int(b, t->group - 1));
     LoopRef parts = loop_quot(b, round, part);
     LoopRef begin = loop_mul(b, loop_open_turns(b), part);
-    emit_part(&x, &one, begin, loop_min(b, loop_add(b, begin, part), count));
+    emit_part(&x, &one, begin);
     loop_close_turns(b, parts, ORDER_SEQUENTIAL);
-    change_others(&x, &(Others){zero, t->rows->args[0], zero, count, x.busy});
+    change_others(&x, &(Others){zero, t->rows->args[0], zero, count, x.busy, parts});
     loop_emit(b, LOOP_KEEP, &mark, 1, NULL, 0);
 }
 

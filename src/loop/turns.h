@@ -45,6 +45,11 @@ typedef struct TurnsBlock {
     LoopRefs arrays, kept; // of all turns: row by row; element by element
     LoopRefs packed;       // of such arrays: panel by panel, in these turn by turn
     LoopRef wide, panels;  // elements of a panel, and how many there are
+    // Of such arrays, if strips are wanted: what they have in the columns of the block,
+    // and some zeros behind. How many there are of these columns, which may be less
+    // than turns if one of these stops; and how far it is from turn to turn.
+    LoopRefs near;
+    LoopRef near_count, near_wide;
     // By panel: whether a turn of the block, or of this part of it, has other pivots
     // than zeros there; or 0.
     LoopRef busy, part_busy;
@@ -61,10 +66,11 @@ typedef struct TurnsGroup {
     LoopRef rows[TURNS_MOST_ROWS], begin[TURNS_MOST_ROWS];
     LoopRef strip;    // by row and turn: its element in the column of the turn
     LoopRefs factors; // by turn and row
-    LoopRef flags;    // a panel long, for what is asked of its lanes
+    LoopRef found;    // how many lanes of a panel something holds for: one number
 } TurnsGroup;
 
-// The place of a panel's element in packed arrays.
+// The place of a panel's element in packed arrays; without a panel: of an element in
+// that column of the block.
 typedef struct TurnsPlace {
     LoopRef panel, lane;
 } TurnsPlace;
@@ -84,6 +90,8 @@ int turns_arm(const Turns *t, const LoopStm *branch);
 // ---- turns_change.c -----------------------------------------------------------------
 
 ScalarType turns_elem(const TurnsBlock *x);
+// Of so many elements each becomes 0.
+void turns_clear(LoopBuilder *b, LoopRef buffer, LoopRef count);
 LoopRef turns_load(LoopBuilder *b, LoopRef buffer, LoopRef begin, LoopRef at);
 LoopRefs turns_alloc(LoopBuilder *b, const LoopRefs *values, LoopRef count);
 void turns_alloc_group(const TurnsBlock *x, TurnsGroup *g);
@@ -95,7 +103,7 @@ void turns_recall(const TurnsBlock *x, TurnsCopy *turn);
 void turns_append(const TurnsBlock *x, TurnsCopy *turn, const LoopStm *stm);
 void turns_store(LoopBuilder *b, LoopRef buffer, LoopRef x, LoopRef at);
 void turns_pack(const TurnsBlock *x, const TurnsGroup *g, LoopRef number);
-// Of an array that turns make: where it is packed, or 0; and its element there.
+// Of an array that turns make: where it is packed, and its element there.
 LoopRef turns_packed(const TurnsBlock *x, LoopRef array);
 LoopRef turns_load_packed(const TurnsBlock *x, LoopRef buffer, LoopRef turn,
                           const TurnsPlace *at);

@@ -12,7 +12,7 @@
 
 enum {
     PANEL_VECTORS = 2,
-    STRIP_STEP = 16 // elements of a strip that are left behind at once
+    STRIP_STEP = 16 // elements of a strip whose turns are looked at together
 };
 
 // ---- memory -------------------------------------------------------------------------
@@ -33,6 +33,13 @@ void turns_store(LoopBuilder *b, LoopRef buffer, LoopRef x, LoopRef at) {
     store_at(b, buffer, x, loop_int(b, 0), at);
 }
 
+void turns_clear(LoopBuilder *b, LoopRef buffer, LoopRef count) {
+    LoopRef at = loop_open_turns(b);
+    ScalarType elem = (ScalarType)loop_type(b, buffer).elem;
+    turns_store(b, buffer, loop_const(b, elem, 0), at);
+    loop_close_turns(b, count, ORDER_INDEPENDENT);
+}
+
 ScalarType turns_elem(const TurnsBlock *x) {
     return (ScalarType)loop_type(x->b, x->t->matrix).elem;
 }
@@ -49,9 +56,13 @@ LoopRefs turns_alloc(LoopBuilder *b, const LoopRefs *values, LoopRef count) {
 }
 
 void turns_alloc_group(const TurnsBlock *x, TurnsGroup *g) {
-    LoopRef count = loop_mul(x->b, x->count, loop_int(x->b, g->size));
+    LoopRef size = loop_int(x->b, g->size), count = loop_mul(x->b, x->count, size);
+    LoopRef strips = loop_mul(x->b, x->near_wide, size);
     LoopType type = loop_type(x->b, x->t->matrix);
-    if (x->t->has_strip) g->strip = loop_emit1(x->b, LOOP_ALLOC, &count, 1, type);
+    if (x->t->has_strip) {
+        g->strip = loop_emit1(x->b, LOOP_ALLOC, &strips, 1, type);
+        turns_clear(x->b, g->strip, strips);
+    }
     g->factors = turns_alloc(x->b, &x->t->factors, count);
     turns_alloc_lanes(x, g);
 }
@@ -118,10 +129,23 @@ void turns_alloc_panels(TurnsBlock *x) {
     LoopBuilder *b = x->b;
     LoopRef count = loop_mul(b, x->count, loop_mul(b, x->panels, x->wide));
     x->packed = turns_alloc(b, &x->t->arrays, count);
+    if (!x->t->has_strip) return;
+    x->near_count = loop_min(b, x->count, loop_sub(b, x->t->wide, x->first));
+    x->near_wide = loop_add(b, x->count, loop_int(b, STRIP_STEP));
+    LoopRef all = loop_mul(b, x->count, x->near_wide);
+    x->near = turns_alloc(b, &x->t->arrays, all);
+    for (uint32_t i = 0; i < x->near.len; i++) turns_clear(b, x->near.data[i], all);
 }
 
 static LoopRef begin_of_panel(const TurnsBlock *x, LoopRef panel) {
     return loop_mul(x->b, panel, loop_mul(x->b, x->wide, x->count));
+}
+
+// Of an array of the turn, an element in one of the block's columns.
+static LoopRef load_near(const TurnsBlock *x, uint32_t array, LoopRef turn,
+                         LoopRef column) {
+    return turns_load(x->b, x->near.data[array], loop_mul(x->b, turn, x->near_wide),
+                      column);
 }
 
 LoopRef turns_load_packed(const TurnsBlock *x, LoopRef buffer, LoopRef turn,
@@ -133,11 +157,25 @@ LoopRef turns_load_packed(const TurnsBlock *x, LoopRef buffer, LoopRef turn,
     return loop_emit1(b, LOOP_LOAD, args, 6, type);
 }
 
-// What the array of the turn is packed as, if it is one of the block; else 0.
+static uint32_t number_of(const TurnsBlock *x, LoopRef array) {
+    uint32_t i = 0;
+    while (x->t->arrays.data[i] != array) i++;
+    return i;
+}
+
+// What the array of the turn is packed as.
 LoopRef turns_packed(const TurnsBlock *x, LoopRef array) {
-    for (uint32_t i = 0; i < x->packed.len; i++)
-        if (x->t->arrays.data[i] == array) return x->packed.data[i];
-    return 0;
+    return x->packed.data[number_of(x, array)];
+}
+
+static void keep_near(const TurnsBlock *x, LoopRef number) {
+    LoopBuilder *b = x->b;
+    LoopRef from = loop_add(b, loop_mul(b, number, x->t->wide), x->first);
+    LoopRef to = loop_mul(b, number, x->near_wide), column = loop_open_turns(b);
+    for (uint32_t i = 0; i < x->near.len; i++)
+        store_at(b, x->near.data[i], turns_load(b, x->arrays.data[i], from, column), to,
+                 column);
+    loop_close_turns(b, x->near_count, ORDER_INDEPENDENT);
 }
 
 // Packs what the turn has made.
@@ -156,6 +194,13 @@ void turns_pack(const TurnsBlock *x, const TurnsGroup *g, LoopRef number) {
     loop_close_turns(b, x->wide, ORDER_INDEPENDENT);
     turns_note_pivots(x, g, number, panel);
     loop_close_turns(b, x->panels, ORDER_SEQUENTIAL);
+    if (x->t->has_strip) keep_near(x, number);
+}
+
+static LoopRef load_along(const TurnsBlock *x, LoopRef array, LoopRef turn,
+                          const TurnsPlace *at) {
+    if (at->panel == 0) return load_near(x, number_of(x, array), turn, at->lane);
+    return turns_load_packed(x, turns_packed(x, array), turn, at);
 }
 
 // What the turn makes of an element of the row and column; `at`: as below.
@@ -167,22 +212,20 @@ static LoopRef change_cell(const TurnsBlock *x, TurnsCopy *turn, LoopRef element
     loop_copy_as(&turn->copier, body->params[0], column);
     for (uint32_t i = 0; i < t->cell.len; i++) {
         const LoopStm *stm = t->cell.data[i];
-        LoopRef packed =
-            at != NULL && turns_is_along(t, stm) ? turns_packed(x, stm->args[0]) : 0;
         if (stm->op == LOOP_LOAD && stm->args[0] == t->matrix)
             loop_copy_as(&turn->copier, stm->outs[0], element);
-        else if (packed != 0)
+        else if (at != NULL && turns_is_along(t, stm))
             loop_copy_as(&turn->copier, stm->outs[0],
-                         turns_load_packed(x, packed, turn->number, at));
+                         load_along(x, stm->args[0], turn->number, at));
         else turns_append(x, turn, stm);
     }
     return loop_copy_of(&turn->copier, body->stms.data[body->stms.len - 1]->args[1]);
 }
 
-// ---- factors ------------------------------------------------------------------------
+// ---- strips -------------------------------------------------------------------------
 
 static LoopRef place_in_strip(const TurnsBlock *x, int row, LoopRef turn) {
-    return loop_add(x->b, loop_mul(x->b, x->count, loop_int(x->b, row)), turn);
+    return loop_add(x->b, loop_mul(x->b, x->near_wide, loop_int(x->b, row)), turn);
 }
 
 static LoopRef place_of_factor(const TurnsBlock *x, const TurnsGroup *g, int row,
@@ -224,58 +267,6 @@ static void look_before(const TurnsBlock *x, const TurnsGroup *g, int row,
     }
 }
 
-// Changes by a turn the elements that so many turns from `begin` look at. Some that no
-// turn looks at any more are changed as well, so that lanes are full: nobody reads
-// them.
-static void change_strips(const TurnsBlock *x, const TurnsGroup *g,
-                          const LoopRef *factors, TurnsCopy *turn, LoopRef begin,
-                          LoopRef count) {
-    LoopBuilder *b = x->b;
-    const LoopRefs *names = &x->t->factors;
-    LoopRef zero = loop_int(b, 0), other = loop_add(b, begin, loop_open_turns(b));
-    LoopRef column = loop_add(b, x->first, other);
-    for (int r = 0; r < g->size; r++) {
-        LoopRef at = place_in_strip(x, r, other);
-        for (uint32_t f = 0; f < names->len; f++)
-            loop_copy_as(&turn->copier, names->data[f],
-                         factors[(uint32_t)r * names->len + f]);
-        LoopRef element = turns_load(b, g->strip, zero, at);
-        LoopRef changed = change_cell(x, turn, element, g->rows[r], column, NULL);
-        store_at(b, g->strip, changed, zero, at);
-    }
-    loop_close_turns(b, count, ORDER_INDEPENDENT);
-}
-
-// Finds what turns need of rows.
-static void find_factors(const TurnsBlock *x, const TurnsGroup *g, LoopRef begin,
-                         LoopRef end) {
-    LoopBuilder *b = x->b;
-    const LoopRefs *names = &x->t->factors;
-    LoopRef *factors =
-        arena_array(b->arena, LoopRef, (uint32_t)g->size * names->len + 1);
-    LoopRef count = loop_sub(b, end, begin);
-    if (x->t->has_strip) load_strips(x, g, begin, count);
-    LoopRef number = loop_open_turns(b);
-    TurnsCopy turn = turns_copy(x, loop_add(b, begin, number));
-    turns_recall(x, &turn);
-    for (int r = 0; r < g->size; r++) {
-        look_before(x, g, r, &turn);
-        for (uint32_t f = 0; f < names->len; f++) {
-            LoopRef factor = loop_copy_of(&turn.copier, names->data[f]);
-            factors[(uint32_t)r * names->len + f] = factor;
-            store_at(b, g->factors.data[f], factor, loop_int(b, 0),
-                     place_of_factor(x, g, r, turn.number));
-        }
-    }
-    if (x->t->has_strip) {
-        LoopRef step = loop_int(b, STRIP_STEP);
-        LoopRef done = loop_mul(b, loop_quot(b, number, step), step);
-        change_strips(x, g, factors, &turn, loop_add(b, begin, done),
-                      loop_sub(b, count, done));
-    }
-    loop_close_turns(b, count, ORDER_SEQUENTIAL);
-}
-
 // ---- elements -----------------------------------------------------------------------
 
 // Emits the loop on turns that changes elements of the column, which become the
@@ -309,6 +300,103 @@ static void change_elements(const TurnsBlock *x, const TurnsGroup *g, LoopRef be
     loop_set_bodies(b, fold, &body, 1);
     for (uint32_t r = 0; r < count; r++) elements[r] = fold->outs[r];
 }
+
+// ---- factors ------------------------------------------------------------------------
+
+// The column of the matrix that is that one of the block. Behind the block there is
+// none: what is done there fills lanes, and nobody reads it.
+static LoopRef near_column(const TurnsBlock *x, LoopRef column) {
+    LoopRef last = loop_sub(x->b, x->near_count, loop_int(x->b, 1));
+    return loop_add(x->b, x->first, loop_min(x->b, column, last));
+}
+
+// Loads what strips have in that column of the block, or stores it.
+static void load_step(const TurnsBlock *x, const TurnsGroup *g, LoopRef column,
+                      LoopRef *elements) {
+    for (int r = 0; r < g->size; r++)
+        elements[r] =
+            turns_load(x->b, g->strip, loop_int(x->b, 0), place_in_strip(x, r, column));
+}
+
+static void store_step(const TurnsBlock *x, const TurnsGroup *g, LoopRef column,
+                       const LoopRef *elements) {
+    for (int r = 0; r < g->size; r++)
+        turns_store(x->b, g->strip, elements[r], place_in_strip(x, r, column));
+}
+
+// Changes a step of the strips by turns from `begin` to before it.
+static void catch_up(const TurnsBlock *x, const TurnsGroup *g, LoopRef begin,
+                     LoopRef step) {
+    LoopRef elements[TURNS_MOST_ROWS];
+    LoopRef column = loop_add(x->b, step, loop_open_turns(x->b));
+    load_step(x, g, column, elements);
+    change_elements(x, g, begin, step, near_column(x, column), &(TurnsPlace){0, column},
+                    elements);
+    store_step(x, g, column, elements);
+    loop_close_turns(x->b, loop_int(x->b, STRIP_STEP), ORDER_INDEPENDENT);
+}
+
+// Changes a step of the strips by a turn of it.
+static void change_step(const TurnsBlock *x, const TurnsGroup *g,
+                        const LoopRef *factors, TurnsCopy *turn, LoopRef step) {
+    const LoopRefs *names = &x->t->factors;
+    LoopRef elements[TURNS_MOST_ROWS];
+    LoopRef column = loop_add(x->b, step, loop_open_turns(x->b));
+    TurnsPlace at = {0, column};
+    load_step(x, g, column, elements);
+    for (int r = 0; r < g->size; r++) {
+        for (uint32_t f = 0; f < names->len; f++)
+            loop_copy_as(&turn->copier, names->data[f],
+                         factors[(uint32_t)r * names->len + f]);
+        elements[r] =
+            change_cell(x, turn, elements[r], g->rows[r], near_column(x, column), &at);
+    }
+    store_step(x, g, column, elements);
+    loop_close_turns(x->b, loop_int(x->b, STRIP_STEP), ORDER_INDEPENDENT);
+}
+
+// Finds what turns from `begin` on need of rows; `step`: of the strips, if there are
+// any.
+static void find_step(const TurnsBlock *x, const TurnsGroup *g, LoopRef begin,
+                      LoopRef end) {
+    LoopBuilder *b = x->b;
+    const LoopRefs *names = &x->t->factors;
+    LoopRef *factors =
+        arena_array(b->arena, LoopRef, (uint32_t)g->size * names->len + 1);
+    LoopRef count = loop_sub(b, end, begin);
+    TurnsCopy turn = turns_copy(x, loop_add(b, begin, loop_open_turns(b)));
+    turns_recall(x, &turn);
+    for (int r = 0; r < g->size; r++) {
+        look_before(x, g, r, &turn);
+        for (uint32_t f = 0; f < names->len; f++) {
+            LoopRef factor = loop_copy_of(&turn.copier, names->data[f]);
+            factors[(uint32_t)r * names->len + f] = factor;
+            turns_store(b, g->factors.data[f], factor,
+                        place_of_factor(x, g, r, turn.number));
+        }
+    }
+    if (x->t->has_strip) change_step(x, g, factors, &turn, begin);
+    loop_close_turns(b, count, ORDER_SEQUENTIAL);
+}
+
+static void find_factors(const TurnsBlock *x, const TurnsGroup *g, LoopRef begin,
+                         LoopRef end) {
+    LoopBuilder *b = x->b;
+    if (!x->t->has_strip) {
+        find_step(x, g, begin, end);
+        return;
+    }
+    LoopRef count = loop_sub(b, end, begin), high = loop_int(b, STRIP_STEP);
+    load_strips(x, g, begin, count);
+    LoopRef round = loop_add(b, count, loop_int(b, STRIP_STEP - 1));
+    LoopRef steps = loop_quot(b, round, high);
+    LoopRef step = loop_add(b, begin, loop_mul(b, loop_open_turns(b), high));
+    catch_up(x, g, begin, step);
+    find_step(x, g, step, loop_min(b, loop_add(b, step, high), end));
+    loop_close_turns(b, steps, ORDER_SEQUENTIAL);
+}
+
+// ---- panels of rows -----------------------------------------------------------------
 
 static void change_column(const TurnsBlock *x, const TurnsGroup *g, LoopRef begin,
                           LoopRef end, LoopRef column, const TurnsPlace *at) {

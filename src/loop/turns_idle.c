@@ -22,65 +22,62 @@ static LoopRef alloc_flags(LoopBuilder *b, LoopRef count) {
     return loop_emit1(b, LOOP_ALLOC, &count, 1, loop_buffer_type(SCALAR_BOOL));
 }
 
-// Nothing is known: of so many flags each becomes false.
-static void clear(LoopBuilder *b, LoopRef flags, LoopRef count) {
-    LoopRef at = loop_open_turns(b);
-    turns_store(b, flags, loop_const(b, SCALAR_BOOL, 0), at);
-    loop_close_turns(b, count, ORDER_INDEPENDENT);
-}
-
 void turns_alloc_plain(TurnsBlock *x) {
     if (x->t->pivot == NULL) return;
     LoopRef count = loop_mul(x->b, x->t->rows->args[0], x->panels);
     x->plain = alloc_flags(x->b, count);
-    clear(x->b, x->plain, count);
+    turns_clear(x->b, x->plain, count);
 }
 
 void turns_alloc_busy(TurnsBlock *x) {
     if (x->t->pivot == NULL) return;
     x->busy = alloc_flags(x->b, x->panels);
     x->part_busy = alloc_flags(x->b, x->panels);
-    clear(x->b, x->busy, x->panels);
+    turns_clear(x->b, x->busy, x->panels);
 }
 
 void turns_begin_part(const TurnsBlock *x) {
-    if (x->busy != 0) clear(x->b, x->part_busy, x->panels);
+    if (x->busy != 0) turns_clear(x->b, x->part_busy, x->panels);
 }
 
 void turns_alloc_lanes(const TurnsBlock *x, TurnsGroup *g) {
-    LoopType flags = loop_buffer_type(bits_type(x));
-    if (x->busy != 0) g->flags = loop_emit1(x->b, LOOP_ALLOC, &x->wide, 1, flags);
+    LoopRef one = loop_int(x->b, 1);
+    if (x->busy != 0)
+        g->found = loop_emit1(x->b, LOOP_ALLOC, &one, 1, loop_buffer_type(SCALAR_I64));
 }
 
 // ---- pivots -------------------------------------------------------------------------
 
-// Closes the loop on the lanes of a panel, and says whether something holds for any.
-static LoopRef any_lane(const TurnsBlock *x, const TurnsGroup *g, LoopRef lane,
-                        LoopRef holds) {
+// Opens the loop on the lanes of a panel, which are counted from 0.
+static LoopRef open_lanes(const TurnsBlock *x, const TurnsGroup *g) {
+    turns_store(x->b, g->found, loop_int(x->b, 0), loop_int(x->b, 0));
+    return loop_open_turns(x->b);
+}
+
+// Closes it, and says whether something holds for any.
+static LoopRef any_lane(const TurnsBlock *x, const TurnsGroup *g, LoopRef holds) {
     LoopBuilder *b = x->b;
-    LoopRef one = loop_const(b, bits_type(x), 1), zero = loop_const(b, bits_type(x), 0);
-    turns_store(b, g->flags, loop_select(b, holds, one, zero), lane);
+    LoopRef zero = loop_int(b, 0), one = loop_int(b, 1);
+    LoopBody *arms[2];
+    loop_open(b, NULL, 0);
+    LoopRef args[] = {g->found, one, zero};
+    loop_emit(b, LOOP_ATOMIC, args, 3, NULL, 0)->scalar = OP_ADD;
+    arms[0] = loop_close(b, NULL, 0);
+    loop_open(b, NULL, 0);
+    arms[1] = loop_close(b, NULL, 0);
+    loop_set_bodies(b, loop_emit(b, LOOP_IF, &holds, 1, NULL, 0), arms, 2);
     loop_close_turns(b, x->wide, ORDER_INDEPENDENT);
-    LoopType type = loop_scalar_type(bits_type(x));
-    LoopRef params[] = {loop_value(b, loop_scalar_type(SCALAR_I64), 0),
-                        loop_value(b, type, 0)};
-    loop_open(b, params, 2);
-    LoopRef bits[] = {params[1], turns_load(b, g->flags, loop_int(b, 0), params[0])};
-    LoopRef any = loop_scalar(b, OP_OR, bits_type(x), bits, 2);
-    LoopBody *body = loop_close(b, &any, 1);
-    LoopStm *fold = loop_emit(b, LOOP_FOR, (LoopRef[]){x->wide, zero}, 2, &type, 1);
-    loop_set_bodies(b, fold, &body, 1);
-    return loop_not(b, loop_eq(b, fold->outs[0], zero));
+    return loop_lt(b, zero, turns_load(b, g->found, zero, zero));
 }
 
 // Whether the turn has others than zeros in the panel.
 static LoopRef has_pivots(const TurnsBlock *x, const TurnsGroup *g, LoopRef turn,
                           LoopRef panel) {
-    TurnsPlace at = {panel, loop_open_turns(x->b)};
+    TurnsPlace at = {panel, open_lanes(x, g)};
     LoopRef packed = turns_packed(x, x->t->pivot->args[0]);
     LoopRef zero = loop_const(x->b, turns_elem(x), 0);
     LoopRef is_zero = loop_eq(x->b, turns_load_packed(x, packed, turn, &at), zero);
-    return any_lane(x, g, at.lane, loop_not(x->b, is_zero));
+    return any_lane(x, g, loop_not(x->b, is_zero));
 }
 
 static void note_busy(const TurnsBlock *x, LoopRef busy, LoopRef panel, LoopRef more) {
@@ -122,7 +119,7 @@ LoopRef turns_has_wild(const TurnsBlock *x, const TurnsGroup *g, LoopRef begin,
     LoopRef count = loop_mul(b, loop_sub(b, end, begin), size);
     for (uint32_t f = 0; f < g->factors.len; f++)
         if (x->t->factors.data[f] == x->t->scale) scales = g->factors.data[f];
-    LoopRef lane = loop_open_turns(b);
+    LoopRef lane = open_lanes(x, g);
     LoopRef left =
         loop_sub(b, loop_add(b, count, loop_sub(b, x->wide, loop_int(b, 1))), lane);
     LoopRef from = loop_add(b, loop_mul(b, begin, size), lane);
@@ -134,7 +131,7 @@ LoopRef turns_has_wild(const TurnsBlock *x, const TurnsGroup *g, LoopRef begin,
     LoopBody *body = loop_close(b, &any, 1);
     LoopStm *fold = loop_emit(b, LOOP_FOR, args, 2, &types[1], 1);
     loop_set_bodies(b, fold, &body, 1);
-    return any_lane(x, g, lane, fold->outs[0]);
+    return any_lane(x, g, fold->outs[0]);
 }
 
 // Whether an element of the panel is -0, which becomes 0 if that is added.
@@ -143,13 +140,13 @@ static LoopRef has_minus_zero(const TurnsBlock *x, const TurnsGroup *g, LoopRef 
     unsigned sign = 8u * scalar_info[turns_elem(x)].bytes - 1;
     LoopRef minus = loop_const(b, bits_type(x), (uint64_t)1 << sign);
     LoopRef begin = loop_mul(b, panel, x->wide), any = loop_const(b, SCALAR_BOOL, 0);
-    LoopRef lane = loop_open_turns(b), column = loop_add(b, begin, lane);
+    LoopRef lane = open_lanes(x, g), column = loop_add(b, begin, lane);
     for (int r = 0; r < g->size; r++) {
         LoopRef element = turns_load(b, x->t->matrix, g->begin[r], column);
         LoopRef bits = loop_scalar(b, OP_TO_BITS, bits_type(x), &element, 1);
         any = loop_or(b, any, loop_eq(b, bits, minus));
     }
-    return any_lane(x, g, lane, any);
+    return any_lane(x, g, any);
 }
 
 static LoopRef place_of_flag(const TurnsBlock *x, LoopRef row, LoopRef panel) {
