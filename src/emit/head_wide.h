@@ -28,6 +28,28 @@ typedef short weft_32s __attribute__((vector_size(64)));
 typedef char weft_64c __attribute__((vector_size(64)));
 typedef long long weft_8l __attribute__((vector_size(64)));
 
+// Side by side, but for lanes that touch nothing and are 0: those without a bit.
+#if defined(WEFT_WIDE_HERE)
+#define WEFT_SOME(T, V, W, n, load, mask)                                              \
+    static inline V weft_some_##V(const void *from, mask lanes) {                      \
+        return (V)__builtin_ia32_##load##512_mask(from, (W){0}, lanes);                \
+    }
+#else
+#define WEFT_SOME(T, V, W, n, load, mask)                                              \
+    static inline V weft_some_##V(const void *from, mask lanes) {                      \
+        V x = {0};                                                                     \
+        for (int i = 0; i < n; i++)                                                    \
+            if (lanes >> i & 1) x[i] = ((const T *)from)[i];                           \
+        return x;                                                                      \
+    }
+#endif
+WEFT_SOME(int64_t, i64x8, weft_8l, 8, loaddqudi, uint8_t)
+WEFT_SOME(uint64_t, u64x8, weft_8l, 8, loaddqudi, uint8_t)
+WEFT_SOME(double, f64x8, f64x8, 8, loadupd, uint8_t)
+WEFT_SOME(int32_t, i32x16, weft_16i, 16, loaddqusi, uint16_t)
+WEFT_SOME(uint32_t, u32x16, weft_16i, 16, loaddqusi, uint16_t)
+WEFT_SOME(float, f32x16, f32x16, 16, loadups, uint16_t)
+
 // Past the caches, as vectors of 32 bytes go.
 #if defined(WEFT_WIDE_HERE) && defined(__clang__)
 #define WEFT_PAST_WIDE(to, x) __builtin_nontemporal_store((i64x8)(x), (i64x8 *)(to))

@@ -175,6 +175,14 @@ static Str gather(Walker *w, const Access *a, uint32_t part, bool is_masked) {
     return strbuf_done(&text);
 }
 
+// Whether it is a vector of 64 bytes of which the lanes to load are known.
+static bool is_some(const Walker *w, const Access *a) {
+    uint32_t bytes = scalar_info[a->elem].bytes;
+    const LoopStm *mask = w->made[a->mask];
+    return mask != NULL && mask->op == LOOP_PACK && a->elem != SCALAR_BOOL &&
+           bytes >= 4 && bytes * w->part.count == 64;
+}
+
 // A part whose places follow each other.
 static Str load_part(Walker *w, const Access *a, uint32_t part) {
     StrBuf text = strbuf(w->arena);
@@ -189,6 +197,19 @@ static Str load_part(Walker *w, const Access *a, uint32_t part) {
     return strbuf_done(&text);
 }
 
+// Of lanes that are known, a bit for each, side by side.
+static Str load_some(Walker *w, const Access *a, uint32_t part) {
+    const LoopStm *pack = w->made[a->mask];
+    uint64_t lanes = 0;
+    for (uint32_t i = 0; i < w->part.count; i++)
+        if (is_const(w, pack->args[part * w->part.count + i], 1))
+            lanes |= (uint64_t)1 << i;
+    StrBuf text = strbuf(w->arena);
+    strbuf_printf(&text, "weft_some_%.*s(&%.*s, %#llx)", STR_ARG(type_name(w, a->elem)),
+                  STR_ARG(place_of(w, a, part, 0)), (unsigned long long)lanes);
+    return strbuf_done(&text);
+}
+
 static Str load(Walker *w, const LoopStm *stm, uint32_t part) {
     Access a = access_of(w, stm);
     if (a.has_places) return gather(w, &a, part, a.mask != 0);
@@ -198,6 +219,7 @@ static Str load(Walker *w, const LoopStm *stm, uint32_t part) {
         w->ahead = 0;
     }
     if (a.mask == 0) return load_part(w, &a, part);
+    if (is_some(w, &a)) return load_some(w, &a, part);
     StrBuf text = strbuf(w->arena);
     strbuf_printf(&text, "%.*s ? %.*s : %.*s",
                   STR_ARG(all_of(w, walk_part(w, a.mask, part))),

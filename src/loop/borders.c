@@ -210,12 +210,28 @@ static void keep_ends(RangeWalk *w, const LoopStm *loop, LoopRef first,
     range_keep(w, new_loop(w, loop, turns, body));
 }
 
+// Where both ends are to be vectors, they are that long if there are turns enough.
+static void widen_ends(RangeWalk *w, LoopStm *loop, const Ends *ends, LoopRef *first,
+                       LoopRef *middle) {
+    LoopBuilder *b = &w->b;
+    LoopRef times = loop->args[0];
+    int64_t lanes = loop_end_lanes(b, loop->bodies[0]);
+    if (ends->first + ends->last > lanes) return;
+    int64_t before = ends->first > 0 ? lanes : 0, after = ends->last > 0 ? lanes : 0;
+    LoopRef c = range_emit(w, OP_LE, SCALAR_BOOL,
+                           (LoopRef[]){loop_int(b, 2 * lanes), times}, 2);
+    LoopRef left = emit(w, OP_SUB, times, loop_int(b, before + after));
+    *first = range_choose(w, c, loop_int(b, before), *first);
+    *middle = range_choose(w, c, left, *middle);
+}
+
 static void split(RangeWalk *w, LoopStm *loop, const Ends *ends) {
     LoopRef times = loop->args[0];
     LoopRef first = emit(w, OP_MIN, loop_int(&w->b, ends->first), times);
     LoopRef last = emit(w, OP_SUB, times, loop_int(&w->b, ends->last));
     LoopRef end = emit(w, OP_MAX, first, last);
     LoopRef middle = emit(w, OP_SUB, end, first);
+    widen_ends(w, loop, ends, &first, &middle);
     keep_middle(w, loop, ends, first, middle);
     keep_ends(w, loop, first, middle);
 }

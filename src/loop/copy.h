@@ -29,6 +29,10 @@ uint32_t loop_body_size(const LoopBody *body);
 // Whether the walk's budget allows for one more such body, which it then pays for.
 bool loop_can_pay(RangeWalk *w, const LoopBody *body);
 
+// How many lanes turns at the ends of a loop can have together (ends.c); 0: they stay
+// alone.
+uint32_t loop_end_lanes(LoopBuilder *b, const LoopBody *turn);
+
 // Keeps the loop, or two in the arms of a branch that was in it, as often as it goes
 // (unswitch.c); of branches that are wanted.
 typedef bool LoopBranchTest(const LoopStm *branch);

@@ -4,6 +4,7 @@
 // of it. Where assertions are on, the kernel is verified after each.
 #include <assert.h>
 
+#include "loop/machine.h"
 #include "loop/passes.h"
 
 const LoopPassInfo loop_passes[LOOP_PASS_COUNT] = {
@@ -28,6 +29,8 @@ static inline bool is_sound(const LoopKernel *kernel) {
 }
 
 void loop_optimise(LoopKernel *kernel, const LoopOptions *options) {
+    if (options->targets == LOOP_FOR_HERE && kernel->vector_bytes == 0)
+        kernel->vector_bytes = machine_vector_bytes();
     for (int i = 0; i < LOOP_PASS_COUNT && options->stop_after != LOOP_PASSES_NONE;
          i++) {
         const LoopPassInfo *pass = &loop_passes[i];

@@ -151,5 +151,7 @@ void range_keep(RangeWalk *w, LoopStm *stm);
 // A scalar operator as a new statement, or what is known of it.
 LoopRef range_emit(RangeWalk *w, CoreOp op, ScalarType to, const LoopRef *args,
                    uint32_t count);
+// Likewise x if the condition holds, else y.
+LoopRef range_choose(RangeWalk *w, LoopRef c, LoopRef x, LoopRef y);
 
 #endif

@@ -60,8 +60,7 @@ static LoopRef emit2(RangeWalk *w, CoreOp op, LoopRef x, LoopRef y) {
     return range_emit(w, op, op == OP_LT ? SCALAR_BOOL : to, (LoopRef[]){x, y}, 2);
 }
 
-// x if the condition holds, else y.
-static LoopRef emit_choice(RangeWalk *w, LoopRef c, LoopRef x, LoopRef y) {
+LoopRef range_choose(RangeWalk *w, LoopRef c, LoopRef x, LoopRef y) {
     LoopRef out = loop_value(&w->b, loop_type(&w->b, x), 0);
     LoopBody *arms[2];
     for (int i = 0; i < 2; i++) {
@@ -121,9 +120,9 @@ static LoopRef wrap(RangeWalk *w, const LoopStm *stm) {
         return 0;
     if (times != 0) x = emit2(w, times > 0 ? OP_SUB : OP_ADD, x, y);
     LoopRef zero = loop_const(&w->b, type, 0), out = x;
-    if (rises) out = emit_choice(w, emit2(w, OP_LT, x, y), x, emit2(w, OP_SUB, x, y));
+    if (rises) out = range_choose(w, emit2(w, OP_LT, x, y), x, emit2(w, OP_SUB, x, y));
     if (falls)
-        out = emit_choice(w, emit2(w, OP_LT, x, zero), emit2(w, OP_ADD, x, y), out);
+        out = range_choose(w, emit2(w, OP_LT, x, zero), emit2(w, OP_ADD, x, y), out);
     return out;
 }
 

@@ -219,6 +219,7 @@ static bool is_at_once(const Vector *v, const LoopBody *body, const LoopValue *n
                        uint32_t width) {
     uint64_t sums = 0, most_sums = machine_registers(v->bytes) - NOT_FOR_SUMS;
     if (!n->is_const || n->bits % width != 0 || n->bits > MOST_AT_ONCE) return false;
+    if (n->bits == width) return true;
     for (uint32_t i = 0; i < body->stms.len; i++)
         if (body->stms.data[i]->op == LOOP_FOR) sums += body->stms.data[i]->out_count;
     return loop_body_size(body) <= MOST_IN_TURN ||

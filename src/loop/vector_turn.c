@@ -353,20 +353,54 @@ static LoopRef *do_long_arm(Vector *v, const LoopStm *stm, const LoopBody *body,
     return made->outs;
 }
 
+// Whether it is one load, with what says where.
+static bool is_load(const LoopBody *body) {
+    uint32_t last = body->stms.len - 1;
+    LoopBody before = *body;
+    if (body->stms.len == 0 || body->stms.data[last]->op != LOOP_LOAD) return false;
+    before.stms.len = last;
+    return is_harmless(&before, false);
+}
+
+// Whether the lane goes that way, which is known of each.
+static bool takes_arm(Vector *v, LoopRef c, uint32_t lane, int arm) {
+    bool is_first = v->kernel->values.data[turn_lane_of(v, c, lane)].bits != 0;
+    return is_first == (arm == 0);
+}
+
+static bool any_takes_arm(Vector *v, LoopRef c, int arm) {
+    for (uint32_t lane = 0; lane < v->lanes; lane++)
+        if (takes_arm(v, c, lane, arm)) return true;
+    return false;
+}
+
+// The lanes that go that way.
+static LoopRef lanes_of_arm(Vector *v, LoopRef c, int arm) {
+    LoopRef *table = arena_array(v->arena, LoopRef, v->lanes);
+    for (uint32_t lane = 0; lane < v->lanes; lane++)
+        table[lane] = loop_const(&v->b, SCALAR_BOOL, takes_arm(v, c, lane, arm));
+    return loop_emit1(&v->b, LOOP_PACK, table, v->lanes, turn_lanes_of(v, SCALAR_BOOL));
+}
+
 // Both arms of a short branch whose way is known of each lane.
 static bool take_arms(Vector *v, const LoopStm *stm, LoopRef mask) {
-    if (turn_rep_of(v, stm->args[0]).kind != REP_TABLE ||
-        !is_harmless(stm->bodies[0], false) || !is_harmless(stm->bodies[1], false))
-        return false;
-    for (int k = 0; k < 2; k++) turn_translate(v, stm->bodies[k], mask);
+    bool loads[2];
+    if (turn_rep_of(v, stm->args[0]).kind != REP_TABLE) return false;
+    for (int k = 0; k < 2; k++) {
+        loads[k] =
+            mask == 0 && is_load(stm->bodies[k]) && any_takes_arm(v, stm->args[0], k);
+        if (!loads[k] && !is_harmless(stm->bodies[k], false)) return false;
+    }
+    for (int k = 0; k < 2; k++)
+        turn_translate(v, stm->bodies[k],
+                       loads[k] ? lanes_of_arm(v, stm->args[0], k) : mask);
     for (uint32_t i = 0; i < stm->out_count; i++) {
         if (!v->used[stm->outs[i]]) continue;
         LoopRef *args = arena_array(v->arena, LoopRef, 2 + v->lanes);
         for (int k = 0; k < 2; k++)
             args[k] = turn_vector(v, stm->bodies[k]->results[i]);
         for (uint32_t lane = 0; lane < v->lanes; lane++) {
-            LoopRef c = turn_lane_of(v, stm->args[0], lane);
-            bool is_first = v->kernel->values.data[c].bits != 0;
+            bool is_first = takes_arm(v, stm->args[0], lane, 0);
             args[2 + lane] = loop_int(&v->b, is_first ? lane : v->lanes + lane);
         }
         turn_charge(v, 1, 1);

@@ -123,15 +123,19 @@ static void try_form(Trial *t, const char *form, LoopShape shape, int stop_after
         tell(t, form, "refused", str_of(reason));
         return;
     }
+    static uint32_t bytes = 32; // of a vector; and 64, in turns
+    bool is_small = stop_after == LOOP_PASS_BATCH - 1;
+    if (is_small) bytes = 96 - bytes;
+    if (is_small && shape == LOOP_PARALLEL) kernel->vector_bytes = bytes;
     loop_optimise(kernel, &options);
-    if (stop_after == LOOP_PASS_BATCH - 1) {
-        static uint32_t bytes = 32; // of a vector; and 64, in turns
-        bytes = 96 - bytes;
+    if (is_small) {
         LiftMachine wide = small_with(bytes);
         batch_run(kernel, &wide);
         verify_after(t, "batches for a small machine", kernel);
         lift_run(kernel, &small);
         verify_after(t, "lift for a small machine", kernel);
+        loop_ends(kernel);
+        verify_after(t, "ends for a small machine", kernel);
         vector_run(kernel, bytes, true);
     }
     if (getenv("LOOP_CHECK_DUMP") != NULL) {

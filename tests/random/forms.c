@@ -122,15 +122,18 @@ static void go(Way *way, const CoreProgram *core, const CoreFun *fun, LoopShape 
     LoopOptions options = {is_here ? LOOP_FOR_HERE : LOOP_FOR_ALL, LOOP_PASS_BATCH - 1,
                            after_pass, way};
     if (kernel == NULL) return;
+    LiftMachine wide = small_with(32);
+    if (is_here) kernel->vector_bytes = wide.bytes;
     way->text = (Str){0};
     has_changed(way, kernel);
     loop_optimise(kernel, &options);
     if (is_here) {
-        LiftMachine wide = small_with(32);
         batch_run(kernel, &wide);
         after_pass(way, &loop_passes[LOOP_PASS_BATCH], kernel);
         lift_run(kernel, &small);
         after_pass(way, &loop_passes[LOOP_PASS_LIFT], kernel);
+        loop_ends(kernel);
+        after_pass(way, &loop_passes[LOOP_PASS_ENDS], kernel);
         vector_run(kernel, wide.bytes, true);
         after_pass(way, &loop_passes[LOOP_PASS_VECTOR], kernel);
         loop_jam(kernel);

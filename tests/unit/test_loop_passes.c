@@ -43,6 +43,16 @@ typedef struct Count {
 
 #define COUNTS(...) ((Count[]){__VA_ARGS__, {NULL, 0}})
 
+static void expect_counts(const char *text, const Count *counts) {
+    for (; counts->word != NULL; counts++) {
+        uint32_t found = count_words(text, counts->word);
+        CHECK(found == counts->count);
+        if (found != counts->count)
+            printf("  %s: %u times, not %u, in\n%s\n", counts->word, found,
+                   counts->count, text);
+    }
+}
+
 // What the text says once the passes for those targets have run up to that one.
 static void expect_for(LoopTargets targets, const char *text, LoopPass last,
                        const Count *counts) {
@@ -54,14 +64,7 @@ static void expect_for(LoopTargets targets, const char *text, LoopPass last,
         kernel->is_for_gpus = targets == LOOP_FOR_ALL;
         loop_optimise(kernel, &(LoopOptions){targets, (int)last, NULL, NULL});
         CHECK(loop_verify(kernel, &faults));
-        const char *after = show(&s, kernel);
-        for (; counts->word != NULL; counts++) {
-            uint32_t found = count_words(after, counts->word);
-            CHECK(found == counts->count);
-            if (found != counts->count)
-                printf("  %s: %u times, not %u, in\n%s\n", counts->word, found,
-                       counts->count, after);
-        }
+        expect_counts(show(&s, kernel), counts);
     }
     stop(&s);
 }
@@ -614,6 +617,66 @@ static void test_borders(void) {
     stop(&s);
 }
 
+// ---- ends ---------------------------------------------------------------------------
+
+// What the text says once the ends of rows are vectors of so many bytes.
+static void expect_ends(uint32_t bytes, const char *text, const Count *counts) {
+    Session s;
+    start(&s, EMPTY);
+    LoopKernel *kernel = read_kernel(&s, text);
+    if (kernel != NULL) {
+        StrBuf faults = strbuf(&s.arena);
+        kernel->vector_bytes = bytes;
+        loop_borders(kernel);
+        loop_ends(kernel);
+        CHECK(loop_verify(kernel, &faults));
+        expect_counts(show(&s, kernel), counts);
+    }
+    stop(&s);
+}
+
+static void test_ends(void) {
+    // Four lanes at the end that differs, in rows of eight cells or more.
+    expect_ends(32, STENCIL("independent", "n", CLAMP),
+                COUNTS({"le(8i64, n)", 1}, {"for.independent(", 3},
+                       {"for.independent(4i64)", 1}, {"max(0i64, p", 1}, {"load", 4}));
+    expect_ends(64, STENCIL("parallel", "n", CLAMP),
+                COUNTS({"le(16i64, n)", 1}, {"for.independent(8i64)", 1},
+                       {"for.parallel(", 2}));
+    // At both, if both do: the first lane is another, and the last.
+    expect_ends(32,
+                STENCIL("independent", "n",
+                        "p: i64 = sub(i, 1i64) q: i64 = max(0i64, p) u: i64 = load(a, "
+                        "0i64, 1i64, q) = store(to, u, 0i64, 1i64, i) r: i64 = add(i, "
+                        "1i64) j: i64 = min(l, r)"),
+                COUNTS({"for.independent(4i64)", 2}, {"sub(n, 8i64)", 1}));
+    // A wrap, by two: the first two lanes are others.
+    expect_ends(32,
+                STENCIL("independent", "n", "p: i64 = sub(i, 2i64) j: i64 = mod(p, n)"),
+                COUNTS({"for.independent(4i64)", 1}, {", 2i64)", 3}, {"load", 4}));
+    // Conditions are on the number of the lane.
+    expect_ends(32,
+                STENCIL("independent", "n",
+                        "t: bool = eq(i, l) j: i64 = add(i, 0i64) u: i64 = load(a, "
+                        "0i64, 1i64, j) v: i64 = if(t) {-> k} {-> u} = store(to, v, "
+                        "0i64, 1i64, i)"),
+                COUNTS({"for.independent(4i64)", 1}, {"le(3i64, ", 1}));
+    // As many as is known.
+    expect_ends(32, STENCIL("independent", "64i64", CLAMP),
+                COUNTS({"for.independent(4i64)", 1}, {"for.independent(", 2},
+                       {"max(0i64, p", 0}));
+    // Without lanes; places all over; indices as values.
+    expect_ends(0, STENCIL("independent", "n", CLAMP),
+                COUNTS({"for.independent(", 2}, {"4i64", 0}));
+    expect_ends(
+        32,
+        STENCIL("independent", "n",
+                "p: i64 = sub(i, 1i64) q: i64 = max(0i64, p) j: i64 = mul(q, k)"),
+        COUNTS({"for.independent(4i64)", 0}));
+    expect_ends(32, STENCIL("independent", "n", CLAMP " = store(to, j, 0i64, 1i64, i)"),
+                COUNTS({"for.independent(", 2}, {"for.independent(4i64)", 0}));
+}
+
 // ---- on GPUs ------------------------------------------------------------------------
 
 // Turns that are rows, of blocks of 64 elements; u is a row's own memory.
@@ -1037,6 +1100,7 @@ int main(void) {
     test_segments();
     test_checks();
     test_borders();
+    test_ends();
     test_blocks();
     test_choices_on_gpus();
     test_forward();
