@@ -26,7 +26,12 @@ static const LoopRef *emit_if(LoopBuilder *b, LoopRef c, LoopBody *const *bodies
     return stm->outs;
 }
 
-// ---- few ----------------------------------------------------------------------------
+LoopRef sort_if(LoopBuilder *b, LoopRef c, LoopBody *const *bodies, ScalarType elem) {
+    LoopType type = loop_scalar_type(elem);
+    return emit_if(b, c, bodies, &type, 1)[0];
+}
+
+// ---- one by one ---------------------------------------------------------------------
 
 // Whether the element before place j is greater than the key, if there is one.
 static LoopRef is_out_of_place(const Sort *s, const Array *to, LoopRef j, LoopRef key) {
@@ -34,38 +39,86 @@ static LoopRef is_out_of_place(const Sort *s, const Array *to, LoopRef j, LoopRe
     LoopRef c = loop_lt(b, loop_int(b, 0), j), no = loop_const(b, SCALAR_BOOL, 0);
     LoopBody *bodies[2];
     loop_open(b, NULL, 0);
-    LoopRef last = loop_sub(b, j, loop_int(b, 1)), before = loop_load(s->l, to, &last);
-    LoopRef is_greater =
-        loop_lt(b, key, sort_key(s, (ScalarType)to->elem, before, false));
+    LoopRef before = sort_load_key(s, to, loop_sub(b, j, loop_int(b, 1)));
+    LoopRef is_greater = loop_lt(b, key, before);
     bodies[0] = loop_close(b, &is_greater, 1);
     loop_open(b, NULL, 0);
     bodies[1] = loop_close(b, &no, 1);
-    return emit_if(b, c, bodies, (LoopType[]){loop_scalar_type(SCALAR_BOOL)}, 1)[0];
+    return sort_if(b, c, bodies, SCALAR_BOOL);
 }
 
-static void insert(const Sort *s, const Array *from, Array *const *to, LoopRef i) {
+// The place of a key from i down, behind all that are not greater. What is greater
+// moves up.
+static LoopRef make_room(const Sort *s, const SortColumn *columns, LoopRef i,
+                         LoopRef key) {
     Lower *l = s->l;
-    LoopRef one = loop_int(l->b, 1), x = loop_load(l, from, &i);
-    LoopRef key = sort_key(s, (ScalarType)from->elem, x, false);
     Carry c;
     Val guard;
     LoopRef j = sort_open_fold(s, &c, i, 0);
     loop_open_guard(l, &c, &guard);
-    LoopRef more = is_out_of_place(s, to[SORT_KEYS], guard.scalar, key);
+    LoopRef more = is_out_of_place(s, columns[SORT_KEYS].to, guard.scalar, key);
     c.guard = loop_close(l->b, &more, 1);
-    LoopRef before = loop_sub(l->b, j, one);
+    LoopRef before = loop_sub(l->b, j, loop_int(l->b, 1));
     for (uint32_t k = 0; k < s->columns; k++)
-        loop_store(l, to[k], &j, loop_load(l, to[k], &before));
-    j = sort_close_fold(s, &c, before);
-    loop_store(l, to[SORT_KEYS], &j, x);
-    if (s->columns > 1) loop_store(l, to[SORT_PLACES], &j, i);
+        loop_store(l, columns[k].to, &j, loop_load(l, columns[k].to, &before));
+    return sort_close_fold(s, &c, before);
 }
 
-static void insert_all(const Sort *s, const Array *from, Array *const *to) {
-    Nest nest;
-    loop_open_nest(s->l, &nest, 1, &s->n, ORDER_SEQUENTIAL);
-    insert(s, from, to, nest.index[0]);
-    loop_close_nest(s->l, &nest);
+// Puts element i, if c holds, where its key belongs, and returns that place.
+static LoopRef insert(const Sort *s, const SortColumn *columns, LoopRef i, LoopRef x,
+                      LoopRef key, LoopRef c) {
+    Lower *l = s->l;
+    const SortColumn *places = &columns[SORT_PLACES];
+    LoopRef place = i;
+    if (s->columns > 1 && places->from != NULL) place = loop_load(l, places->from, &i);
+    LoopBody *bodies[2];
+    loop_open(l->b, NULL, 0);
+    LoopRef room = make_room(s, columns, i, key);
+    bodies[0] = loop_close(l->b, &room, 1);
+    loop_open(l->b, NULL, 0);
+    bodies[1] = loop_close(l->b, &i, 1);
+    LoopRef j = sort_if(l->b, c, bodies, SCALAR_I64);
+    loop_store(l, columns[SORT_KEYS].to, &j, x);
+    if (s->columns > 1) loop_store(l, places->to, &j, place);
+    return j;
+}
+
+// The key of the last element in front of the range, or the least one there is.
+static LoopRef key_before(const Sort *s, const Array *a, LoopRef first) {
+    LoopBuilder *b = s->l->b;
+    uint64_t is_known;
+    if (loop_is_known(b, first, &is_known)) return loop_const(b, s->word, 0);
+    return sort_load_key(s, a, loop_sub(b, first, loop_int(b, 1)));
+}
+
+LoopRef sort_insert(const Sort *s, const SortColumn *columns, const SortRange *range,
+                    LoopRef most) {
+    enum { GREATEST, MOVES, COUNT };
+    Lower *l = s->l;
+    LoopBuilder *b = l->b;
+    const Array *from = columns[SORT_KEYS].from;
+    Val init[COUNT] = {val_scalar(key_before(s, columns[SORT_KEYS].to, range->first)),
+                       val_scalar(range->moves)};
+    Val next[COUNT], last[COUNT];
+    Carry c;
+    loop_open_carry(l, &c, init, NULL, COUNT, range->count);
+    LoopRef greatest = c.state[GREATEST].scalar, moves = c.state[MOVES].scalar;
+    LoopRef i = loop_add(b, range->first, c.index), x = loop_load(l, from, &i);
+    LoopRef key = sort_key(s, (ScalarType)from->elem, x, s->has_moved);
+    LoopRef is_less = loop_and(b, loop_lt(b, key, greatest), loop_le(b, moves, most));
+    LoopRef j = insert(s, columns, i, x, key, is_less);
+    next[GREATEST] = val_scalar(sort_word2(s, OP_MAX, greatest, key));
+    next[MOVES] = val_scalar(loop_add(b, moves, loop_sub(b, i, j)));
+    loop_close_carry(l, &c, next, NULL, last);
+    return last[MOVES].scalar;
+}
+
+static void insert_few(const Sort *s, Array *from, Array *const *to) {
+    LoopBuilder *b = s->l->b;
+    SortColumn columns[SORT_MOST_COLUMNS] = {{from, to[SORT_KEYS]}};
+    if (s->columns > 1) columns[SORT_PLACES] = (SortColumn){NULL, to[SORT_PLACES]};
+    SortRange all = {loop_int(b, 0), s->n, loop_int(b, 0)};
+    sort_insert(s, columns, &all, loop_int(b, FEW * FEW));
 }
 
 // ---- all passes ---------------------------------------------------------------------
@@ -78,18 +131,23 @@ static void guard_digits(const Sort *s, Carry *c, uint32_t count) {
     c->guard = loop_close(s->l->b, &more, 1);
 }
 
-// Whether these bits are an odd number of digits.
-static LoopRef is_odd(const Sort *s, LoopRef bits) {
+LoopRef sort_count_digits(const Sort *s, LoopRef bits) {
     Lower *l = s->l;
     Carry c;
-    Val init[2] = {val_scalar(bits), val_scalar(loop_const(l->b, SCALAR_BOOL, 0))};
+    Val init[2] = {val_scalar(bits), val_scalar(loop_int(l->b, 0))};
     Val next[2], last[2];
     loop_open_carry(l, &c, init, NULL, 2, 0);
     guard_digits(s, &c, 2);
     next[0] = val_scalar(sort_higher_digits(s, c.state[0].scalar));
-    next[1] = val_scalar(loop_not(l->b, c.state[1].scalar));
+    next[1] = val_scalar(loop_add(l->b, c.state[1].scalar, loop_int(l->b, 1)));
     loop_close_carry(l, &c, next, NULL, last);
     return last[1].scalar;
+}
+
+// Whether these bits are an odd number of digits.
+static LoopRef is_odd(const Sort *s, LoopRef bits) {
+    LoopRef two = loop_int(s->l->b, 2), one = loop_int(s->l->b, 1);
+    return loop_eq(s->l->b, loop_rem(s->l->b, sort_count_digits(s, bits), two), one);
 }
 
 // x if c, else y: arrays of one type and shape.
@@ -150,18 +208,30 @@ static void set_buffers(Lower *l, bool holds_elements, Array *to, Array *spare,
     buffers_out[TO] = val_array(second);
 }
 
-// From the one array to the others, of which the first may be the same.
-static void sort_by_digits(const Sort *s, Array *from, Array *const *to) {
+LoopRef sort_by_bits(const Sort *s, LoopRef bits, Array *const *from,
+                     Array *const *others) {
+    Val *state = arena_array(s->l->arena, Val, BUFFERS + BUFFER_COUNT * s->columns);
+    state[BITS] = val_scalar(bits);
+    for (uint32_t k = 0; k < s->columns; k++) {
+        Val *buffers = state + BUFFERS + BUFFER_COUNT * k;
+        buffers[FROM] = val_array(from[k]);
+        buffers[TO] = val_array(others[k]);
+    }
+    repeat_passes(s, state);
+    return is_odd(s, bits);
+}
+
+// From the one array to the others, of which the first may be the same. If all keys are
+// the same, any one bit makes a pass.
+static void sort_by_digits(const Sort *s, Array *from, Array *const *to,
+                           Array *const *spares, LoopRef bits) {
     Lower *l = s->l;
-    LoopRef bits = sort_find_differences(s, from), odd = is_odd(s, bits);
+    bits = sort_word2(s, OP_MAX, bits, loop_const(l->b, s->word, 1));
+    LoopRef odd = is_odd(s, bits);
     Val *state = arena_array(l->arena, Val, BUFFERS + BUFFER_COUNT * s->columns);
-    Array *spares[SORT_MOST_COLUMNS];
     SortColumn columns[SORT_MOST_COLUMNS];
     for (uint32_t k = 0; k < s->columns; k++) {
-        ScalarType elem = (ScalarType)to[k]->elem;
-        LoopRef buf = loop_alloc(l, elem, s->n);
         Val *buffers = state + BUFFERS + BUFFER_COUNT * k;
-        spares[k] = loop_dense(l, elem, buf, loop_int(l->b, 0), 1, &s->n);
         set_buffers(l, k == SORT_KEYS && from == to[k], to[k], spares[k], odd, buffers);
         columns[k] = (SortColumn){k == SORT_KEYS ? from : NULL, buffers[FROM].array};
     }
@@ -171,6 +241,22 @@ static void sort_by_digits(const Sort *s, Array *from, Array *const *to) {
     if (from != to[SORT_KEYS]) return;
     When when = loop_open_if(l, odd);
     loop_copy(l, to[SORT_KEYS], spares[SORT_KEYS]);
+    loop_close_if(l, when);
+}
+
+// From the one array to the others, of which the first may be the same.
+static void sort_many(const Sort *s, Array *from, Array *const *to) {
+    Lower *l = s->l;
+    Array *spares[SORT_MOST_COLUMNS];
+    for (uint32_t k = 0; k < s->columns; k++) {
+        ScalarType elem = (ScalarType)to[k]->elem;
+        LoopRef buf = loop_alloc(l, elem, s->n);
+        spares[k] = loop_dense(l, elem, buf, loop_int(l->b, 0), 1, &s->n);
+    }
+    LoopRef bits = sort_find_differences(s, from);
+    LoopRef is_done = sort_by_buckets(s, from, to, spares, bits);
+    When when = loop_open_if(l, loop_not(l->b, is_done));
+    sort_by_digits(s, from, to, spares, bits);
     loop_close_if(l, when);
 }
 
@@ -197,8 +283,7 @@ static void open_sort(Sort *s) {
     unsigned digit = s->l->is_for_gpus && s->width > GPU_DIGIT ? GPU_DIGIT : DIGIT;
     s->digits = loop_int(b, 1 << digit);
     s->mask = loop_const(b, s->word, (1u << digit) - 1);
-    s->counts = sort_numbers(s, loop_mul(b, s->parts, s->digits));
-    s->totals = sort_numbers(s, s->digits);
+    sort_make_counts(s);
 }
 
 void loop_sort(Lower *l, const CoreStm *stm) {
@@ -225,11 +310,11 @@ void loop_sort(Lower *l, const CoreStm *stm) {
     LoopRef mark = loop_mark(l), few = loop_le(b, s.n, loop_int(b, FEW));
     uint32_t allocs = l->allocs;
     When when = loop_open_if(l, few);
-    insert_all(&s, from, to);
+    insert_few(&s, from, to);
     loop_close_if(l, when);
     when = loop_open_if(l, loop_not(b, few));
     open_sort(&s);
-    sort_by_digits(&s, loop_make_dense(l, from), to);
+    sort_many(&s, loop_make_dense(l, from), to);
     loop_close_if(l, when);
     loop_keep(l, mark, allocs, NULL, 0);
     for (uint32_t k = 0; k < s.columns; k++)

@@ -50,6 +50,7 @@ LoopRef sort_key(const Sort *s, ScalarType elem, LoopRef x, bool has_moved) {
     ScalarType with_sign = signed_types[s->width];
     LoopRef bits =
         has_moved && elem != SCALAR_F16 ? bits_as_they_are(s, x) : to_bits(s, x);
+    if (s->turn != 0) return sort_word2(s, OP_XOR, bits, s->turn);
     LoopRef shift[2] = {convert(s, with_sign, bits),
                         loop_const(s->l->b, with_sign, s->width - 1)};
     LoopRef signs =
@@ -57,15 +58,22 @@ LoopRef sort_key(const Sort *s, ScalarType elem, LoopRef x, bool has_moved) {
     return sort_word2(s, OP_XOR, bits, sort_word2(s, OP_OR, signs, sign));
 }
 
-static LoopRef load_key(const Sort *s, const Array *a, LoopRef i) {
-    return sort_key(s, (ScalarType)a->elem, loop_load(s->l, a, &i), false);
+LoopRef sort_load_key(const Sort *s, const Array *a, LoopRef i) {
+    return sort_key(s, (ScalarType)a->elem, loop_load(s->l, a, &i), s->has_moved);
+}
+
+LoopRef sort_find_turn(const Sort *s, ScalarType elem, LoopRef x) {
+    return sort_word2(s, OP_XOR, to_bits(s, x), sort_key(s, elem, x, true));
 }
 
 // The shift is less than the width, which compilers see.
 LoopRef sort_digit(const Sort *s, LoopRef key, LoopRef shift) {
     shift = sort_word2(s, OP_AND, shift, word_const(s, s->width - 1));
-    LoopRef digit = sort_word2(s, OP_AND, sort_word2(s, OP_LSHR, key, shift), s->mask);
-    return convert(s, SCALAR_I64, digit);
+    LoopRef bits = sort_word2(s, OP_AND, sort_word2(s, OP_LSHR, key, shift), s->mask);
+    LoopRef digit = convert(s, SCALAR_I64, bits);
+    if (s->table == NULL) return digit;
+    LoopRef entry = loop_load(s->l, s->table, &digit);
+    return loop_scalar(s->l->b, OP_CONV, SCALAR_I64, &entry, 1);
 }
 
 // ---- loops --------------------------------------------------------------------------
@@ -99,7 +107,7 @@ static void take_row(const Sort *s, const Array *from, LoopRef key, const Array 
     Lower *l = s->l;
     Nest nest;
     loop_open_nest(l, &nest, 1, &count, ORDER_INDEPENDENT);
-    LoopRef other = load_key(s, from, loop_add(l->b, first, nest.index[0]));
+    LoopRef other = sort_load_key(s, from, loop_add(l->b, first, nest.index[0]));
     LoopRef so_far = loop_load(l, lanes, nest.index);
     LoopRef bits = sort_word2(s, OP_OR, so_far, sort_word2(s, OP_XOR, key, other));
     loop_store(l, lanes, nest.index, bits);
@@ -140,13 +148,30 @@ static LoopRef find_in_part(const Sort *s, const Array *from, LoopRef key, LoopR
 
 LoopRef sort_find_differences(const Sort *s, const Array *from) {
     Lower *l = s->l;
-    LoopRef key = load_key(s, from, loop_int(l->b, 0));
+    LoopRef key = sort_load_key(s, from, loop_int(l->b, 0));
     const Array *found = words(s, s->parts);
     Nest nest;
     loop_open_nest(l, &nest, 1, &s->parts, s->order);
     loop_store(l, found, nest.index, find_in_part(s, from, key, nest.index[0]));
     loop_close_nest(l, &nest);
-    return sort_word2(s, OP_MAX, join_words(s, found, s->parts), word_const(s, 1));
+    return join_words(s, found, s->parts);
+}
+
+// So many lanes that none of them become scalars (unroll.c).
+LoopRef sort_descends(const Sort *s, const Array *a, LoopRef first) {
+    Lower *l = s->l;
+    LoopBuilder *b = l->b;
+    LoopRef width = loop_int(b, SORT_BLOCK);
+    const Array *lanes = words(s, width);
+    Nest nest;
+    loop_open_nest(l, &nest, 1, &width, ORDER_INDEPENDENT);
+    LoopRef i = loop_add(b, first, nest.index[0]);
+    LoopRef before = sort_load_key(s, a, loop_sub(b, i, loop_int(b, 1)));
+    LoopRef is_less = loop_lt(b, sort_load_key(s, a, i), before);
+    LoopRef bit = loop_select(b, is_less, word_const(s, 1), word_const(s, 0));
+    loop_store(l, lanes, nest.index, bit);
+    loop_close_nest(l, &nest);
+    return loop_lt(b, word_const(s, 0), join_words(s, lanes, width));
 }
 
 LoopRef sort_lowest_digit(const Sort *s, LoopRef bits) {

@@ -26,6 +26,12 @@ Array *sort_numbers(const Sort *s, LoopRef count) {
     return loop_dense(s->l, SCALAR_I64, buf, loop_int(s->l->b, 0), 1, &count);
 }
 
+void sort_make_counts(Sort *s) {
+    LoopBuilder *b = s->l->b;
+    s->counts = sort_numbers(s, loop_mul(b, s->parts, s->digits));
+    s->totals = sort_numbers(s, loop_add(b, s->digits, loop_int(b, 1)));
+}
+
 static void add_to(const Sort *s, const Array *a, LoopRef i, LoopRef x) {
     loop_store(s->l, a, &i, loop_add(s->l->b, loop_load(s->l, a, &i), x));
 }
@@ -119,7 +125,8 @@ static void sum_totals(const Sort *s) {
     LoopRef before = sort_open_fold(s, &c, loop_int(l->b, 0), s->digits);
     LoopRef total = loop_load(l, s->totals, &c.index);
     loop_store(l, s->totals, &c.index, before);
-    sort_close_fold(s, &c, loop_add(l->b, before, total));
+    LoopRef all = sort_close_fold(s, &c, loop_add(l->b, before, total));
+    loop_store(l, s->totals, &s->digits, all);
 }
 
 // ---- moving -------------------------------------------------------------------------
@@ -171,7 +178,8 @@ static void open_parts(Part *part, Nest *nest) {
         s->l->is_for_gpus ? loop_mul(b, nest->index[0], s->digits) : loop_int(b, 0);
 }
 
-void sort_pass(const Sort *s, const SortColumn *columns, LoopRef shift, bool is_first) {
+void sort_count(const Sort *s, const SortColumn *columns, LoopRef shift,
+                bool is_first) {
     Lower *l = s->l;
     LoopRef ranges = loop_quot(l->b, s->digits, loop_int(l->b, RANGE));
     Nest nest;
@@ -183,7 +191,17 @@ void sort_pass(const Sort *s, const SortColumn *columns, LoopRef shift, bool is_
     sum_counts(s, nest.index[0]);
     loop_close_nest(l, &nest);
     sum_totals(s);
+}
+
+void sort_move(const Sort *s, const SortColumn *columns, LoopRef shift, bool is_first) {
+    Nest nest;
+    Part part = {.sort = s, .columns = columns, .is_first = is_first, .shift = shift};
     open_parts(&part, &nest);
     move_elements(part, nest.index[0]);
-    loop_close_nest(l, &nest);
+    loop_close_nest(s->l, &nest);
+}
+
+void sort_pass(const Sort *s, const SortColumn *columns, LoopRef shift, bool is_first) {
+    sort_count(s, columns, shift, is_first);
+    sort_move(s, columns, shift, is_first);
 }

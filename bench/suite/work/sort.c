@@ -6,9 +6,22 @@
 // pass makes keys of the elements, and the last one elements of the keys. Of
 // digits of 7 to 11 bits and of 16 these were the fastest; to gather a line of the
 // cache for each digit, and to write whole lines only, took half as long again.
+//
+// Keys of 64 bits have more bits than it takes to tell them apart. They are put into
+// buckets by their highest bits first, with shares that a sample makes even; each
+// bucket is sorted in the caches by the highest 24 bits in which its keys differ, and
+// put right by insertion, or, if that takes many moves, sorted by all bits.
 #include "../vector.h"
 
 enum { BITS = 8 * sizeof(Real), DIGIT = 8, DIGITS = 1 << DIGIT };
+enum {
+    TABLE_BITS = 16,
+    TABLE = 1 << TABLE_BITS,
+    SAMPLE = 1 << 13,
+    MANY = 1 << 18,
+    HIGHEST = 3, // digits of a bucket that are sorted first
+    BLOCK = 64   // keys that are looked at together
+};
 
 #if BENCH_TYPE == BENCH_TYPE_f64
 typedef uint64_t Key;
@@ -121,6 +134,160 @@ static int next_shift(Key differing, int shift) {
     return shift;
 }
 
+// ---- buckets ------------------------------------------------------------------------
+
+typedef struct Table {
+    int shift;
+    uint8_t bucket[TABLE]; // by the highest bits
+} Table;
+
+static inline int bucket_of(const Table *table, Key key) {
+    return table->bucket[key >> table->shift & (TABLE - 1)];
+}
+
+static int highest_bit(Key bits) {
+    return bits == 0 ? 0 : 64 - __builtin_clzll(bits);
+}
+
+static void make_table(const Job *job, Key differing, Table *table) {
+    static const int share = SAMPLE / DIGITS;
+    int32_t counts[TABLE] = {0}, before = 0;
+    int64_t apart = job->n / SAMPLE;
+    int top = highest_bit(differing);
+    table->shift = top > TABLE_BITS ? top - TABLE_BITS : 0;
+    for (int64_t i = 0; i < SAMPLE; i++)
+        counts[key_of(job->xs[i * apart]) >> table->shift & (TABLE - 1)]++;
+    for (int i = 0; i < TABLE; i++) {
+        table->bucket[i] = (uint8_t)(before < SAMPLE ? before / share : DIGITS - 1);
+        before += counts[i];
+    }
+}
+
+static void count_buckets(const Job *job, const Table *table, int64_t begin,
+                          int64_t end, int64_t *counts) {
+    int64_t odd[DIGITS] = {0}, i = begin;
+    memset(counts, 0, DIGITS * sizeof *counts);
+    for (; i + 2 <= end; i += 2) {
+        counts[bucket_of(table, key_of(job->xs[i]))]++;
+        odd[bucket_of(table, key_of(job->xs[i + 1]))]++;
+    }
+    if (i < end) counts[bucket_of(table, key_of(job->xs[i]))]++;
+    for (int d = 0; d < DIGITS; d++) counts[d] += odd[d];
+}
+
+static void move_to_buckets(const Job *job, const Table *table, int64_t begin,
+                            int64_t end, int64_t *at) {
+    Key *to = (Key *)job->other;
+#pragma GCC unroll 8
+    for (int64_t i = begin; i < end; i++) {
+        Key key = key_of(job->xs[i]);
+        to[at[bucket_of(table, key)]++] = key;
+    }
+}
+
+// Moves keys between `from` and `to` by the digits from `shift` up to `top`; returns
+// where they end.
+static Key *sort_digits(Key *from, Key *to, int64_t n, int shift, int top) {
+    int64_t counts[BITS / DIGIT][DIGITS];
+    int passes = (top - shift + DIGIT - 1) / DIGIT;
+    memset(counts, 0, (size_t)passes * sizeof counts[0]);
+    if (passes == HIGHEST)
+        for (int64_t i = 0; i < n; i++)
+            for (int p = 0; p < HIGHEST; p++)
+                counts[p][digit_of(from[i], shift + p * DIGIT)]++;
+    else
+        for (int p = 0; p < passes; p++)
+            for (int64_t i = 0; i < n; i++)
+                counts[p][digit_of(from[i], shift + p * DIGIT)]++;
+    for (int p = 0; p < passes; p++, shift += DIGIT) {
+        int64_t before = 0, *at = counts[p];
+        for (int d = 0; d < DIGITS; d++) {
+            int64_t count = at[d];
+            at[d] = before;
+            before += count;
+        }
+#pragma GCC unroll 8
+        for (int64_t i = 0; i < n; i++) {
+            Key key = from[i];
+            to[at[digit_of(key, shift)]++] = key;
+        }
+        Key *other = from;
+        from = to;
+        to = other;
+    }
+    return from;
+}
+
+static int64_t insert_block(Key *keys, int64_t begin, int64_t end) {
+    int64_t moves = 0;
+    for (int64_t i = begin; i < end; i++) {
+        Key key = keys[i];
+        int64_t j = i;
+        for (; j > 0 && keys[j - 1] > key; j--) keys[j] = keys[j - 1];
+        keys[j] = key;
+        moves += i - j;
+    }
+    return moves;
+}
+
+// Whether few moves put the keys in order.
+static int insert_few(Key *keys, int64_t n) {
+    int64_t moves = 0, i = 1;
+    for (; i + BLOCK <= n && moves <= n / 4; i += BLOCK) {
+        Key is_less = 0;
+        for (int64_t k = i; k < i + BLOCK; k++) is_less |= keys[k] < keys[k - 1];
+        if (is_less) moves += insert_block(keys, i, i + BLOCK);
+    }
+    if (moves > n / 4) return 0;
+    insert_block(keys, i, n);
+    return 1;
+}
+
+static void sort_bucket(Key *keys, Key *other, int64_t n, Real *out) {
+    Key differing = 0;
+    for (int64_t i = 0; i < n; i++) differing |= keys[i] ^ keys[0];
+    int top = highest_bit(differing), shift = top - HIGHEST * DIGIT;
+    if (shift < 0) shift = 0;
+    Key *sorted = sort_digits(keys, other, n, shift, top);
+    if (shift > 0 && !insert_few(sorted, n))
+        sorted = sort_digits(sorted, sorted == keys ? other : keys, n, 0, top);
+    for (int64_t i = 0; i < n; i++) {
+        Real x = element_of(sorted[i]);
+        memcpy(&out[i], &x, sizeof x);
+    }
+}
+
+// Returns whether that was done: not if a bucket is far larger than others.
+static int sort_buckets(const Job *job, int me, int threads, int64_t begin, int64_t end,
+                        Key differing) {
+    Table table;
+    int64_t starts[DIGITS], ends[DIGITS + 1] = {0}, before = 0;
+    make_table(job, differing, &table);
+    count_buckets(job, &table, begin, end, job->counts + me * DIGITS);
+    bench_meet(job->team);
+    for (int d = 0; d < DIGITS; d++) {
+        for (int t = 0; t < threads; t++) {
+            if (t == me) starts[d] = before;
+            before += job->counts[t * DIGITS + d];
+        }
+        ends[d + 1] = before;
+        if (before - ends[d] > job->n / 32) {
+            bench_meet(job->team);
+            return 0;
+        }
+    }
+    move_to_buckets(job, &table, begin, end, starts);
+    bench_meet(job->team);
+    for (int d = 0; d < DIGITS; d++)
+        if (ends[d] >= begin && ends[d] < end && ends[d] < ends[d + 1])
+            sort_bucket((Key *)job->other + ends[d], (Key *)job->out + ends[d],
+                        ends[d + 1] - ends[d], job->out + ends[d]);
+    bench_meet(job->team);
+    return 1;
+}
+
+// ---- the whole ----------------------------------------------------------------------
+
 static void sort_part(void *env, int me, int threads) {
     const Job *job = env;
     int64_t begin = bench_share(job->n, 16, me, threads), starts[DIGITS];
@@ -130,6 +297,9 @@ static void sort_part(void *env, int me, int threads) {
     Key differing = 0;
     int passes = 0;
     for (int t = 0; t < threads; t++) differing |= job->differing[t];
+    if (BITS == 64 && job->n >= MANY && differing >> (BITS - 16) != 0 &&
+        sort_buckets(job, me, threads, begin, end, differing))
+        return;
     for (int s = next_shift(differing, 0); s < BITS;
          s = next_shift(differing, s + DIGIT))
         passes++;
