@@ -87,13 +87,21 @@ static double bytes_of(const Plan *plan, const PlanTask *task) {
     return bytes;
 }
 
+// How many bytes a core reads or writes in the time of a scalar operation. What fits
+// the last cache is there from the second turn of a loop on.
+static double bytes_at_a_time(const PlanTask *task, double bytes) {
+    enum { CACHED = 16 << 20 };
+    static const double of_memory = 10, of_cache = 40;
+    return task->turns > 1 && bytes <= CACHED ? of_cache : of_memory;
+}
+
 static double seconds_of(const Plan *plan, const PlanTask *task, uint32_t device) {
     static const double host_rate = 1e9; // elements that are joined, copied
     if (task->kernel == NULL) return task->work * share_left(plan, task) / host_rate;
-    static const double bytes_at_a_time = 10; // between memory and a core
     const PlanDevice *d = &plan->in.devices[device];
     double rate = task->kernel->kernel == CORE_PARALLEL_KERNEL ? d->rate : d->one;
-    return CALL + (task->work + bytes_of(plan, task) / bytes_at_a_time) / rate;
+    double bytes = bytes_of(plan, task);
+    return CALL + (task->work + bytes / bytes_at_a_time(task, bytes)) / rate;
 }
 
 // Of all its turns. What nobody knows counts as something, as in the run.

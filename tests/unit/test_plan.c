@@ -179,6 +179,34 @@ static void test_turns(void) {
     close_world(&w);
 }
 
+// How many times as long a kernel takes in the first turn as in each of the others.
+static double first_to_others(const Plan *plan) {
+    double most = 0;
+    for (uint32_t i = 0; i < plan->tasks.len; i++)
+        for (uint32_t k = 0; k < i; k++) {
+            const PlanTask *first = &plan->tasks.data[k], *other = &plan->tasks.data[i];
+            if (first->kernel == NULL || first->kernel != other->kernel ||
+                first->turns != 1 || other->turns <= 1)
+                continue;
+            double ratio = (first->end - first->begin) /
+                           ((other->end - other->begin) / other->turns);
+            most = ratio > most ? ratio : most;
+        }
+    return most;
+}
+
+// What all turns move is in the last cache from the second one on, if it fits.
+static void test_cached(void) {
+    PlanArg args[2];
+    World w = open_world("cpu*2", "entry main (k: i64) (n: i64) =\n"
+                                  "  loop v = iota n for i < k do scan (+) v[i] v\n");
+    const Plan *plan = plan_of(&w, ints((int64_t[]){10, 100000}, args, 2));
+    CHECK(first_to_others(plan) > 1.2);
+    plan = plan_of(&w, ints((int64_t[]){10, 10000000}, args, 2));
+    CHECK(is_near(first_to_others(plan), 1));
+    close_world(&w);
+}
+
 // A loop is one kernel unless it takes or makes much: then the host walks it.
 static void test_inside(void) {
     PlanArg args[2];
@@ -534,6 +562,7 @@ int main(void) {
     test_shared();
     test_unknown();
     test_turns();
+    test_cached();
     test_inside();
     test_memory();
     test_taken_over();
