@@ -83,7 +83,8 @@ void walk_fetch_next(Walker *w, const LoopStm *loop) {
         const LoopStm *stm = turn->stms.data[i];
         if (!is_along(w, stm) || !is_at(w, stm, begin, turn->params[0])) continue;
         bool is_new = w->made[stm->args[0]] == NULL;
-        for (uint32_t k = 0; k < count; k++) is_new = is_new && arrays[k] != stm->args[0];
+        for (uint32_t k = 0; k < count; k++)
+            is_new = is_new && arrays[k] != stm->args[0];
         if (!is_new) continue;
         arrays[count++] = stm->args[0];
         put_fetch(w, stm->args[0], begin);

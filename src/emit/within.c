@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Whether an index is within an array is two comparisons in the program, and one of
-// unsigned numbers where the other bound is not negative, as sizes are: compilers do not
-// know that of them.
+// unsigned numbers where the other bound is not negative, as sizes are: compilers do
+// not know that of them.
 #include "emit/walk.h"
 
 const bool *walk_sizes(const LoopKernel *kernel, Arena *arena) {
@@ -34,7 +34,8 @@ bool walk_is_within(const Walker *w, const LoopStm *stm, LoopRef *index_out,
     if (stm->scalar != OP_AND) return false;
     const LoopStm *below = find_order(w, stm->args[0], OP_LE);
     const LoopStm *above = find_order(w, stm->args[1], OP_LT);
-    if (below == NULL || above == NULL || below->args[1] != above->args[0]) return false;
+    if (below == NULL || above == NULL || below->args[1] != above->args[0])
+        return false;
     const LoopValue *zero = &w->kernel->values.data[below->args[0]];
     *index_out = above->args[0];
     *size_out = above->args[1];
