@@ -302,8 +302,10 @@ enum { FLIGHT = 4 }; // of vectors of a fold, or of a short `while`
 static uint32_t choose_flight(const Vector *v, const LoopStm *loop) {
     uint32_t size = size_of_while(loop->bodies[0]);
     if (size > 0) return size <= MOST_IN_FOLD ? FLIGHT : 2;
-    bool is_long = !is_few(v->kernel, loop->args[0], MOST_AT_ONCE + 1);
-    return is_long && is_fold(v, loop->bodies[0]) ? FLIGHT : 1;
+    if (is_few(v->kernel, loop->args[0], MOST_AT_ONCE + 1)) return 1;
+    if (is_fold(v, loop->bodies[0])) return FLIGHT;
+    bool has_room = machine_registers(v->bytes) == 32;
+    return has_room && vector_waits(v, loop->bodies[0]) ? 2 : 1;
 }
 
 static void vectorise(Vector *v, LoopStm *loop) {

@@ -51,6 +51,8 @@ bool vector_analyse(Vector *v, const LoopStm *loop);
 // The body of the plain function that is called, if it is not too long for lanes; or
 // NULL.
 const LoopBody *vector_plain(const Vector *v, const LoopStm *apply);
+// Whether its turns are long, and their operators wait for each other (vector_depth.c).
+bool vector_waits(const Vector *v, const LoopBody *body);
 // The body of vector turns.
 LoopBody *vector_translate(Vector *v, const LoopBody *body);
 

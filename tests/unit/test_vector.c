@@ -236,6 +236,35 @@ static void expect_at_once(int additions, bool does) {
         (Count[]){{"for.parallel[32]", does}, {"for.parallel[4]", !does}, {NULL, 0}});
 }
 
+// What becomes of turns, with vectors of so many bytes, that divide so often and add
+// the other times, each operator with the result of the last if it `waits` for it, and
+// have a branch that is rare.
+static void expect_waiting(uint32_t bytes, int additions, int divisions, bool waits,
+                           const char *lanes) {
+    char turn[16384];
+    int at =
+        snprintf(turn, sizeof turn, LOAD "v0: f64 = add(x, x) b: bool = lt(x, v0) ");
+    for (int k = 0; k < additions; k++)
+        at += snprintf(turn + at, sizeof turn - (size_t)at, "v%d: f64 = %s(x, v%d) ",
+                       k + 1, k < divisions ? "div" : "add", waits ? k : 0);
+    snprintf(turn + at, sizeof turn - (size_t)at,
+             "w: f64 = if(b) {-> v%d} {u0: f64 = add(x, x) u1: f64 = add(u0, u0) "
+             "u2: f64 = add(u1, u1) -> u2}" STORE("w"),
+             additions);
+    expect_of(bytes, "n", turn, false, (Count[]){{lanes, 1}, {NULL, 0}});
+}
+
+// Two vectors where there are registers, turns are long, and many of their operators
+// wait for each other.
+static void test_waiting(void) {
+    expect_waiting(64, 120, 0, true, "for.parallel[16](n)");
+    expect_waiting(32, 120, 0, true, "for.parallel[4](n)");
+    expect_waiting(64, 120, 0, false, "for.parallel[8](n)");
+    expect_waiting(64, 60, 0, true, "for.parallel[8](n)");
+    expect_waiting(64, 40, 20, true, "for.parallel[8](n)");
+    expect_waiting(64, 120, 100, false, "for.parallel[8](n)");
+}
+
 // What lanes keep is as wide as their masks.
 static void test_kept(void) {
     static const char turn[] =
@@ -363,5 +392,6 @@ int main(void) {
     test_outside();
     test_pass();
     test_kept();
+    test_waiting();
     return test_done();
 }

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How long the turns of a loop are, and how long they wait. A processor works on a few
+// turns at once if they are short; of long ones it sees one, and if the operators of
+// that wait for each other its units do, too. A second vector is at hand then.
+#include "loop/copy.h"
+#include "loop/vector.h"
+
+// LONG: statements, more than a processor looks at. DEEP: of these, one after the
+// other, at four cycles each; a division takes as long as SLOW of them.
+enum { LONG = 96, DEEP = 32, SLOW = 3 };
+
+static uint32_t later(uint32_t x, uint32_t y) {
+    return x > y ? x : y;
+}
+
+// Sets when the results of the body's statements are there; false if one is a loop or
+// the like.
+static bool find_depths(const LoopBody *body, uint32_t *depths);
+
+// Of two ways of which only one computes anything that one is rare. Else both are
+// waited for.
+static bool find_branch(const LoopStm *stm, uint32_t from, uint32_t *depths) {
+    for (uint32_t k = 0; k < 2; k++)
+        if (!find_depths(stm->bodies[k], depths)) return false;
+    bool computes[] = {stm->bodies[0]->stms.len > 0, stm->bodies[1]->stms.len > 0};
+    for (uint32_t i = 0; i < stm->out_count; i++) {
+        uint32_t ready = from;
+        for (uint32_t k = 0; k < 2; k++)
+            if (!computes[k] || computes[1 - k])
+                ready = later(ready, depths[stm->bodies[k]->results[i]]);
+        depths[stm->outs[i]] = ready;
+    }
+    return true;
+}
+
+static bool find_depths(const LoopBody *body, uint32_t *depths) {
+    for (uint32_t i = 0; i < body->stms.len; i++) {
+        const LoopStm *stm = body->stms.data[i];
+        uint32_t from = 0;
+        for (uint32_t k = 0; k < stm->arg_count; k++)
+            from = later(from, depths[stm->args[k]]);
+        bool is_slow =
+            stm->op == LOOP_SCALAR && (stm->scalar == OP_DIV || stm->scalar == OP_SQRT);
+        if (stm->op == LOOP_IF) {
+            if (!find_branch(stm, from, depths)) return false;
+        } else if (stm->body_count > 0 || stm->op == LOOP_CALL ||
+                   stm->op == LOOP_ALLOC) {
+            return false;
+        }
+        for (uint32_t k = 0; k < stm->out_count && stm->op != LOOP_IF; k++)
+            depths[stm->outs[k]] = from + (is_slow ? SLOW : 1);
+    }
+    return true;
+}
+
+bool vector_waits(const Vector *v, const LoopBody *body) {
+    uint32_t *depths = arena_array(v->arena, uint32_t, v->kernel->values.len), most = 0;
+    if (loop_body_size(body) < LONG || !find_depths(body, depths)) return false;
+    for (uint32_t i = 0; i < body->stms.len; i++) {
+        const LoopStm *stm = body->stms.data[i];
+        for (uint32_t k = 0; k < stm->arg_count && stm->op == LOOP_STORE; k++)
+            most = later(most, depths[stm->args[k]]);
+    }
+    return most >= DEEP;
+}
