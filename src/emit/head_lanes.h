@@ -173,7 +173,8 @@ static inline int32_t weft_mask_i32x8(i32x8 m) {
 }
 #endif
 
-// Whether all lanes of a mask are set; and how many are.
+// Whether all lanes of a mask are set; how many are; and of a mask with one that is not
+// set, how many come before that.
 #define weft_all_i64x4(m)    (weft_mask_i64x4(m) == 15)
 #define weft_all_i32x8(m)    (weft_mask_i32x8(m) == 255)
 #define weft_all_i16x16(m)   (weft_mask_i16x16(m) == UINT32_MAX)
@@ -182,6 +183,10 @@ static inline int32_t weft_mask_i32x8(i32x8 m) {
 #define weft_count_i32x8(m)  weft_popc((uint32_t)weft_mask_i32x8(m))
 #define weft_count_i16x16(m) (weft_popc(weft_mask_i16x16(m)) / 2)
 #define weft_count_i8x32(m)  weft_popc(weft_mask_i8x32(m))
+#define weft_first_i64x4(m)  weft_ctz(~(uint64_t)weft_mask_i64x4(m))
+#define weft_first_i32x8(m)  weft_ctz(~(uint64_t)weft_mask_i32x8(m))
+#define weft_first_i16x16(m) (weft_ctz(~(uint64_t)weft_mask_i16x16(m)) / 2)
+#define weft_first_i8x32(m)  weft_ctz(~(uint64_t)weft_mask_i8x32(m))
 
 // A mask as bools in memory, a byte for each lane.
 #if defined(WEFT_BITS)

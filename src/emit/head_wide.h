@@ -95,6 +95,10 @@ WEFT_MASK(i8x64, 64)
 #define weft_count_i32x16(m) weft_popc(weft_mask_i32x16(m))
 #define weft_count_i16x32(m) weft_popc(weft_mask_i16x32(m))
 #define weft_count_i8x64(m)  weft_popc(weft_mask_i8x64(m))
+#define weft_first_i64x8(m)  weft_ctz(~(uint64_t)weft_mask_i64x8(m))
+#define weft_first_i32x16(m) weft_ctz(~(uint64_t)weft_mask_i32x16(m))
+#define weft_first_i16x32(m) weft_ctz(~(uint64_t)weft_mask_i16x32(m))
+#define weft_first_i8x64(m)  weft_ctz(~weft_mask_i8x64(m))
 
 // A mask as bools in memory, a byte for each lane.
 #define WEFT_FLAGS(M, B)                                                               \

@@ -357,8 +357,8 @@ static bool packs_pieces(const Walker *w, const LoopStm *stm) {
     return !is_const && bytes >= 4 && w->part.count > 4;
 }
 
-// Each piece is whole before the next begins: compilers that see all values at once have
-// no registers for them.
+// Each piece is whole before the next begins: compilers that see all values at once
+// have no registers for them.
 static Str pack_pieces(Walker *w, const LoopStm *stm, uint32_t part) {
     const char *elem = scalar_info[elem_of(w, stm->outs[0])].name;
     uint32_t count = w->part.count / 4;
@@ -473,10 +473,46 @@ static void put_apply(Walker *w, const LoopStm *stm, uint32_t part) {
     walk_line(w, "}");
 }
 
+// How many lanes of a mask come before the first that is not set.
+static Str first_without(Walker *w, LoopRef mask) {
+    Str name = type_name(w, SCALAR_BOOL), first = {0};
+    for (uint32_t p = walk_parts(w, mask); p-- > 0;) {
+        StrBuf text = strbuf(w->arena);
+        Str part = walk_part(w, mask, p);
+        if (first.len > 0)
+            strbuf_printf(&text, "weft_all_%.*s(%.*s) ? %.*s : ", STR_ARG(name),
+                          STR_ARG(part), STR_ARG(first));
+        strbuf_printf(&text, "%u + weft_first_%.*s(%.*s)", p * w->part.count,
+                      STR_ARG(name), STR_ARG(part));
+        first = strbuf_done(&text);
+    }
+    return first;
+}
+
+// Turns before the first that is not sure are over; that one goes alone.
+static void put_sure_of_turns(Walker *w, LoopRef c) {
+    Str i = walk_value(w, w->vector);
+    walk_line(w, "if (__builtin_expect(!(%.*s), 0)) {",
+              STR_ARG(all_of(w, join_parts(w, c, '&'))));
+    w->indent++;
+    walk_line(w, "%.*s += %.*s;", STR_ARG(i), STR_ARG(first_without(w, c)));
+    walk_line(w, "end_%u = %.*s + 1;", w->vector, STR_ARG(i));
+    walk_line(w, "goto one_%u;", w->vector);
+    w->indent--;
+    walk_line(w, "}");
+}
+
 static void put_sure(Walker *w, const LoopStm *stm) {
     LoopRef c = stm->args[0];
+    if (w->is_in_order && has_lanes(w, c)) {
+        put_sure_of_turns(w, c);
+        return;
+    }
     Str ok = has_lanes(w, c) ? all_of(w, join_parts(w, c, '&')) : walk_value(w, c);
-    walk_line(w, "if (!(%.*s)) goto alone_%u;", STR_ARG(ok), w->vector);
+    walk_line(w,
+              w->is_in_order ? "if (__builtin_expect(!(%.*s), 0)) goto alone_%u;"
+                             : "if (!(%.*s)) goto alone_%u;",
+              STR_ARG(ok), w->vector);
 }
 
 // That a mask is not set in all lanes is known without its opposite.
@@ -668,6 +704,7 @@ static void put_vector_turn(Walker *w, const LoopStm *stm) {
     w->part = choose_part(w, vector);
     w->ahead = find_ahead(w, vector);
     w->vector = vector->params[0];
+    w->is_in_order = stm->order == ORDER_SEQUENTIAL;
     walk_body(w, vector);
     walk_fetch_rows(w, stm);
     w->lanes = 0;
@@ -760,7 +797,8 @@ static void put_sure_loop(Walker *w, const LoopStm *stm, Str begin, Str end,
     walk_line(w, "}");
 }
 
-// A vector turn that gives up is followed by its turns, one by one, and then by others.
+// A vector turn that gives up is followed by its turns, one by one, or by one of them,
+// and then by others.
 static void put_unsure_loop(Walker *w, const LoopStm *stm, Str begin, Str end,
                             const char *poll, const char *after) {
     uint32_t number = stm->bodies[0]->params[0];
@@ -781,6 +819,7 @@ static void put_unsure_loop(Walker *w, const LoopStm *stm, Str begin, Str end,
     walk_line(w, "continue;");
     walk_line(w, "alone_%u:", number);
     walk_line(w, "end_%u = %.*s + %u;", number, STR_ARG(i), stm->number);
+    if (w->is_in_order) walk_line(w, "one_%u:;", number);
     w->indent--;
     walk_line(w, "}");
     put_turns_alone(w, stm, strbuf_done(&last), after);

@@ -509,7 +509,7 @@ static void put_vector_for(Walker *w, const LoopStm *stm) {
     bool polls = is_heavy_turn || may_be_long(w, stm->args[0]);
     strbuf_cstr(&poll, "if (");
     if (!is_heavy_turn)
-        strbuf_printf(&poll, "%.*s %% 65536 == %u && ", STR_ARG(i),
+        strbuf_printf(&poll, "%.*s %% 65536 >= %u && ", STR_ARG(i),
                       65536 - stm->number);
     if (w->depth == 0)
         strbuf_printf(&poll, "env->poll(env, (int64_t)%.*s, (int64_t)%.*s)) %s",

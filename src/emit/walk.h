@@ -42,6 +42,7 @@ typedef struct Walker {
     uint32_t lanes;          // of the vector turn; 0: in none
     Lanes part;              // of its values
     uint32_t vector;         // its number
+    bool is_in_order;        // its loop
     LoopRefs streams;        // results that the loop stores past the caches (stream.c)
     uint32_t least_streamed; // bytes of a vector
     LoopRef ahead;           // the buffer that the vector turn fetches from ahead; or 0

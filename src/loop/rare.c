@@ -4,8 +4,9 @@
 // as the largest of each group with its place, or distances that become shorter.
 // Several turns are looked at together: as memory is, would one of them change it? If
 // not, none of them has anything to do, since each finds memory as it was; no branch is
-// foretold wrongly, and no load waits for a store to the same place. Else they go one
-// by one, as before: a vector turn that gives up, and that has no lanes in it.
+// foretold wrongly, and no load waits for a store to the same place. Else that holds
+// for those before the first that would, which goes alone, as before. If one of them
+// may not be looked at, all go one by one.
 //
 // What a turn changes is known if it stores, at each place, either what it has loaded
 // from there or, by a condition that depends on memory which the loop stores to,
@@ -311,10 +312,14 @@ static void sure(Rare *x, LoopRef c) {
     loop_emit(x->b, LOOP_SURE, &c, 1, NULL, 0);
 }
 
-// Whether all turns take the branch, and the places in it may be looked at.
+// Whether all turns take the branch, and the places in it may be looked at: else none
+// of them is over.
 static void look_at_guard(Rare *x, LoopRef guard) {
-    LoopRef all = holds_of_narrow(x, guard);
-    sure(x, all != 0 ? all : lanes_of(x, guard));
+    LoopRef holds = holds_of_narrow(x, guard);
+    if (holds == 0) holds = lanes_of(x, guard);
+    LoopRef fails = op_in_lanes(x, OP_NOT, SCALAR_BOOL, &holds, 1);
+    LoopRef any = loop_emit1(x->b, LOOP_ANY, &fails, 1, loop_scalar_type(SCALAR_BOOL));
+    sure(x, loop_not(x->b, any));
 }
 
 static void look(Rare *x) {

@@ -56,6 +56,7 @@ typedef struct Eval {
     uint64_t (*lanes)[LOOP_MOST_LANES]; // by LoopRef
     uint32_t lane;                      // at work in a vector turn
     bool is_vector, gives_up;           // the turn
+    uint32_t sure_turns; // before the one that is not sure; LOOP_MOST_LANES: not known
     Buffer *all;
     Private *stack;   // of the thread at work
     Buffer **results; // by number
@@ -367,6 +368,13 @@ static void run_take(Eval *e, const LoopStm *stm, uint32_t lanes) {
     set_bits(e, stm->outs[0], e->lanes[from][lane % lanes]);
 }
 
+// Of lanes that are not sure the first counts.
+static void run_sure(Eval *e, LoopRef c, uint32_t lanes) {
+    if (e->gives_up || bits_of(e, c) != 0) return;
+    e->gives_up = true;
+    e->sure_turns = lanes > 0 ? e->lane : LOOP_MOST_LANES;
+}
+
 // What is done for each lane, if any value of the statement has lanes. False: the
 // vector turn gives up.
 static bool run_lanes(Eval *e, const LoopStm *stm) {
@@ -394,7 +402,7 @@ static bool run_lanes(Eval *e, const LoopStm *stm) {
         case LOOP_TAKE: run_take(e, stm, lanes); break;
         case LOOP_ANY:
         case LOOP_TALLY: tally += bits_of(e, first) != 0; break;
-        case LOOP_SURE: e->gives_up = e->gives_up || bits_of(e, first) == 0; break;
+        case LOOP_SURE: run_sure(e, first, lanes); break;
         default: bug(e, stm, "no operator for lanes");
         }
     }
@@ -587,12 +595,16 @@ static bool run_turns(Eval *e, const LoopStm *stm, uint64_t count) {
 }
 
 // Turns in order, where a vector turn that does not give up says that there is nothing
-// to do in them.
+// to do in them, or else in how many of the first.
 static bool run_unless_idle(Eval *e, const LoopStm *stm, uint64_t count) {
     for (uint64_t i = 0, end; i < count; i = end) {
         bool is_whole = count - i >= stm->number;
         end = is_whole ? i + stm->number : count;
         if (is_whole && run_vector_turn(e, stm, i)) continue;
+        if (is_whole && e->sure_turns < LOOP_MOST_LANES) {
+            i += e->sure_turns;
+            end = i + 1;
+        }
         for (uint64_t k = i; k < end; k++)
             if (!run_turn(e, stm, k)) return false;
     }
