@@ -53,6 +53,8 @@ static void put_chunk(Walker *w, const LoopStm *stm, const LoopRefs *c,
                   streams ? "weft_fence(); " : "");
     w->failing = str_terminated(w->arena, strbuf_done(&failing));
     uint32_t depth = w->depth;
+    LoopRef turn = w->turn;
+    w->turn = stm->bodies[0]->params[0];
     if (stm->number > 0) {
         w->depth = 0;
         walk_vector_loop(w, stm, STR("begin"), STR("end"), NULL, after);
@@ -67,6 +69,7 @@ static void put_chunk(Walker *w, const LoopStm *stm, const LoopRefs *c,
         walk_line(w, "}");
     }
     w->depth = depth;
+    w->turn = turn;
     if (streams) walk_line(w, "weft_fence();");
     walk_line(w, "return KERNEL_OK;");
     w->indent--;

@@ -126,7 +126,7 @@ WEFT_FLAGS(i8x64, i8x64)
 #endif
 #define WEFT_ROUND(p, how) __builtin_ia32_rndscale##p##_mask(x, how, x, -1, 4)
 WEFT_MATH(divided_sqrt, f64x8, 8, __builtin_sqrt, WEFT_SQRT(pd))
-WEFT_MATH(sqrt, f32x16, 16, __builtin_sqrtf, WEFT_SQRT(ps))
+WEFT_MATH(divided_sqrt, f32x16, 16, __builtin_sqrtf, WEFT_SQRT(ps))
 WEFT_MATH(floor, f64x8, 8, __builtin_floor, WEFT_ROUND(pd, 9))
 WEFT_MATH(floor, f32x16, 16, __builtin_floorf, WEFT_ROUND(ps, 9))
 WEFT_MATH(ceil, f64x8, 8, __builtin_ceil, WEFT_ROUND(pd, 10))
@@ -146,23 +146,25 @@ WEFT_FMA(f64x8, 8, __builtin_fma)
 WEFT_FMA(f32x16, 16, __builtin_fmaf)
 #endif
 
-// Roots of f64. The divider takes as long for eight of them as for a division and a
-// half, and waits for nobody: so they are made beside it, from the estimate y of
-// 1 / sqrt(x), which is off by less than 2^-14 of it (both makers' manuals).
+// Roots. The divider takes long for them, and longer with the division that often
+// follows. So some are made beside it, from the estimate y of 1 / sqrt(x), which is off
+// by less than 2^-14 of it (both makers' manuals).
 //
-// With e = 1 - x y^2 the inverse root is y (1 + e/2 + 3/8 e^2 + ...): after the two
-// terms y, and r = x y likewise, are off by less than 2^-40. sqrt(x) - r is
+// f64: with e = 1 - x y^2 the inverse root is y (1 + e/2 + 3/8 e^2 + ...): after the
+// two terms y, and r = x y likewise, are off by less than 2^-40. sqrt(x) - r is
 // d / (sqrt(x) + r), d being x - r^2, which is rounded once: that is half of d y but
 // for less than 2^-39 of it. So sqrt(x) lies between r and what is 2^-36 more or less
 // of it, and rounding keeps their order: if both become the same number, it does, too.
 // Once in some millions they do not; then, and where x is below 2^-900 (d might not be
 // normal), not finite or no number, the divider has it.
 //
-// Zen 5 divides eight numbers in 4 cycles and makes eight roots in 8, so its divider has
-// them all. Compilers that do not know it know what only it and those after it have:
-// AMD's SSE4A, and AVX-VNNI.
-#if defined(WEFT_WIDE_HERE) && !(defined(__SSE4A__) && defined(__AVXVNNI__))
-static inline f64x8 weft_sqrt_f64x8(f64x8 x) {
+// f32: the same with one term and half of y, after which r + d y / 2 is rounded as the
+// root is for each x from 1 to 4 and each y that the manuals allow, 24 10^9 pairs, as
+// trying showed (test_roots tries those nearest to midpoints). Powers of 4 change
+// nothing but for x below 2^-70, for which, as for infinity, zero and what is no
+// number, there is the divider.
+#if defined(WEFT_WIDE_HERE)
+static inline f64x8 weft_refined_sqrt_f64x8(f64x8 x) {
     enum { EQUAL = 0, AT_LEAST = 13, ALL = 0xff };
     const f64x8 one = weft_splat_f64x8(1), half = weft_splat_f64x8(0.5);
     const f64x8 least = weft_splat_f64x8(0x1p-900);
@@ -179,9 +181,44 @@ static inline f64x8 weft_sqrt_f64x8(f64x8 x) {
     if (__builtin_expect(sure != ALL, 0)) return weft_divided_sqrt_f64x8(x);
     return high;
 }
+static inline f32x16 weft_refined_sqrt_f32x16(f32x16 x) {
+    enum { LEAST = 0x1c800000, INFINITE = 0x7f800000, BELOW = 1, ALL = 0xffff };
+    const f32x16 half = weft_splat_f32x16(0.5f);
+    const i32x16 above = (i32x16)x - weft_splat_i32x16(LEAST);
+    const i32x16 range = weft_splat_i32x16(INFINITE - LEAST);
+    const f32x16 y = __builtin_ia32_rsqrt14ps512_mask(x, half, -1);
+    f32x16 r = x * y, h = half * y;
+    const f32x16 e = weft_fma_f32x16(-r, h, half);
+    r = weft_fma_f32x16(r, e, r);
+    h = weft_fma_f32x16(h, e, h);
+    r = weft_fma_f32x16(weft_fma_f32x16(-r, r, x), h, r);
+    const uint16_t sure = __builtin_ia32_ucmpd512_mask(above, range, BELOW, -1);
+    if (__builtin_expect(sure != ALL, 0)) return weft_divided_sqrt_f32x16(x);
+    return r;
+}
 #else
-#define weft_sqrt_f64x8(x) weft_divided_sqrt_f64x8(x)
+#define weft_refined_sqrt_f64x8(x)  weft_divided_sqrt_f64x8(x)
+#define weft_refined_sqrt_f32x16(x) weft_divided_sqrt_f32x16(x)
 #endif
+
+// Where dividers are slow, in f64 all roots are made beside them. Zen 5 divides eight
+// numbers in 4 cycles and makes eight roots in 8. Compilers that do not know it know
+// what only it and those after it have: AMD's SSE4A, and AVX-VNNI.
+#if defined(__SSE4A__) && defined(__AVXVNNI__)
+#define weft_sqrt_f64x8(x) weft_divided_sqrt_f64x8(x)
+#else
+#define weft_sqrt_f64x8(x) weft_refined_sqrt_f64x8(x)
+#endif
+#define weft_sqrt_f32x16(x) weft_divided_sqrt_f32x16(x)
+
+// The root that is the nth vector of a loop: one of so many is made beside the divider,
+// which has the others meanwhile.
+#define WEFT_NTH_SQRT(V, many)                                                         \
+    static inline V weft_nth_sqrt_##V(V x, uint64_t n) {                               \
+        return n % many == many - 1 ? weft_refined_sqrt_##V(x) : weft_sqrt_##V(x);     \
+    }
+WEFT_NTH_SQRT(f64x8, 4)
+WEFT_NTH_SQRT(f32x16, 8)
 
 #define weft_float_u64x8(x) __builtin_convertvector(x, f64x8)
 #define weft_float_i64x8(x) __builtin_convertvector(x, f64x8)

@@ -277,6 +277,26 @@ static void put_store(Walker *w, const LoopStm *stm) {
 
 // ---- operators ----------------------------------------------------------------------
 
+// Whether it is a root of whole registers, which dividers share with others.
+static bool is_wide_root(const Walker *w, const LoopStm *stm) {
+    ScalarType elem = elem_of(w, stm->outs[0]);
+    return stm->scalar == OP_SQRT && elem != SCALAR_F16 &&
+           w->part.count * scalar_info[elem].bytes == 64;
+}
+
+// How many vectors the innermost loop had before this one, as an expression.
+static Str number_vectors(Walker *w, uint32_t part) {
+    StrBuf text = strbuf(w->arena);
+    if (w->turn == w->vector)
+        strbuf_printf(&text, "(uint64_t)%.*s / %u + ", STR_ARG(walk_value(w, w->turn)),
+                      w->part.count);
+    else if (w->turn != 0)
+        strbuf_printf(&text, "(uint64_t)%.*s * %u + ", STR_ARG(walk_value(w, w->turn)),
+                      w->lanes / w->part.count);
+    strbuf_printf(&text, "%u", part);
+    return strbuf_done(&text);
+}
+
 static Str scalar(Walker *w, const LoopStm *stm, uint32_t part) {
     Str operands[3];
     StrBuf text = strbuf(w->arena);
@@ -285,6 +305,10 @@ static Str scalar(Walker *w, const LoopStm *stm, uint32_t part) {
     if (walk_keeps_bits(w, stm))
         strbuf_printf(&text, "(%.*s)%.*s", STR_ARG(type_of(w, stm->outs[0])),
                       STR_ARG(operands[0]));
+    else if (is_wide_root(w, stm))
+        strbuf_printf(&text, "weft_nth_sqrt_%.*s(%.*s, %.*s)",
+                      STR_ARG(type_of(w, stm->outs[0])), STR_ARG(operands[0]),
+                      STR_ARG(number_vectors(w, part)));
     else
         emit_lanes(w->dialect, stm->scalar, elem_of(w, stm->args[0]),
                    elem_of(w, stm->outs[0]), w->part, operands, w->helpers, &text);
@@ -696,8 +720,10 @@ static LoopRef find_ahead(const Walker *w, const LoopBody *vector) {
     return buffer;
 }
 
-static void put_vector_turn(Walker *w, const LoopStm *stm) {
+static void put_vector_turn(Walker *w, const LoopStm *stm, bool is_only) {
     const LoopBody *vector = stm->bodies[0];
+    LoopRef turn = w->turn;
+    if (!is_only) w->turn = vector->params[0];
     w->lanes = stm->number;
     w->is_counted = arena_array(w->arena, bool, w->kernel->values.len);
     note_counted(w, vector);
@@ -708,6 +734,7 @@ static void put_vector_turn(Walker *w, const LoopStm *stm) {
     walk_body(w, vector);
     walk_fetch_rows(w, stm);
     w->lanes = 0;
+    w->turn = turn;
 }
 
 // ---- turns that are left over -------------------------------------------------------
@@ -783,7 +810,7 @@ static void put_sure_loop(Walker *w, const LoopStm *stm, Str begin, Str end,
     w->indent++;
     w->depth++;
     if (poll != NULL) walk_line(w, "%s", poll);
-    put_vector_turn(w, stm);
+    put_vector_turn(w, stm, false);
     walk_line(w, "%.*s += %u;", STR_ARG(i), stm->number);
     if (may_repeat(w, vector))
         walk_line(w, "if (%.*s < %.*s && %.*s - %.*s < %u) %.*s = %.*s - %u;",
@@ -814,7 +841,7 @@ static void put_unsure_loop(Walker *w, const LoopStm *stm, Str begin, Str end,
     walk_line(w, "%send_%u = %.*s;", type, number, STR_ARG(end));
     walk_line(w, "if (%.*s - %.*s >= %u) {", STR_ARG(end), STR_ARG(i), stm->number);
     w->indent++;
-    put_vector_turn(w, stm);
+    put_vector_turn(w, stm, false);
     walk_line(w, "%.*s += %u;", STR_ARG(i), stm->number);
     walk_line(w, "continue;");
     walk_line(w, "alone_%u:", number);
@@ -840,7 +867,7 @@ void walk_vector_loop(Walker *w, const LoopStm *stm, Str begin, Str end,
         walk_line(w, "{");
         w->indent++;
         walk_line(w, "const %s%.*s = 0;", type, STR_ARG(walk_value(w, number)));
-        put_vector_turn(w, stm);
+        put_vector_turn(w, stm, true);
         w->indent--;
         walk_line(w, "}");
         return;

@@ -465,10 +465,13 @@ static bool is_heavy(const LoopBody *body) {
 // The body of a loop, between the braces.
 static void put_turn(Walker *w, const LoopStm *stm, const LoopBody *body,
                      const LoopRef *state) {
+    LoopRef turn = w->turn;
     w->indent++;
     w->depth++;
+    if (stm->op == LOOP_FOR) w->turn = body->params[0];
     walk_body(w, body);
     assign_results(w, stm, body, state);
+    w->turn = turn;
     w->depth--;
     w->indent--;
 }
