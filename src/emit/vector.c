@@ -277,10 +277,11 @@ static void put_store(Walker *w, const LoopStm *stm) {
 
 // ---- operators ----------------------------------------------------------------------
 
-// Whether it is a root of whole registers, which dividers share with others.
-static bool is_wide_root(const Walker *w, const LoopStm *stm) {
+// Whether it is a root of whole registers, and a turn does little else: then the
+// divider is what all wait for.
+static bool waits_for_divider(const Walker *w, const LoopStm *stm) {
     ScalarType elem = elem_of(w, stm->outs[0]);
-    return stm->scalar == OP_SQRT && elem != SCALAR_F16 &&
+    return w->is_short && stm->scalar == OP_SQRT && elem != SCALAR_F16 &&
            w->part.count * scalar_info[elem].bytes == 64;
 }
 
@@ -305,7 +306,7 @@ static Str scalar(Walker *w, const LoopStm *stm, uint32_t part) {
     if (walk_keeps_bits(w, stm))
         strbuf_printf(&text, "(%.*s)%.*s", STR_ARG(type_of(w, stm->outs[0])),
                       STR_ARG(operands[0]));
-    else if (is_wide_root(w, stm))
+    else if (waits_for_divider(w, stm))
         strbuf_printf(&text, "weft_nth_sqrt_%.*s(%.*s, %.*s)",
                       STR_ARG(type_of(w, stm->outs[0])), STR_ARG(operands[0]),
                       STR_ARG(number_vectors(w, part)));
@@ -721,6 +722,7 @@ static LoopRef find_ahead(const Walker *w, const LoopBody *vector) {
 }
 
 static void put_vector_turn(Walker *w, const LoopStm *stm, bool is_only) {
+    enum { SHORT = 40 }; // statements
     const LoopBody *vector = stm->bodies[0];
     LoopRef turn = w->turn;
     if (!is_only) w->turn = vector->params[0];
@@ -731,6 +733,7 @@ static void put_vector_turn(Walker *w, const LoopStm *stm, bool is_only) {
     w->ahead = find_ahead(w, vector);
     w->vector = vector->params[0];
     w->is_in_order = stm->order == ORDER_SEQUENTIAL;
+    w->is_short = vector->stms.len <= SHORT;
     walk_body(w, vector);
     walk_fetch_rows(w, stm);
     w->lanes = 0;

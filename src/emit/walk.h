@@ -38,6 +38,7 @@ typedef struct Walker {
     const char *failing;     // what goes before the return of a status
     uint32_t chunks;         // parallel loops so far
     uint32_t depth;          // loops that the statement is in, within its function
+    bool is_short;           // the vector turn
     LoopRef turn;            // the index of the innermost of them; 0: none has one
     CoreLoc loc;             // last one commented on
     uint32_t lanes;          // of the vector turn; 0: in none

@@ -111,14 +111,17 @@ static LoopKernel *make_vector_kernel(Cx *cx, const CoreProgram *core, Arena *ar
     return read_kernel(cx, core, arena, &text);
 }
 
-// Every pair of values; where the operator would fail, 1 in place of the second.
+// Every pair of values; where the operator would fail, 1 in place of the second. Values
+// of operators that take one come often, since not all vectors go the same way.
 static uint32_t make_trials(Operator o) {
     uint64_t values[MOST_VALUES], unused;
     uint32_t n = make_values(o.in, values), operands = core_op_operands(o.op);
     uint32_t count = 0;
     for (uint32_t i = 0; i < n; i++)
-        for (uint32_t k = 0; k < (operands == 1 ? 1 : n); k++) {
-            uint64_t args[3] = {values[i], values[k], values[next_random() % n]};
+        for (uint32_t k = 0; k < n; k++) {
+            uint64_t any = values[next_random() % n];
+            uint64_t args[3] = {operands == 1 && k > 0 ? any : values[i], values[k],
+                                any};
             if (core_eval(o.op, o.in, o.to, args, &unused) != FAULT_NONE) args[1] = 1;
             for (int a = 0; a < 3; a++) trials[a][count] = args[a];
             count++;
@@ -430,8 +433,8 @@ static void test_fetched_beside(Cx *cx, const CoreProgram *core, Arena *arena) {
     CHECK(fetched_beside(cx, core, arena, many, "p") == 0);
 }
 
-// How many arrays a loop along rows fetches: those of turn r, which begin at `begin` and
-// end at `end`, with these loads.
+// How many arrays a loop along rows fetches: those of turn r, which begin at `begin`
+// and end at `end`, with these loads.
 static int fetched_next(Cx *cx, const CoreProgram *core, Arena *arena,
                         const char *begin, const char *end, const char *loads) {
     StrBuf text = strbuf(arena);
@@ -454,8 +457,8 @@ static void test_fetched_next(Cx *cx, const CoreProgram *core, Arena *arena) {
     const char *here = "0i64, 1i64, r", *behind = "s, 1i64, 1i64, r";
     CHECK(fetched_next(cx, core, arena, here, behind, "") == 1);
     CHECK(fetched_next(cx, core, arena, here, "s, 0i64, 1i64, q", "") == 1);
-    CHECK(fetched_next(cx, core, arena, here, behind,
-                       "f: i64 = load(y, a, 1i64, i)") == 2);
+    CHECK(fetched_next(cx, core, arena, here, behind, "f: i64 = load(y, a, 1i64, i)") ==
+          2);
     CHECK(fetched_next(cx, core, arena, here, behind,
                        "f: i64 = load(y, 0i64, 1i64, u) "
                        "g: i64 = load(x, a, 1i64, i) "
