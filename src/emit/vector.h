@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the files that write vector turns share.
+#ifndef WEFT_EMIT_VECTOR_H
+#define WEFT_EMIT_VECTOR_H
+
+#include "emit/walk.h"
+
+// ---- vector.c -----------------------------------------------------------------------
+
+ScalarType walk_elem(const Walker *w, LoopRef ref);
+bool walk_has_lanes(const Walker *w, LoopRef ref);
+// The type of a part of such elements; and of the value's.
+Str walk_vector_type(Walker *w, ScalarType elem);
+Str walk_vector_type_of(Walker *w, LoopRef ref);
+// A part as a vector, of a value that may have no lanes.
+Str walk_vector(Walker *w, LoopRef ref, uint32_t part);
+// A condition that is one when all lanes of a mask are.
+Str walk_all(Walker *w, Str mask);
+
+// ---- vector_memory.c ----------------------------------------------------------------
+
+// A load or store. `first`: of the args that say where.
+typedef struct WalkAccess {
+    const LoopStm *stm;
+    LoopRef buffer, mask; // 0: none
+    uint32_t first;
+    bool has_places; // each lane one of its own
+    ScalarType elem;
+} WalkAccess;
+
+WalkAccess walk_access(const Walker *w, const LoopStm *stm);
+// The numbers of lanes, which only places ask for: these say them as they are.
+bool walk_is_plain_number(const Walker *w, LoopRef ref);
+// A part of what is loaded; and a store of all parts.
+Str walk_load(Walker *w, const LoopStm *stm, uint32_t part);
+void walk_store(Walker *w, const LoopStm *stm);
+
+#endif

@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Loops with lanes: vector turns, and the turns that are left over.
+#include "emit/vector.h"
+#include "loop/machine.h"
+
+static void widen(const Walker *w, LoopRef ref, uint32_t *widest) {
+    uint32_t bytes = scalar_info[walk_elem(w, ref)].bytes;
+    if (walk_has_lanes(w, ref) && walk_elem(w, ref) != SCALAR_BOOL && bytes > *widest)
+        *widest = bytes;
+}
+
+// Notes what is used otherwise than to say where.
+static void note_counted(Walker *w, const LoopBody *body) {
+    for (uint32_t i = 0; i < body->stms.len; i++) {
+        const LoopStm *stm = body->stms.data[i];
+        bool is_masked = stm->op == LOOP_LOADIF || stm->op == LOOP_STOREIF;
+        bool stores = stm->op == LOOP_STORE || stm->op == LOOP_STOREIF;
+        uint32_t end = stm->arg_count;
+        if (is_masked || stores || stm->op == LOOP_LOAD) end = 1u + is_masked + stores;
+        for (uint32_t k = 0; k < end; k++) w->is_counted[stm->args[k]] = true;
+        for (uint32_t k = 0; k < stm->body_count; k++) note_counted(w, stm->bodies[k]);
+    }
+    for (uint32_t i = 0; i < body->result_count; i++)
+        w->is_counted[body->results[i]] = true;
+}
+
+// The bytes of the widest value in lanes, save masks.
+static void find_widest(const Walker *w, const LoopBody *body, uint32_t *widest) {
+    for (uint32_t i = 0; i < body->param_count; i++) widen(w, body->params[i], widest);
+    for (uint32_t i = 0; i < body->stms.len; i++) {
+        const LoopStm *stm = body->stms.data[i];
+        for (uint32_t k = 0; k < stm->out_count; k++)
+            if (!walk_is_plain_number(w, stm->outs[k])) widen(w, stm->outs[k], widest);
+        for (uint32_t k = 0; k < stm->body_count; k++)
+            find_widest(w, stm->bodies[k], widest);
+    }
+}
+
+// As many as a vector holds of the widest, and a part of all lanes.
+static Lanes choose_part(const Walker *w, const LoopBody *vector) {
+    uint32_t widest = 0, bytes = machine_vector_bytes();
+    find_widest(w, vector, &widest);
+    if (widest == 0) widest = 4;
+    Lanes part = {.count = (bytes == 64 ? bytes : 32) / widest};
+    while (w->lanes % part.count != 0) part.count /= 2;
+    part.mask = 8 * widest > 256 / part.count ? 8 * widest : 256 / part.count;
+    return part;
+}
+
+// The one buffer that a turn loads vectors from, if it does much with each and stores
+// nothing; else 0. Processors fetch ahead a few lines alone, and start anew with each
+// page; where little waits, as in short turns, they see many loads beforehand.
+static LoopRef find_ahead(const Walker *w, const LoopBody *vector) {
+    enum { MUCH = 12 }; // statements
+    LoopRef buffer = 0;
+    if (w->lanes != w->part.count || vector->stms.len < MUCH) return 0;
+    for (uint32_t i = 0; i < vector->stms.len; i++) {
+        const LoopStm *stm = vector->stms.data[i];
+        if (stm->body_count > 0 || stm->op == LOOP_STORE || stm->op == LOOP_STOREIF)
+            return 0;
+        if (stm->op != LOOP_LOAD) continue;
+        WalkAccess a = walk_access(w, stm);
+        if (a.has_places || (buffer != 0 && buffer != a.buffer)) return 0;
+        buffer = a.buffer;
+    }
+    return buffer;
+}
+
+static void put_vector_turn(Walker *w, const LoopStm *stm, bool is_only) {
+    enum { SHORT = 40 }; // statements
+    const LoopBody *vector = stm->bodies[0];
+    LoopRef turn = w->turn;
+    if (!is_only) w->turn = vector->params[0];
+    w->lanes = stm->number;
+    w->is_counted = arena_array(w->arena, bool, w->kernel->values.len);
+    note_counted(w, vector);
+    w->part = choose_part(w, vector);
+    w->ahead = find_ahead(w, vector);
+    w->vector = vector->params[0];
+    w->is_in_order = stm->order == ORDER_SEQUENTIAL;
+    w->is_short = vector->stms.len <= SHORT;
+    walk_body(w, vector);
+    walk_fetch_rows(w, stm);
+    w->lanes = 0;
+    w->turn = turn;
+}
+
+// ---- turns that are left over -------------------------------------------------------
+
+typedef struct Traffic {
+    const Walker *w;
+    bool *is_stored; // by LoopRef
+} Traffic;
+
+// Notes which buffers are stored to; false if one may share memory with another.
+static bool note_stores(const Traffic *t, const LoopBody *body) {
+    for (uint32_t i = 0; i < body->stms.len; i++) {
+        const LoopStm *stm = body->stms.data[i];
+        for (uint32_t k = 0; k < stm->arg_count; k++) {
+            LoopRef arg = stm->args[k];
+            if (t->w->kernel->values.data[arg].type.kind != LOOP_IS_BUFFER) continue;
+            if (!t->w->is_own[arg]) return false;
+            if (stm->op == LOOP_STORE || stm->op == LOOP_STOREIF)
+                t->is_stored[arg] = true;
+        }
+        for (uint32_t k = 0; k < stm->body_count; k++)
+            if (!note_stores(t, stm->bodies[k])) return false;
+    }
+    return true;
+}
+
+static bool loads_stored(const Traffic *t, const LoopBody *body) {
+    for (uint32_t i = 0; i < body->stms.len; i++) {
+        const LoopStm *stm = body->stms.data[i];
+        bool is_masked = stm->op == LOOP_LOADIF;
+        if ((stm->op == LOOP_LOAD || is_masked) && t->is_stored[stm->args[is_masked]])
+            return true;
+        for (uint32_t k = 0; k < stm->body_count; k++)
+            if (loads_stored(t, stm->bodies[k])) return true;
+    }
+    return false;
+}
+
+// Whether a turn that runs twice stores the same twice: it loads nothing that the loop
+// stores, and joins nothing to a place. Then the turns that are left over at the end
+// are part of one more vector turn, the others of which have been before.
+static bool may_repeat(const Walker *w, const LoopBody *vector) {
+    Traffic t = {w, arena_array(w->arena, bool, w->kernel->values.len)};
+    return !walk_has(vector, LOOP_SURE) && !walk_has(vector, LOOP_ATOMIC) &&
+           note_stores(&t, vector) && !loads_stored(&t, vector);
+}
+
+// Turns one by one: too few for a compiler's own vectors, which the empty text keeps
+// away.
+static void put_turns_alone(Walker *w, const LoopStm *stm, Str end, const char *after) {
+    Str i = walk_value(w, stm->bodies[0]->params[0]);
+    walk_line(w, "for (; %.*s < %.*s; %.*s++) {", STR_ARG(i), STR_ARG(end), STR_ARG(i));
+    w->indent++;
+    w->depth++;
+    walk_line(w, "__asm__ volatile(\"\");");
+    walk_body(w, stm->bodies[1]);
+    if (after != NULL) walk_line(w, "%s", after);
+    w->depth--;
+    w->indent--;
+    walk_line(w, "}");
+}
+
+// Vector turns, and then the turns that are left over.
+static void put_sure_loop(Walker *w, const LoopStm *stm, Str begin, Str end,
+                          const char *poll, const char *after) {
+    const LoopBody *vector = stm->bodies[0];
+    Str i = walk_value(w, vector->params[0]);
+    walk_line(w, "{");
+    w->indent++;
+    walk_line(w, "%s%.*s = %.*s;", walk_type(w, vector->params[0]), STR_ARG(i),
+              STR_ARG(begin));
+    walk_line(w, "while (%.*s - %.*s >= %u) {", STR_ARG(end), STR_ARG(i), stm->number);
+    w->indent++;
+    w->depth++;
+    if (poll != NULL) walk_line(w, "%s", poll);
+    put_vector_turn(w, stm, false);
+    walk_line(w, "%.*s += %u;", STR_ARG(i), stm->number);
+    if (may_repeat(w, vector))
+        walk_line(w, "if (%.*s < %.*s && %.*s - %.*s < %u) %.*s = %.*s - %u;",
+                  STR_ARG(i), STR_ARG(end), STR_ARG(end), STR_ARG(i), stm->number,
+                  STR_ARG(i), STR_ARG(end), stm->number);
+    w->depth--;
+    w->indent--;
+    walk_line(w, "}");
+    put_turns_alone(w, stm, end, after);
+    w->indent--;
+    walk_line(w, "}");
+}
+
+// A vector turn that gives up is followed by its turns, one by one, or by one of them,
+// and then by others.
+static void put_unsure_loop(Walker *w, const LoopStm *stm, Str begin, Str end,
+                            const char *poll, const char *after) {
+    uint32_t number = stm->bodies[0]->params[0];
+    const char *type = walk_type(w, number);
+    Str i = walk_value(w, number);
+    StrBuf last = strbuf(w->arena);
+    strbuf_printf(&last, "end_%u", number);
+    walk_line(w, "for (%s%.*s = %.*s; %.*s < %.*s;) {", type, STR_ARG(i),
+              STR_ARG(begin), STR_ARG(i), STR_ARG(end));
+    w->indent++;
+    w->depth++;
+    if (poll != NULL) walk_line(w, "%s", poll);
+    walk_line(w, "%send_%u = %.*s;", type, number, STR_ARG(end));
+    walk_line(w, "if (%.*s - %.*s >= %u) {", STR_ARG(end), STR_ARG(i), stm->number);
+    w->indent++;
+    put_vector_turn(w, stm, false);
+    walk_line(w, "%.*s += %u;", STR_ARG(i), stm->number);
+    walk_line(w, "continue;");
+    walk_line(w, "alone_%u:", number);
+    walk_line(w, "end_%u = %.*s + %u;", number, STR_ARG(i), stm->number);
+    if (w->is_in_order) walk_line(w, "one_%u:;", number);
+    w->indent--;
+    walk_line(w, "}");
+    put_turns_alone(w, stm, strbuf_done(&last), after);
+    w->depth--;
+    w->indent--;
+    walk_line(w, "}");
+}
+
+void walk_vector_loop(Walker *w, const LoopStm *stm, Str begin, Str end,
+                      const char *poll, const char *after) {
+    const LoopBody *vector = stm->bodies[0], *alone = stm->bodies[1];
+    const char *type = walk_type(w, vector->params[0]);
+    uint32_t number = vector->params[0];
+    const LoopValue *count = &w->kernel->values.data[stm->args[0]];
+    w->names[alone->params[0]] = walk_value(w, number);
+    if (stm->order == ORDER_INDEPENDENT && count->is_const &&
+        count->bits == stm->number && !walk_has(vector, LOOP_SURE)) {
+        walk_line(w, "{");
+        w->indent++;
+        walk_line(w, "const %s%.*s = 0;", type, STR_ARG(walk_value(w, number)));
+        put_vector_turn(w, stm, true);
+        w->indent--;
+        walk_line(w, "}");
+        return;
+    }
+    if (walk_has(vector, LOOP_SURE)) put_unsure_loop(w, stm, begin, end, poll, after);
+    else put_sure_loop(w, stm, begin, end, poll, after);
+}

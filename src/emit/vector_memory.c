@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Loads and stores of vector turns.
+#include "emit/vector.h"
+
+WalkAccess walk_access(const Walker *w, const LoopStm *stm) {
+    bool is_masked = stm->op == LOOP_LOADIF || stm->op == LOOP_STOREIF;
+    bool stores = stm->op == LOOP_STORE || stm->op == LOOP_STOREIF;
+    WalkAccess a = {.stm = stm,
+                    .buffer = stm->args[is_masked],
+                    .mask = is_masked ? stm->args[0] : 0,
+                    .first = 1u + is_masked + stores};
+    for (uint32_t i = a.first; i < stm->arg_count; i++)
+        a.has_places = a.has_places || walk_has_lanes(w, stm->args[i]);
+    a.elem = walk_elem(w, a.buffer);
+    return a;
+}
+
+bool walk_is_plain_number(const Walker *w, LoopRef ref) {
+    const LoopStm *stm = w->made[ref];
+    return stm != NULL && stm->op == LOOP_LANES && stm->arg_count == 0 &&
+           !w->is_counted[ref];
+}
+
+// "[3]", of a value in lanes.
+static void put_lane(Walker *w, LoopRef ref, uint32_t part, uint32_t lane,
+                     StrBuf *out) {
+    if (walk_is_plain_number(w, ref)) {
+        strbuf_printf(out, "%u", part * w->part.count + lane);
+        return;
+    }
+    strbuf_str(out, walk_part(w, ref, part));
+    if (walk_has_lanes(w, ref)) strbuf_printf(out, "[%u]", lane);
+}
+
+static bool is_const(const Walker *w, LoopRef ref, uint64_t bits) {
+    const LoopValue *value = &w->kernel->values.data[ref];
+    return value->is_const && value->bits == bits;
+}
+
+// "xs_3[offset + stride * index]" for one lane.
+static Str place_of(Walker *w, const WalkAccess *a, uint32_t part, uint32_t lane) {
+    const LoopStm *stm = a->stm;
+    StrBuf text = strbuf(w->arena);
+    strbuf_printf(&text, "%.*s[", STR_ARG(walk_value(w, a->buffer)));
+    put_lane(w, stm->args[a->first], part, lane, &text);
+    for (uint32_t i = a->first + 1; i + 1 < stm->arg_count; i += 2) {
+        if (is_const(w, stm->args[i], 0)) continue;
+        strbuf_cstr(&text, " + ");
+        if (!is_const(w, stm->args[i], 1)) {
+            put_lane(w, stm->args[i], part, lane, &text);
+            strbuf_cstr(&text, " * ");
+        }
+        put_lane(w, stm->args[i + 1], part, lane, &text);
+    }
+    if (!a->has_places) strbuf_printf(&text, " + %u", part * w->part.count + lane);
+    strbuf_char(&text, ']');
+    return strbuf_done(&text);
+}
+
+// The lanes one by one, those of the mask if there is one.
+static Str gather(Walker *w, const WalkAccess *a, uint32_t part, bool is_masked) {
+    StrBuf text = strbuf(w->arena);
+    strbuf_printf(&text, "(%.*s){", STR_ARG(walk_vector_type(w, a->elem)));
+    for (uint32_t i = 0; i < w->part.count; i++) {
+        if (i > 0) strbuf_cstr(&text, ", ");
+        if (is_masked) {
+            put_lane(w, a->mask, part, i, &text);
+            strbuf_cstr(&text, " ? ");
+        }
+        strbuf_printf(&text, a->elem == SCALAR_BOOL ? "-%.*s" : "%.*s",
+                      STR_ARG(place_of(w, a, part, i)));
+        if (is_masked) strbuf_cstr(&text, " : 0");
+    }
+    strbuf_char(&text, '}');
+    return strbuf_done(&text);
+}
+
+// Whether it is a vector of 64 bytes of which the lanes to load are known.
+static bool is_some(const Walker *w, const WalkAccess *a) {
+    uint32_t bytes = scalar_info[a->elem].bytes;
+    const LoopStm *mask = w->made[a->mask];
+    if (mask == NULL || mask->op != LOOP_PACK || a->elem == SCALAR_BOOL || bytes < 4 ||
+        bytes * w->part.count != 64)
+        return false;
+    for (uint32_t i = 0; i < mask->arg_count; i++)
+        if (!w->kernel->values.data[mask->args[i]].is_const) return false;
+    return true;
+}
+
+// A part whose places follow each other.
+static Str load_part(Walker *w, const WalkAccess *a, uint32_t part) {
+    StrBuf text = strbuf(w->arena);
+    Str at = place_of(w, a, part, 0);
+    if (a->elem == SCALAR_BOOL)
+        strbuf_printf(
+            &text, "__builtin_convertvector(weft_load_i8x%u(&%.*s), %.*s) != 0",
+            w->part.count, STR_ARG(at), STR_ARG(walk_vector_type(w, SCALAR_BOOL)));
+    else
+        strbuf_printf(&text, "weft_load_%.*s(&%.*s)",
+                      STR_ARG(walk_vector_type(w, a->elem)), STR_ARG(at));
+    return strbuf_done(&text);
+}
+
+// Of lanes that are known, a bit for each, side by side.
+static Str load_some(Walker *w, const WalkAccess *a, uint32_t part) {
+    const LoopStm *pack = w->made[a->mask];
+    uint64_t lanes = 0;
+    for (uint32_t i = 0; i < w->part.count; i++)
+        if (is_const(w, pack->args[part * w->part.count + i], 1))
+            lanes |= (uint64_t)1 << i;
+    StrBuf text = strbuf(w->arena);
+    strbuf_printf(&text, "weft_some_%.*s(&%.*s, %#llx)",
+                  STR_ARG(walk_vector_type(w, a->elem)),
+                  STR_ARG(place_of(w, a, part, 0)), (unsigned long long)lanes);
+    return strbuf_done(&text);
+}
+
+Str walk_load(Walker *w, const LoopStm *stm, uint32_t part) {
+    WalkAccess a = walk_access(w, stm);
+    if (a.has_places) return gather(w, &a, part, a.mask != 0);
+    if (w->ahead == a.buffer) {
+        walk_line(w, "__builtin_prefetch((const char *)&%.*s + 2048);",
+                  STR_ARG(place_of(w, &a, part, 0)));
+        w->ahead = 0;
+    }
+    if (a.mask == 0) return load_part(w, &a, part);
+    if (is_some(w, &a)) return load_some(w, &a, part);
+    StrBuf text = strbuf(w->arena);
+    strbuf_printf(&text, "%.*s ? %.*s : %.*s",
+                  STR_ARG(walk_all(w, walk_part(w, a.mask, part))),
+                  STR_ARG(load_part(w, &a, part)), STR_ARG(gather(w, &a, part, true)));
+    return strbuf_done(&text);
+}
+
+static void store_lanes(Walker *w, const WalkAccess *a, LoopRef x, uint32_t part) {
+    for (uint32_t i = 0; i < w->part.count; i++) {
+        StrBuf text = strbuf(w->arena);
+        if (a->mask != 0) {
+            strbuf_cstr(&text, "if (");
+            put_lane(w, a->mask, part, i, &text);
+            strbuf_cstr(&text, ") ");
+        }
+        strbuf_printf(&text, "%.*s = ", STR_ARG(place_of(w, a, part, i)));
+        put_lane(w, x, part, i, &text);
+        walk_line(w, "%.*s;", STR_ARG(strbuf_done(&text)));
+    }
+}
+
+bool walk_stores_side_by_side(const Walker *w, const LoopStm *stm) {
+    if (stm->op != LOOP_STORE) return false;
+    WalkAccess a = walk_access(w, stm);
+    return !a.has_places && a.elem != SCALAR_BOOL;
+}
+
+static void store_part(Walker *w, const WalkAccess *a, LoopRef x, uint32_t part) {
+    Str at = place_of(w, a, part, 0), from = walk_vector(w, x, part);
+    if (a->elem == SCALAR_BOOL)
+        walk_line(w, "weft_flags_%.*s(&%.*s, %.*s);",
+                  STR_ARG(walk_vector_type(w, a->elem)), STR_ARG(at), STR_ARG(from));
+    else if (a->mask == 0 &&
+             walk_is_streamed(w, a->buffer, w->part.count * scalar_info[a->elem].bytes))
+        walk_line(w, "weft_stream_%.*s(&%.*s, %.*s, is_far);",
+                  STR_ARG(walk_vector_type(w, a->elem)), STR_ARG(at), STR_ARG(from));
+    else
+        walk_line(w, "weft_store_%.*s(&%.*s, %.*s);",
+                  STR_ARG(walk_vector_type(w, a->elem)), STR_ARG(at), STR_ARG(from));
+}
+
+void walk_store(Walker *w, const LoopStm *stm) {
+    WalkAccess a = walk_access(w, stm);
+    LoopRef x = stm->args[a.first - 1];
+    for (uint32_t p = 0; p < w->lanes / w->part.count; p++) {
+        bool may_be_all = !a.has_places && a.mask != 0;
+        if (may_be_all)
+            walk_line(w, "if (%.*s)", STR_ARG(walk_all(w, walk_part(w, a.mask, p))));
+        if (!a.has_places) store_part(w, &a, x, p);
+        if (may_be_all) walk_line(w, "else {");
+        if (may_be_all || a.has_places) store_lanes(w, &a, x, p);
+        if (may_be_all) walk_line(w, "}");
+    }
+}
