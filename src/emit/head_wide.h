@@ -100,6 +100,43 @@ WEFT_MASK(i8x64, 64)
 #define weft_first_i16x32(m) weft_ctz(~(uint64_t)weft_mask_i16x32(m))
 #define weft_first_i8x64(m)  weft_ctz(~weft_mask_i8x64(m))
 
+// A bit for each lane of a comparison, which gcc else puts into a vector first.
+#define WEFT_COMPARE_BITS(V, equal, less, least)                                       \
+    static inline uint64_t weft_eq_bits_##V(V x, V y) {                                \
+        return equal;                                                                  \
+    }                                                                                  \
+    static inline uint64_t weft_lt_bits_##V(V x, V y) {                                \
+        return less;                                                                   \
+    }                                                                                  \
+    static inline uint64_t weft_le_bits_##V(V x, V y) {                                \
+        return least;                                                                  \
+    }
+#if defined(WEFT_WIDE_HERE) && !defined(__clang__)
+#define WEFT_INT_BITS(V, M, W, how)                                                    \
+    WEFT_COMPARE_BITS(V, __builtin_ia32_##how##512_mask((W)x, (W)y, 0, -1),            \
+                      __builtin_ia32_##how##512_mask((W)x, (W)y, 1, -1),               \
+                      __builtin_ia32_##how##512_mask((W)x, (W)y, 2, -1))
+#define WEFT_FLOAT_BITS(V, M, how)                                                     \
+    WEFT_COMPARE_BITS(V, __builtin_ia32_##how##512_mask(x, y, 0, -1, 4),               \
+                      __builtin_ia32_##how##512_mask(x, y, 17, -1, 4),                 \
+                      __builtin_ia32_##how##512_mask(x, y, 18, -1, 4))
+#else
+#define WEFT_INT_BITS(V, M, W, how) WEFT_FLOAT_BITS(V, M, how)
+#define WEFT_FLOAT_BITS(V, M, how)                                                     \
+    WEFT_COMPARE_BITS(V, weft_mask_##M(x == y), weft_mask_##M(x < y),                  \
+                      weft_mask_##M(x <= y))
+#endif
+WEFT_INT_BITS(i64x8, i64x8, weft_8l, cmpq)
+WEFT_INT_BITS(u64x8, i64x8, weft_8l, ucmpq)
+WEFT_INT_BITS(i32x16, i32x16, weft_16i, cmpd)
+WEFT_INT_BITS(u32x16, i32x16, weft_16i, ucmpd)
+WEFT_INT_BITS(i16x32, i16x32, weft_32s, cmpw)
+WEFT_INT_BITS(u16x32, i16x32, weft_32s, ucmpw)
+WEFT_INT_BITS(i8x64, i8x64, weft_64c, cmpb)
+WEFT_INT_BITS(u8x64, i8x64, weft_64c, ucmpb)
+WEFT_FLOAT_BITS(f64x8, i64x8, cmppd)
+WEFT_FLOAT_BITS(f32x16, i32x16, cmpps)
+
 // A mask as bools in memory, a byte for each lane.
 #define WEFT_FLAGS(M, B)                                                               \
     static inline void weft_flags_##M(void *to, M m) {                                 \

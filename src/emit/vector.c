@@ -376,12 +376,84 @@ static void put_any(Walker *w, const LoopStm *stm) {
               STR_ARG(join_parts(w, stm->args[0], '|')));
 }
 
+// The comparison that gives a mask of whole registers, in C; or NULL.
+static const char *comparison(const Walker *w, const LoopStm *stm) {
+    ScalarType elem = walk_elem(w, stm->args[0]);
+    if (elem == SCALAR_BOOL || scalar_info[elem].bytes * w->part.count != 64)
+        return NULL;
+    switch (stm->scalar) {
+    case OP_EQ: return "eq";
+    case OP_LT: return "lt";
+    case OP_LE: return "le";
+    default: return NULL;
+    }
+}
+
+static void put_bits(Walker *w, LoopRef mask, uint32_t part, int depth, StrBuf *out);
+
+// Two masks joined by an operator.
+static void put_joined_bits(Walker *w, const LoopStm *stm, uint32_t part, char op,
+                            int depth, StrBuf *out) {
+    strbuf_char(out, '(');
+    put_bits(w, stm->args[0], part, depth, out);
+    strbuf_printf(out, " %c ", op);
+    put_bits(w, stm->args[1], part, depth, out);
+    strbuf_char(out, ')');
+}
+
+static bool is_false(const Walker *w, LoopRef ref) {
+    const LoopValue *value = &w->kernel->values.data[ref];
+    return value->is_const && value->bits == 0;
+}
+
+// A bit for each lane of a mask, and others above. Compilers put what comparisons say
+// into a vector and take it out of there again; so comparisons are written once more,
+// as bits, and what joins them, too. `depth`: of these, as far as it goes.
+static void put_bits(Walker *w, LoopRef mask, uint32_t part, int depth, StrBuf *out) {
+    const LoopStm *stm = depth > 0 ? w->made[mask] : NULL;
+    bool is_scalar = stm != NULL && stm->op == LOOP_SCALAR;
+    const char *name = is_scalar ? comparison(w, stm) : NULL;
+    if (name != NULL) {
+        strbuf_printf(out, "weft_%s_bits_%.*s(%.*s, %.*s)", name,
+                      STR_ARG(walk_vector_type_of(w, stm->args[0])),
+                      STR_ARG(walk_vector(w, stm->args[0], part)),
+                      STR_ARG(walk_vector(w, stm->args[1], part)));
+    } else if (is_scalar && stm->scalar == OP_NOT) {
+        strbuf_char(out, '~');
+        put_bits(w, stm->args[0], part, depth - 1, out);
+    } else if (is_scalar && stm->scalar == OP_OR) {
+        put_joined_bits(w, stm, part, '|', depth - 1, out);
+    } else if ((is_scalar && stm->scalar == OP_AND) ||
+               (stm != NULL && stm->op == LOOP_SELECT && is_false(w, stm->args[2]))) {
+        put_joined_bits(w, stm, part, '&', depth - 1, out);
+    } else {
+        strbuf_printf(out, "(uint64_t)weft_mask_%.*s(%.*s)",
+                      STR_ARG(walk_vector_type(w, SCALAR_BOOL)),
+                      STR_ARG(walk_vector(w, mask, part)));
+    }
+}
+
+// How many lanes of a part are set.
+static void put_count(Walker *w, LoopRef mask, uint32_t part, StrBuf *out) {
+    enum { DEPTH = 5 };
+    if (w->part.count * w->part.mask != 512) {
+        strbuf_printf(out, "weft_count_%.*s(%.*s)",
+                      STR_ARG(walk_vector_type(w, SCALAR_BOOL)),
+                      STR_ARG(walk_part(w, mask, part)));
+        return;
+    }
+    strbuf_printf(out, "weft_popc(%#llxu & ",
+                  (unsigned long long)(UINT64_MAX >> (64 - w->part.count)));
+    put_bits(w, mask, part, DEPTH, out);
+    strbuf_char(out, ')');
+}
+
 static void put_tally(Walker *w, const LoopStm *stm) {
     StrBuf text = strbuf(w->arena);
-    for (uint32_t p = 0; p < walk_parts(w, stm->args[0]); p++)
-        strbuf_printf(&text, "%sweft_count_%.*s(%.*s)", p > 0 ? " + " : "",
-                      STR_ARG(walk_vector_type(w, SCALAR_BOOL)),
-                      STR_ARG(walk_part(w, stm->args[0], p)));
+    for (uint32_t p = 0; p < walk_parts(w, stm->args[0]); p++) {
+        if (p > 0) strbuf_cstr(&text, " + ");
+        put_count(w, stm->args[0], p, &text);
+    }
     walk_line(w, "const int64_t %.*s = %.*s;", STR_ARG(walk_value(w, stm->outs[0])),
               STR_ARG(strbuf_done(&text)));
 }

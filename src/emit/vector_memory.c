@@ -120,7 +120,7 @@ Str walk_load(Walker *w, const LoopStm *stm, uint32_t part) {
     WalkAccess a = walk_access(w, stm);
     if (a.has_places) return gather(w, &a, part, a.mask != 0);
     if (w->ahead == a.buffer) {
-        walk_line(w, "__builtin_prefetch((const char *)&%.*s + 2048);",
+        walk_line(w, "__builtin_prefetch((const char *)&%.*s + 4096);",
                   STR_ARG(place_of(w, &a, part, 0)));
         w->ahead = 0;
     }

@@ -216,10 +216,11 @@ static void find_small(const Planner *p, const LoopBody *body, uint64_t most,
 static void drop_passed(const LoopBody *body, bool *is_local) {
     for (uint32_t i = 0; i < body->stms.len; i++) {
         const LoopStm *stm = body->stms.data[i];
-        bool is_access =
-            stm->op == LOOP_LOAD || stm->op == LOOP_STORE || stm->op == LOOP_ATOMIC;
-        for (uint32_t k = is_access; k < stm->arg_count; k++)
-            is_local[stm->args[k]] = false;
+        bool is_masked = stm->op == LOOP_LOADIF || stm->op == LOOP_STOREIF;
+        bool is_access = is_masked || stm->op == LOOP_LOAD || stm->op == LOOP_STORE ||
+                         stm->op == LOOP_ATOMIC;
+        for (uint32_t k = 0; k < stm->arg_count; k++)
+            if (!is_access || k != is_masked) is_local[stm->args[k]] = false;
         for (uint32_t k = 0; k < stm->body_count; k++)
             drop_passed(stm->bodies[k], is_local);
     }
