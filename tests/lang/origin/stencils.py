@@ -196,7 +196,7 @@ def around(a, places):
 NEAR = [(y, x) for y in (-1, 0, 1) for x in (-1, 0, 1) if (y, x) != (0, 0)]
 
 
-def life(count, h, w, most=1):
+def bits__life(count, h, w, most=1):
     a = sparse(h, w, most)
     for _ in range(count):
         n = around(a, NEAR)
@@ -204,14 +204,25 @@ def life(count, h, w, most=1):
     return digest(a)
 
 
-def majority(count, h, w):
+bits__life_of_integers = bits__life
+
+
+def bits__life_of_others(count, h, w):
+    return bits__life(count, h, w, 2)
+
+
+def bits__life_of_negatives(count, h, w):
+    return bits__life(count, h, w, -4)
+
+
+def bits__majority(count, h, w):
     a = sparse(h, w)
     for _ in range(count):
         a = (around(a, [(-2, 0), (2, 0), (0, -3), (0, 4), (0, 0), (1, 1)]) >= 3) * 1
     return digest(a)
 
 
-def parity(count, h, w):
+def bits__parity(count, h, w):
     a = sparse(h, w)
     for _ in range(count):
         west, east = around(a, [(0, -1)]), around(a, [(1, 1)])
@@ -220,7 +231,7 @@ def parity(count, h, w):
     return digest(a)
 
 
-def climb(count, h, w):
+def bits__climb(count, h, w):
     a = sparse(h, w)
     for _ in range(count):
         a = a + around(a, [(0, -1)])
