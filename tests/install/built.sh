@@ -75,8 +75,12 @@ check "find_package" eval 'cmake -S built -B built/build &&
 equal "find_package: the same number" "$(built/build/rod 500 200 2>&1)" "$want"
 
 LD_LIBRARY_PATH=$libdir ./rod 100000 1000000000 2>stopped & pid=$!
-# Not before it listens.
-until grep -q '^SigCgt:.*[2367abef]$' /proc/$pid/status || ! kill -0 $pid; do sleep 0.1; done
+# Not before it is that program and listens: until then it is this shell, which listens
+# too.
+is_listening() {
+    grep -q '^Name:.rod$' /proc/$1/status && grep -q '^SigCgt:.*[2367abef]$' /proc/$1/status
+}
+until is_listening $pid || ! kill -0 $pid; do sleep 0.1; done
 kill -INT $pid
 wait $pid
 equal "Ctrl-C stops it: status" "$?" 1
