@@ -261,7 +261,8 @@ static GValue eval_tabulate2(Run *r, const GNode *node) {
 }
 
 static GValue eval_made(Run *r, const GNode *node) {
-    GValue rows[8] = {{.data = NULL}}, a;
+    enum { MOST_ROWS = 128 };
+    GValue rows[MOST_ROWS] = {{.data = NULL}}, a;
     int64_t n = (int64_t)node->bits;
     ScalarType t = node->type.elem;
     switch ((int)node->kind) {

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The generator's own evaluation: products of matrices, eliminations, steps of
-// stencils, chains, stages, counts, and functions that stay functions.
+// stencils, chains, stages, largest elements, rows walked along, sorts of many, counts,
+// and functions that stay functions.
+#include <stdlib.h>
+
 #include "eval.h"
 
 // Two numbers; floats only where nothing rounds and no zero has a sign.
@@ -54,7 +57,7 @@ static GValue eval_eliminate(Run *r, const GNode *node) {
             for (int64_t j = 0; j < n; j++) {
                 uint64_t x = a.data[i * n + j], y = a.data[k * n + j];
                 uint64_t by = eval_op(r, GOP_MUL, t, a.data[i * n + k], y);
-                by = eval_op(r, GOP_MUL, t, by, a.data[k * n + k]);
+                if (node->bits == 0) by = eval_op(r, GOP_MUL, t, by, a.data[k * n + k]);
                 next.data[i * n + j] = i == k ? y : eval_op(r, GOP_SUB, t, x, by);
             }
         a = next;
@@ -198,6 +201,118 @@ static GValue eval_greatest(Run *r, const GNode *node) {
     return out;
 }
 
+// The bits of a small number.
+static uint64_t small_bits(ScalarType t, int64_t value) {
+    uint64_t bits = (uint64_t)value;
+    if (scalar_is_float(t)) eval_from_double(t, (double)value, &bits);
+    return bits;
+}
+
+static int64_t as_i64(ScalarType t, uint64_t bits) {
+    unsigned unused = 64 - 8u * scalar_info[t].bytes;
+    return scalar_is_signed(t) ? (int64_t)(bits << unused) >> unused : (int64_t)bits;
+}
+
+// Of each key the largest element, the first of equal ones, and then the places.
+static GValue eval_largest(Run *r, const GNode *node) {
+    enum { KEYS = 8, MOST = 64 };
+    GValue k = eval_kid(r, node, 0), a = eval_kid(r, node, 1);
+    ScalarType t = node->type.elem;
+    int64_t n = k.shape[0] < a.shape[0] ? k.shape[0] : a.shape[0];
+    GValue out = eval_new_array(r, node->type, (int64_t[3]){2 * KEYS, 0, 0});
+    int64_t places[KEYS];
+    for (int64_t at = 0; at < KEYS; at++) {
+        out.data[at] = eval_neutral(GOP_MAX, t);
+        places[at] = n;
+    }
+    for (int64_t i = 0; i < n && !r->failed && !r->inexact; i++) {
+        int64_t at = as_i64(k.type.elem, k.data[i]);
+        double value;
+        if (scalar_is_float(t) && !eval_whole(t, a.data[i], &value)) r->inexact = true;
+        if (at < 0 || at >= KEYS ||
+            (places[at] < n && eval_op(r, GOP_LT, t, out.data[at], a.data[i]) == 0))
+            continue;
+        out.data[at] = a.data[i];
+        places[at] = i;
+    }
+    for (int64_t at = 0; at < KEYS; at++) {
+        if (scalar_is_float(t) && places[at] == n) r->inexact = true; // -inf
+        out.data[KEYS + at] = small_bits(t, places[at] % MOST);
+    }
+    return out;
+}
+
+static GValue eval_turned(Run *r, const GNode *node) {
+    GValue a = eval_kid(r, node, 0);
+    int64_t m = a.shape[1], n = a.shape[0] < m ? a.shape[0] : m;
+    if (a.shape[0] == 0) r->inexact = true; // rows of nothing have any size
+    GValue out = eval_new_array(r, node->type, (int64_t[3]){n, n, 0});
+    for (int64_t i = 0; i < n * n && !r->failed && !r->inexact; i++)
+        out.data[i] = apply(r, node->op, node->type.elem, a.data[i / n * m + i % n],
+                            a.data[i % n * m + i / n]);
+    return out;
+}
+
+// Along each row, with what the row's other end makes.
+static GValue eval_along(Run *r, const GNode *node) {
+    GValue a = eval_kid(r, node, 0);
+    int64_t n = a.shape[0], m = a.shape[1];
+    ScalarType t = node->type.elem;
+    if (n == 0) r->inexact = true; // rows of nothing have any size
+    GValue out = eval_new_array(r, node->type, a.shape);
+    for (int64_t i = 0; i < n * m && !r->failed && !r->inexact; i++) {
+        uint64_t *row = a.data + i / m * m, other = row[m - 1 - i % m];
+        uint64_t before =
+            i % m == 0 ? eval_neutral(node->op, t) : out.data[i - 1];
+        uint64_t x = apply(r, node->op, t, row[i % m], before);
+        out.data[i] = apply(r, node->op, t, x, apply(r, node->op, t, other, other));
+    }
+    return out;
+}
+
+// Long turns, of which each step waits for the one before.
+static GValue eval_long(Run *r, const GNode *node) {
+    enum { STEPS = 32 };
+    GValue a = eval_kid(r, node, 0);
+    ScalarType t = node->type.elem;
+    GValue out = eval_new_array(r, node->type, a.shape);
+    for (int64_t i = 0; i < a.shape[0]; i++) {
+        uint64_t y = a.data[i], x = y;
+        for (int step = 0; step < STEPS && !r->failed && !r->inexact; step++) {
+            uint64_t left = apply(r, GOP_ADD, t, apply(r, GOP_MUL, t, x, y), x);
+            uint64_t right = apply(r, GOP_SUB, t, y, apply(r, GOP_MUL, t, x, x));
+            x = apply(r, node->op, t, left, right);
+        }
+        out.data[i] = x;
+    }
+    return out;
+}
+
+static int compare_keys(const void *x, const void *y) {
+    uint64_t a = *(const uint64_t *)x, b = *(const uint64_t *)y;
+    return (a > b) - (a < b);
+}
+
+// Of integers of 64 bits.
+static GValue eval_sort_many(Run *r, const GNode *node) {
+    enum { MANY = 262147, KEPT = 64, APART = 4097 };
+    GValue a = eval_kid(r, node, 0);
+    int64_t n = a.shape[0];
+    uint64_t sign = scalar_is_signed(node->type.elem) ? (uint64_t)1 << 63 : 0;
+    GValue out = eval_new_array(r, node->type, (int64_t[3]){KEPT, 0, 0});
+    if (scalar_is_float(node->type.elem)) r->inexact = true;
+    if (r->failed || r->inexact) return out;
+    uint64_t *keys = arena_array(r->arena, uint64_t, MANY);
+    for (uint64_t i = 0; i < MANY; i++) {
+        uint64_t spread =
+            (uint64_t)((int64_t)(i * 6364136223846793005u) >> node->bits);
+        keys[i] = ((n == 0 ? 0 : a.data[i % (uint64_t)n]) + spread) ^ sign;
+    }
+    qsort(keys, MANY, sizeof *keys, compare_keys);
+    for (int64_t i = 0; i < KEPT; i++) out.data[i] = keys[i * APART] ^ sign;
+    return out;
+}
+
 static GValue eval_count(Run *r, const GNode *node) {
     GValue a = eval_kid(r, node, 0);
     uint64_t count = 0;
@@ -235,6 +350,11 @@ GValue eval_tiled(Run *r, const GNode *node) {
     case G_CHAIN: return eval_chain(r, node);
     case G_STAGES: return eval_stages(r, node);
     case G_GREATEST: return eval_greatest(r, node);
+    case G_LARGEST: return eval_largest(r, node);
+    case G_TURNED: return eval_turned(r, node);
+    case G_ALONG: return eval_along(r, node);
+    case G_LONG: return eval_long(r, node);
+    case G_SORTMANY: return eval_sort_many(r, node);
     case G_TALLY: return eval_count(r, node);
     case G_APARTS: return eval_aparts(r, node);
     default: { // APART

@@ -3,8 +3,9 @@
 // Random programs: what single passes on loops are for and chance seldom makes.
 // Products of matrices are lifted, eliminations go several turns at a time, stencils
 // several steps, stages of transforms several turns; few turns go inside of planes, or
-// take rows as they are made; chains load what the last turn has stored; lanes count, and
-// call functions.
+// take rows as they are made; columns are read by neighbours, rows walked along; chains
+// load what the last turn has stored, or seldom change it; lanes count, wait in long
+// turns, and call functions; and sorts are of many.
 #include "make.h"
 
 static GNode *with_kid(Gen *g, GKind kind, GType type, GNode *kid) {
@@ -67,13 +68,26 @@ static GNode *make_planes(Gen *g, GType type, int depth) {
     return node;
 }
 
+static GNode *make_elimination(Gen *g, GType type, int depth) {
+    GNode *node =
+        with_kid(g, G_ELIMINATE, type, grown(g, type, depth, 1 + gen_below(g, 6)));
+    node->bits = gen_below(g, 2);
+    return node;
+}
+
+// Elements beside those across the diagonal, or what goes along rows from both ends.
+static GNode *make_walk(Gen *g, GType type, int depth) {
+    GKind kind = gen_below(g, 2) ? G_TURNED : G_ALONG;
+    GNode *node = with_kid(g, kind, type, grown(g, type, depth, 16 + gen_below(g, 20)));
+    node->op = (GOp[]){GOP_ADD, GOP_SUB, GOP_MUL}[gen_below(g, 3)];
+    return node;
+}
+
 // Of rank 2; the type is no bool.
 static GNode *make_matrix(Gen *g, GType type, int depth) {
-    switch (gen_below(g, 7)) {
+    switch (gen_below(g, 9)) {
     default: return make_product(g, type, depth);
-    case 1:
-        return with_kid(g, G_ELIMINATE, type,
-                        grown(g, type, depth, 1 + gen_below(g, 6)));
+    case 1: return make_elimination(g, type, depth);
     case 2: return make_steps(g, type, depth);
     case 3:
     case 4:
@@ -81,6 +95,8 @@ static GNode *make_matrix(Gen *g, GType type, int depth) {
             return make_cells(g, type, depth);
         return make_steps(g, type, depth);
     case 5: return make_planes(g, type, depth);
+    case 6:
+    case 7: return make_walk(g, type, depth);
     }
 }
 
@@ -92,11 +108,37 @@ static GNode *make_stages(Gen *g, GType type, int depth) {
     return node;
 }
 
+// Of so many elements as are put into buckets, spread over 64 bits or fewer.
+static GNode *make_sort(Gen *g, GType type, int depth) {
+    GNode *node = with_kid(g, G_SORTMANY, type, gen_exp(g, type, depth - 1));
+    node->op = GOP_ADD;
+    node->bits = gen_below(g, 40);
+    return node;
+}
+
+// The largest of each key, of a few elements more than there are lanes.
+static GNode *make_largest(Gen *g, GType type, int depth) {
+    GNode *node = gen_make(g, G_LARGEST, type);
+    GType types[2] = {{gen_any_int(g), 1}, type};
+    uint64_t count = gen_below(g, 100);
+    node->op = GOP_MAX;
+    for (int i = 0; i < 2; i++)
+        node->kids[i] = gen_sized_by(g, types[i], depth, count, 0);
+    return node;
+}
+
 static GNode *make_vector(Gen *g, GType type, int depth) {
     GNode *node;
-    if (g->nesting == 0 && g->loops == 0 && gen_below(g, 16) == 0)
-        return make_stages(g, type, depth);
-    switch (gen_below(g, 5)) {
+    bool is_outside = g->nesting == 0 && g->loops == 0;
+    bool is_wide = scalar_info[type.elem].bytes == 8;
+    if (is_outside && gen_below(g, 16) == 0) return make_stages(g, type, depth);
+    if (is_outside && is_wide && gen_below(g, 40) == 0) return make_sort(g, type, depth);
+    switch (gen_below(g, 7)) {
+    case 5: return make_largest(g, type, depth);
+    case 6:
+        node = with_kid(g, G_LONG, type, gen_exp(g, type, depth - 1));
+        node->op = (GOp[]){GOP_ADD, GOP_SUB, GOP_MUL}[gen_below(g, 3)];
+        return node;
     case 0:
         node = with_kid(g, G_CHAIN, type, gen_exp(g, type, depth - 1));
         node->op = (GOp[]){GOP_ADD, GOP_SUB, GOP_MUL}[gen_below(g, 3)];

@@ -148,6 +148,16 @@ static const char *const product_texts[] = { // with as many as both have
     "(let f [n][k][m] (a: [n][k]$t) (b: [m][k]$t): [n][m]$t = "
     "map (\\x -> map (\\y -> reduce $p (map2 (*) x y)) b) a in f $0 $1)"};
 
+static const char *const eliminate_texts[] = { // the multiple as a product, or alone
+    ("(let f [n][m] (b: [n][m]$t): [][]$t = let s = i64.min n m in "
+     "loop a = tabulate_2d s s (\\i j -> b[i, j]) for k < s do "
+     "let p = copy a[k] let c = a[k, k] in map2 (\\i r -> if i == k then p "
+     "else map2 (\\x y -> x - r[k] * y * c) r p) (iota s) a in f $0)"),
+    ("(let f [n][m] (b: [n][m]$t): [][]$t = let s = i64.min n m in "
+     "loop a = tabulate_2d s s (\\i j -> b[i, j]) for k < s do "
+     "let p = copy a[k] in map2 (\\i r -> if i == k then p "
+     "else map2 (\\x y -> x - r[k] * y) r p) (iota s) a in f $0)")};
+
 static const char *text_of(const GNode *node) {
     uint64_t bits = node->bits;
     switch ((int)node->kind) {
@@ -172,6 +182,7 @@ static const char *text_of(const GNode *node) {
     case G_SLICE2: return slice2_texts[bits & 3];
     case G_UNZIP: return unzip_texts[bits & 1];
     case G_PRODUCT: return product_texts[bits & 3];
+    case G_ELIMINATE: return eliminate_texts[bits & 1];
     case G_UPROWS: return uprows_texts[bits & 3];
     default: return gen_info[node->kind].text;
     }
