@@ -310,7 +310,7 @@ typedef struct Counts {
 
 static char last_words[64];  // should the program now running not end
 
-// A program that runs for half a minute is a failure of its own: the process ends.
+// A program that does not end is a failure of its own: the process ends.
 static void give_up(int signal) {
     (void)signal;
     (void)!write(STDOUT_FILENO, last_words, strlen(last_words));
@@ -328,7 +328,7 @@ static bool run_seed(uint64_t seed, GCoverage *coverage, bool stops, Counts *cou
     if (setjmp(out_of_memory) != 0) return false;
     snprintf(last_words, sizeof last_words, "seed %llu does not end\n",
              (unsigned long long)seed);
-    alarm(devices != NULL ? 120 : 30);
+    alarm(has_engines ? 120 : 30);
     GProgram *program = gen_program(&arena, seed, coverage);
     Str why;
     Outcome outcome = try_program(&arena, program, &why);
