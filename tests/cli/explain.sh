@@ -123,21 +123,22 @@ Program
      3 |       _5 = _1 - _4
      3 |       _6 = iota(_4, 0, 1)
      3 |       _7 = map(_6) {i ->
-     3 |         _8 = for(90i32, v[i]) {_j, x -> fma(x, 0.5, v[(1 + i) % _1])}
+     3 |         _8 = for(90i32, v[i]) {_j, x -> fma(x, 0.5, v[(1 + i) % length(v)])}
      3 |         sqrt(_8)}
      3 |       _9 = iota(_5, 0 + (_4 * 1), 1)
      3 |       _10 = map(_9) {as above}
      3 |       _11 = _7 ++ _10
      3 |       _11} else {
-     3 |       _12 = iota(_1, 0, 1)
-     3 |       _13 = map(_12) {as above}
-     3 |       _13}
+     3 |       _12 = length(v)
+     3 |       _13 = iota(_12, 0, 1)
+     3 |       _14 = map(_13) {as above}
+     3 |       _14}
      5 |     _2}
-     6 |   zs = scan(is, 0) {_14, _15 -> _14 + _15}
-     7 |   _16 = map(xs, ys) {a, b -> a + b}
-     7 |   _17 = reduce(ys, 0.0) {_18, _19 -> _18 + _19}
-     7 |   _20 = filter(zs) {x.1 -> 3 < x.1, x.1}
-     7 |   in _16, _17, _20
+     6 |   zs = scan(is, 0) {_15, _16 -> _15 + _16}
+     7 |   _17 = map(xs, ys) {a, b -> a + b}
+     7 |   _18 = reduce(ys, 0.0) {_19, _20 -> _19 + _20}
+     7 |   _21 = filter(zs) {x.1 -> 3 < x.1, x.1}
+     7 |   in _17, _18, _21
 
 Tasks
   task line  what             device    needs            makes     takes
