@@ -253,17 +253,25 @@ static void split(Strategy *y, FissionSplit *s) {
 
 // ---- runs of statements -------------------------------------------------------------
 //
-// Statements in a row, from the first to the last that is worth it, become two
-// versions: in parts if the first one's length says that there is enough to do, else as
-// they were.
+// Statements in a row, from the first to the last operator of a run (runs.c), become
+// two versions: in parts if the first one's length says that there is enough to do,
+// else as they were.
 
 typedef struct Part {
     uint32_t first, end; // of the body's statements
     double work;         // for one element of each operator
+    double uneven;       // of that, what some elements may not have
     bool at_blocks;      // one of them is cut at blocks
-    bool is_uneven;      // the elements of one of them may differ in work
     bool needs_few;      // one of them does more the more parts there are
+    CoreRefs rows;       // the sizes of rows that the first one makes, as far as known
 } Part;
+
+// The operators worth it that no loop or branch is between, of which some are in runs.
+typedef struct Row {
+    FissionOperator *data;
+    uint32_t len, cap;
+    uint32_t next; // the first one that is in none
+} Row;
 
 static bool is_control(const CoreStm *stm) {
     return stm->op == OP_IF || stm->op == OP_FOR || stm->op == OP_WHILE;
@@ -277,25 +285,64 @@ static FissionSplit split_of(const Strategy *y, const CoreBody *body, uint32_t i
                           .defs = &y->defs};
 }
 
-// The next run from statement `from` on; an empty one at the end of the body.
-static Part find_part(Strategy *y, const CoreBody *body, uint32_t from) {
-    uint32_t count = body->stms.len;
-    Part part = {.first = count, .end = count};
-    map_init(&y->planned, y->program->arena);
-    for (uint32_t i = from; i < count; i++) {
-        FissionSplit s = split_of(y, body, i);
-        if (is_control(s.stm) && part.first < count) break;
-        if (is_control(s.stm) || find_rule(y, &s) == NULL) continue;
-        if (part.first == count) part.first = i;
-        part.end = i + 1;
-        part.work += fission_work(y->program, s.stm);
-        part.at_blocks |= s.rule->whole == whole_fold_blocks;
-        part.is_uneven |= fission_is_uneven(y->program, s.stm);
-        part.needs_few |= s.rule->part == part_places || s.rule->whole == whole_sort ||
-                          s.rule->whole == whole_hist_apart;
-        for (uint32_t k = 0; k < s.stm->out_count && has_parts(&s); k++)
-            map_set(&y->planned, s.stm->outs[k], 1);
+// Whose results are parts that this operator takes, it is the last to take them.
+static void note_taker(const Strategy *y, Row *row, const CoreStm *stm) {
+    CoreFeeds feeds = core_feeds(stm);
+    for (uint32_t i = feeds.first; i < feeds.first + feeds.count; i++) {
+        uint64_t maker;
+        if (map_get(&y->planned, stm->args[i], &maker))
+            row->data[maker].last = row->len;
     }
+}
+
+// The next operators from statement `from` on.
+static void find_row(Strategy *y, const CoreBody *body, uint32_t from, Row *row) {
+    *row = (Row){.len = 0};
+    map_init(&y->planned, y->program->arena);
+    for (uint32_t i = from; i < body->stms.len; i++) {
+        FissionSplit s = split_of(y, body, i);
+        if (is_control(s.stm) && row->len > 0) break;
+        if (is_control(s.stm) || find_rule(y, &s) == NULL) continue;
+        note_taker(y, row, s.stm);
+        for (uint32_t k = 0; k < s.stm->out_count && has_parts(&s); k++)
+            map_set(&y->planned, s.stm->outs[k], row->len);
+        FissionOperator op = {i, row->len, fission_work(y->program, s.stm)};
+        vec_push(y->program->arena, row, op);
+    }
+}
+
+static void add_operator(const Strategy *y, const CoreBody *body, FissionOperator op,
+                         Part *part) {
+    FissionSplit s = split_of(y, body, op.stm);
+    find_rule(y, &s);
+    part->work += op.work;
+    part->uneven += fission_uneven(y->program, s.stm);
+    part->at_blocks |= s.rule->whole == whole_fold_blocks;
+    part->needs_few |= s.rule->part == part_places || s.rule->whole == whole_sort ||
+                       s.rule->whole == whole_hist_apart;
+}
+
+// Of constants the work knows.
+static void note_rows(const Strategy *y, const CoreStm *stm, CoreRefs *rows) {
+    if (stm->op != OP_MAP && stm->op != OP_GENERATE) return;
+    uint32_t from = stm->op == OP_GENERATE ? 1 : (uint32_t)stm->attrs[0];
+    uint32_t end = from + core_type(y->program, stm->outs[0]).rank - 1u;
+    for (uint32_t i = from; i < end; i++)
+        if (!core_is_const(y->program, stm->args[i]))
+            vec_push(y->program->arena, rows, stm->args[i]);
+}
+
+// The next run from statement `from` on; an empty one at the end of the body. For one
+// device after the other all of a row is one: what it takes at once is what counts.
+static Part find_part(Strategy *y, const CoreBody *body, uint32_t from, Row *row) {
+    if (row->next == row->len) find_row(y, body, from, row);
+    uint32_t first = row->next, count = row->len;
+    if (first == count) return (Part){.first = body->stms.len, .end = body->stms.len};
+    uint32_t end = y->log->from != NULL ? count : fission_run(row->data, first, count);
+    row->next = end;
+    Part part = {.first = row->data[first].stm, .end = row->data[end - 1].stm + 1};
+    for (uint32_t i = first; i < end; i++) add_operator(y, body, row->data[i], &part);
+    note_rows(y, body->stms.data[part.first], &part.rows);
     return part;
 }
 
@@ -342,11 +389,16 @@ static CoreBody *copy_of(Strategy *y, const CoreBody *run) {
     return copy;
 }
 
+// Whether so much may be missing that devices would wait for each other.
+static bool is_uneven(Part part) {
+    return part.uneven > part.work / 8;
+}
+
 // How many chunks the share of a device is cut into, so that devices which would wait
 // can take some.
 static uint32_t chunks_of(const Strategy *y, Part part) {
     enum { CHUNKS = 4 };
-    bool may_wait = part.is_uneven || y->devices->is_mixed;
+    bool may_wait = is_uneven(part) || y->devices->is_mixed;
     if (!may_wait || part.needs_few || y->log->from != NULL) return 1;
     uint32_t most = FISSION_MOST_PARTS / y->devices->count;
     return most < CHUNKS ? most : CHUNKS;
@@ -370,11 +422,13 @@ static void open_row(Strategy *y, uint32_t chunks) {
                            ->outs[0];
 }
 
-// From which length of its first operator on a run is cut. Chunks have to be long
+// From how many elements of its first operator on a run is cut. Chunks have to be long
 // enough, too, unless there may be more to do than is known.
 static int64_t least_of(const Strategy *y, Part part) {
-    double all = part.is_uneven ? y->least : y->least * chunks_of(y, part);
+    double all = is_uneven(part) ? y->least : y->least * chunks_of(y, part);
     double least = part.work > 0 ? all / part.work : all;
+    if (y->least <= 0) return 1;
+    for (uint32_t i = 0; i < part.rows.len; i++) least *= FISSION_SOME;
     return least < 1 ? 1 : (int64_t)least;
 }
 
@@ -408,7 +462,7 @@ static CoreRef read_from(Strategy *y) {
         ->outs[0];
 }
 
-// Whether there is enough to do, by the length of the first operator.
+// Whether there is enough to do, by how many elements the first operator makes.
 static CoreRef is_enough(Strategy *y, const CoreBody *body, Part part) {
     FissionSplit s = split_of(y, body, part.first);
     find_rule(y, &s);
@@ -416,6 +470,8 @@ static CoreRef is_enough(Strategy *y, const CoreBody *body, Part part) {
     s.b->loc = s.stm->loc;
     CoreRef size = s.rule->size(&s);
     ScalarType type = (ScalarType)core_type(y->program, size).elem;
+    for (uint32_t i = 0; i < part.rows.len && y->least > 0; i++)
+        size = core_op2(s.b, OP_MUL, size, part.rows.data[i]);
     if (y->log->from != NULL)
         return core_op2(&y->builder, OP_LE, read_from(y),
                         fission_conv(&s, size, SCALAR_I64));
@@ -453,13 +509,14 @@ static CoreStm *visit_bodies(Strategy *y, const CoreStm *stm) {
 
 static CoreBody *visit(Strategy *y, const CoreBody *body) {
     core_open(&y->builder, body->params, body->param_count);
-    Part part = find_part(y, body, 0);
+    Row row = {.len = 0};
+    Part part = find_part(y, body, 0, &row);
     for (uint32_t i = 0; i < body->stms.len; i++) {
         CoreStm *stm = body->stms.data[i];
         if (i == part.first) {
             emit_both(y, body, part);
             i = part.end - 1;
-            part = find_part(y, body, part.end);
+            part = find_part(y, body, part.end, &row);
         } else {
             FissionSplit s = split_of(y, body, i);
             note(y, &s, judge(y, &s));

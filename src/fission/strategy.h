@@ -22,7 +22,7 @@ typedef struct FissionDecision {
     double work, bytes; // of an element: scalar operations; bytes that would travel
     uint32_t row, op;   // IS_CUT: of shares, by which; which of the row's operators
     uint32_t first;     // IS_CUT: the decision whose operator's length decides
-    int64_t least;      // IS_CUT: from which length on
+    int64_t least;      // IS_CUT: from how many elements on, those of rows counted
 } FissionDecision;
 
 // Where operators in a row are cut, all at the same shares of their lengths. The share
@@ -92,13 +92,27 @@ bool fission_for_stream(CoreProgram *program, uint32_t count, FissionLog *log);
 
 // ---- worth.c ------------------------------------------------------------------------
 
+enum { FISSION_SOME = 32 }; // turns of a loop, or elements of a row, if nobody knows
+
 // Scalar operations for one element along dimension 0, about.
 double fission_work(const CoreProgram *p, const CoreStm *stm);
 // Of an element, or a row, which has some.
 double fission_bytes(CoreType row);
-// Whether the elements along dimension 0 may differ much in work: how often a loop in
-// the operator turns, or whether there is one, depends on the element.
-bool fission_is_uneven(const CoreProgram *program, const CoreStm *stm);
+// Of that, what some elements along dimension 0 may do and others not: how often a loop
+// in the operator turns, or whether there is one, depends on the element.
+double fission_uneven(const CoreProgram *program, const CoreStm *stm);
+
+// ---- runs.c -------------------------------------------------------------------------
+
+// One of operators in a row.
+typedef struct FissionOperator {
+    uint32_t stm;  // which statement it is
+    uint32_t last; // the last of them that takes its results in parts, or it itself
+    double work;   // of an element
+} FissionOperator;
+
+// Behind the last operator of the run that begins with that one; there are so many.
+uint32_t fission_run(const FissionOperator *ops, uint32_t first, uint32_t count);
 
 // ---- shares.c -----------------------------------------------------------------------
 

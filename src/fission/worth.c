@@ -3,8 +3,6 @@
 // What an operator takes, by element, as far as that can be told without sizes.
 #include "fission/strategy.h"
 
-enum { SOME = 32 }; // turns of a loop, as long as nobody knows
-
 static double work_of(const CoreProgram *p, const CoreBody *body);
 
 // Of so many sizes.
@@ -12,7 +10,7 @@ static double product_of(const CoreProgram *p, const CoreRef *sizes, uint32_t co
     double product = 1;
     for (uint32_t i = 0; i < count; i++) {
         const CoreValue *size = &p->values.data[sizes[i]];
-        product *= size->is_const ? (double)(int64_t)size->bits : SOME;
+        product *= size->is_const ? (double)(int64_t)size->bits : FISSION_SOME;
     }
     return product;
 }
@@ -22,35 +20,39 @@ static double turns_of(const CoreProgram *p, const CoreStm *stm) {
     if (stm->op == OP_FOR) return product_of(p, stm->args, 1);
     if (stm->op == OP_GENERATE)
         return product_of(p, stm->args, (uint32_t)stm->attrs[0]);
-    return SOME;
+    return FISSION_SOME;
 }
 
 // Scalar operations for one element, about. Functions of many steps count as such.
+static double work_of_stm(const CoreProgram *p, const CoreStm *stm) {
+    double inner = 0;
+    for (uint32_t k = 0; k < stm->body_count; k++) inner += work_of(p, stm->bodies[k]);
+    if (stm->op == OP_CALL) inner = work_of(p, p->funs.data[stm->attrs[0]]->body);
+    return stm->body_count > 0 ? inner * turns_of(p, stm) : 1 + inner;
+}
+
 static double work_of(const CoreProgram *p, const CoreBody *body) {
     double work = 0;
-    for (uint32_t i = 0; i < body->stms.len; i++) {
-        const CoreStm *stm = body->stms.data[i];
-        double inner = 0;
-        for (uint32_t k = 0; k < stm->body_count; k++)
-            inner += work_of(p, stm->bodies[k]);
-        if (stm->op == OP_CALL) inner = work_of(p, p->funs.data[stm->attrs[0]]->body);
-        work += stm->body_count > 0 ? inner * turns_of(p, stm) : 1 + inner;
-    }
+    for (uint32_t i = 0; i < body->stms.len; i++)
+        work += work_of_stm(p, body->stms.data[i]);
     return work;
 }
 
 double fission_bytes(CoreType row) {
     double bytes = scalar_info[row.elem].bytes;
-    for (uint32_t d = 0; d < row.rank; d++) bytes *= SOME;
+    for (uint32_t d = 0; d < row.rank; d++) bytes *= FISSION_SOME;
     return bytes;
+}
+
+// Elements of a row that a generate makes.
+static double rows_of(const CoreProgram *p, const CoreStm *generate) {
+    return product_of(p, generate->args + 1, (uint32_t)generate->attrs[0] - 1);
 }
 
 double fission_work(const CoreProgram *p, const CoreStm *stm) {
     double work = 0;
     for (uint32_t i = 0; i < stm->body_count; i++) work += work_of(p, stm->bodies[i]);
-    if (stm->op == OP_GENERATE)
-        work *= product_of(p, stm->args + 1, (uint32_t)stm->attrs[0] - 1);
-    return work;
+    return stm->op == OP_GENERATE ? work * rows_of(p, stm) : work;
 }
 
 // ---- uneven work --------------------------------------------------------------------
@@ -59,7 +61,6 @@ double fission_work(const CoreProgram *p, const CoreStm *stm) {
 typedef struct Varying {
     const CoreProgram *program;
     Map refs; // value -> 1
-    bool is_uneven;
 } Varying;
 
 static bool any_varies(const Varying *v, const CoreRef *refs, uint32_t count) {
@@ -95,9 +96,15 @@ static bool walk_bodies(Varying *v, const CoreStm *stm, bool params_vary) {
 }
 
 static bool has_loop(const CoreProgram *p, const CoreStm *stm) {
-    double work = 0;
-    for (uint32_t i = 0; i < stm->body_count; i++) work += work_of(p, stm->bodies[i]);
-    return work >= SOME;
+    bool found = stm->body_count > 0 && stm->op != OP_IF;
+    const CoreBody *called =
+        stm->op == OP_CALL ? p->funs.data[stm->attrs[0]]->body : NULL;
+    for (uint32_t i = 0; called != NULL && i < called->stms.len && !found; i++)
+        found = has_loop(p, called->stms.data[i]);
+    for (uint32_t k = 0; k < stm->body_count && !found; k++)
+        for (uint32_t i = 0; i < stm->bodies[k]->stms.len && !found; i++)
+            found = has_loop(p, stm->bodies[k]->stms.data[i]);
+    return found;
 }
 
 // How many arguments say how often bodies run, or how long arrays are.
@@ -110,9 +117,6 @@ static void walk_stm(Varying *v, const CoreStm *stm) {
     bool any = any_varies(v, stm->args, stm->arg_count);
     bool is_known = any_varies(v, stm->outs, stm->out_count); // of an earlier walk
     bool results_vary = walk_bodies(v, stm, any || is_known);
-    if (any_varies(v, stm->args, count_sizes(stm))) v->is_uneven = true;
-    if (stm->op == OP_WHILE && (any || results_vary)) v->is_uneven = true;
-    if (stm->op == OP_IF && any && has_loop(v->program, stm)) v->is_uneven = true;
     // Rows of one array are equally long.
     if (stm->op != OP_DIM && (any || results_vary)) mark(v, stm->outs, stm->out_count);
 }
@@ -125,9 +129,43 @@ static bool walk_body(Varying *v, const CoreBody *body, uint32_t from) {
     return any_varies(v, body->results, body->result_count);
 }
 
-bool fission_is_uneven(const CoreProgram *p, const CoreStm *stm) {
+// Whether it does more for some elements than for others, now that all is marked.
+static bool is_uneven(const Varying *v, const CoreStm *stm) {
+    bool any = any_varies(v, stm->args, stm->arg_count);
+    for (uint32_t i = 0; i < stm->body_count && stm->op == OP_WHILE; i++)
+        any |= any_varies(v, stm->bodies[i]->results, stm->bodies[i]->result_count);
+    if (stm->op == OP_WHILE) return any;
+    if (stm->op == OP_IF) return any && has_loop(v->program, stm);
+    return any_varies(v, stm->args, count_sizes(stm));
+}
+
+// All that such a loop or branch takes; all of a body that makes arrays of such
+// lengths, which others go over; of others, what is in them.
+static double uneven_of(const Varying *v, const CoreBody *body) {
+    const CoreProgram *p = v->program;
+    double work = 0;
+    for (uint32_t i = 0; i < body->stms.len; i++) {
+        const CoreStm *stm = body->stms.data[i];
+        double inner = 0;
+        bool is_uneven_here = is_uneven(v, stm);
+        if (is_uneven_here && stm->body_count == 0) return work_of(p, body);
+        for (uint32_t k = 0; k < stm->body_count; k++)
+            inner += uneven_of(v, stm->bodies[k]);
+        if (stm->op == OP_CALL)
+            inner += uneven_of(v, p->funs.data[stm->attrs[0]]->body);
+        if (is_uneven_here) inner = work_of_stm(p, stm);
+        else if (stm->body_count > 0) inner *= turns_of(p, stm);
+        work += inner;
+    }
+    return work;
+}
+
+double fission_uneven(const CoreProgram *p, const CoreStm *stm) {
     Varying v = {.program = p};
+    double work = 0;
     map_init(&v.refs, p->arena);
     for (uint32_t i = 0; i < stm->body_count; i++) walk_body(&v, stm->bodies[i], 0);
-    return v.is_uneven;
+    for (uint32_t i = 0; i < stm->body_count; i++)
+        work += uneven_of(&v, stm->bodies[i]);
+    return stm->op == OP_GENERATE ? work * rows_of(p, stm) : work;
 }

@@ -89,6 +89,17 @@ out_has 'none is cut: there is one device alone'
 expect 0 env WEFT_SPLIT=none "$weft" explain -T 1 --device cpu:0,cpu:1 parts.weft 100000
 out_has 'none is cut: WEFT_SPLIT is none'
 
+# Elements of rows count, too; what does little beside others is apart.
+cat >rows.weft <<'EOF'
+entry main [n][m] (k: i64) (xss: [n][m]f64): ([k]i64, [n][m]f64) =
+  (map (* 2) (iota k),
+   map (map (\x -> loop v = x for _i < 90 do v * 0.5 + x)) xss)
+EOF
+expect 0 "$weft" explain -T 1 --device "cpu*2" rows.weft
+out_has '  line 2    map      cut in 2: 50 % for cpu:0, 50 % for cpu:1; from 200000 elements on'
+out_has '  line 3    map      cut in 2: 50 % for cpu:0, 50 % for cpu:1; from 2222 elements on'
+out_has 'if 2222 <= (length(xss) * length_1(xss)) {'
+
 cat >turns.weft <<'EOF'
 -- Turns of a loop, and operators that stay whole.
 def step [n] (xs: [n]f64): [n]f64 =

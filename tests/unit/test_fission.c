@@ -10,6 +10,7 @@
 #include "base/cx.h"
 #include "fission/model.h"
 #include "fission/rules.h"
+#include "fission/strategy.h"
 #include "test.h"
 
 typedef struct Bench {
@@ -278,7 +279,42 @@ static void test_memory(void) {
     CHECK(k > 1000 && k < 100000);
 }
 
+// ---- runs ---------------------------------------------------------------------------
+
+// The ends of all runs, the first in the highest digit.
+static uint32_t ends_of_runs(const FissionOperator *ops, uint32_t count) {
+    uint32_t ends = 0;
+    for (uint32_t end = 0; end < count;) {
+        end = fission_run(ops, end, count);
+        ends = 10 * ends + end;
+    }
+    return ends;
+}
+
+static void test_runs(void) {
+    FissionOperator even[] = {{0, 0, 10}, {1, 1, 100}, {3, 2, 20}, {4, 3, 300}};
+    CHECK(ends_of_runs(even, 4) == 4);
+    // Little beside much, before it, between and behind.
+    FissionOperator little[] = {{0, 0, 10}, {1, 1, 1000}, {2, 2, 10}, {4, 3, 3000}};
+    CHECK(ends_of_runs(little, 4) == 1234);
+    FissionOperator edge[] = {{0, 0, 10}, {1, 1, 160}, {2, 2, 11}, {4, 3, 10}};
+    CHECK(ends_of_runs(edge, 4) == 34);
+    // Parts that one takes of another, also across others.
+    FissionOperator chain[] = {{0, 1, 1}, {1, 1, 1000}, {2, 3, 1}, {4, 3, 3000}};
+    CHECK(ends_of_runs(chain, 4) == 4);
+    FissionOperator across[] = {
+        {0, 3, 1}, {1, 1, 1000}, {2, 2, 1}, {4, 3, 1}, {5, 4, 9}};
+    CHECK(ends_of_runs(across, 5) == 45);
+    FissionOperator nested[] = {
+        {0, 1, 1}, {1, 2, 1}, {2, 2, 99}, {3, 4, 9999}, {4, 4, 1}};
+    CHECK(ends_of_runs(nested, 5) == 35);
+    // Together two that are little are enough.
+    FissionOperator sum[] = {{0, 0, 10}, {1, 1, 10}, {2, 2, 300}, {3, 3, 21}};
+    CHECK(ends_of_runs(sum, 4) == 4);
+}
+
 int main(void) {
+    test_runs();
     test_parts();
     test_wrong_rules();
     test_right_rules();

@@ -117,9 +117,24 @@ static void test_chunks(void) {
     check_chunks("map (\\x -> (loop (v, m) = (k, 1) for _i < k do\n"
                  "    (loop v for _j < m do v * 3 + m, x % 9)).0) xs",
                  4);
-    // One uneven operator is enough for all in a row.
+    check_chunks("map (\\x -> i64.sum (map (\\i -> loop v = i for j < 9 do v * x + j)\n"
+                 "    (iota x))) xs",
+                 4);
+    // A branch of many steps is no loop.
+    check_chunks("map (\\x -> if x < k then i64.f64 (f64.exp (f64.log (f64.i64 x)))\n"
+                 "    else x) xs",
+                 1);
+    // One uneven operator is enough for all in a row, but not little beside much.
     check_chunks(
         "map (* 3) (scan (+) 0 (map (\\x -> loop v = x while v < k do v * 3) xs))", 4);
+    check_chunks(
+        "map (\\x -> (loop v = x while v < k do v * 3)\n"
+        "    + i64.sum (map (\\y -> loop v = y for i < 99 do v * x + i) xs)) xs",
+        1);
+    check_chunks(
+        "map (\\x -> (loop v = x while v < k do v * 3)\n"
+        "    + i64.sum (map (\\y -> loop v = y for i < 2 do v * x + i) xs)) xs",
+        4);
 }
 
 // Gives that part of all to the first device.
