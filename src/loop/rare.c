@@ -13,6 +13,7 @@
 // something else. Places must not depend on that memory, nor may the branches around
 // them, so that they can be looked at beforehand.
 #include "loop/copy.h"
+#include "loop/depend.h"
 #include "loop/passes.h"
 
 enum {
@@ -35,6 +36,7 @@ typedef struct Rare {
     uint32_t def_count;   // what is made here is behind
     Map inside;           // what the loop binds
     Map stored;           // buffers that it stores to
+    Map changing;         // values that depend on memory which it may change
     Change changes[MOST_CONDITIONS];
     uint32_t count; // of changes
     LoopRef index;
@@ -77,14 +79,18 @@ static bool is_constant(Rare *x, LoopRef buffer) {
             def->op == LOOP_DATA);
 }
 
+static void note_changing(Rare *x, const LoopBody *body) {
+    for (uint32_t i = 0; i < body->stms.len; i++) {
+        const LoopStm *stm = body->stms.data[i];
+        if (stm->op == LOOP_LOAD && !is_constant(x, stm->args[0]))
+            map_set(&x->changing, stm->outs[0], 1);
+        for (uint32_t k = 0; k < stm->body_count; k++)
+            note_changing(x, stm->bodies[k]);
+    }
+}
+
 static bool depends(Rare *x, LoopRef ref) {
-    ref = loop_find(x->b, ref);
-    const LoopStm *def = def_of(x, ref);
-    if (!is_inside(x, ref) || def == NULL) return false;
-    if (def->op == LOOP_LOAD && !is_constant(x, def->args[0])) return true;
-    for (uint32_t i = 0; i < def->arg_count; i++)
-        if (depends(x, def->args[i])) return true;
-    return false;
+    return is_in(&x->changing, loop_find(x->b, ref));
 }
 
 static bool has_steady_place(Rare *x, const LoopStm *access, uint32_t first) {
@@ -179,8 +185,8 @@ static bool counts_up(Rare *x, LoopRef ref) {
 }
 
 static bool loads_in_turn(Rare *x, const LoopStm *load) {
-    return load->arg_count == 4 && loop_is_int(x->b, load->args[2], 1) &&
-           counts_up(x, load->args[3]);
+    return load->arg_count == 4 && !is_inside(x, load->args[1]) &&
+           loop_is_int(x->b, load->args[2], 1) && counts_up(x, load->args[3]);
 }
 
 static LoopRef value_in(Rare *x, uint32_t t, LoopRef ref);
@@ -201,7 +207,7 @@ static LoopRef value_in(Rare *x, uint32_t t, LoopRef ref) {
     if (!is_inside(x, ref)) return ref;
     if (map_get(&turn->copies, ref, &copy)) return loop_find(x->b, (LoopRef)copy);
     const LoopStm *def = def_of(x, ref);
-    if (def->op == LOOP_LOAD && !is_inside(x, def->args[1]) && loads_in_turn(x, def)) {
+    if (def->op == LOOP_LOAD && loads_in_turn(x, def)) {
         LoopRef loaded = load_in(x, t, def);
         loop_copy_as(turn, ref, loaded);
         return loaded;
@@ -366,9 +372,12 @@ static void look_at_loop(Rare *x, LoopStm *loop) {
     const LoopBody *body = loop->bodies[0];
     map_init(&x->inside, x->b->arena);
     map_init(&x->stored, x->b->arena);
+    map_init(&x->changing, x->b->arena);
     map_init(&x->lanes, x->b->arena);
     loop_bind_body(&x->inside, body);
     note_stored(x, body);
+    note_changing(x, body);
+    depend_spread(x->b, &x->changing, body);
     x->index = body->params[0];
     x->count = 0;
     if (!see_body(x, &(Change){.c = 0}, body) || x->count == 0) return;

@@ -511,11 +511,14 @@ static void check_stm(Verifier *v, const LoopStm *stm) {
     if (stm->op == LOOP_FOR && stm->order != ORDER_SEQUENTIAL)
         v->thread = ++v->thread_count;
     bool is_vector = stm->op == LOOP_FOR && stm->number > 0 && v->lanes == 0;
+    bool before = v->has_stored, has_stored = before;
     for (uint32_t i = 0; i < stm->body_count; i++) {
         if (is_vector) v->lanes = i == 0 ? stm->number : 0;
-        if (is_vector) v->has_stored = false;
+        if (is_vector || stm->op == LOOP_IF) v->has_stored = before && !is_vector;
         ok = check_body(v, stm->bodies[i]) && ok;
+        has_stored = has_stored || v->has_stored;
     }
+    v->has_stored = has_stored;
     v->thread = outer;
     v->stm = stm;
     ok = bind(v, stm->outs, stm->out_count) && ok;

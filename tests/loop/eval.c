@@ -45,6 +45,7 @@ typedef struct Private {
 typedef struct Turn {
     const struct Turn *outer;
     uint64_t first, number, start;
+    bool has_lanes; // it is as many turns
 } Turn;
 
 typedef struct Eval {
@@ -188,7 +189,7 @@ static void touch(Eval *e, const LoopStm *stm, Buffer *b, int64_t at, bool write
     uint64_t *writer = tags(&b->writer, b->count), *reader = tags(&b->reader, b->count);
     const Turn *outer = e->turn;
     Turn turn = *outer; // of this lane
-    turn.number += e->lane;
+    if (turn.has_lanes) turn.number += e->lane;
     e->turn = &turn;
     bool joins = stm->op == LOOP_ATOMIC;
     uint64_t *joiner = joins ? tags(&b->joiner, b->count) : b->joiner;
@@ -572,7 +573,9 @@ static bool run_turns(Eval *e, const LoopStm *stm, uint64_t count) {
         if (lanes > 1 && !is_vector) first += count / lanes * (lanes - 1);
         turn.number = turn.first + first;
         turn.start = e->turns + 1;
+        turn.has_lanes = is_vector;
         if (is_vector && run_vector_turn(e, stm, first)) continue;
+        turn.has_lanes = false;
         for (uint64_t k = first; k < first + (is_vector ? lanes : 1); k++) {
             turn.number = turn.first + k;
             turn.start = e->turns + 1;

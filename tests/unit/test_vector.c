@@ -74,16 +74,28 @@ static void test_text(void) {
 #define KERNEL "kernel \"k\" (owned []i64) -> () {|a: [i64], n: i64| "
 
 // `turn`: statements of a vector turn with four lanes.
-static void find_fault(const char *turn, const char *wanted) {
-    Session s;
-    start(&s, EMPTY);
-    StrBuf text = strbuf(&s.arena), faults = strbuf(&s.arena);
+static const LoopKernel *read_turn(Session *s, const char *turn) {
+    StrBuf text = strbuf(&s->arena);
     strbuf_printf(&text,
                   KERNEL "= for.independent[4](n) {|i: i64| m: bool[4] = splat(true) "
                          "l: i64[4] = lanes %s -> } {|j: i64| -> } -> }",
                   turn);
-    const LoopKernel *kernel =
-        read_kernel(&s, str_terminated(&s.arena, strbuf_done(&text)));
+    return read_kernel(s, str_terminated(&s->arena, strbuf_done(&text)));
+}
+
+static void find_no_fault(const char *turn) {
+    Session s;
+    start(&s, EMPTY);
+    const LoopKernel *kernel = read_turn(&s, turn);
+    CHECK(kernel != NULL && is_sound(&s, kernel));
+    stop(&s);
+}
+
+static void find_fault(const char *turn, const char *wanted) {
+    Session s;
+    start(&s, EMPTY);
+    StrBuf faults = strbuf(&s.arena);
+    const LoopKernel *kernel = read_turn(&s, turn);
     CHECK(kernel != NULL && !loop_verify(kernel, &faults));
     const char *found = str_terminated(&s.arena, strbuf_done(&faults));
     bool ok = strstr(found, wanted) != NULL;
@@ -112,6 +124,9 @@ static void test_verifier(void) {
     find_fault("= sure(l)", "arg 0 has the wrong type");
     find_fault("= store(a, l, 0i64, 1i64, i) = sure(m)", "it comes after a store");
     find_fault("= storeif(m, a, l, 0i64, 1i64, i) = sure(m)", "it comes after a store");
+    find_fault("= if(true) {= store(a, l, 0i64, 1i64, i) ->} {->} = sure(m)",
+               "it comes after a store");
+    find_no_fault("= if(true) {= store(a, l, 0i64, 1i64, i) ->} {= sure(m) ->}");
     find_fault("= store(a, 1i64, 0i64, 1i64, i)", "the element has no lanes");
     find_fault("x: i64 = load(a, l)", "the element has no lanes");
     find_fault("x: i64 = loadif(m, a, i)", "the element has no lanes");
