@@ -224,12 +224,21 @@ static LoopRef value_in(Rare *x, uint32_t t, LoopRef ref) {
 
 static LoopRef lanes_of(Rare *x, LoopRef ref);
 
+// The same in all turns.
+static LoopRef splat(Rare *x, LoopRef ref) {
+    LoopType type = loop_type(x->b, ref);
+    type.lanes = (uint8_t)x->turn_count;
+    return loop_emit1(x->b, LOOP_SPLAT, &ref, 1, type);
+}
+
 static LoopRef op_in_lanes(Rare *x, CoreOp op, ScalarType to, const LoopRef *args,
                            uint32_t count) {
-    LoopType type = {.elem = (uint8_t)to, .lanes = (uint8_t)x->turn_count};
+    LoopType type = loop_scalar_type(to);
+    for (uint32_t i = 0; i < count; i++)
+        if (loop_type(x->b, args[i]).lanes > 0) type.lanes = (uint8_t)x->turn_count;
     LoopStm *stm = loop_emit(x->b, LOOP_SCALAR, args, count, &type, 1);
     stm->scalar = op;
-    return stm->outs[0];
+    return type.lanes > 0 ? stm->outs[0] : splat(x, stm->outs[0]);
 }
 
 // Elements that follow each other are one load, what is computed goes in lanes, and the
