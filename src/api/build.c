@@ -68,9 +68,11 @@ static WeftStatus add_entry(Built *built, const ApiEntry *entry) {
     made->entry = entry;
     WeftStatus status = build_name_entry(built, made);
     if (status != WEFT_STATUS_OK) return status;
-    made->loop = loop_lower(program->core, entry->fun, true, built->arena, &why);
+    made->loop =
+        loop_lower(program->core, entry->fun, LOOP_PARALLEL, built->arena, &why);
     if (made->loop == NULL)
-        made->loop = loop_lower(program->core, entry->fun, false, built->arena, &why);
+        made->loop =
+            loop_lower(program->core, entry->fun, LOOP_SEQUENTIAL, built->arena, &why);
     if (made->loop == NULL)
         return api_fail(program->context, WEFT_STATUS_USAGE, "`%s` cannot be built: %s",
                         entry->name, why);

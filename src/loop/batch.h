@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What the files of the batch pass share (docs/internals/lift.md): batch_find.c says
-// which turns are for lanes, batch.c makes them.
+// which turns are for lanes, batch.c makes them, batch_lanes.c what they do.
 #ifndef WEFT_LOOP_BATCH_H
 #define WEFT_LOOP_BATCH_H
 
@@ -117,13 +117,17 @@ uint64_t batch_on(const Batch *x, LoopRef ref);
 // Whether it can be computed before the loop.
 bool batch_is_early(const Batch *x, LoopRef ref);
 
-// ---- batch.c ------------------------------------------------------------------------
+// ---- batch_lanes.c ------------------------------------------------------------------
 
 // What is known before the turns, computed where it is not yet.
 LoopRef batch_compute(Batch *x, LoopCopier *c, LoopRef ref);
 LoopRef batch_compute_early(Batch *x, LoopRef ref);
 // Gives the loop lanes; false: it cannot have any, or, unless always, gains nothing.
 bool batch_give_lanes(Batch *x, LoopStm *loop, bool always);
+// How many turns the loop of that number makes.
+LoopRef batch_times(Batch *x, uint32_t loop);
+// Copies what turns load again and again to where that is side by side.
+void batch_pack(Batch *x, const BatchLoad *p);
 LoopType batch_type(const Batch *x, LoopRef ref);
 LoopRef batch_copy_of(BatchStep *s, LoopRef ref);
 // As what the value `like` is in lanes: narrow, maybe.

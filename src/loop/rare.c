@@ -84,8 +84,7 @@ static void note_changing(Rare *x, const LoopBody *body) {
         const LoopStm *stm = body->stms.data[i];
         if (stm->op == LOOP_LOAD && !is_constant(x, stm->args[0]))
             map_set(&x->changing, stm->outs[0], 1);
-        for (uint32_t k = 0; k < stm->body_count; k++)
-            note_changing(x, stm->bodies[k]);
+        for (uint32_t k = 0; k < stm->body_count; k++) note_changing(x, stm->bodies[k]);
     }
 }
 

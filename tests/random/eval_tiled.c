@@ -262,8 +262,7 @@ static GValue eval_along(Run *r, const GNode *node) {
     GValue out = eval_new_array(r, node->type, a.shape);
     for (int64_t i = 0; i < n * m && !r->failed && !r->inexact; i++) {
         uint64_t *row = a.data + i / m * m, other = row[m - 1 - i % m];
-        uint64_t before =
-            i % m == 0 ? eval_neutral(node->op, t) : out.data[i - 1];
+        uint64_t before = i % m == 0 ? eval_neutral(node->op, t) : out.data[i - 1];
         uint64_t x = apply(r, node->op, t, row[i % m], before);
         out.data[i] = apply(r, node->op, t, x, apply(r, node->op, t, other, other));
     }
@@ -304,8 +303,7 @@ static GValue eval_sort_many(Run *r, const GNode *node) {
     if (r->failed || r->inexact) return out;
     uint64_t *keys = arena_array(r->arena, uint64_t, MANY);
     for (uint64_t i = 0; i < MANY; i++) {
-        uint64_t spread =
-            (uint64_t)((int64_t)(i * 6364136223846793005u) >> node->bits);
+        uint64_t spread = (uint64_t)((int64_t)(i * 6364136223846793005u) >> node->bits);
         keys[i] = ((n == 0 ? 0 : a.data[i % (uint64_t)n]) + spread) ^ sign;
     }
     qsort(keys, MANY, sizeof *keys, compare_keys);

@@ -132,7 +132,8 @@ static GNode *make_vector(Gen *g, GType type, int depth) {
     bool is_outside = g->nesting == 0 && g->loops == 0;
     bool is_wide = scalar_info[type.elem].bytes == 8;
     if (is_outside && gen_below(g, 16) == 0) return make_stages(g, type, depth);
-    if (is_outside && is_wide && gen_below(g, 40) == 0) return make_sort(g, type, depth);
+    if (is_outside && is_wide && gen_below(g, 40) == 0)
+        return make_sort(g, type, depth);
     switch (gen_below(g, 7)) {
     case 5: return make_largest(g, type, depth);
     case 6:
