@@ -77,14 +77,14 @@ static bool vary_body(Vector *v, const LoopBody *body) {
 
 // ---- what suits ---------------------------------------------------------------------
 
-static bool has_store(const LoopBody *body) {
-    for (uint32_t i = 0; i < body->stms.len; i++) {
-        const LoopStm *stm = body->stms.data[i];
-        if (stm->op == LOOP_STORE || stm->op == LOOP_ATOMIC) return true;
-        for (uint32_t k = 0; k < stm->body_count; k++)
-            if (has_store(stm->bodies[k])) return true;
-    }
-    return false;
+static bool is_store(const LoopStm *stm, int unused) {
+    (void)unused;
+    return stm->op == LOOP_STORE || stm->op == LOOP_ATOMIC;
+}
+
+static bool is_atomic(const LoopStm *stm, int unused) {
+    (void)unused;
+    return stm->op == LOOP_ATOMIC;
 }
 
 // Whether all lanes add one number to one place.
@@ -119,15 +119,24 @@ static bool suits_stm(const Vector *v, const LoopStm *stm) {
     }
 }
 
+// Whether something may be stored in the same turn before that body of the statement
+// runs: in another turn of a loop, or, where lanes go different ways, in the other arm.
+// The second arm goes first if all that it does is to compute and to count.
+static bool stores_before(const Vector *v, const LoopStm *stm, uint32_t body) {
+    bool repeats = stm->op == LOOP_FOR || stm->op == LOOP_WHILE;
+    if (stm->op == LOOP_IF && v->varies[stm->args[0]])
+        return loop_has(stm->bodies[1 - body], body == 0 ? is_atomic : is_store, 0);
+    return repeats && loop_has(stm->bodies[body], is_store, 0);
+}
+
 // `has_stored`: what runs before this. A turn that gives up must not have.
 static bool suits(const Vector *v, const LoopBody *body, bool *has_stored) {
     for (uint32_t i = 0; i < body->stms.len; i++) {
         const LoopStm *stm = body->stms.data[i];
         if (!suits_stm(v, stm) || (stm->op == LOOP_CHECK && *has_stored)) return false;
-        bool repeats = stm->op == LOOP_FOR || stm->op == LOOP_WHILE;
         bool before = *has_stored;
         for (uint32_t k = 0; k < stm->body_count; k++) {
-            bool stored = before || (repeats && has_store(stm->bodies[k]));
+            bool stored = before || stores_before(v, stm, k);
             if (!suits(v, stm->bodies[k], &stored)) return false;
             *has_stored = *has_stored || stored;
         }
