@@ -162,7 +162,7 @@ static void keep(Eval *e, const LoopStm *stm, size_t height, const LoopRef *from
         buffer->is_dead = true;
         buffer->bits = NULL;
         buffer->is_set = NULL;
-        buffer->writer = buffer->reader = NULL;
+        buffer->writer = buffer->reader = buffer->joiner = NULL;
         buffer->item_writer = buffer->item_reader = NULL;
         s->data[len++] = moved;
     }
