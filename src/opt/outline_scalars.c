@@ -168,7 +168,8 @@ static void note_sizes(Outliner *o, Parts *parts, const CoreRefs *frees) {
             if (!map_get(&o->sizes, outline_dim_key(frees->data[i], axis), &size))
                 continue;
             CoreRef ref = outline_unguarded(o, (CoreRef)size);
-            if (map_get(&parts->given, ref, &known) ||
+            if (o->program->values.data[ref].is_const ||
+                map_get(&parts->given, ref, &known) ||
                 map_get(&parts->sizes, ref, &known))
                 continue;
             const CoreStm *dim = note_dim(o, frees->data[i], axis);
