@@ -47,7 +47,9 @@ struct KernelEnv {
     // True when the run should end. Tells people how far a loop is: `done` of `total`
     // turns; total 0: that is not known.
     bool (*poll)(KernelEnv *env, int64_t done, int64_t total);
-    // Root code only. Memory for array result `number`; NULL when there is none.
+    // Root code only. Memory for array result `number`; NULL when there is none. Or, if
+    // `number` is greater by the number of results, a spare: other memory that the
+    // result may turn out to be in.
     void *(*result)(KernelEnv *env, uint32_t number, uint32_t rank,
                     const int64_t *shape);
     // Likewise, for an unknown number of rows up to that of the shape, which the kernel

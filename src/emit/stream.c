@@ -33,11 +33,13 @@ static LoopRef start_of(const LoopBody *body, LoopRef buffer) {
     return start;
 }
 
-// What takes the memory of a buffer that a loop carries; NULL: another one.
+// What takes the memory of a buffer that a loop carries; NULL: that is not known.
 static const LoopStm *alloc_of(const Walker *w, LoopRef buffer) {
     LoopRef start = start_of(w->kernel->root, buffer);
     const LoopStm *made = start == 0 ? NULL : w->made[start];
-    return made != NULL && made->op == LOOP_ALLOC ? made : NULL;
+    bool is_memory =
+        made != NULL && (made->op == LOOP_ALLOC || made->op == LOOP_RESULT);
+    return is_memory ? made : NULL;
 }
 
 static bool has(const LoopRefs *refs, LoopRef ref) {

@@ -27,7 +27,7 @@ typedef struct ExecKernel {
     const LoopStm *const *launch_checks; // and in code for GPUs
     uint64_t *in, *out;                  // slots
     RtArray **args;                      // by param: the array that the kernel sees
-    RtArray **made;                      // by result: memory that the kernel asked for
+    RtArray **made; // by result, then spares: memory that the kernel asked for
     uint64_t *args_at, *made_at;         // where the elements are on the device
     uint64_t *values;                    // of a walk, by LoopRef
     uint64_t *moved;                     // of a walk: values on their way

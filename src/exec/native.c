@@ -23,7 +23,8 @@ static void *make_result(void *data, uint32_t number, uint32_t rank,
     run->refused = ports_result(run->call, number, shape, &address);
     rt_turn_give(run->call->heap->turn);
     if (run->refused == EXEC_OK) return (void *)(uintptr_t)address;
-    uint8_t elem = run->call->kernel->loop->results[number].type.elem;
+    const LoopKernel *loop = run->call->kernel->loop;
+    uint8_t elem = loop->results[number % loop->result_count].type.elem;
     rt_byte_count((ScalarType)elem, rank, shape, &run->wanted);
     return NULL;
 }

@@ -31,8 +31,8 @@ static size_t lay_out(ExecKernel *kernel, uint64_t *memory) {
     kernel->out = next_book(memory, &used, slots_of(loop->results, results));
     kernel->args = next_book(memory, &used, params);
     kernel->args_at = next_book(memory, &used, params);
-    kernel->made = next_book(memory, &used, results);
-    kernel->made_at = next_book(memory, &used, results);
+    kernel->made = next_book(memory, &used, 2 * results);
+    kernel->made_at = next_book(memory, &used, 2 * results);
     kernel->values = next_book(memory, &used, walked);
     kernel->moved = next_book(memory, &used, walked);
     kernel->frame = next_book(memory, &used, kernel->frame_slots);
@@ -149,7 +149,7 @@ static void unpin(RtArray *array) {
 ExecStatus ports_open(const ExecCall *call) {
     ExecKernel *kernel = call->kernel;
     memset(kernel->args, 0, kernel->loop->param_count * sizeof *kernel->args);
-    memset(kernel->made, 0, kernel->loop->result_count * sizeof *kernel->made);
+    memset(kernel->made, 0, 2 * kernel->loop->result_count * sizeof *kernel->made);
     uint64_t *slot = kernel->in;
     // All are pinned first, so that making room for one does not move another.
     for (uint32_t i = 0; i < kernel->loop->param_count; i++)
@@ -172,12 +172,17 @@ ExecStatus ports_open(const ExecCall *call) {
 
 // ---- results ------------------------------------------------------------------------
 
-// On the host: where it belongs, if that is known, so that nobody has to copy it there.
+// Whether it is known where the result belongs.
+static bool is_laid(const ExecCall *call, uint32_t number) {
+    return number < call->kernel->loop->result_count && call->lays != NULL &&
+           call->lays[number].whole != NULL;
+}
+
+// On the host: where it belongs, so that nobody has to copy it there.
 static RtArray *new_result(const ExecCall *call, uint32_t number, CoreType type,
                            const int64_t *shape) {
-    const RtLay *lay = call->lays != NULL ? &call->lays[number] : NULL;
     RtArray *array = NULL;
-    if (lay != NULL && lay->whole != NULL) array = rt_part(call->heap, lay, shape);
+    if (is_laid(call, number)) array = rt_part(call->heap, &call->lays[number], shape);
     if (array != NULL) return array;
     return rt_new(call->heap, (ScalarType)type.elem, type.rank, shape);
 }
@@ -202,8 +207,8 @@ static void note_made(const ExecCall *call, uint32_t number, RtArray *array,
 
 ExecStatus ports_result(const ExecCall *call, uint32_t number, const int64_t *shape,
                         uint64_t *address_out) {
-    ExecKernel *kernel = call->kernel;
-    CoreType type = kernel->loop->results[number].type;
+    const LoopKernel *loop = call->kernel->loop;
+    CoreType type = loop->results[number % loop->result_count].type;
     Status status = STATUS_OK;
     RtArray *array;
     if (call->device != NULL) {
@@ -221,29 +226,33 @@ ExecStatus ports_result(const ExecCall *call, uint32_t number, const int64_t *sh
 
 void *ports_room(const ExecCall *call, uint32_t number, const int64_t *shape) {
     CoreType type = call->kernel->loop->results[number].type;
-    if (call->lays != NULL && call->lays[number].whole != NULL) return NULL;
+    if (is_laid(call, number)) return NULL;
     RtArray *array = rt_new_room(call->heap, (ScalarType)type.elem, type.rank, shape);
     if (array == NULL) return NULL;
     note_made(call, number, array, (uintptr_t)array->data);
     return array->data;
 }
 
-// The array whose memory a result with so many rows lies in; it leaves the kernel's
-// books.
+// The kernel's book of the array whose memory the result lies in.
+static RtArray **find_array(ExecKernel *kernel, uint32_t result, uint64_t address) {
+    const LoopKernel *loop = kernel->loop;
+    for (uint32_t i = result; i < 2 * loop->result_count; i += loop->result_count)
+        if (kernel->made[i] != NULL && kernel->made_at[i] == address)
+            return &kernel->made[i];
+    for (uint32_t i = 0; i < loop->param_count; i++)
+        if (kernel->args[i] != NULL && kernel->args_at[i] == address &&
+            loop->params[i].is_owned)
+            return &kernel->args[i];
+    return NULL;
+}
+
+// The result, with so many rows; it leaves the kernel's books.
 static RtArray *take_array(const ExecCall *call, uint32_t result, uint64_t address,
                            int64_t rows) {
     ExecKernel *kernel = call->kernel;
-    RtArray **from = &kernel->made[result];
-    if (*from == NULL || kernel->made_at[result] != address) {
-        from = NULL;
-        for (uint32_t i = 0; i < kernel->loop->param_count && from == NULL; i++)
-            if (kernel->args[i] != NULL && kernel->args_at[i] == address &&
-                kernel->loop->params[i].is_owned)
-                from = &kernel->args[i];
-    } else if ((*from)->room > 0) {
-        rt_fit(call->heap, *from, rows);
-    }
+    RtArray **from = find_array(kernel, result, address);
     assert(from != NULL);
+    if ((*from)->room > 0) rt_fit(call->heap, *from, rows);
     RtArray *array = *from;
     *from = NULL;
     unpin(array);
@@ -272,7 +281,7 @@ void ports_close(const ExecCall *call) {
     for (uint32_t i = 0; i < kernel->loop->param_count; i++)
         if (call->args[i].rank > 0) unpin(call->args[i].array);
     let_go(call->heap, kernel->args, kernel->loop->param_count);
-    let_go(call->heap, kernel->made, kernel->loop->result_count);
+    let_go(call->heap, kernel->made, 2 * kernel->loop->result_count);
 }
 
 // ---- calls --------------------------------------------------------------------------

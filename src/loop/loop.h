@@ -148,8 +148,8 @@ typedef struct LoopKernel {
     uint32_t vector_bytes; // of lanes that loops are to have; 0: they have none
 } LoopKernel;
 
-// Every array result of a kernel is memory from RESULT or an owned parameter's buffer,
-// each of those for one result only.
+// Every array result of a kernel is memory from RESULT or its spare, or an owned
+// parameter's buffer, each of those for one result only.
 
 // ---- text (print.c, read.c) ---------------------------------------------------------
 

@@ -273,11 +273,12 @@ static void verify_keep(Verifier *v, const LoopStm *stm) {
 static void verify_result(Verifier *v, const LoopStm *stm) {
     const LoopKernel *kernel = v->kernel;
     want(v, v->thread == 0, "it is not in root code");
-    if (!want(v, stm->number < kernel->result_count, "there is no result %u",
+    if (!want(v, stm->number < 2 * kernel->result_count, "there is no result %u",
               stm->number))
         return;
-    CoreType type = kernel->results[stm->number].type;
-    if (!want(v, type.rank > 0, "result %u is a scalar", stm->number) ||
+    uint32_t number = stm->number % kernel->result_count;
+    CoreType type = kernel->results[number].type;
+    if (!want(v, type.rank > 0, "result %u is a scalar", number) ||
         !counts(v, stm, type.rank, stm->out_count == 2 ? 2 : 1, 0))
         return;
     if (stm->out_count == 2)

@@ -202,6 +202,34 @@ static Checks list_checks(Outliner *o, const Parts *parts, const CoreRefs *frees
     return checks;
 }
 
+// Of scalars that are one, guarded or not, one is given; the others are that one.
+static void give(Outliner *o, Parts *parts, const CoreRefs *frees) {
+    uint64_t known;
+    for (uint32_t i = 0; i < frees->len; i++) {
+        CoreRef ref = outline_unguarded(o, frees->data[i]);
+        if (!map_get(&parts->given, ref, &known))
+            map_set(&parts->given, ref, frees->data[i]);
+    }
+}
+
+static void append_same(Outliner *o, const Parts *parts, const CoreRefs *frees) {
+    uint64_t known;
+    for (uint32_t i = 0; i < frees->len; i++) {
+        CoreRef ref = frees->data[i];
+        map_get(&parts->given, outline_unguarded(o, ref), &known);
+        if (known == ref || core_type(o->program, ref).rank > 0) continue;
+        CoreStm *same = arena_new(o->program->arena, CoreStm);
+        CoreRef given = (CoreRef)known;
+        *same = (CoreStm){.op = OP_GUARD,
+                          .loc = o->builder.loc,
+                          .outs = arena_copy(o->program->arena, &ref, sizeof ref),
+                          .args = arena_copy(o->program->arena, &given, sizeof given),
+                          .out_count = 1,
+                          .arg_count = 1};
+        core_append(&o->builder, same);
+    }
+}
+
 void outline_append_scalars(Outliner *o, const CoreBody *body) {
     CoreProgram *p = o->program;
     CoreRefs frees = {0};
@@ -210,8 +238,7 @@ void outline_append_scalars(Outliner *o, const CoreBody *body) {
     map_init(&parts.given, p->arena);
     map_init(&parts.made, p->arena);
     map_init(&parts.sizes, p->arena);
-    for (uint32_t i = 0; i < frees.len; i++)
-        map_set(&parts.given, outline_unguarded(o, frees.data[i]), frees.data[i]);
+    give(o, &parts, &frees);
     note_sizes(o, &parts, &frees);
     Checks checks = list_checks(o, &parts, &frees);
     bool *is_used = arena_array(p->arena, bool, checks.len);
@@ -221,4 +248,5 @@ void outline_append_scalars(Outliner *o, const CoreBody *body) {
     for (uint32_t i = 0; i < checks.len; i++)
         if (!is_used[i] && can_make_all(o, &parts, checks.data[i], MOST_STEPS))
             append_again(o, &parts, checks.data[i], checks.data[i]->outs[0]);
+    append_same(o, &parts, &frees);
 }

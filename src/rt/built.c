@@ -30,7 +30,7 @@ struct WeftRt {
     size_t message_size;
     // While a call runs:
     const WeftRtEntry *entry;
-    Block **made;  // by result: what the kernel asked for
+    Block **made;  // by result, then spares: what the kernel asked for
     size_t wanted; // bytes that there were not
 };
 
@@ -248,7 +248,7 @@ static void *note_made(WeftRt *rt, uint32_t number, Block *block) {
 static void *make_result(void *data, uint32_t number, uint32_t rank,
                          const int64_t *shape) {
     WeftRt *rt = data;
-    size_t bytes = rt->entry->results[number].bytes;
+    size_t bytes = rt->entry->results[number % rt->entry->result_count].bytes;
     for (uint32_t d = 0; d < rank; d++)
         bytes *= (size_t)shape[d]; // it has been checked
     return note_made(rt, number, new_block(rt, bytes));
@@ -304,7 +304,7 @@ static int32_t run(WeftRt *rt, uint64_t *in, uint64_t *out, Block **owned,
         size_t bytes;
         if (entry->results[i].rank == 0) continue;
         measure(&entry->results[i], slot, &bytes);
-        hand_out(rt, rt->made, entry->result_count, *slot, bytes);
+        hand_out(rt, rt->made, 2 * entry->result_count, *slot, bytes);
         hand_out(rt, owned, entry->param_count, *slot, bytes);
     }
     return status;
@@ -318,9 +318,9 @@ WeftRtStatus weft_rt_call(WeftRt *rt, const WeftRtEntry *entry, const uint64_t *
     WeftRtStatus checked = check_params(rt, in);
     if (checked != WEFT_RT_OK) return checked;
     // One piece of memory for what the call needs to know.
-    size_t params = entry->param_count, results = entry->result_count;
+    size_t params = entry->param_count, made = 2 * entry->result_count;
     size_t slots = slot_of(entry->params, entry->param_count);
-    size_t size = slots * sizeof *in + (params + results) * sizeof(Block *);
+    size_t size = slots * sizeof *in + (params + made) * sizeof(Block *);
     uint64_t *own = mem_try_alloc(&rt->mem, size);
     rt->wanted = own == NULL ? size : 0;
     if (own == NULL) return tell_end(rt, KERNEL_MEMORY, NULL);
@@ -334,7 +334,7 @@ WeftRtStatus weft_rt_call(WeftRt *rt, const WeftRtEntry *entry, const uint64_t *
                    .room = make_room,
                    .data = rt};
     int32_t status = run(rt, own, out, owned, &call);
-    for (size_t i = 0; i < params + results; i++) free_block(rt, owned[i]);
+    for (size_t i = 0; i < params + made; i++) free_block(rt, owned[i]);
     mem_free(&rt->mem, own, size);
     mem_age(&rt->mem);
     atomic_store(&rt->cancel, false);

@@ -743,14 +743,17 @@ static void set_args(Eval *e, const RtValue *args) {
 
 static RtArray *get_array(Eval *e, RtHeap *heap, uint32_t i, CoreType type, Buffer *b,
                           const int64_t *shape) {
-    bool is_result = e->results[i] == b;
+    uint32_t spare = i + e->kernel->result_count,
+             at = e->results[spare] == b ? spare : i;
+    bool is_result = e->results[at] == b;
     if (b->is_dead || (!is_result && strcmp(b->kind, "owned") != 0))
         bug(e, NULL, "result %u lies in %s memory", i, b->kind);
     int64_t count = count_of(type.rank, shape);
-    bool is_room = is_result && e->has_room[i];
-    if (is_room && shape[0] > e->shapes[i][0]) bug(e, NULL, "result %u has no room", i);
-    if (is_room) e->shapes[i][0] = shape[0];
-    if (is_result && memcmp(shape, e->shapes[i], type.rank * sizeof *shape) != 0)
+    int64_t *made = e->shapes[at];
+    bool is_room = is_result && e->has_room[at];
+    if (is_room && shape[0] > made[0]) bug(e, NULL, "result %u has no room", i);
+    if (is_room) made[0] = shape[0];
+    if (is_result && memcmp(shape, made, type.rank * sizeof *shape) != 0)
         bug(e, NULL, "result %u has another shape than its memory", i);
     if (is_room ? b->count < count : b->count != count)
         bug(e, NULL, "result %u has not the size of its memory", i);
@@ -808,10 +811,10 @@ EvalOutcome loop_eval(const LoopKernel *kernel, EvalOrder order, Arena *arena,
               .stack = &stack};
     e.values = need(calloc(kernel->values.len, sizeof *e.values));
     e.lanes = need(calloc(kernel->values.len, sizeof *e.lanes));
-    e.results = need(calloc(kernel->result_count + 1, sizeof *e.results));
-    e.has_room = need(calloc(kernel->result_count + 1, sizeof *e.has_room));
+    e.results = need(calloc(2 * kernel->result_count + 1, sizeof *e.results));
+    e.has_room = need(calloc(2 * kernel->result_count + 1, sizeof *e.has_room));
     team_plan(&e.team, kernel, arena);
-    e.shapes = need(calloc(kernel->result_count + 1, sizeof *e.shapes));
+    e.shapes = need(calloc(2 * kernel->result_count + 1, sizeof *e.shapes));
     EvalOutcome outcome = run(&e, heap, args, results);
     while (e.all != NULL) {
         Buffer *next = e.all->next;

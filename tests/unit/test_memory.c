@@ -42,11 +42,11 @@ static const Program programs[] = {
     {"a stencil, with two buffers",
      "entry main (n: i64) = loop xs = map (+ 1) (iota n) for _i < 50i32 do\n"
      "  tabulate n (\\i -> (xs[i] + xs[(i + 1) % n]) % 1000)",
-     "1000", 2, 16000, 0, 17792},
+     "1000", 3, 24000, 0, 0},
     {"a larger stencil, with two buffers, too",
      "entry main (n: i64) = loop xs = map (+ 1) (iota n) for _i < 50i32 do\n"
      "  tabulate n (\\i -> (xs[i] + xs[(i + 1) % n]) % 1000)",
-     "30000", 2, 480000, 0, 481792},
+     "30000", 3, 720000, 0, 0},
     {"a loop on the host, of arrays of any size; 512 elements are sifted at once",
      "entry main (n: i64) = loop xs = map (+ 1) (iota n) for _i < 5i32 do\n"
      "  filter (\\x -> x % 7 != 1) (scan (+) 0 xs)",
@@ -59,11 +59,11 @@ static const Program programs[] = {
      "entry main (n: i64) = loop m = tabulate_2d n n (\\i j -> i ^ j) for _i < 5i32 "
      "do\n"
      "  map (\\r -> map (\\c -> i64.sum (map2 (*) r c) % 10) (transpose m)) m",
-     "6", 2, 576, 0, 768},
+     "6", 3, 864, 0, 0},
     {"a loop of scans",
      "entry main (n: i64) = loop xs = map (+ 1) (iota n) for _i < 20i32 do\n"
      "  map (% 1000) (scan (+) 0 xs)",
-     "1000", 2, 16000, 0, 17792},
+     "1000", 3, 24000, 0, 0},
     {"branches",
      "entry main (n: i64) = let s = scan (+) 0 (iota n)\n"
      "  in if n > 5 then map (+ 1) s else reverse s",
