@@ -105,8 +105,9 @@ static Ranges open_ranges(const Hist *h) {
 
 typedef struct Part {
     const Ranges *ranges;
-    LoopRef row; // where its ranges begin
-    bool moves;  // its values; or counts them
+    LoopRef row;     // where its ranges begin
+    const Array *at; // by range, of its own: a place in it is one index
+    bool moves;      // its values; or counts them
 } Part;
 
 // What is left of a value in its range.
@@ -132,29 +133,48 @@ static void take_value(const void *env, LoopRef i, uint32_t k) {
     const Val *made = loop_produce(l, &h->feeds, i);
     LoopRef has_bin = hist_find_bin(h, made, i, &bin);
     LoopRef range = loop_select(b, has_bin, int2(l, OP_SHR, bin, g->shift), g->count);
-    LoopRef at = loop_add(b, part->row, range), to = loop_load(l, g->at, &at);
+    LoopRef to = loop_load(l, part->at, &range);
     (void)k;
-    loop_store(l, g->at, &at, loop_add(b, to, loop_int(b, 1)));
+    loop_store(l, part->at, &range, loop_add(b, to, loop_int(b, 1)));
     if (part->moves) put_value(g, made, i, bin, to);
+}
+
+// Before a part takes its values, and after that.
+static void open_part(const Part *part) {
+    const Ranges *g = part->ranges;
+    Lower *l = g->h->fold.l;
+    Nest nest;
+    loop_open_nest(l, &nest, 1, &g->row, ORDER_INDEPENDENT);
+    LoopRef at = loop_add(l->b, part->row, nest.index[0]);
+    LoopRef first = part->moves ? loop_load(l, g->at, &at) : loop_int(l->b, 0);
+    loop_store(l, part->at, nest.index, first);
+    loop_close_nest(l, &nest);
+}
+
+static void close_part(const Part *part) {
+    const Ranges *g = part->ranges;
+    Lower *l = g->h->fold.l;
+    Nest nest;
+    loop_open_nest(l, &nest, 1, &g->row, ORDER_INDEPENDENT);
+    LoopRef at = loop_add(l->b, part->row, nest.index[0]);
+    loop_store(l, g->at, &at, loop_load(l, part->at, nest.index));
+    loop_close_nest(l, &nest);
 }
 
 static void take_parts(const Ranges *g, bool moves) {
     const Hist *h = g->h;
     Lower *l = h->fold.l;
     LoopBuilder *b = l->b;
-    Nest nest, inner;
+    Nest nest;
     loop_open_nest(l, &nest, 1, &g->parts, ORDER_PARALLEL);
     LoopRef p = nest.index[0], next = loop_add(b, p, loop_int(b, 1));
     LoopRef from = hist_part_start(h, p, g->parts);
     LoopRef count = loop_sub(b, hist_part_start(h, next, g->parts), from);
     Part part = {.ranges = g, .row = loop_mul(b, p, g->row), .moves = moves};
-    if (!moves) {
-        loop_open_nest(l, &inner, 1, &g->row, ORDER_INDEPENDENT);
-        LoopRef at = loop_add(b, part.row, inner.index[0]);
-        loop_store(l, g->at, &at, loop_int(b, 0));
-        loop_close_nest(l, &inner);
-    }
+    part.at = new_array(l, SCALAR_I64, g->row);
+    open_part(&part);
     loop_several(l, from, count, AT_ONCE, take_value, &part);
+    close_part(&part);
     loop_close_nest(l, &nest);
 }
 
