@@ -188,6 +188,19 @@ static inline int32_t weft_mask_i32x8(i32x8 m) {
 #define weft_first_i16x16(m) (weft_ctz(~(uint64_t)weft_mask_i16x16(m)) / 2)
 #define weft_first_i8x32(m)  weft_ctz(~(uint64_t)weft_mask_i8x32(m))
 
+// How many lanes of the masks were set that add up to a vector, none of whose lanes is
+// less than the least of its type.
+#define WEFT_SUM(V, n)                                                                 \
+    static inline int64_t weft_sum_##V(V m) {                                          \
+        int64_t sum = 0;                                                               \
+        for (int i = 0; i < n; i++) sum -= m[i];                                       \
+        return sum;                                                                    \
+    }
+WEFT_SUM(i64x4, 4)
+WEFT_SUM(i32x8, 8)
+WEFT_SUM(i16x16, 16)
+WEFT_SUM(i8x32, 32)
+
 // A mask as bools in memory, a byte for each lane.
 #if defined(WEFT_BITS)
 static inline void weft_flags_i64x4(void *to, i64x4 m) {

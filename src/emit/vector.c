@@ -535,7 +535,11 @@ bool walk_in_lanes(Walker *w, const LoopStm *stm) {
     case LOOP_STORE:
     case LOOP_STOREIF: walk_store(w, stm); return true;
     case LOOP_ANY: put_any(w, stm); return true;
-    case LOOP_TALLY: put_tally(w, stm); return true;
+    case LOOP_TALLY:
+        if (w->is_tallied) walk_tally(w, stm);
+        else put_tally(w, stm);
+        return true;
+    case LOOP_ATOMIC: return w->is_tallied;
     case LOOP_SURE: put_sure(w, stm); return true;
     case LOOP_TAKE:
         for (uint32_t p = 0; p < walk_parts(w, stm->outs[0]); p++)

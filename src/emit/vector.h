@@ -18,6 +18,15 @@ Str walk_vector(Walker *w, LoopRef ref, uint32_t part);
 // A condition that is one when all lanes of a mask are.
 Str walk_all(Walker *w, Str mask);
 
+// ---- tally.c ------------------------------------------------------------------------
+
+// Opens the loop over a block of turns; closes it, and adds to each place what has been
+// counted.
+void walk_open_tallies(Walker *w, const LoopStm *loop, Str end);
+void walk_close_tallies(Walker *w, const LoopStm *loop);
+// Adds a mask to what is counted in a block.
+void walk_tally(Walker *w, const LoopStm *stm);
+
 // ---- vector_memory.c ----------------------------------------------------------------
 
 // A load or store. `first`: of the args that say where.

@@ -67,15 +67,20 @@ static LoopRef find_ahead(const Walker *w, const LoopBody *vector) {
     return buffer;
 }
 
+static void enter_turn(Walker *w, const LoopStm *stm) {
+    const LoopBody *vector = stm->bodies[0];
+    w->lanes = stm->number;
+    w->is_counted = arena_array(w->arena, bool, w->kernel->values.len);
+    note_counted(w, vector);
+    w->part = choose_part(w, vector);
+}
+
 static void put_vector_turn(Walker *w, const LoopStm *stm, bool is_only) {
     enum { SHORT = 40 }; // statements
     const LoopBody *vector = stm->bodies[0];
     LoopRef turn = w->turn;
     if (!is_only) w->turn = vector->params[0];
-    w->lanes = stm->number;
-    w->is_counted = arena_array(w->arena, bool, w->kernel->values.len);
-    note_counted(w, vector);
-    w->part = choose_part(w, vector);
+    enter_turn(w, stm);
     w->ahead = find_ahead(w, vector);
     w->vector = vector->params[0];
     w->is_in_order = stm->order == ORDER_SEQUENTIAL;
@@ -151,6 +156,7 @@ static void put_sure_loop(Walker *w, const LoopStm *stm, Str begin, Str end,
                           const char *poll, const char *after) {
     const LoopBody *vector = stm->bodies[0];
     Str i = walk_value(w, vector->params[0]);
+    bool counts = walk_tally_turns(w, stm) > 1;
     walk_line(w, "{");
     w->indent++;
     walk_line(w, "%s%.*s = %.*s;", walk_type(w, vector->params[0]), STR_ARG(i),
@@ -159,8 +165,17 @@ static void put_sure_loop(Walker *w, const LoopStm *stm, Str begin, Str end,
     w->indent++;
     w->depth++;
     if (poll != NULL) walk_line(w, "%s", poll);
+    if (counts) {
+        enter_turn(w, stm);
+        walk_open_tallies(w, stm, end);
+    }
     put_vector_turn(w, stm, false);
     walk_line(w, "%.*s += %u;", STR_ARG(i), stm->number);
+    if (counts) {
+        enter_turn(w, stm);
+        walk_close_tallies(w, stm);
+        w->lanes = 0;
+    }
     if (may_repeat(w, vector))
         walk_line(w, "if (%.*s < %.*s && %.*s - %.*s < %u) %.*s = %.*s - %u;",
                   STR_ARG(i), STR_ARG(end), STR_ARG(end), STR_ARG(i), stm->number,

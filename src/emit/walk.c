@@ -513,7 +513,7 @@ static void put_vector_for(Walker *w, const LoopStm *stm) {
     strbuf_cstr(&poll, "if (");
     if (!is_heavy_turn)
         strbuf_printf(&poll, "%.*s %% 65536 >= %u && ", STR_ARG(i),
-                      65536 - stm->number);
+                      65536 - stm->number * walk_tally_turns(w, stm));
     if (w->depth == 0)
         strbuf_printf(&poll, "env->poll(env, (int64_t)%.*s, (int64_t)%.*s)) %s",
                       STR_ARG(i), STR_ARG(n), cancelled(w));

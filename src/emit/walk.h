@@ -45,6 +45,7 @@ typedef struct Walker {
     Lanes part;              // of its values
     uint32_t vector;         // its number
     bool is_in_order;        // its loop
+    bool is_tallied;         // it adds its counts to vectors (tally.c)
     LoopRefs streams;        // results that the loop stores past the caches (stream.c)
     uint32_t least_streamed; // bytes of a vector
     LoopRef ahead;           // the buffer that the vector turn fetches from ahead; or 0
@@ -112,11 +113,15 @@ Str walk_are_far(Walker *w);
 // before each vector turn and after a turn alone, or NULL.
 void walk_vector_loop(Walker *w, const LoopStm *stm, Str begin, Str end,
                       const char *poll, const char *after);
+// How many turns of a loop with lanes are a block that counts in vectors, if it does;
+// or 1 (tally.c).
+uint32_t walk_tally_turns(const Walker *w, const LoopStm *loop);
 // Writes what fetches rows ahead of a turn of a vector loop, if that helps (fetch.c).
 void walk_fetch_rows(Walker *w, const LoopStm *loop);
 // If a square is loaded from there on, fetches the rows behind it.
 void walk_fetch_square(Walker *w, const LoopBody *body, uint32_t from);
-// Before a loop along a row: fetches of the rows behind it what lies ahead (fetch_next.c).
+// Before a loop along a row: fetches of the rows behind it what lies ahead
+// (fetch_next.c).
 void walk_fetch_next(Walker *w, const LoopStm *loop);
 // The vectors that a value in lanes is; of others one, the value.
 uint32_t walk_parts(const Walker *w, LoopRef ref);

@@ -355,6 +355,17 @@ static void fold_into_dest(const Hist *h) {
     loop_close_nest(l, &nest);
 }
 
+// How far the copies of a part are apart: an odd number of 16 bins. Then one bin has no
+// two of its copies whole pages apart, which processors take for one place until they
+// know better: the second waited for the first where all go into that bin.
+static LoopRef space_copies(const Hist *h) {
+    enum { LINES = 64, ODD = 16 }; // bins
+    LoopBuilder *b = h->fold.l->b;
+    LoopRef up = loop_add(b, h->bins, loop_int(b, LINES - 1));
+    LoopRef args[2] = {up, loop_int(b, -LINES)};
+    return loop_add(b, loop_scalar(b, OP_AND, SCALAR_I64, args, 2), loop_int(b, ODD));
+}
+
 // Any order gives the same bits. Where there are few values for each bin, parts would
 // cost more than they save: memory for all bins each, to be cleared and joined.
 static void fold_exact(const Hist *h, bool is_parallel) {
@@ -394,8 +405,9 @@ static void fold_exact(const Hist *h, bool is_parallel) {
     if (hist_is_simple(h)) {
         LoopRef few = loop_int(b, FEW), copies = loop_int(b, COPIES);
         LoopRef is_few = loop_le(b, h->bins, few);
-        exact.apart = loop_select(b, is_few, h->bins, loop_int(b, 0));
-        exact.width = loop_select(b, is_few, loop_mul(b, h->bins, copies), h->bins);
+        LoopRef apart = space_copies(h);
+        exact.apart = loop_select(b, is_few, apart, loop_int(b, 0));
+        exact.width = loop_select(b, is_few, loop_mul(b, apart, copies), h->bins);
     }
     fold_parts_in_parallel(&exact, parts);
     loop_close_if(l, when);

@@ -16,7 +16,11 @@ enum {
     MOST_RANGES_BITS = 8, // so that there is a line of the first cache for each
     MOST_RANGES = 1 << MOST_RANGES_BITS,
     PLACE_BITS = 32,
-    AT_ONCE = 4 // values of a turn
+    AT_ONCE = 4, // values of a turn
+    // Values of which none are, between ranges. Those of even shares would lie powers
+    // of two apart, all of whose next lines are wanted at once: of these, caches and
+    // memory have few places.
+    GAP = 528
 };
 
 typedef struct Ranges {
@@ -87,12 +91,13 @@ static Ranges open_ranges(const Hist *h) {
     g.parts = loop_quot(b, f->n, loop_int(b, PART));
     g.parts = loop_min(b, g.parts, loop_int(b, MOST_PARTS));
     g.at = new_array(l, SCALAR_I64, loop_mul(b, g.parts, g.row));
-    g.places = new_array(l, SCALAR_U32, f->n);
+    LoopRef room = loop_add(b, f->n, loop_mul(b, g.row, loop_int(b, GAP)));
+    g.places = new_array(l, SCALAR_U32, room);
     g.values = arena_array(l->arena, Array *, f->width);
     g.same = loop_group(f);
     for (uint32_t c = 0; c < f->width; c++)
         if (!are_same(h, c, &g.same[c]))
-            g.values[c] = new_array(l, (ScalarType)h->dest.parts[c]->elem, f->n);
+            g.values[c] = new_array(l, (ScalarType)h->dest.parts[c]->elem, room);
     return g;
 }
 
@@ -100,8 +105,9 @@ static Ranges open_ranges(const Hist *h) {
 
 typedef struct Part {
     const Ranges *ranges;
-    LoopRef row; // where its ranges begin
-    bool moves;  // its values; or counts them
+    LoopRef row;     // where its ranges begin
+    const Array *at; // by range, of its own: a place in it is one index
+    bool moves;      // its values; or counts them
 } Part;
 
 // What is left of a value in its range.
@@ -127,33 +133,53 @@ static void take_value(const void *env, LoopRef i, uint32_t k) {
     const Val *made = loop_produce(l, &h->feeds, i);
     LoopRef has_bin = hist_find_bin(h, made, i, &bin);
     LoopRef range = loop_select(b, has_bin, int2(l, OP_SHR, bin, g->shift), g->count);
-    LoopRef at = loop_add(b, part->row, range), to = loop_load(l, g->at, &at);
+    LoopRef to = loop_load(l, part->at, &range);
     (void)k;
-    loop_store(l, g->at, &at, loop_add(b, to, loop_int(b, 1)));
+    loop_store(l, part->at, &range, loop_add(b, to, loop_int(b, 1)));
     if (part->moves) put_value(g, made, i, bin, to);
+}
+
+// Before a part takes its values, and after that.
+static void open_part(const Part *part) {
+    const Ranges *g = part->ranges;
+    Lower *l = g->h->fold.l;
+    Nest nest;
+    loop_open_nest(l, &nest, 1, &g->row, ORDER_INDEPENDENT);
+    LoopRef at = loop_add(l->b, part->row, nest.index[0]);
+    LoopRef first = part->moves ? loop_load(l, g->at, &at) : loop_int(l->b, 0);
+    loop_store(l, part->at, nest.index, first);
+    loop_close_nest(l, &nest);
+}
+
+static void close_part(const Part *part) {
+    const Ranges *g = part->ranges;
+    Lower *l = g->h->fold.l;
+    Nest nest;
+    loop_open_nest(l, &nest, 1, &g->row, ORDER_INDEPENDENT);
+    LoopRef at = loop_add(l->b, part->row, nest.index[0]);
+    loop_store(l, g->at, &at, loop_load(l, part->at, nest.index));
+    loop_close_nest(l, &nest);
 }
 
 static void take_parts(const Ranges *g, bool moves) {
     const Hist *h = g->h;
     Lower *l = h->fold.l;
     LoopBuilder *b = l->b;
-    Nest nest, inner;
+    Nest nest;
     loop_open_nest(l, &nest, 1, &g->parts, ORDER_PARALLEL);
     LoopRef p = nest.index[0], next = loop_add(b, p, loop_int(b, 1));
     LoopRef from = hist_part_start(h, p, g->parts);
     LoopRef count = loop_sub(b, hist_part_start(h, next, g->parts), from);
     Part part = {.ranges = g, .row = loop_mul(b, p, g->row), .moves = moves};
-    if (!moves) {
-        loop_open_nest(l, &inner, 1, &g->row, ORDER_INDEPENDENT);
-        LoopRef at = loop_add(b, part.row, inner.index[0]);
-        loop_store(l, g->at, &at, loop_int(b, 0));
-        loop_close_nest(l, &inner);
-    }
+    part.at = new_array(l, SCALAR_I64, g->row);
+    open_part(&part);
     loop_several(l, from, count, AT_ONCE, take_value, &part);
+    close_part(&part);
     loop_close_nest(l, &nest);
 }
 
-// Counts become sums of those of the ranges before, and of the range in parts before.
+// Counts become sums of those of the ranges before, with their gaps, and of the range
+// in parts before.
 static void sum_counts(const Ranges *g) {
     Lower *l = g->h->fold.l;
     LoopBuilder *b = l->b;
@@ -166,6 +192,7 @@ static void sum_counts(const Ranges *g) {
     Val next = val_scalar(loop_add(b, before, loop_load(l, g->at, &at)));
     loop_store(l, g->at, &at, before);
     loop_close_carry(l, &parts, &next, NULL, &sum);
+    sum = val_scalar(loop_add(b, sum.scalar, loop_int(b, GAP)));
     loop_close_carry(l, &ranges, &sum, NULL, &next);
 }
 
@@ -201,8 +228,8 @@ static void join_ranges(const Ranges *g) {
     LoopRef r = nest.index[0], at = loop_add(b, ends, r);
     LoopRef end = loop_load(l, g->at, &at);
     LoopRef before = loop_add(b, ends, loop_max(b, loop_sub(b, r, one), zero));
-    LoopRef from =
-        loop_select(b, loop_eq(b, r, zero), zero, loop_load(l, g->at, &before));
+    LoopRef begin = loop_add(b, loop_load(l, g->at, &before), loop_int(b, GAP));
+    LoopRef from = loop_select(b, loop_eq(b, r, zero), zero, begin);
     Range range = {.ranges = g, .first = int2(l, OP_SHL, r, g->shift)};
     loop_several(l, from, loop_sub(b, end, from), AT_ONCE, join_value, &range);
     loop_close_nest(l, &nest);
