@@ -108,15 +108,22 @@ void walk_find_streams(Walker *w, const LoopStm *loop);
 bool walk_is_streamed(const Walker *w, LoopRef buffer, uint32_t bytes);
 // Whether these results are, as an expression.
 Str walk_are_far(Walker *w);
-// Writes a loop with lanes over turns from begin to below end. `poll`, `after`: lines
-// before each vector turn and after a turn alone, or NULL.
-void walk_vector_loop(Walker *w, const LoopStm *stm, Str begin, Str end,
-                      const char *poll, const char *after);
+// Of a loop with lanes.
+typedef struct WalkTurns {
+    const char *begin, *end; // of its turns, as expressions
+    const char *poll;        // a line that may end the run; or NULL
+    bool polls_each;         // before each vector turn, else before a strip of them
+    const char *after;       // a line after a turn that goes alone; or NULL
+} WalkTurns;
+
+// Writes a loop with lanes.
+void walk_vector_loop(Walker *w, const LoopStm *stm, const WalkTurns *turns);
 // Writes what fetches rows ahead of a turn of a vector loop, if that helps (fetch.c).
 void walk_fetch_rows(Walker *w, const LoopStm *loop);
 // If a square is loaded from there on, fetches the rows behind it.
 void walk_fetch_square(Walker *w, const LoopBody *body, uint32_t from);
-// Before a loop along a row: fetches of the rows behind it what lies ahead (fetch_next.c).
+// Before a loop along a row: fetches of the rows behind it what lies ahead
+// (fetch_next.c).
 void walk_fetch_next(Walker *w, const LoopStm *loop);
 // The vectors that a value in lanes is; of others one, the value.
 uint32_t walk_parts(const Walker *w, LoopRef ref);
