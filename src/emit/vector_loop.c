@@ -183,25 +183,35 @@ static void put_vector_turns(Walker *w, const LoopStm *stm, const WalkTurns *tur
     walk_line(w, "}");
 }
 
-// Vector turns, strip by strip, and then the turns that are left over. Where these are
-// the end of one more vector turn, that is a strip of its own.
-static void put_sure_loop(Walker *w, const LoopStm *stm, const WalkTurns *turns) {
-    const LoopBody *vector = stm->bodies[0];
-    Str i = walk_value(w, vector->params[0]);
-    walk_line(w, "{");
-    w->indent++;
-    walk_line(w, "%s%.*s = %s;", walk_type(w, vector->params[0]), STR_ARG(i),
-              turns->begin);
+// Vector turns, strip by strip. Where turns that are left over are the end of one more
+// vector turn, that is a strip of its own.
+static void put_strips(Walker *w, const LoopStm *stm, const WalkTurns *turns) {
+    Str i = walk_value(w, stm->bodies[0]->params[0]);
+    bool repeats = may_repeat(w, stm->bodies[0]);
+    if (!repeats && !has_strips(turns)) {
+        put_vector_turns(w, stm, turns);
+        return;
+    }
     walk_line(w, "while (%s - %.*s >= %u) {", turns->end, STR_ARG(i), stm->number);
     w->indent++;
     if (has_strips(turns)) walk_line(w, "%s", turns->poll);
     put_vector_turns(w, stm, turns);
-    if (may_repeat(w, vector))
+    if (repeats)
         walk_line(w, "if (%.*s < %s && %s - %.*s < %u) %.*s = %s - %u;", STR_ARG(i),
                   turns->end, turns->end, STR_ARG(i), stm->number, STR_ARG(i),
                   turns->end, stm->number);
     w->indent--;
     walk_line(w, "}");
+}
+
+// Vector turns, and then the turns that are left over.
+static void put_sure_loop(Walker *w, const LoopStm *stm, const WalkTurns *turns) {
+    LoopRef number = stm->bodies[0]->params[0];
+    walk_line(w, "{");
+    w->indent++;
+    walk_line(w, "%s%.*s = %s;", walk_type(w, number), STR_ARG(walk_value(w, number)),
+              turns->begin);
+    put_strips(w, stm, turns);
     put_turns_alone(w, stm, turns->end, turns->after);
     w->indent--;
     walk_line(w, "}");
