@@ -57,7 +57,7 @@ static void put_chunk(Walker *w, const LoopStm *stm, const LoopRefs *c,
     w->turn = stm->bodies[0]->params[0];
     if (stm->number > 0) {
         w->depth = 0;
-        walk_vector_loop(w, stm, STR("begin"), STR("end"), NULL, after);
+        walk_vector_loop(w, stm, &(WalkTurns){"begin", "end", .after = after});
     } else {
         w->depth = 1;
         walk_line(w, "for (int64_t %.*s = begin; %.*s < end; %.*s++) {", STR_ARG(i),

@@ -69,14 +69,9 @@ static Str counts_of(Walker *w, const LoopStm *tally, uint32_t part) {
     return strbuf_done(&text);
 }
 
-void walk_open_tallies(Walker *w, const LoopStm *loop, Str end) {
+void walk_open_tallies(Walker *w, const LoopStm *loop) {
     const LoopBody *body = loop->bodies[0];
-    LoopRef index = body->params[0];
-    Str i = walk_value(w, index), type = walk_vector_type(w, SCALAR_BOOL);
-    uint32_t lanes = BLOCK * loop->number;
-    walk_line(w, "const %sstop_%u = %.*s - %.*s > %u ? %.*s + %u : %.*s;",
-              walk_type(w, index), index, STR_ARG(end), STR_ARG(i), lanes, STR_ARG(i),
-              lanes, STR_ARG(end));
+    Str type = walk_vector_type(w, SCALAR_BOOL);
     for (uint32_t s = 0; s < body->stms.len; s++) {
         const LoopStm *stm = body->stms.data[s];
         if (stm->op != LOOP_TALLY) continue;
@@ -84,8 +79,6 @@ void walk_open_tallies(Walker *w, const LoopStm *loop, Str end) {
             walk_line(w, "%.*s %.*s = {0};", STR_ARG(type),
                       STR_ARG(counts_of(w, stm, p)));
     }
-    walk_line(w, "while (stop_%u - %.*s >= %u) {", index, STR_ARG(i), loop->number);
-    w->indent++;
     w->is_tallied = true;
 }
 
@@ -110,8 +103,6 @@ static void put_sums(Walker *w, const LoopStm *tally) {
 void walk_close_tallies(Walker *w, const LoopStm *loop) {
     const LoopBody *body = loop->bodies[0];
     w->is_tallied = false;
-    w->indent--;
-    walk_line(w, "}");
     for (uint32_t s = 0; s < body->stms.len; s++)
         if (body->stms.data[s]->op == LOOP_TALLY) put_sums(w, body->stms.data[s]);
     for (uint32_t s = 0; s < body->stms.len; s++)

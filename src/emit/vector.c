@@ -112,9 +112,30 @@ static Str number_vectors(Walker *w, uint32_t part) {
     return strbuf_done(&text);
 }
 
+// A mask that is added as numbers of 0 and 1 is subtracted as it is, as one of 0 and
+// -1. Masks of 64 bytes are no vectors, and an addition goes by them.
+static bool subtracts_mask(Walker *w, const LoopStm *stm, uint32_t part, StrBuf *out) {
+    ScalarType elem = walk_elem(w, stm->outs[0]);
+    const LoopStm *number = stm->arg_count == 2 ? w->made[stm->args[1]] : NULL;
+    if (stm->scalar != OP_ADD || !scalar_is_int(elem) || number == NULL ||
+        number->op != LOOP_SCALAR || number->scalar != OP_CONV ||
+        walk_elem(w, number->args[0]) != SCALAR_BOOL ||
+        !walk_has_lanes(w, number->args[0]) ||
+        w->part.count * scalar_info[elem].bytes > 32)
+        return false;
+    Str name = walk_vector_type(w, elem);
+    strbuf_printf(out, "(%.*s)(%.*s - (", STR_ARG(name),
+                  STR_ARG(walk_vector(w, stm->args[0], part)));
+    strbuf_printf(out, "%.*s)", STR_ARG(name));
+    emit_mask_for(elem, w->part, walk_part(w, number->args[0], part), out);
+    strbuf_char(out, ')');
+    return true;
+}
+
 static Str scalar(Walker *w, const LoopStm *stm, uint32_t part) {
     Str operands[3];
     StrBuf text = strbuf(w->arena);
+    if (subtracts_mask(w, stm, part, &text)) return strbuf_done(&text);
     for (uint32_t i = 0; i < stm->arg_count && i < 3; i++)
         operands[i] = walk_vector(w, stm->args[i], part);
     if (walk_keeps_bits(w, stm))

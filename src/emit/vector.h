@@ -20,9 +20,9 @@ Str walk_all(Walker *w, Str mask);
 
 // ---- tally.c ------------------------------------------------------------------------
 
-// Opens the loop over a block of turns; closes it, and adds to each place what has been
-// counted.
-void walk_open_tallies(Walker *w, const LoopStm *loop, Str end);
+// Before and after a block of turns that counts: opens its counts, and adds them to their
+// places.
+void walk_open_tallies(Walker *w, const LoopStm *loop);
 void walk_close_tallies(Walker *w, const LoopStm *loop);
 // Adds a mask to what is counted in a block.
 void walk_tally(Walker *w, const LoopStm *stm);

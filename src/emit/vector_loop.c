@@ -138,9 +138,10 @@ static bool may_repeat(const Walker *w, const LoopBody *vector) {
 
 // Turns one by one: too few for a compiler's own vectors, which the empty text keeps
 // away.
-static void put_turns_alone(Walker *w, const LoopStm *stm, Str end, const char *after) {
+static void put_turns_alone(Walker *w, const LoopStm *stm, const char *end,
+                            const char *after) {
     Str i = walk_value(w, stm->bodies[0]->params[0]);
-    walk_line(w, "for (; %.*s < %.*s; %.*s++) {", STR_ARG(i), STR_ARG(end), STR_ARG(i));
+    walk_line(w, "for (; %.*s < %s; %.*s++) {", STR_ARG(i), end, STR_ARG(i));
     w->indent++;
     w->depth++;
     walk_line(w, "__asm__ volatile(\"\");");
@@ -151,76 +152,123 @@ static void put_turns_alone(Walker *w, const LoopStm *stm, Str end, const char *
     walk_line(w, "}");
 }
 
-// Vector turns, and then the turns that are left over.
-static void put_sure_loop(Walker *w, const LoopStm *stm, Str begin, Str end,
-                          const char *poll, const char *after) {
-    const LoopBody *vector = stm->bodies[0];
-    Str i = walk_value(w, vector->params[0]);
-    bool counts = walk_tally_turns(w, stm) > 1;
-    walk_line(w, "{");
-    w->indent++;
-    walk_line(w, "%s%.*s = %.*s;", walk_type(w, vector->params[0]), STR_ARG(i),
-              STR_ARG(begin));
-    walk_line(w, "while (%.*s - %.*s >= %u) {", STR_ARG(end), STR_ARG(i), stm->number);
+// ---- loops --------------------------------------------------------------------------
+
+// How many turns go without a look at whether the run should end, or count in vectors;
+// 0: the loop has no strips.
+static uint32_t strip_of(const Walker *w, const LoopStm *stm, const WalkTurns *turns) {
+    enum { STRIP = 65536 };
+    uint32_t tally = walk_tally_turns(w, stm);
+    if (tally > 1) return tally * stm->number;
+    return turns->poll != NULL && !turns->polls_each ? STRIP : 0;
+}
+
+// Where the strip ends that begins with the next turn.
+static const char *end_of_strip(Walker *w, const LoopStm *stm, const WalkTurns *turns) {
+    Str i = walk_value(w, stm->bodies[0]->params[0]);
+    uint32_t strip = strip_of(w, stm, turns);
+    if (strip == 0) return turns->end;
+    StrBuf text = strbuf(w->arena);
+    strbuf_printf(&text, "(%s - %.*s > %u ? %.*s + %u : %s)", turns->end, STR_ARG(i),
+                  strip, STR_ARG(i), strip, turns->end);
+    return str_terminated(w->arena, strbuf_done(&text));
+}
+
+static void put_poll(Walker *w, const WalkTurns *turns) {
+    if (turns->poll != NULL && !turns->polls_each) walk_line(w, "%s", turns->poll);
+}
+
+// Vector turns as long as there are whole ones, in a loop with one way out that does
+// nothing else: of such compilers compute places once, before it.
+static void put_vector_turns(Walker *w, const LoopStm *stm, const WalkTurns *turns) {
+    uint32_t number = stm->bodies[0]->params[0];
+    Str i = walk_value(w, number);
+    walk_line(w, "const %slast_%u = %s - %u;", walk_type(w, number), number,
+              end_of_strip(w, stm, turns), stm->number);
+    walk_line(w, "for (; %.*s <= last_%u; %.*s += %u) {", STR_ARG(i), number,
+              STR_ARG(i), stm->number);
     w->indent++;
     w->depth++;
-    if (poll != NULL) walk_line(w, "%s", poll);
+    if (turns->polls_each) walk_line(w, "%s", turns->poll);
+    put_vector_turn(w, stm, false);
+    w->depth--;
+    w->indent--;
+    walk_line(w, "}");
+}
+
+// Vector turns, strip by strip. Where turns that are left over are the end of one more
+// vector turn, that is a strip of its own.
+static void put_strips(Walker *w, const LoopStm *stm, const WalkTurns *turns) {
+    Str i = walk_value(w, stm->bodies[0]->params[0]);
+    bool repeats = may_repeat(w, stm->bodies[0]), counts = walk_tally_turns(w, stm) > 1;
+    if (!repeats && strip_of(w, stm, turns) == 0) {
+        put_vector_turns(w, stm, turns);
+        return;
+    }
+    walk_line(w, "while (%s - %.*s >= %u) {", turns->end, STR_ARG(i), stm->number);
+    w->indent++;
+    put_poll(w, turns);
     if (counts) {
         enter_turn(w, stm);
-        walk_open_tallies(w, stm, end);
+        walk_open_tallies(w, stm);
     }
-    put_vector_turn(w, stm, false);
-    walk_line(w, "%.*s += %u;", STR_ARG(i), stm->number);
+    put_vector_turns(w, stm, turns);
     if (counts) {
         enter_turn(w, stm);
         walk_close_tallies(w, stm);
         w->lanes = 0;
     }
-    if (may_repeat(w, vector))
-        walk_line(w, "if (%.*s < %.*s && %.*s - %.*s < %u) %.*s = %.*s - %u;",
-                  STR_ARG(i), STR_ARG(end), STR_ARG(end), STR_ARG(i), stm->number,
-                  STR_ARG(i), STR_ARG(end), stm->number);
-    w->depth--;
+    if (repeats)
+        walk_line(w, "if (%.*s < %s && %s - %.*s < %u) %.*s = %s - %u;", STR_ARG(i),
+                  turns->end, turns->end, STR_ARG(i), stm->number, STR_ARG(i),
+                  turns->end, stm->number);
     w->indent--;
     walk_line(w, "}");
-    put_turns_alone(w, stm, end, after);
+}
+
+// Vector turns, and then the turns that are left over.
+static void put_sure_loop(Walker *w, const LoopStm *stm, const WalkTurns *turns) {
+    LoopRef number = stm->bodies[0]->params[0];
+    walk_line(w, "{");
+    w->indent++;
+    walk_line(w, "%s%.*s = %s;", walk_type(w, number), STR_ARG(walk_value(w, number)),
+              turns->begin);
+    put_strips(w, stm, turns);
+    put_turns_alone(w, stm, turns->end, turns->after);
     w->indent--;
     walk_line(w, "}");
 }
 
 // A vector turn that gives up is followed by its turns, one by one, or by one of them,
 // and then by others.
-static void put_unsure_loop(Walker *w, const LoopStm *stm, Str begin, Str end,
-                            const char *poll, const char *after) {
+static void put_unsure_loop(Walker *w, const LoopStm *stm, const WalkTurns *turns) {
     uint32_t number = stm->bodies[0]->params[0];
     const char *type = walk_type(w, number);
     Str i = walk_value(w, number);
     StrBuf last = strbuf(w->arena);
     strbuf_printf(&last, "end_%u", number);
-    walk_line(w, "for (%s%.*s = %.*s; %.*s < %.*s;) {", type, STR_ARG(i),
-              STR_ARG(begin), STR_ARG(i), STR_ARG(end));
+    walk_line(w, "for (%s%.*s = %s; %.*s < %s;) {", type, STR_ARG(i), turns->begin,
+              STR_ARG(i), turns->end);
     w->indent++;
-    w->depth++;
-    if (poll != NULL) walk_line(w, "%s", poll);
-    walk_line(w, "%send_%u = %.*s;", type, number, STR_ARG(end));
-    walk_line(w, "if (%.*s - %.*s >= %u) {", STR_ARG(end), STR_ARG(i), stm->number);
+    put_poll(w, turns);
+    walk_line(w, "%send_%u = %s;", type, number, turns->end);
+    walk_line(w, "if (end_%u - %.*s >= %u) {", number, STR_ARG(i), stm->number);
     w->indent++;
-    put_vector_turn(w, stm, false);
-    walk_line(w, "%.*s += %u;", STR_ARG(i), stm->number);
+    put_vector_turns(w, stm, turns);
     walk_line(w, "continue;");
     walk_line(w, "alone_%u:", number);
     walk_line(w, "end_%u = %.*s + %u;", number, STR_ARG(i), stm->number);
     if (w->is_in_order) walk_line(w, "one_%u:;", number);
     w->indent--;
     walk_line(w, "}");
-    put_turns_alone(w, stm, strbuf_done(&last), after);
+    w->depth++;
+    put_turns_alone(w, stm, str_terminated(w->arena, strbuf_done(&last)), turns->after);
     w->depth--;
     w->indent--;
     walk_line(w, "}");
 }
 
-void walk_vector_loop(Walker *w, const LoopStm *stm, Str begin, Str end,
-                      const char *poll, const char *after) {
+void walk_vector_loop(Walker *w, const LoopStm *stm, const WalkTurns *turns) {
     const LoopBody *vector = stm->bodies[0], *alone = stm->bodies[1];
     const char *type = walk_type(w, vector->params[0]);
     uint32_t number = vector->params[0];
@@ -236,6 +284,6 @@ void walk_vector_loop(Walker *w, const LoopStm *stm, Str begin, Str end,
         walk_line(w, "}");
         return;
     }
-    if (walk_has(vector, LOOP_SURE)) put_unsure_loop(w, stm, begin, end, poll, after);
-    else put_sure_loop(w, stm, begin, end, poll, after);
+    if (walk_has(vector, LOOP_SURE)) put_unsure_loop(w, stm, turns);
+    else put_sure_loop(w, stm, turns);
 }

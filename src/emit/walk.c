@@ -505,21 +505,24 @@ static bool may_be_long(const Walker *w, LoopRef n) {
 }
 
 static void put_vector_for(Walker *w, const LoopStm *stm) {
-    LoopRef index = stm->bodies[0]->params[0];
-    Str i = walk_value(w, index), n = walk_value(w, stm->args[0]);
+    Str i = walk_value(w, stm->bodies[0]->params[0]), n = walk_value(w, stm->args[0]);
     StrBuf poll = strbuf(w->arena);
     bool is_heavy_turn = is_heavy(stm->bodies[1]);
-    bool polls = is_heavy_turn || may_be_long(w, stm->args[0]);
+    WalkTurns turns = {.begin = "0", .polls_each = is_heavy_turn};
+    turns.end = str_terminated(w->arena, n);
     strbuf_cstr(&poll, "if (");
-    if (!is_heavy_turn)
+    uint32_t tally = walk_tally_turns(w, stm);
+    if (!is_heavy_turn && tally > 1)
         strbuf_printf(&poll, "%.*s %% 65536 >= %u && ", STR_ARG(i),
-                      65536 - stm->number * walk_tally_turns(w, stm));
+                      65536 - stm->number * tally);
+    else if (!is_heavy_turn) strbuf_printf(&poll, "%.*s > 0 && ", STR_ARG(i));
     if (w->depth == 0)
         strbuf_printf(&poll, "env->poll(env, (int64_t)%.*s, (int64_t)%.*s)) %s",
                       STR_ARG(i), STR_ARG(n), cancelled(w));
     else strbuf_printf(&poll, "*env->cancel) %s", cancelled(w));
-    walk_vector_loop(w, stm, STR("0"), n,
-                     polls ? str_terminated(w->arena, strbuf_done(&poll)) : NULL, NULL);
+    if (is_heavy_turn || may_be_long(w, stm->args[0]))
+        turns.poll = str_terminated(w->arena, strbuf_done(&poll));
+    walk_vector_loop(w, stm, &turns);
 }
 
 static void put_for(Walker *w, const LoopStm *stm) {

@@ -109,10 +109,16 @@ void walk_find_streams(Walker *w, const LoopStm *loop);
 bool walk_is_streamed(const Walker *w, LoopRef buffer, uint32_t bytes);
 // Whether these results are, as an expression.
 Str walk_are_far(Walker *w);
-// Writes a loop with lanes over turns from begin to below end. `poll`, `after`: lines
-// before each vector turn and after a turn alone, or NULL.
-void walk_vector_loop(Walker *w, const LoopStm *stm, Str begin, Str end,
-                      const char *poll, const char *after);
+// Of a loop with lanes.
+typedef struct WalkTurns {
+    const char *begin, *end; // of its turns, as expressions
+    const char *poll;        // a line that may end the run; or NULL
+    bool polls_each;         // before each vector turn, else before a strip of them
+    const char *after;       // a line after a turn that goes alone; or NULL
+} WalkTurns;
+
+// Writes a loop with lanes.
+void walk_vector_loop(Walker *w, const LoopStm *stm, const WalkTurns *turns);
 // How many turns of a loop with lanes are a block that counts in vectors, if it does;
 // or 1 (tally.c).
 uint32_t walk_tally_turns(const Walker *w, const LoopStm *loop);

@@ -2,9 +2,20 @@
 //
 // Loops in a vector turn. If all lanes make the same turns the loop stays as it is, on
 // vectors; else it goes on while any lane is in it, with a mask of those that are.
+#include "loop/machine.h"
 #include "loop/vector_turn.h"
 
 enum { TURNS = 8 }; // that a loop is taken to make
+
+static bool binds(const LoopStm *stm, LoopRef ref) {
+    return stm->out_count == 1 && stm->outs[0] == ref;
+}
+
+static bool uses(const LoopStm *stm, LoopRef ref) {
+    for (uint32_t i = 0; i < stm->arg_count; i++)
+        if (stm->args[i] == ref) return true;
+    return false;
+}
 
 // Fresh params for old ones; the first `extra` are left to the caller.
 static LoopRef *open_loop(Vector *v, const LoopStm *stm, const LoopRef *params,
@@ -98,6 +109,9 @@ static void do_while(Vector *v, const LoopStm *stm, LoopRef mask) {
 //   compute again;
 //   its state, for those that are in it, and
 //   what those that have left had then, if somebody asks and it is not what they have.
+// Where there are few registers, a short turn asks its lanes when it begins, and not
+// when the last one ends: it carries neither what else decides nor what the guard has
+// computed, and turns once more than it must, with no lane in it.
 typedef struct Apart {
     const LoopStm *stm;
     const LoopBody *body;
@@ -107,6 +121,7 @@ typedef struct Apart {
         uint32_t len, cap;
     } shared;
     bool has_same;         // a condition that is the same for all lanes
+    bool is_late;          // what lanes ask for is asked within the turn
     uint32_t extra, count; // values before the state, and all of them
     LoopType *types;
 } Apart;
@@ -142,7 +157,7 @@ static void split_condition(Vector *v, const LoopBody *guard, LoopRef c, LoopRef
                             LoopRef *same) {
     for (uint32_t i = 0; i < guard->stms.len; i++) {
         const LoopStm *stm = guard->stms.data[i];
-        if (stm->out_count != 1 || stm->outs[0] != c || !is_and(stm)) continue;
+        if (!binds(stm, c) || !is_and(stm)) continue;
         split_condition(v, guard, stm->args[0], lanes, same);
         split_condition(v, guard, stm->args[1], lanes, same);
         return;
@@ -151,8 +166,16 @@ static void split_condition(Vector *v, const LoopBody *guard, LoopRef c, LoopRef
     *to = *to == 0 ? x : turn_apply2(v, OP_AND, SCALAR_BOOL, *to, x);
 }
 
-// The guard of the state that its params are now. Puts the mask of the lanes that turn
-// again, and what follows it.
+// The guard of the state that its params are now: what the lanes ask for, and all.
+static void ask(Vector *v, const Apart *a, LoopRef mask, LoopRef *lanes,
+                LoopRef *same) {
+    const LoopBody *guard = a->stm->bodies[0];
+    *lanes = *same = 0;
+    turn_translate(v, guard, mask);
+    split_condition(v, guard, guard->results[0], lanes, same);
+}
+
+// Puts the mask of the lanes that turn again, and what follows it.
 static void go_on(Vector *v, const Apart *a, LoopRef mask, LoopRef number,
                   LoopRef *next) {
     if (a->n != 0) {
@@ -161,29 +184,77 @@ static void go_on(Vector *v, const Apart *a, LoopRef mask, LoopRef number,
         next[1] = number;
         return;
     }
-    const LoopBody *guard = a->stm->bodies[0];
-    LoopRef lanes = 0, same = 0;
+    LoopRef lanes, same;
     uint32_t at = place_of_same(a);
-    turn_translate(v, guard, mask);
-    split_condition(v, guard, guard->results[0], &lanes, &same);
+    if (a->is_late) {
+        next[0] = turn_both(v, mask, loop_const(&v->b, SCALAR_BOOL, 1));
+        return;
+    }
+    ask(v, a, mask, &lanes, &same);
     next[0] = turn_both(v, mask, lanes);
     if (a->has_same) next[at++] = same;
     for (uint32_t i = 0; i < a->shared.len; i += 2)
         next[at++] = turn_vector(v, a->shared.data[i + 1]);
 }
 
-static LoopBody *apart_guard(Vector *v, const Apart *a) {
+// The loop's old params become what is carried now.
+static LoopRef *carry(Vector *v, const Apart *a) {
+    const LoopStm *stm = a->stm;
     LoopRef *fresh = arena_array(v->arena, LoopRef, a->count);
     for (uint32_t i = 0; i < a->count; i++)
         fresh[i] = loop_value(&v->b, a->types[i], 0);
+    for (uint32_t i = 0; i < stm->out_count; i++) {
+        turn_set_rep(v, a->body->params[i + (a->n != 0)], fresh[a->extra + i]);
+        if (a->is_late) turn_set_rep(v, stm->bodies[0]->params[i], fresh[a->extra + i]);
+    }
+    return fresh;
+}
+
+// What of the state is the same for all lanes is asked here, if lanes ask later.
+static LoopBody *apart_guard(Vector *v, const Apart *a) {
+    LoopRef *fresh = carry(v, a), lanes, same = 0;
     loop_open(&v->b, fresh, a->count);
     LoopRef c = turn_any(v, fresh[0]);
-    if (a->has_same) c = loop_and(&v->b, c, fresh[place_of_same(a)]);
+    double scalar = v->scalar_cost, vector = v->vector_cost;
+    if (a->is_late) ask(v, a, fresh[0], &lanes, &same);
+    else if (a->has_same) same = fresh[place_of_same(a)];
+    v->scalar_cost = scalar, v->vector_cost = vector; // the turn counts it
+    if (same != 0) c = loop_and(&v->b, c, same);
     return loop_close(&v->b, &c, 1);
 }
 
-// The state after a turn, and what lanes that have left keep.
-static void next_state(Vector *v, const Apart *a, const LoopRef *fresh, LoopRef *next) {
+// Whether a turn adds 1 to what lanes have in step.
+static bool is_counter(const Vector *v, const Apart *a, uint32_t i) {
+    LoopRef param = a->body->params[i + (a->n != 0)];
+    for (uint32_t k = 0; k < a->body->stms.len; k++) {
+        const LoopStm *stm = a->body->stms.data[k];
+        if (!binds(stm, a->body->results[i])) continue;
+        return stm->op == LOOP_SCALAR && stm->scalar == OP_ADD &&
+               scalar_is_int(turn_elem_of(v, param)) && stm->args[0] == param &&
+               loop_is_int(&v->b, stm->args[1], 1);
+    }
+    return false;
+}
+
+// What lanes keep of a counter: those in the turn have kept as much as is in step. It
+// is done as soon as the mask is known, so that both want registers for a short time.
+static void count_lanes(Vector *v, const Apart *a, LoopRef mask, const LoopRef *fresh,
+                        LoopRef *next) {
+    uint32_t at = a->extra + a->stm->out_count;
+    for (uint32_t i = 0; i < a->stm->out_count; i++) {
+        if (!is_kept(v, a, i)) continue;
+        ScalarType type = kept_type(v, a, i);
+        turn_charge(v, 0, 1);
+        if (is_counter(v, a, i))
+            next[at] = turn_apply2(v, OP_ADD, type, fresh[at],
+                                   turn_apply(v, OP_CONV, type, &mask, 1));
+        at++;
+    }
+}
+
+// The state after a turn of the lanes in the mask, and what those that have left keep.
+static void next_state(Vector *v, const Apart *a, LoopRef mask, const LoopRef *fresh,
+                       LoopRef *next) {
     const LoopStm *stm = a->stm;
     uint32_t at = a->extra + stm->out_count;
     for (uint32_t i = 0; i < stm->out_count; i++) {
@@ -191,35 +262,71 @@ static void next_state(Vector *v, const Apart *a, const LoopRef *fresh, LoopRef 
                 *to = &next[a->extra + i];
         *to = result;
         if (is_kept(v, a, i)) {
-            next[at] = turn_select(v, fresh[0], kept(v, a, i, result), fresh[at]);
+            if (next[at] == 0)
+                next[at] = turn_select(v, mask, kept(v, a, i, result), fresh[at]);
             at++;
         } else if (v->varies[a->body->params[i + (a->n != 0)]]) {
             // What lanes that have ended hold matters only if somebody asks later.
             *to = v->used[stm->outs[i]]
-                      ? turn_select(v, fresh[0], result, fresh[a->extra + i])
+                      ? turn_select(v, mask, result, fresh[a->extra + i])
                       : turn_splat(v, result);
         }
     }
 }
 
+// What the guard has computed that the body would compute again.
+static void give_shared(Vector *v, const Apart *a, const LoopRef *fresh) {
+    for (uint32_t i = 0; i < a->shared.len; i += 2) {
+        LoopRef ref = a->shared.data[i];
+        uint32_t at = a->extra - a->shared.len / 2 + i / 2;
+        turn_set_rep(v, ref,
+                     a->is_late ? turn_vector(v, a->shared.data[i + 1]) : fresh[at]);
+        v->given[ref] = true;
+    }
+}
+
+// Computes what comes in place of a value when that has been used for the last time, so
+// that one register is enough for both.
+static void put_off(LoopBody *body, LoopRef old, LoopRef next) {
+    uint32_t from = 0, to;
+    while (from < body->stms.len && !binds(body->stms.data[from], next)) from++;
+    to = from;
+    for (uint32_t i = from + 1; i < body->stms.len; i++) {
+        if (uses(body->stms.data[i], next)) break;
+        if (uses(body->stms.data[i], old)) to = i;
+    }
+    for (; from < to; from++) {
+        LoopStm *stm = body->stms.data[from];
+        body->stms.data[from] = body->stms.data[from + 1];
+        body->stms.data[from + 1] = stm;
+    }
+}
+
+static LoopBody *late_body(Vector *v, const Apart *a) {
+    LoopRef *fresh = carry(v, a), lanes, same;
+    LoopRef *next = arena_array(v->arena, LoopRef, a->count);
+    loop_open(&v->b, fresh, a->count);
+    ask(v, a, fresh[0], &lanes, &same);
+    next[0] = turn_both(v, fresh[0], lanes);
+    give_shared(v, a, fresh);
+    count_lanes(v, a, next[0], fresh, next);
+    turn_translate(v, a->body, next[0]);
+    next_state(v, a, next[0], fresh, next);
+    LoopBody *body = loop_close(&v->b, next, a->count);
+    for (uint32_t i = 0; i < a->count; i++) put_off(body, fresh[i], next[i]);
+    return body;
+}
+
 static LoopBody *apart_body(Vector *v, const Apart *a) {
     const LoopStm *stm = a->stm;
     uint32_t skipped = stm->op == LOOP_FOR;
-    LoopRef *fresh = arena_array(v->arena, LoopRef, a->count), number = 0;
+    LoopRef *fresh = carry(v, a), number = 0;
     LoopRef *next = arena_array(v->arena, LoopRef, a->count);
-    for (uint32_t i = 0; i < a->count; i++)
-        fresh[i] = loop_value(&v->b, a->types[i], 0);
-    for (uint32_t i = 0; i < stm->out_count; i++)
-        turn_set_rep(v, a->body->params[skipped + i], fresh[a->extra + i]);
-    for (uint32_t i = 0; i < a->shared.len; i += 2) {
-        LoopRef ref = a->shared.data[i];
-        turn_set_rep(v, ref, fresh[a->extra - a->shared.len / 2 + i / 2]);
-        v->given[ref] = true;
-    }
+    give_shared(v, a, fresh);
     if (skipped) turn_set_rep(v, a->body->params[0], fresh[1]);
     loop_open(&v->b, fresh, a->count);
     turn_translate(v, a->body, fresh[0]);
-    next_state(v, a, fresh, next);
+    next_state(v, a, fresh[0], fresh, next);
     if (skipped) {
         ScalarType elem = turn_elem_of(v, stm->args[0]);
         number = turn_apply2(v, OP_ADD, elem, fresh[1], loop_const(&v->b, elem, 1));
@@ -264,7 +371,7 @@ static void find_shared(Vector *v, Apart *a) {
 static bool has_same_part(const Vector *v, const LoopBody *guard, LoopRef c) {
     for (uint32_t i = 0; i < guard->stms.len; i++) {
         const LoopStm *stm = guard->stms.data[i];
-        if (stm->out_count == 1 && stm->outs[0] == c && is_and(stm))
+        if (binds(stm, c) && is_and(stm))
             return has_same_part(v, guard, stm->args[0]) ||
                    has_same_part(v, guard, stm->args[1]);
     }
@@ -278,7 +385,7 @@ static void find_types(Vector *v, Apart *a) {
     a->types[at++] = turn_lanes_of(v, SCALAR_BOOL);
     if (a->n != 0) a->types[at++] = loop_scalar_type(turn_elem_of(v, stm->args[0]));
     if (a->has_same) a->types[at++] = loop_scalar_type(SCALAR_BOOL);
-    for (uint32_t i = 0; i < a->shared.len; i += 2)
+    for (uint32_t i = 0; i < a->shared.len && !a->is_late; i += 2)
         a->types[at++] = turn_lanes_of(v, turn_elem_of(v, a->shared.data[i]));
     a->extra = at;
     for (uint32_t i = 0; i < count; i++) {
@@ -308,20 +415,37 @@ static LoopRef *apart_args(Vector *v, const Apart *a, LoopRef mask) {
     return args;
 }
 
+// Whether a turn may run with no lane in it, and is short.
+static bool can_be_late(const Vector *v, const LoopStm *stm) {
+    enum { SHORT = 12 }; // statements
+    uint32_t size = 0;
+    for (int k = 0; k < 2; k++)
+        for (uint32_t i = 0; i < stm->bodies[k]->stms.len; i++, size++) {
+            const LoopStm *each = stm->bodies[k]->stms.data[i];
+            if (each->op != LOOP_SCALAR ||
+                ((core_op_info[each->scalar].flags & OP_FAILS) != 0 &&
+                 scalar_is_int(turn_elem_of(v, each->args[0]))))
+                return false;
+        }
+    return size <= SHORT && machine_registers(v->bytes) < 32;
+}
+
 static void do_apart(Vector *v, const LoopStm *stm, LoopRef mask) {
     bool is_for = stm->op == LOOP_FOR;
     Apart a = {.stm = stm,
                .body = stm->bodies[stm->body_count - 1],
                .n = is_for ? turn_vector(v, stm->args[0]) : 0};
     if (!is_for) {
-        a.has_same = has_same_part(v, stm->bodies[0], stm->bodies[0]->results[0]);
+        a.is_late = can_be_late(v, stm);
+        a.has_same =
+            !a.is_late && has_same_part(v, stm->bodies[0], stm->bodies[0]->results[0]);
         find_shared(v, &a);
     }
     find_types(v, &a);
     LoopRef *args = apart_args(v, &a, mask);
     LoopBody *bodies[2];
     bodies[0] = apart_guard(v, &a);
-    bodies[1] = apart_body(v, &a);
+    bodies[1] = a.is_late ? late_body(v, &a) : apart_body(v, &a);
     LoopStm *made = loop_emit(&v->b, LOOP_WHILE, args, a.count, a.types, a.count);
     loop_set_bodies(&v->b, made, bodies, 2);
     for (uint32_t i = 0, at = a.extra + stm->out_count; i < stm->out_count; i++) {
