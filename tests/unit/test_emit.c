@@ -322,6 +322,37 @@ static void test_streams(Cx *cx, const CoreProgram *core, Arena *arena) {
     CHECK(!streams(cx, core, arena, "p", ""));
 }
 
+// Whether turns of which each has a loop of so many lanes, with `store` in it, store
+// past the caches where the machine has vectors of so many bytes.
+static bool streams_within(Cx *cx, const CoreProgram *core, Arena *arena, int lanes,
+                           const char *bytes, const char *store) {
+    StrBuf text = strbuf(arena);
+    strbuf_printf(&text,
+                  "kernel \"k\" (i64) -> ([]f64) {|n: i64| r: [f64] = result[0](n) "
+                  "= for.parallel(n) {|t: i64| "
+                  "= for.independent[%d](n) {|i: i64| v: f64[%d] = lanes(i, 1i64) %s "
+                  "-> } {|j: i64| -> } -> } -> r, n}",
+                  lanes, lanes, store);
+    setenv("WEFT_VECTOR_BYTES", bytes, 1);
+    const char *made = c_of(cx, core, arena, &text);
+    unsetenv("WEFT_VECTOR_BYTES");
+    return strstr(made, "weft_stream_f64x") != NULL &&
+           strstr(strstr(made, "_chunk0"), "weft_stream_f64x") != NULL;
+}
+
+// Half a line at a time if the other half comes next.
+static void test_half_lines(Cx *cx, const CoreProgram *core, Arena *arena) {
+    const char *row = "= store(r, v, 0i64, n, t, 1i64, i)";
+    const char *column = "= for.independent(n) {|k: i64| "
+                         "= store(r, v, 0i64, n, k, 1i64, i) -> }";
+    CHECK(streams_within(cx, core, arena, 4, "32", row));
+    CHECK(!streams_within(cx, core, arena, 4, "64", row));
+    CHECK(streams_within(cx, core, arena, 8, "64", row));
+    CHECK(!streams_within(cx, core, arena, 4, "32", column));
+    CHECK(streams_within(cx, core, arena, 8, "32", column));
+    CHECK(streams_within(cx, core, arena, 8, "64", column));
+}
+
 // ---- what is fetched ahead ---------------------------------------------------------
 
 static int count_fetches(const char *c) {
@@ -531,6 +562,7 @@ int main(void) {
         kernels[i] = make_kernel(core, &arena, operators[i]);
     test_joins(&cx, core, &arena);
     test_streams(&cx, core, &arena);
+    test_half_lines(&cx, core, &arena);
     test_ahead(&cx, core, &arena);
     test_fetched_rows(&cx, core, &arena);
     test_fetched_beside(&cx, core, &arena);
