@@ -11,9 +11,13 @@
 // what lies a page further on. So does one that makes a row which another loop then
 // stores past the caches, if it reads few planes: it reads what it fetches soon.
 //
+// Planes that lie one behind the other have been read as the last of them before. Where
+// vectors are half a line, so that fetching costs twice, that one alone is fetched.
+//
 // A square, one row for each lane, is a piece of as many rows. Its turn fetches that of
 // the rows behind them, which the next turn reads.
 #include "emit/walk.h"
+#include "loop/machine.h"
 
 enum { MOST_ROWS = 32, FEW_ROWS = 4, SHORT = 2048 }; // SHORT: bytes of a row
 
@@ -84,6 +88,83 @@ static bool find_rows(Fetch *f, const LoopBody *vector) {
     return f->count > 0;
 }
 
+// ---- planes behind others -----------------------------------------------------------
+
+// Values that an index is, so much more or less, unless it clamps or wraps.
+typedef struct Origin {
+    LoopRef ref;
+    int64_t by;
+} Origin;
+
+enum { MOST_ORIGINS = 8, DEEPEST = 4 };
+
+typedef struct Origins {
+    Origin data[MOST_ORIGINS];
+    uint32_t count;
+} Origins;
+
+static void find_origins(const Walker *w, LoopRef ref, int64_t by, int depth,
+                         Origins *o) {
+    const LoopValue *values = w->kernel->values.data;
+    const LoopStm *stm = w->made[ref];
+    if (values[ref].is_const || o->count == MOST_ORIGINS) return;
+    o->data[o->count++] = (Origin){ref, by};
+    if (stm == NULL || depth == DEEPEST) return;
+    if (stm->op == LOOP_IF && stm->out_count == 1)
+        for (uint32_t k = 0; k < stm->body_count; k++)
+            find_origins(w, stm->bodies[k]->results[0], by, depth + 1, o);
+    if (stm->op != LOOP_SCALAR) return;
+    if (stm->scalar == OP_MIN || stm->scalar == OP_MAX)
+        for (uint32_t k = 0; k < 2; k++)
+            find_origins(w, stm->args[k], by, depth + 1, o);
+    int64_t sign = stm->scalar == OP_ADD ? 1 : stm->scalar == OP_SUB ? -1 : 0;
+    if (sign != 0 && values[stm->args[1]].is_const)
+        find_origins(w, stm->args[0], by + sign * (int64_t)values[stm->args[1]].bits,
+                     depth + 1, o);
+}
+
+// Whether the first index is less than the second, as far as is seen.
+static bool is_before(const Walker *w, LoopRef x, LoopRef y) {
+    Origins of_x = {0}, of_y = {0};
+    find_origins(w, x, 0, 0, &of_x);
+    find_origins(w, y, 0, 0, &of_y);
+    for (uint32_t i = 0; i < of_x.count; i++)
+        for (uint32_t k = 0; k < of_y.count; k++)
+            if (of_x.data[i].ref == of_y.data[k].ref)
+                return of_x.data[i].by < of_y.data[k].by;
+    return false;
+}
+
+// Whether the plane of the first load lies before that of the second.
+static bool is_behind(const Walker *w, const LoopStm *x, const LoopStm *y) {
+    uint32_t at = 0, count = x->arg_count;
+    if (count != y->arg_count || count < 8) return false;
+    for (uint32_t i = 0; i < count; i++) {
+        bool is_plane = i + 3 != count && i + 1 != count;
+        if (!is_plane || x->args[i] == y->args[i]) continue;
+        if (i < 3 || i % 2 == 0 || at != 0) return false;
+        at = i;
+    }
+    return at != 0 && is_before(w, x->args[at], y->args[at]);
+}
+
+static void keep_last_planes(Fetch *f) {
+    enum { HALF_LINE = 32 };
+    uint32_t kept = 0;
+    if (machine_vector_bytes() != HALF_LINE) return;
+    const LoopStm *rows[MOST_ROWS];
+    memcpy(rows, f->rows, sizeof rows);
+    for (uint32_t i = 0; i < f->count; i++) {
+        bool is_last = true;
+        for (uint32_t k = 0; k < f->count && is_last; k++)
+            is_last = !is_behind(f->w, rows[i], rows[k]);
+        if (is_last) f->rows[kept++] = rows[i];
+    }
+    f->count = kept;
+}
+
+// ---- rows further down --------------------------------------------------------------
+
 static Str place_of(Walker *w, const LoopStm *load) {
     StrBuf text = strbuf(w->arena);
     strbuf_printf(&text, "%.*s[%.*s", STR_ARG(walk_value(w, load->args[0])),
@@ -98,6 +179,7 @@ static Str place_of(Walker *w, const LoopStm *load) {
 static bool fetch_further_down(Walker *w, const LoopBody *vector) {
     Fetch f = {.w = w};
     if (!find_rows(&f, vector)) return false;
+    keep_last_planes(&f);
     Str row = walk_value(w, last_args(f.store)[2]);
     ScalarType elem = w->kernel->values.data[f.rows[0]->args[0]].type.elem;
     walk_line(w, "if (%.*s <= %u) {", STR_ARG(row), SHORT / scalar_info[elem].bytes);
@@ -155,6 +237,7 @@ static void fetch_further_on(Walker *w, const LoopBody *vector, uint32_t most) {
     for (uint32_t i = 0; i < vector->stms.len; i++)
         if (vector->stms.data[i]->op == LOOP_LOAD) note_row(&f, vector->stms.data[i]);
     if (f.count > most) return;
+    keep_last_planes(&f);
     for (uint32_t i = 0; i < f.count; i++)
         walk_line(w, "__builtin_prefetch((const char *)&%.*s + %d);",
                   STR_ARG(place_of(w, f.rows[i])), PAGE);

@@ -108,6 +108,35 @@ WEFT_JOIN(i32x4, i32x8, 0, 1, 2, 3, 4, 5, 6, 7)
 WEFT_JOIN(u32x4, u32x8, 0, 1, 2, 3, 4, 5, 6, 7)
 WEFT_JOIN(f32x4, f32x8, 0, 1, 2, 3, 4, 5, 6, 7)
 
+// Side by side, but for lanes that touch nothing and are 0: those without a bit.
+#if defined(__AVX2__)
+typedef int weft_8m __attribute__((vector_size(32)));
+typedef long long weft_4m __attribute__((vector_size(32)));
+#define WEFT_BIT(i)  (-(lanes >> i & 1))
+#define WEFT_BITS_4L ((weft_4m){WEFT_BIT(0), WEFT_BIT(1), WEFT_BIT(2), WEFT_BIT(3)})
+#define WEFT_BITS_8I                                                                   \
+    ((weft_8m){WEFT_BIT(0), WEFT_BIT(1), WEFT_BIT(2), WEFT_BIT(3), WEFT_BIT(4),        \
+               WEFT_BIT(5), WEFT_BIT(6), WEFT_BIT(7)})
+#define WEFT_FEW(T, V, W, n, load, BITS)                                               \
+    static inline V weft_some_##V(const void *from, int lanes) {                       \
+        return (V)__builtin_ia32_##load##256((const W *)from, BITS);                   \
+    }
+#else
+#define WEFT_FEW(T, V, W, n, load, BITS)                                               \
+    static inline V weft_some_##V(const void *from, int lanes) {                       \
+        V x = {0};                                                                     \
+        for (int i = 0; i < n; i++)                                                    \
+            if (lanes >> i & 1) x[i] = ((const T *)from)[i];                           \
+        return x;                                                                      \
+    }
+#endif
+WEFT_FEW(int64_t, i64x4, weft_4m, 4, maskloadq, WEFT_BITS_4L)
+WEFT_FEW(uint64_t, u64x4, weft_4m, 4, maskloadq, WEFT_BITS_4L)
+WEFT_FEW(double, f64x4, weft_4d, 4, maskloadpd, WEFT_BITS_4L)
+WEFT_FEW(int32_t, i32x8, weft_8m, 8, maskloadd, WEFT_BITS_8I)
+WEFT_FEW(uint32_t, u32x8, weft_8m, 8, maskloadd, WEFT_BITS_8I)
+WEFT_FEW(float, f32x8, weft_8f, 8, maskloadps, WEFT_BITS_8I)
+
 // A vector that is in a register now.
 #if defined(__AVX2__)
 #define WEFT_WHOLE(x) __asm__("" : "+x"(x))

@@ -5,7 +5,11 @@
 // whole cache lines, and that the kernel never looks at. Likewise buffers that a loop
 // around carries, if the parallel loop never looks at them: what the next turn reads
 // first has left the caches until then.
+//
+// Where vectors are half a line, both halves must be stored one after the other, or a
+// line goes to memory twice: by one turn, or by neighbouring turns along a row.
 #include "emit/walk.h"
+#include "loop/machine.h"
 
 enum { LINE = 64, HALF_LINE = 32 };
 
@@ -48,24 +52,40 @@ static bool has(const LoopRefs *refs, LoopRef ref) {
     return false;
 }
 
-// Adds buffers to which a vector turn stores vectors side by side.
-static void note_stores(const Walker *w, const LoopBody *turn, LoopRefs *found) {
+// Buffers to which vectors are stored side by side.
+typedef struct Stores {
+    LoopRefs found;
+    LoopRefs halves; // some of them: less than a line, and its other half much later
+} Stores;
+
+static void add(const Walker *w, LoopRefs *refs, LoopRef ref) {
+    if (!has(refs, ref)) vec_push(w->arena, refs, ref);
+}
+
+// What a vector turn of so many lanes stores; in a loop of its own neighbouring turns
+// of that do not store what is side by side.
+static void note_stores(const Walker *w, const LoopBody *turn, uint32_t lanes,
+                        bool is_in_loop, Stores *s) {
     for (uint32_t i = 0; i < turn->stms.len; i++) {
         const LoopStm *stm = turn->stms.data[i];
+        bool is_loop = stm->op == LOOP_FOR || stm->op == LOOP_WHILE;
         for (uint32_t k = 0; k < stm->body_count; k++)
-            note_stores(w, stm->bodies[k], found);
-        if (walk_stores_side_by_side(w, stm) && !has(found, stm->args[0]))
-            vec_push(w->arena, found, stm->args[0]);
+            note_stores(w, stm->bodies[k], lanes, is_in_loop || is_loop, s);
+        if (!walk_stores_side_by_side(w, stm)) continue;
+        LoopRef buffer = stm->args[0];
+        uint8_t elem = w->kernel->values.data[buffer].type.elem;
+        add(w, &s->found, buffer);
+        if (is_in_loop && lanes * scalar_info[elem].bytes < LINE)
+            add(w, &s->halves, buffer);
     }
 }
 
-static void note_inner(const Walker *w, const LoopBody *body, LoopRefs *found) {
+static void note_inner(const Walker *w, const LoopBody *body, Stores *s) {
     for (uint32_t i = 0; i < body->stms.len; i++) {
         const LoopStm *stm = body->stms.data[i];
         if (stm->op == LOOP_FOR && stm->number > 0)
-            note_stores(w, stm->bodies[0], found);
-        for (uint32_t k = 0; k < stm->body_count; k++)
-            note_inner(w, stm->bodies[k], found);
+            note_stores(w, stm->bodies[0], stm->number, false, s);
+        for (uint32_t k = 0; k < stm->body_count; k++) note_inner(w, stm->bodies[k], s);
     }
 }
 
@@ -106,16 +126,19 @@ static bool is_streamed_by(const Walker *w, const LoopStm *loop, LoopRef buffer)
 }
 
 void walk_find_streams(Walker *w, const LoopStm *loop) {
-    bool is_vector = loop->number > 0;
-    LoopRefs found = {0};
+    bool is_vector = loop->number > 0, has_halves = machine_vector_bytes() == HALF_LINE;
+    Stores s = {0};
     w->streams = (LoopRefs){0};
-    w->least_streamed = is_vector ? HALF_LINE : LINE;
+    w->least_streamed = is_vector || has_halves ? HALF_LINE : LINE;
     if (loop->order != ORDER_PARALLEL) return;
-    if (is_vector) note_stores(w, loop->bodies[0], &found);
-    else note_inner(w, loop->bodies[0], &found);
-    for (uint32_t i = 0; i < found.len; i++)
-        if (is_streamed_by(w, loop, found.data[i]))
-            vec_push(w->arena, &w->streams, found.data[i]);
+    if (is_vector) note_stores(w, loop->bodies[0], loop->number, false, &s);
+    else note_inner(w, loop->bodies[0], &s);
+    for (uint32_t i = 0; i < s.found.len; i++) {
+        LoopRef buffer = s.found.data[i];
+        bool is_late = !is_vector && has_halves && has(&s.halves, buffer);
+        if (is_streamed_by(w, loop, buffer) && !is_late)
+            vec_push(w->arena, &w->streams, buffer);
+    }
 }
 
 bool walk_is_streamed(const Walker *w, LoopRef buffer, uint32_t bytes) {

@@ -76,12 +76,12 @@ static Str gather(Walker *w, const WalkAccess *a, uint32_t part, bool is_masked)
     return strbuf_done(&text);
 }
 
-// Whether it is a vector of 64 bytes of which the lanes to load are known.
+// Whether it is a vector of 32 or 64 bytes of which the lanes to load are known.
 static bool is_some(const Walker *w, const WalkAccess *a) {
     uint32_t bytes = scalar_info[a->elem].bytes;
     const LoopStm *mask = w->made[a->mask];
     if (mask == NULL || mask->op != LOOP_PACK || a->elem == SCALAR_BOOL || bytes < 4 ||
-        bytes * w->part.count != 64)
+        bytes * w->part.count < 32)
         return false;
     for (uint32_t i = 0; i < mask->arg_count; i++)
         if (!w->kernel->values.data[mask->args[i]].is_const) return false;

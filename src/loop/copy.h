@@ -29,6 +29,10 @@ uint32_t loop_body_size(const LoopBody *body);
 // Whether the walk's budget allows for one more such body, which it then pays for.
 bool loop_can_pay(RangeWalk *w, const LoopBody *body);
 
+// Whether unrolling (unroll.c) is going to take the loop of the kernel's root apart, if
+// there is room.
+bool loop_is_unrolled(const LoopKernel *kernel, const LoopStm *loop);
+
 // How many lanes turns at the ends of a loop can have together (ends.c); 0: they stay
 // alone.
 uint32_t loop_end_lanes(LoopBuilder *b, const LoopBody *turn);

@@ -408,6 +408,7 @@ static void put_both(Join *j, LoopBody *out) {
         vec_push(b->arena, &turn->stms, old.stms.data[i]);
     LoopStm *few = put_reader(j, turn, out);
     if (few != NULL) join_set_aside(b, turn, few, j->row->args[0]);
+    if (few != NULL) join_within(b, turn, j->row, few);
     vec_push(b->arena, &out->stms, j->maker);
 }
 

@@ -164,11 +164,27 @@ static void leave_loop(RangeWalk *w, LoopStm *loop) {
     unroll(w, loop, times);
 }
 
-void loop_unroll(LoopKernel *kernel) {
+static Unroll look_at(const LoopKernel *kernel) {
     Unroll u = {.kernel = kernel};
     u.defs = arena_array(kernel->arena, const LoopStm *, kernel->values.len);
     u.fors = arena_array(kernel->arena, const LoopStm *, kernel->values.len);
     map_init(&u.wanted, kernel->arena);
+    return u;
+}
+
+bool loop_is_unrolled(const LoopKernel *kernel, const LoopStm *loop) {
+    Unroll u = look_at(kernel);
+    uint64_t wanted;
+    note_body(&u, kernel->root);
+    LoopStm *alone = (LoopStm *)(uintptr_t)loop;
+    LoopBody body = {.stms = {&alone, 1, 1}};
+    note_body(&u, &body);
+    want_loops(&u, loop->bodies[0]);
+    return map_get(&u.wanted, loop->bodies[0]->params[0], &wanted);
+}
+
+void loop_unroll(LoopKernel *kernel) {
+    Unroll u = look_at(kernel);
     for (uint32_t i = 0; i < kernel->funs.len; i++)
         note_body(&u, kernel->funs.data[i].body);
     note_body(&u, kernel->root);

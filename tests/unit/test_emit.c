@@ -322,6 +322,37 @@ static void test_streams(Cx *cx, const CoreProgram *core, Arena *arena) {
     CHECK(!streams(cx, core, arena, "p", ""));
 }
 
+// Whether turns of which each has a loop of so many lanes, with `store` in it, store
+// past the caches where the machine has vectors of so many bytes.
+static bool streams_within(Cx *cx, const CoreProgram *core, Arena *arena, int lanes,
+                           const char *bytes, const char *store) {
+    StrBuf text = strbuf(arena);
+    strbuf_printf(&text,
+                  "kernel \"k\" (i64) -> ([]f64) {|n: i64| r: [f64] = result[0](n) "
+                  "= for.parallel(n) {|t: i64| "
+                  "= for.independent[%d](n) {|i: i64| v: f64[%d] = lanes(i, 1i64) %s "
+                  "-> } {|j: i64| -> } -> } -> r, n}",
+                  lanes, lanes, store);
+    setenv("WEFT_VECTOR_BYTES", bytes, 1);
+    const char *made = c_of(cx, core, arena, &text);
+    unsetenv("WEFT_VECTOR_BYTES");
+    return strstr(made, "weft_stream_f64x") != NULL &&
+           strstr(strstr(made, "_chunk0"), "weft_stream_f64x") != NULL;
+}
+
+// Half a line at a time if the other half comes next.
+static void test_half_lines(Cx *cx, const CoreProgram *core, Arena *arena) {
+    const char *row = "= store(r, v, 0i64, n, t, 1i64, i)";
+    const char *column = "= for.independent(n) {|k: i64| "
+                         "= store(r, v, 0i64, n, k, 1i64, i) -> }";
+    CHECK(streams_within(cx, core, arena, 4, "32", row));
+    CHECK(!streams_within(cx, core, arena, 4, "64", row));
+    CHECK(streams_within(cx, core, arena, 8, "64", row));
+    CHECK(!streams_within(cx, core, arena, 4, "32", column));
+    CHECK(streams_within(cx, core, arena, 8, "32", column));
+    CHECK(streams_within(cx, core, arena, 8, "64", column));
+}
+
 // ---- what is fetched ahead ---------------------------------------------------------
 
 static int count_fetches(const char *c) {
@@ -353,20 +384,47 @@ static void test_ahead(Cx *cx, const CoreProgram *core, Arena *arena) {
 }
 
 // Whether a turn that stores to these rows of planes, and loads from rows of them, has
-// lines that fetch rows ahead; how many.
-static int fetched_rows(Cx *cx, const CoreProgram *core, Arena *arena,
-                        const char *second, const char *loads) {
+// lines that fetch rows ahead; how many, where vectors have so many bytes.
+static int fetched_rows_by(Cx *cx, const CoreProgram *core, Arena *arena,
+                           const char *bytes, const char *second, const char *loads) {
     StrBuf text = strbuf(arena);
     strbuf_printf(&text,
                   "kernel \"k\" ([]i64, i64, i64, owned []i64) -> () {|x: [i64], "
                   "nx: i64, w: i64, p: i64, y: [i64], n: i64| "
                   "q: i64 = add(p, 1i64) r: i64 = add(q, 1i64) s: i64 = add(r, 1i64) "
+                  "o: bool = lt(q, nx) v: i64 = sub(q, nx) "
+                  "u: i64 = if(o) {-> q} {-> v} "
                   "= for.independent[4](n) {|i: i64| "
                   "a: i64[4] = load(x, 0i64, p, p, w, p, 1i64, i) %s "
                   "= store(y, a, 0i64, p, q, w, p, 1i64, i) "
                   "= store(y, a, 0i64, p, q, w, %s, 1i64, i) -> } {|j: i64| -> } -> }",
                   loads, second);
-    return count_fetches(c_of(cx, core, arena, &text));
+    setenv("WEFT_VECTOR_BYTES", bytes, 1);
+    const char *made = c_of(cx, core, arena, &text);
+    unsetenv("WEFT_VECTOR_BYTES");
+    return count_fetches(made);
+}
+
+static int fetched_rows(Cx *cx, const CoreProgram *core, Arena *arena,
+                        const char *second, const char *loads) {
+    return fetched_rows_by(cx, core, arena, "64", second, loads);
+}
+
+// Where vectors are half a line, of planes one behind the other the last one alone.
+static void test_last_planes(Cx *cx, const CoreProgram *core, Arena *arena) {
+    const char *planes = "b: i64[4] = load(x, 0i64, p, q, w, p, 1i64, i) "
+                         "c: i64[4] = load(x, 0i64, p, r, w, p, 1i64, i)";
+    const char *clamped = "t: i64 = sub(p, 1i64) m: i64 = max(0i64, t) "
+                          "b: i64[4] = load(x, 0i64, p, m, w, p, 1i64, i)";
+    const char *wrapped = "b: i64[4] = load(x, 0i64, p, u, w, p, 1i64, i)";
+    const char *unknown = "b: i64[4] = load(x, 0i64, p, n, w, p, 1i64, i)";
+    const char *two = "b: i64[4] = load(x, 0i64, q, q, w, p, 1i64, i)";
+    CHECK(fetched_rows_by(cx, core, arena, "32", "q", planes) == 1);
+    CHECK(fetched_rows_by(cx, core, arena, "32", "q", clamped) == 1);
+    CHECK(fetched_rows_by(cx, core, arena, "32", "q", wrapped) == 1);
+    CHECK(fetched_rows_by(cx, core, arena, "32", "q", unknown) == 2);
+    CHECK(fetched_rows_by(cx, core, arena, "32", "q", two) == 2);
+    CHECK(fetched_rows_by(cx, core, arena, "64", "q", clamped) == 2);
 }
 
 // As many rows of each plane as the turn makes, in planes of the same width.
@@ -531,8 +589,10 @@ int main(void) {
         kernels[i] = make_kernel(core, &arena, operators[i]);
     test_joins(&cx, core, &arena);
     test_streams(&cx, core, &arena);
+    test_half_lines(&cx, core, &arena);
     test_ahead(&cx, core, &arena);
     test_fetched_rows(&cx, core, &arena);
+    test_last_planes(&cx, core, &arena);
     test_fetched_beside(&cx, core, &arena);
     test_fetched_next(&cx, core, &arena);
     test_within(&cx, core, &arena);
