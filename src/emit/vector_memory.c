@@ -159,12 +159,17 @@ static void store_part(Walker *w, const WalkAccess *a, LoopRef x, uint32_t part)
         walk_line(w, "weft_flags_%.*s(&%.*s, %.*s);",
                   STR_ARG(walk_vector_type(w, a->elem)), STR_ARG(at), STR_ARG(from));
     else if (a->mask == 0 &&
-             walk_is_streamed(w, a->buffer, w->part.count * scalar_info[a->elem].bytes))
+             walk_is_streamed(w, a->buffer, w->lanes * scalar_info[a->elem].bytes))
         walk_line(w, "weft_stream_%.*s(&%.*s, %.*s, is_far);",
                   STR_ARG(walk_vector_type(w, a->elem)), STR_ARG(at), STR_ARG(from));
     else
         walk_line(w, "weft_store_%.*s(&%.*s, %.*s);",
                   STR_ARG(walk_vector_type(w, a->elem)), STR_ARG(at), STR_ARG(from));
+}
+
+void walk_store_part(Walker *w, const LoopStm *stm, uint32_t part) {
+    WalkAccess a = walk_access(w, stm);
+    store_part(w, &a, stm->args[a.first - 1], part);
 }
 
 void walk_store(Walker *w, const LoopStm *stm) {
