@@ -114,8 +114,7 @@ uint32_t walk_square(Walker *w, const LoopBody *body, uint32_t from) {
     if (!find_square(&s)) return from;
     s.states = arena_array(w->arena, uint8_t, (s.stores - from) * parts_of(w));
     WalkAccess a = walk_access(w, body->stms.data[s.stores]);
-    if (walk_is_streamed(w, a.buffer, w->lanes * scalar_info[a.elem].bytes))
-        write_rows(&s);
+    if (walk_streams_parts(w, &a)) write_rows(&s);
     else write_blocks(&s);
     return s.end;
 }

@@ -34,6 +34,9 @@ typedef struct WalkAccess {
 WalkAccess walk_access(const Walker *w, const LoopStm *stm);
 // The numbers of lanes, which only places ask for: these say them as they are.
 bool walk_is_plain_number(const Walker *w, LoopRef ref);
+// Whether all of its parts, which are stored one beside the other, go past the caches;
+// parts of 16 bytes cannot.
+bool walk_streams_parts(const Walker *w, const WalkAccess *a);
 // A part of what is loaded; and a store of all parts, and of a part without a mask of
 // places that follow each other.
 Str walk_load(Walker *w, const LoopStm *stm, uint32_t part);
