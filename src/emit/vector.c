@@ -527,6 +527,12 @@ static bool is_chain(const LoopBody *body, uint32_t from, uint32_t end) {
     return 2 * waiting > operators;
 }
 
+void walk_define(Walker *w, const LoopStm *stm, uint32_t part) {
+    walk_place(w, stm->loc);
+    Str text = stm->op == LOOP_TAKE ? take(w, stm, part) : part_of(w, stm, part);
+    define(w, stm->outs[0], part, text);
+}
+
 uint32_t walk_parts_in_turn(Walker *w, const LoopBody *body, uint32_t from) {
     uint32_t end = from;
     if (w->lanes == 0) return from;
@@ -540,8 +546,7 @@ uint32_t walk_parts_in_turn(Walker *w, const LoopBody *body, uint32_t from) {
             bool is_vector = walk_has_lanes(w, stm->outs[0]);
             if (!is_vector && part == 0) walk_statement(w, stm);
             if (!is_vector || walk_is_plain_number(w, stm->outs[0])) continue;
-            walk_place(w, stm->loc);
-            define(w, stm->outs[0], part, part_of(w, stm, part));
+            walk_define(w, stm, part);
         }
     return end;
 }
@@ -564,7 +569,7 @@ bool walk_in_lanes(Walker *w, const LoopStm *stm) {
     case LOOP_SURE: put_sure(w, stm); return true;
     case LOOP_TAKE:
         for (uint32_t p = 0; p < walk_parts(w, stm->outs[0]); p++)
-            define(w, stm->outs[0], p, take(w, stm, p));
+            walk_define(w, stm, p);
         return true;
     default: return false;
     }

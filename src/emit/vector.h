@@ -17,6 +17,8 @@ Str walk_vector_type_of(Walker *w, LoopRef ref);
 Str walk_vector(Walker *w, LoopRef ref, uint32_t part);
 // A condition that is one when all lanes of a mask are.
 Str walk_all(Walker *w, Str mask);
+// Writes a part of what a statement gives that goes by parts, or of a TAKE.
+void walk_define(Walker *w, const LoopStm *stm, uint32_t part);
 
 // ---- tally.c ------------------------------------------------------------------------
 
@@ -41,8 +43,13 @@ typedef struct WalkAccess {
 WalkAccess walk_access(const Walker *w, const LoopStm *stm);
 // The numbers of lanes, which only places ask for: these say them as they are.
 bool walk_is_plain_number(const Walker *w, LoopRef ref);
-// A part of what is loaded; and a store of all parts.
+// Whether all of its parts, which are stored one beside the other, go past the caches;
+// parts of 16 bytes cannot.
+bool walk_streams_parts(const Walker *w, const WalkAccess *a);
+// A part of what is loaded; and a store of all parts, and of a part without a mask of
+// places that follow each other.
 Str walk_load(Walker *w, const LoopStm *stm, uint32_t part);
+void walk_store_part(Walker *w, const LoopStm *stm, uint32_t part);
 void walk_store(Walker *w, const LoopStm *stm);
 
 #endif

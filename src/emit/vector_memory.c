@@ -153,18 +153,29 @@ bool walk_stores_side_by_side(const Walker *w, const LoopStm *stm) {
     return !a.has_places && a.elem != SCALAR_BOOL;
 }
 
+bool walk_streams_parts(const Walker *w, const WalkAccess *a) {
+    enum { LEAST = 32 };
+    uint32_t bytes = scalar_info[a->elem].bytes;
+    return w->part.count * bytes >= LEAST &&
+           walk_is_streamed(w, a->buffer, w->lanes * bytes);
+}
+
 static void store_part(Walker *w, const WalkAccess *a, LoopRef x, uint32_t part) {
     Str at = place_of(w, a, part, 0), from = walk_vector(w, x, part);
     if (a->elem == SCALAR_BOOL)
         walk_line(w, "weft_flags_%.*s(&%.*s, %.*s);",
                   STR_ARG(walk_vector_type(w, a->elem)), STR_ARG(at), STR_ARG(from));
-    else if (a->mask == 0 &&
-             walk_is_streamed(w, a->buffer, w->part.count * scalar_info[a->elem].bytes))
+    else if (a->mask == 0 && walk_streams_parts(w, a))
         walk_line(w, "weft_stream_%.*s(&%.*s, %.*s, is_far);",
                   STR_ARG(walk_vector_type(w, a->elem)), STR_ARG(at), STR_ARG(from));
     else
         walk_line(w, "weft_store_%.*s(&%.*s, %.*s);",
                   STR_ARG(walk_vector_type(w, a->elem)), STR_ARG(at), STR_ARG(from));
+}
+
+void walk_store_part(Walker *w, const LoopStm *stm, uint32_t part) {
+    WalkAccess a = walk_access(w, stm);
+    store_part(w, &a, stm->args[a.first - 1], part);
 }
 
 void walk_store(Walker *w, const LoopStm *stm) {

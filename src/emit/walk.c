@@ -651,7 +651,8 @@ void walk_statement(Walker *w, const LoopStm *stm) {
 void walk_body(Walker *w, const LoopBody *body) {
     for (uint32_t i = 0; i < body->stms.len;) {
         walk_fetch_square(w, body, i);
-        uint32_t end = walk_parts_in_turn(w, body, i);
+        uint32_t end = walk_square(w, body, i);
+        if (end == i) end = walk_parts_in_turn(w, body, i);
         if (end == i) walk_statement(w, body->stms.data[end++]);
         i = end;
     }

@@ -126,6 +126,9 @@ uint32_t walk_tally_turns(const Walker *w, const LoopStm *loop);
 void walk_fetch_rows(Walker *w, const LoopStm *loop);
 // If a square is loaded from there on, fetches the rows behind it.
 void walk_fetch_square(Walker *w, const LoopBody *body, uint32_t from);
+// Writes a square that is copied from there on (square.c); returns where it ends, or
+// `from` if there is none.
+uint32_t walk_square(Walker *w, const LoopBody *body, uint32_t from);
 // Before a loop along a row: fetches of the rows behind it what lies ahead
 // (fetch_next.c).
 void walk_fetch_next(Walker *w, const LoopStm *loop);

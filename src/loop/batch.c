@@ -25,7 +25,7 @@
 #include "loop/machine.h"
 #include "loop/passes.h"
 
-enum { LEAST_BLOCKS = 4, LEAST_LANE = 4 }; // bytes
+enum { LEAST_BLOCKS = 4, LEAST_LANE = 4, LINE = 64 }; // bytes
 // Lanes where folds wait, which may be loaded one by one: more rows than that, a power
 // of two apart, want more lines of the first cache than may lie there.
 enum { MOST_APART = 8 };
@@ -308,16 +308,24 @@ static LoopRef is_wanted(Batch *x) {
     return loop_and(b, c, loop_le(b, total, most));
 }
 
+// As many as a vector has. Where rows are walked along, as a line of memory has if that
+// is more: lines are loaded once then, and one fold waits beside the other.
+static uint32_t count_lanes(Batch *x) {
+    uint32_t lane = x->bytes > LEAST_LANE ? x->bytes : LEAST_LANE;
+    uint32_t bytes = x->machine->bytes, lanes = bytes / lane;
+    x->flight = 1;
+    if (x->waits && !x->walks_all) return lanes > MOST_APART ? MOST_APART : lanes;
+    if (x->walks_all && x->walks.len > 0 && bytes < LINE) x->flight = LINE / bytes;
+    return x->flight * lanes;
+}
+
 // Emits the loop as blocks of lanes where that is good, else as it was. False: nothing
 // has been emitted.
 static bool batch(Batch *x, LoopStm *loop) {
     LoopBuilder *b = x->b;
     uint64_t bits;
     b->loc = loop->loc;
-    uint32_t lane = x->bytes > LEAST_LANE ? x->bytes : LEAST_LANE;
-    uint32_t lanes = x->machine->bytes / lane;
-    bool is_apart = x->waits && !x->walks_all;
-    x->lanes = loop_int(b, is_apart && lanes > MOST_APART ? MOST_APART : lanes);
+    x->lanes = loop_int(b, count_lanes(x));
     LoopBody *arms[2];
     loop_open(b, NULL, 0);
     LoopRef c = is_wanted(x);

@@ -95,6 +95,7 @@ typedef struct Batch {
     LoopRefs small;  // what must be small for that
     // While blocks are made:
     LoopRef lanes, first;
+    uint32_t flight; // vectors that have them
     LoopRef
         *blocks; // by LoopRef: a private buffer for all lanes, or where a value is kept
     bool *is_needed; // by LoopRef

@@ -27,7 +27,7 @@ LoopRef batch_compute_early(Batch *x, LoopRef ref) {
 }
 
 bool batch_give_lanes(Batch *x, LoopStm *loop, bool always) {
-    bool made = vector_loop(x->b->kernel, loop, x->machine->bytes,
+    bool made = vector_loop(x->b->kernel, loop, x->machine->bytes, x->flight,
                             always || x->machine->always);
     loop_catch_up(x->b);
     return made;

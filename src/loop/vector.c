@@ -422,9 +422,10 @@ static Vector vector_pass(LoopKernel *kernel, uint32_t bytes, bool always) {
         .kernel = kernel, .arena = kernel->arena, .bytes = bytes, .always = always};
 }
 
-bool vector_loop(LoopKernel *kernel, LoopStm *loop, uint32_t bytes, bool always) {
+bool vector_loop(LoopKernel *kernel, LoopStm *loop, uint32_t bytes, uint32_t flight,
+                 bool always) {
     Vector pass = vector_pass(kernel, bytes, always);
-    return make_lanes(&pass, loop, 1) != 0;
+    return make_lanes(&pass, loop, flight) != 0;
 }
 
 void loop_vector(LoopKernel *kernel) {

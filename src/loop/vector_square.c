@@ -58,23 +58,65 @@ static LoopStm *vector_of(Vector *v, const LoopStm *stm, const Places *p, uint32
     return copy;
 }
 
-// Every lane of the first halves of x and y, or of their second ones, in turns.
-static LoopRef shuffle(Vector *v, LoopRef x, LoopRef y, uint32_t side, uint32_t half) {
+// Lane i of what a shuffle takes: of x, or of y behind it. Within blocks of so many
+// lanes those of a half of x and of y by turns.
+static uint32_t lane_by_turns(uint32_t i, uint32_t side, uint32_t block,
+                              uint32_t half) {
+    return i / block * block + half * block / 2 + i % block / 2 + i % 2 * side;
+}
+
+// Every other block of x, each with that of y behind it.
+static uint32_t lane_of_blocks(uint32_t i, uint32_t side, uint32_t block,
+                               uint32_t half) {
+    bool is_second = (i & block) != 0;
+    return (i & ~block) + half * block + (is_second ? side : 0);
+}
+
+typedef uint32_t LaneOf(uint32_t i, uint32_t side, uint32_t block, uint32_t half);
+
+static LoopRef shuffle(Vector *v, LoopRef x, LoopRef y, uint32_t side, LaneOf *lane_of,
+                       uint32_t block, uint32_t half) {
     LoopRef *args = arena_array(v->arena, LoopRef, 2 + side);
     args[0] = x;
     args[1] = y;
     for (uint32_t i = 0; i < side; i++)
-        args[2 + i] = loop_int(&v->b, half * side / 2 + i / 2 + i % 2 * side);
+        args[2 + i] = loop_int(&v->b, lane_of(i, side, block, half));
     return loop_emit1(&v->b, LOOP_TAKE, args, 2 + side, type_of(v, x));
 }
 
-static void transpose(Vector *v, LoopRef *rows, uint32_t side) {
+// Blocks of rows and of lanes change places, pair by pair.
+static void swap_blocks(Vector *v, LoopRef *rows, uint32_t side, uint32_t block) {
+    for (uint32_t k = 0; k < side; k++) {
+        if ((k & block) != 0) continue;
+        LoopRef x = rows[k], y = rows[k + block];
+        rows[k] = shuffle(v, x, y, side, lane_of_blocks, block, 0);
+        rows[k + block] = shuffle(v, x, y, side, lane_of_blocks, block, 1);
+    }
+}
+
+// Rows and lanes of each block change places, by rounds of perfect shuffles.
+static void transpose_blocks(Vector *v, LoopRef *rows, uint32_t side, uint32_t block) {
     LoopRef next[LOOP_MOST_LANES];
-    for (uint32_t round = 1; round < side; round *= 2) {
-        for (uint32_t k = 0; k < side; k++)
-            next[k] = shuffle(v, rows[k / 2], rows[k / 2 + side / 2], side, k % 2);
+    for (uint32_t round = 1; round < block; round *= 2) {
+        for (uint32_t k = 0; k < side; k++) {
+            LoopRef *from = rows + k / block * block + k % block / 2;
+            next[k] =
+                shuffle(v, from[0], from[block / 2], side, lane_by_turns, block, k % 2);
+        }
         for (uint32_t k = 0; k < side; k++) rows[k] = next[k];
     }
+}
+
+// Vectors of 64 bytes have any shuffle of two in one instruction. Those of 32 have some
+// that stay within 16 bytes, and one that puts 16 bytes of each side by side.
+static void transpose(Vector *v, LoopRef *rows, uint32_t side) {
+    enum { ANY = 64, WITHIN = 16 };
+    uint32_t block = side, bytes = scalar_info[type_of(v, rows[0]).elem].bytes;
+    while (v->bytes < ANY && block * bytes > WITHIN) {
+        block /= 2;
+        swap_blocks(v, rows, side, block);
+    }
+    transpose_blocks(v, rows, side, block);
 }
 
 static void emit_square(Vector *v, const Square *s, const Places *from,
@@ -101,7 +143,7 @@ static bool goes_by(const Vector *v, const LoopStm *stm, const Places *p, int64_
 bool turn_square(Vector *v, const LoopStm *loop) {
     uint64_t count;
     Square s = {.index = loop->bodies[0]->params[0], .side = v->lanes};
-    if (loop->order != ORDER_INDEPENDENT || loop->out_count > 0 || v->flight != 1 ||
+    if (loop->order != ORDER_INDEPENDENT || loop->out_count > 0 || v->flight > 2 ||
         (v->lanes & (v->lanes - 1)) != 0 ||
         !loop_is_known(&v->b, loop->args[0], &count) || count != v->lanes)
         return false;
