@@ -110,8 +110,11 @@ static void put_signed(StrBuf *buf, long long number) {
                                : (unsigned long long)number);
 }
 
-static bool begins(const char *format, const char *with) {
-    return strncmp(format, with, strlen(with)) == 0;
+// Whether the directive at `format` is that one, of four characters.
+static bool is_directive(const char *format, const char directive[5]) {
+    for (int i = 0; i < 4; i++)
+        if (format[i] != directive[i]) return false;
+    return true;
 }
 
 // Text and the directives of which there are most, up to another one or the end, which
@@ -128,15 +131,15 @@ static const char *put_plain(StrBuf *buf, const char *format, va_list *args) {
         } else if (format[0] == '%' && format[1] == 'u') {
             put_number(buf, va_arg(*args, unsigned));
             format += 2;
-        } else if (begins(format, "%.*s")) {
+        } else if (is_directive(format, "%.*s")) {
             int most = va_arg(*args, int);
             const char *text = va_arg(*args, const char *);
             if (most != 0) strbuf_bytes(buf, text, strnlen(text, (size_t)most));
             format += 4;
-        } else if (begins(format, "%llu")) {
+        } else if (is_directive(format, "%llu")) {
             put_number(buf, va_arg(*args, unsigned long long));
             format += 4;
-        } else if (begins(format, "%lld")) {
+        } else if (is_directive(format, "%lld")) {
             put_signed(buf, va_arg(*args, long long));
             format += 4;
         } else if (format[0] == '%' && (format[1] == 'd' || format[1] == 'c')) {
