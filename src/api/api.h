@@ -25,6 +25,7 @@
 typedef struct ApiEngine ApiEngine;   // engine.h
 typedef struct ApiPlace ApiPlace;     // places.h
 typedef struct ApiAhead ApiAhead;     // ahead.h
+typedef struct ApiDirect ApiDirect;   // direct.h
 
 // A parameter or result of an entry: how its leaves lie in core and what they mean.
 typedef struct ApiPort {
@@ -49,6 +50,7 @@ typedef struct ApiEntry {
     ApiPort *params, *results;
     uint32_t param_count, result_count;
     InterpCode code; // what the calls so far have prepared
+    ApiDirect *direct; // in its memory, too: how it is called without that; or NULL
 } ApiEntry;
 
 struct WeftProgram {

@@ -3,6 +3,7 @@
 // Calling an entry. The arguments' arrays are lent to the engine, which consumes the
 // references it is given; since the caller keeps its own, none is updated in place.
 #include "api/ahead.h"
+#include "api/direct.h"
 #include "api/fit.h"
 #include "api/stream.h"
 #include "interp/interp.h"
@@ -124,6 +125,7 @@ WeftStatus api_call(WeftContext *context, void *data) {
     WeftStatus checked = check_call(context, call, entry);
     if (checked != WEFT_STATUS_OK) return checked;
     if (atomic_load(&context->cancel)) return WEFT_STATUS_CANCELLED;
+    if (api_direct_call(call, entry)) return WEFT_STATUS_OK;
     checked = api_check_fit(context, program, entry, call->args);
     if (checked != WEFT_STATUS_OK) return checked;
     api_record_entry(program, entry->name);
@@ -149,6 +151,7 @@ WeftStatus api_call(WeftContext *context, void *data) {
         WeftStatus ready = api_engine_enter(program->engine, entry->fun);
         if (ready == WEFT_STATUS_OK) ready = api_ahead_open(context, &options.beside);
         if (ready != WEFT_STATUS_OK) return ready;
+        api_direct_plan(program, entry);
         program->engine->has_traced = false;
         options.run_kernel = api_engine_run;
         options.kernel_data = program->engine;

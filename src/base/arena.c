@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-enum { FIRST_CHUNK = 1 << 14, LARGEST_CHUNK = 1 << 20, ARENA_ALIGN = 16 };
+enum { FIRST_CHUNK = 1 << 14, LARGEST_CHUNK = 1 << 20 };
 enum { POISON = 0xA5 }; // who still reads what was given up shall see
 
 struct ArenaChunk {
@@ -61,12 +61,10 @@ static void add_chunk(Arena *arena, size_t need) {
     arena->end = (char *)chunk + size;
 }
 
-void *arena_alloc(Arena *arena, size_t size) {
-    mem_count(arena->mem);
+void *arena_alloc_beyond(Arena *arena, size_t size) {
     if (size > SIZE_MAX - ARENA_ALIGN) mem_fail(arena->mem);
     size = round_up(size);
-    if (arena->next == NULL || (size_t)(arena->end - arena->next) < size)
-        add_chunk(arena, size);
+    add_chunk(arena, size);
     void *block = arena->next;
     arena->next += size;
     return block;
@@ -84,13 +82,6 @@ void *arena_extend(Arena *arena, void *block, size_t old_size, size_t size) {
     void *moved = arena_alloc(arena, size);
     memcpy(moved, block, old_size);
     return moved;
-}
-
-void *arena_zeroed(Arena *arena, size_t count, size_t size) {
-    if (size != 0 && count > SIZE_MAX / size) mem_fail(arena->mem);
-    void *block = arena_alloc(arena, count * size);
-    if (count != 0) memset(block, 0, count * size);
-    return block;
 }
 
 void *arena_copy(Arena *arena, const void *from, size_t size) {

@@ -8,6 +8,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "base/mem.h"
 
@@ -15,8 +16,8 @@ typedef struct ArenaChunk ArenaChunk;
 
 typedef struct Arena {
     Mem *mem;
-    ArenaChunk *chunks;  // newest first
-    char *next, *end;    // what is left of the newest
+    ArenaChunk *chunks; // newest first
+    char *next, *end;   // what is left of the newest
 } Arena;
 
 void arena_init(Arena *arena, Mem *mem);
@@ -25,35 +26,60 @@ void arena_free(Arena *arena);
 // rounds touches the same pages in each.
 void arena_reset(Arena *arena);
 // Returns size bytes, aligned to 16 and not cleared.
-void *arena_alloc(Arena *arena, size_t size);
+static inline void *arena_alloc(Arena *arena, size_t size);
 // Returns count * size cleared bytes; an overflowing product counts as out of memory.
-void *arena_zeroed(Arena *arena, size_t count, size_t size);
+static inline void *arena_zeroed(Arena *arena, size_t count, size_t size);
 // A larger block with what is in the old one, which is given up: where that is the
 // newest block of all, it is made longer.
 void *arena_extend(Arena *arena, void *block, size_t old_size, size_t size);
 void *arena_copy(Arena *arena, const void *from, size_t size);
 
-#define arena_new(arena, T) ((T *)arena_zeroed((arena), 1, sizeof(T)))
+#define arena_new(arena, T)      ((T *)arena_zeroed((arena), 1, sizeof(T)))
 #define arena_array(arena, T, n) ((T *)arena_zeroed((arena), (n), sizeof(T)))
 
 // A growable array is any struct with the members {T *data; uint32_t len, cap;}.
-// It lives in an arena; a grown one leaves its old block behind, if that is not the newest.
-#define vec_push(arena, vec, ...)                                                  \
-    do {                                                                           \
-        if ((vec)->len == (vec)->cap)                                              \
-            (vec)->data = vec_grow((arena), (vec)->data, &(vec)->cap,              \
-                                   sizeof *(vec)->data);                           \
-        (vec)->data[(vec)->len++] = __VA_ARGS__;                                   \
+// It lives in an arena; a grown one leaves its old block behind, if that is not the
+// newest.
+#define vec_push(arena, vec, ...)                                                      \
+    do {                                                                               \
+        if ((vec)->len == (vec)->cap)                                                  \
+            (vec)->data =                                                              \
+                vec_grow((arena), (vec)->data, &(vec)->cap, sizeof *(vec)->data);      \
+        (vec)->data[(vec)->len++] = __VA_ARGS__;                                       \
     } while (0)
 
 // Gives an empty one room for so many elements.
-#define vec_reserve(arena, vec, room)                                              \
-    do {                                                                           \
-        (vec)->cap = (room);                                                       \
-        (vec)->data = arena_zeroed((arena), (vec)->cap, sizeof *(vec)->data);      \
+#define vec_reserve(arena, vec, room)                                                  \
+    do {                                                                               \
+        (vec)->cap = (room);                                                           \
+        (vec)->data = arena_zeroed((arena), (vec)->cap, sizeof *(vec)->data);          \
     } while (0)
 
 // Doubles *cap and returns the moved block; use through vec_push.
 void *vec_grow(Arena *arena, void *data, uint32_t *cap, size_t size);
+
+// ---- what is done most often, where it is wanted --------------------------------------
+
+enum { ARENA_ALIGN = 16 };
+
+// The same from another chunk.
+void *arena_alloc_beyond(Arena *arena, size_t size);
+
+static inline void *arena_alloc(Arena *arena, size_t size) {
+    size_t left = (size_t)(arena->end - arena->next);
+    mem_count(arena->mem);
+    // What is left is a multiple of the alignment, so that it has room for the rest.
+    if (arena->next == NULL || left < size) return arena_alloc_beyond(arena, size);
+    void *block = arena->next;
+    arena->next += (size + ARENA_ALIGN - 1) & ~(size_t)(ARENA_ALIGN - 1);
+    return block;
+}
+
+static inline void *arena_zeroed(Arena *arena, size_t count, size_t size) {
+    if (size != 0 && count > SIZE_MAX / size) mem_fail(arena->mem);
+    void *block = arena_alloc(arena, count * size);
+    if (count != 0) memset(block, 0, count * size);
+    return block;
+}
 
 #endif

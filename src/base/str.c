@@ -71,10 +71,10 @@ size_t str_utf8(Str s) {
     if (p[0] < 0xc2 || p[0] > 0xf4 || s.len < len) return 0;
     for (size_t i = 1; i < len; i++)
         if ((p[i] & 0xc0) != 0x80) return 0;
-    if (p[0] == 0xe0 && p[1] < 0xa0) return 0;   // overlong
-    if (p[0] == 0xed && p[1] >= 0xa0) return 0;  // surrogate
-    if (p[0] == 0xf0 && p[1] < 0x90) return 0;   // overlong
-    if (p[0] == 0xf4 && p[1] >= 0x90) return 0;  // beyond U+10FFFF
+    if (p[0] == 0xe0 && p[1] < 0xa0) return 0;  // overlong
+    if (p[0] == 0xed && p[1] >= 0xa0) return 0; // surrogate
+    if (p[0] == 0xf0 && p[1] < 0x90) return 0;  // overlong
+    if (p[0] == 0xf4 && p[1] >= 0x90) return 0; // beyond U+10FFFF
     return len;
 }
 
@@ -82,30 +82,11 @@ StrBuf strbuf(Arena *arena) {
     return (StrBuf){.arena = arena};
 }
 
-static void reserve(StrBuf *buf, size_t more) {
+void strbuf_reserve(StrBuf *buf, size_t more) {
     if (more <= buf->cap - buf->len) return;
     size_t cap = buf->cap * 2 + more + 32;
     buf->data = arena_extend(buf->arena, buf->data, buf->cap, cap);
     buf->cap = cap;
-}
-
-void strbuf_bytes(StrBuf *buf, const char *bytes, size_t len) {
-    if (len == 0) return;
-    reserve(buf, len);
-    memcpy(buf->data + buf->len, bytes, len);
-    buf->len += len;
-}
-
-void strbuf_str(StrBuf *buf, Str s) {
-    strbuf_bytes(buf, s.ptr, s.len);
-}
-
-void strbuf_cstr(StrBuf *buf, const char *text) {
-    strbuf_bytes(buf, text, strlen(text));
-}
-
-void strbuf_char(StrBuf *buf, char c) {
-    strbuf_bytes(buf, &c, 1);
 }
 
 void strbuf_printf(StrBuf *buf, const char *format, ...) {
@@ -115,12 +96,25 @@ void strbuf_printf(StrBuf *buf, const char *format, ...) {
     va_end(args);
 }
 
-static void put_number(StrBuf *buf, unsigned number) {
-    char digits[10];
+static void put_number(StrBuf *buf, unsigned long long number) {
+    char digits[20];
     size_t at = sizeof digits;
     do digits[--at] = (char)('0' + number % 10);
     while ((number /= 10) != 0);
     strbuf_bytes(buf, digits + at, sizeof digits - at);
+}
+
+static void put_signed(StrBuf *buf, long long number) {
+    if (number < 0) strbuf_char(buf, '-');
+    put_number(buf, number < 0 ? 0 - (unsigned long long)number
+                               : (unsigned long long)number);
+}
+
+// Whether the directive at `format` is that one, of four characters.
+static bool is_directive(const char *format, const char directive[5]) {
+    for (int i = 0; i < 4; i++)
+        if (format[i] != directive[i]) return false;
+    return true;
 }
 
 // Text and the directives of which there are most, up to another one or the end, which
@@ -137,12 +131,22 @@ static const char *put_plain(StrBuf *buf, const char *format, va_list *args) {
         } else if (format[0] == '%' && format[1] == 'u') {
             put_number(buf, va_arg(*args, unsigned));
             format += 2;
-        } else if (format[0] == '%' && format[1] == '.' && format[2] == '*' &&
-                   format[3] == 's') {
+        } else if (is_directive(format, "%.*s")) {
             int most = va_arg(*args, int);
             const char *text = va_arg(*args, const char *);
             if (most != 0) strbuf_bytes(buf, text, strnlen(text, (size_t)most));
             format += 4;
+        } else if (is_directive(format, "%llu")) {
+            put_number(buf, va_arg(*args, unsigned long long));
+            format += 4;
+        } else if (is_directive(format, "%lld")) {
+            put_signed(buf, va_arg(*args, long long));
+            format += 4;
+        } else if (format[0] == '%' && (format[1] == 'd' || format[1] == 'c')) {
+            int value = va_arg(*args, int);
+            if (format[1] == 'd') put_signed(buf, value);
+            else strbuf_char(buf, (char)value);
+            format += 2;
         } else {
             return format;
         }
@@ -154,11 +158,11 @@ put_rest(StrBuf *buf, const char *format, va_list args) {
     enum { USUAL = 32 };
     va_list again;
     va_copy(again, args);
-    reserve(buf, USUAL);
+    strbuf_reserve(buf, USUAL);
     size_t room = buf->cap - buf->len;
     int len = vsnprintf(buf->data + buf->len, room, format, args);
     if (len > 0 && (size_t)len >= room) {
-        reserve(buf, (size_t)len + 1);
+        strbuf_reserve(buf, (size_t)len + 1);
         vsnprintf(buf->data + buf->len, (size_t)len + 1, format, again);
     }
     if (len > 0) buf->len += (size_t)len;
@@ -175,7 +179,7 @@ void strbuf_vprintf(StrBuf *buf, const char *format, va_list args) {
 
 void strbuf_insert(StrBuf *buf, size_t at, Str s) {
     if (s.len == 0) return;
-    reserve(buf, s.len);
+    strbuf_reserve(buf, s.len);
     memmove(buf->data + at + s.len, buf->data + at, buf->len - at);
     memcpy(buf->data + at, s.ptr, s.len);
     buf->len += s.len;

@@ -13,16 +13,16 @@
 #include "base/arena.h"
 
 typedef struct Str {
-    const char *ptr;  // not terminated; may hold any bytes
+    const char *ptr; // not terminated; may hold any bytes
     size_t len;
 } Str;
 
 #define STR(literal) ((Str){"" literal, sizeof(literal) - 1})
-#define STR_ARG(s) (int)(s).len, (s).ptr  // for printf's %.*s
+#define STR_ARG(s)   (int)(s).len, (s).ptr // for printf's %.*s
 
-Str str_of(const char *text);  // a terminated string; borrowed
+Str str_of(const char *text); // a terminated string; borrowed
 bool str_eq(Str a, Str b);
-int str_cmp(Str a, Str b);  // by bytes, a prefix first
+int str_cmp(Str a, Str b); // by bytes, a prefix first
 Str str_copy(Arena *arena, Str s);
 const char *str_terminated(Arena *arena, Str s);
 uint64_t str_hash(Str s);
@@ -40,10 +40,10 @@ typedef struct StrBuf {
 } StrBuf;
 
 StrBuf strbuf(Arena *arena);
-void strbuf_bytes(StrBuf *buf, const char *bytes, size_t len);
-void strbuf_str(StrBuf *buf, Str s);
-void strbuf_cstr(StrBuf *buf, const char *text);
-void strbuf_char(StrBuf *buf, char c);
+static inline void strbuf_bytes(StrBuf *buf, const char *bytes, size_t len);
+static inline void strbuf_str(StrBuf *buf, Str s);
+static inline void strbuf_cstr(StrBuf *buf, const char *text);
+static inline void strbuf_char(StrBuf *buf, char c);
 void strbuf_printf(StrBuf *buf, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 void strbuf_vprintf(StrBuf *buf, const char *format, va_list args)
@@ -51,14 +51,36 @@ void strbuf_vprintf(StrBuf *buf, const char *format, va_list args)
 // Puts the text before what is there from that place on.
 void strbuf_insert(StrBuf *buf, size_t at, Str s);
 Str strbuf_done(const StrBuf *buf);
+// Makes room for so many more bytes.
+void strbuf_reserve(StrBuf *buf, size_t more);
 
-typedef uint32_t Sym;  // an interned string; 0 is no name
+static inline void strbuf_bytes(StrBuf *buf, const char *bytes, size_t len) {
+    if (len == 0) return;
+    if (len > buf->cap - buf->len) strbuf_reserve(buf, len);
+    memcpy(buf->data + buf->len, bytes, len);
+    buf->len += len;
+}
+
+static inline void strbuf_str(StrBuf *buf, Str s) {
+    strbuf_bytes(buf, s.ptr, s.len);
+}
+
+static inline void strbuf_cstr(StrBuf *buf, const char *text) {
+    strbuf_bytes(buf, text, strlen(text));
+}
+
+static inline void strbuf_char(StrBuf *buf, char c) {
+    if (buf->len == buf->cap) strbuf_reserve(buf, 1);
+    buf->data[buf->len++] = c;
+}
+
+typedef uint32_t Sym; // an interned string; 0 is no name
 
 typedef struct Symbols {
     Arena *arena;
-    Str *names;  // by Sym; entry 0 is ""
+    Str *names; // by Sym; entry 0 is ""
     uint32_t len, cap;
-    uint32_t *slots;  // open addressing, a power of two; 0 is free
+    uint32_t *slots; // open addressing, a power of two; 0 is free
     uint32_t slot_count;
 } Symbols;
 
@@ -72,11 +94,13 @@ typedef struct Map {
     Arena *arena;
     struct MapSlot {
         uint64_t key, value;
-    } *slots;
+    } * slots;
     uint32_t count, slot_count;
 } Map;
 
 void map_init(Map *map, Arena *arena);
+// The same, with room for so many keys before it has to grow.
+void map_init_for(Map *map, Arena *arena, uint32_t count);
 bool map_get(const Map *map, uint64_t key, uint64_t *value_out);
 void map_set(Map *map, uint64_t key, uint64_t value);
 

@@ -9,7 +9,10 @@
 void symbols_init(Symbols *symbols, Arena *arena) {
     *symbols = (Symbols){.arena = arena, .slot_count = 1024};
     symbols->slots = arena_array(arena, uint32_t, symbols->slot_count);
-    struct { Str *data; uint32_t len, cap; } names = {0};
+    struct {
+        Str *data;
+        uint32_t len, cap;
+    } names = {0};
     vec_push(arena, &names, STR(""));
     symbols->names = names.data;
     symbols->len = names.len;
@@ -55,7 +58,12 @@ Str sym_str(const Symbols *symbols, Sym sym) {
 }
 
 void map_init(Map *map, Arena *arena) {
+    map_init_for(map, arena, 0);
+}
+
+void map_init_for(Map *map, Arena *arena, uint32_t count) {
     *map = (Map){.arena = arena, .slot_count = 16};
+    while (map->slot_count / 2 < count) map->slot_count *= 2;
     map->slots = arena_array(arena, struct MapSlot, map->slot_count);
 }
 

@@ -83,29 +83,10 @@ LoopRef loop_const(LoopBuilder *b, ScalarType type, uint64_t bits) {
     return ref;
 }
 
-LoopType loop_type(const LoopBuilder *b, LoopRef ref) {
-    return b->kernel->values.data[ref].type;
-}
-
 void loop_identify(LoopBuilder *b, LoopRef ref, LoopRef other) {
     other = loop_find(b, other);
     ref = loop_find(b, ref);
     if (ref != other) b->same.data[ref] = other;
-}
-
-LoopRef loop_find(const LoopBuilder *b, LoopRef ref) {
-    while (b->same.data[ref] != 0) ref = b->same.data[ref];
-    return ref;
-}
-
-bool loop_same(const LoopBuilder *b, LoopRef x, LoopRef y) {
-    return loop_find(b, x) == loop_find(b, y);
-}
-
-bool loop_is_known(const LoopBuilder *b, LoopRef ref, uint64_t *bits_out) {
-    const LoopValue *value = &b->kernel->values.data[loop_find(b, ref)];
-    if (value->is_const) *bits_out = value->bits;
-    return value->is_const;
 }
 
 bool loop_is_int(const LoopBuilder *b, LoopRef ref, int64_t value) {

@@ -45,14 +45,26 @@ LoopRef loop_const(LoopBuilder *b, ScalarType type, uint64_t bits);
 static inline LoopRef loop_int(LoopBuilder *b, int64_t value) {
     return loop_const(b, SCALAR_I64, (uint64_t)value);
 }
-LoopType loop_type(const LoopBuilder *b, LoopRef ref);
+static inline LoopType loop_type(const LoopBuilder *b, LoopRef ref) {
+    return b->kernel->values.data[ref].type;
+}
 // From now on `ref` is `other`.
 void loop_identify(LoopBuilder *b, LoopRef ref, LoopRef other);
 // The value that the ref stands for.
-LoopRef loop_find(const LoopBuilder *b, LoopRef ref);
-bool loop_same(const LoopBuilder *b, LoopRef x, LoopRef y);
+static inline LoopRef loop_find(const LoopBuilder *b, LoopRef ref) {
+    while (b->same.data[ref] != 0) ref = b->same.data[ref];
+    return ref;
+}
+static inline bool loop_same(const LoopBuilder *b, LoopRef x, LoopRef y) {
+    return loop_find(b, x) == loop_find(b, y);
+}
 // Whether the value is known; if so, *bits_out is what it is.
-bool loop_is_known(const LoopBuilder *b, LoopRef ref, uint64_t *bits_out);
+static inline bool loop_is_known(const LoopBuilder *b, LoopRef ref,
+                                 uint64_t *bits_out) {
+    const LoopValue *value = &b->kernel->values.data[loop_find(b, ref)];
+    if (value->is_const) *bits_out = value->bits;
+    return value->is_const;
+}
 bool loop_is_int(const LoopBuilder *b, LoopRef ref, int64_t value);
 
 // ---- statements ---------------------------------------------------------------------

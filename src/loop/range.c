@@ -12,7 +12,7 @@ enum { FUEL = 96, DEEPEST = 16, MOST_FACTS = 64 }; // steps; in a row; tried in 
 
 // ---- values -------------------------------------------------------------------------
 
-RangeValue *range_value(Ranges *r, LoopRef ref) {
+RangeValue *range_new_value(Ranges *r, LoopRef ref) {
     while (r->values.len <= ref) vec_push(r->b->arena, &r->values, (RangeValue){0});
     return &r->values.data[ref];
 }
@@ -53,26 +53,28 @@ static void drop_term(RangeForm *form, uint32_t at) {
     for (uint32_t i = at; i < form->count; i++) form->terms[i] = form->terms[i + 1];
 }
 
-static bool add_term(RangeForm *form, RangeTerm term) {
-    uint32_t at = 0;
-    while (at < form->count && form->terms[at].atom > term.atom) at++;
-    if (at < form->count && form->terms[at].atom == term.atom) {
-        int64_t *factor = &form->terms[at].factor;
+// Adds a term whose place is not before *at, and leaves *at there.
+static bool add_term(RangeForm *form, RangeTerm term, uint32_t *at) {
+    while (*at < form->count && form->terms[*at].atom > term.atom) ++*at;
+    if (*at < form->count && form->terms[*at].atom == term.atom) {
+        int64_t *factor = &form->terms[*at].factor;
         if (__builtin_add_overflow(*factor, term.factor, factor)) return false;
-        if (*factor == 0) drop_term(form, at);
+        if (*factor == 0) drop_term(form, *at);
         return true;
     }
     if (form->count == RANGE_MOST_TERMS) return false;
-    for (uint32_t i = form->count++; i > at; i--) form->terms[i] = form->terms[i - 1];
-    form->terms[at] = term;
+    for (uint32_t i = form->count++; i > *at; i--) form->terms[i] = form->terms[i - 1];
+    form->terms[*at] = term;
     return true;
 }
 
+// In both forms the atoms descend.
 static bool add_terms(RangeForm *form, const RangeForm *other, int64_t factor) {
+    uint32_t at = 0;
     for (uint32_t i = 0; i < other->count; i++) {
         RangeTerm term = other->terms[i];
         if (__builtin_mul_overflow(term.factor, factor, &term.factor) ||
-            (term.factor != 0 && !add_term(form, term)))
+            (term.factor != 0 && !add_term(form, term, &at)))
             return false;
     }
     return true;
@@ -222,8 +224,9 @@ static bool prove_by_facts(Ranges *r, const RangeForm *form, RangeTerm term) {
 }
 
 static bool prove_by_cases(Ranges *r, const RangeForm *form, RangeTerm term) {
+    if (range_value(r, term.atom)->either[0] == 0 || term.factor == INT64_MIN)
+        return false;
     RangeValue value = *range_value(r, term.atom);
-    if (value.either[0] == 0 || term.factor == INT64_MIN) return false;
     uint32_t known = r->facts.len;
     for (int i = 0; i < 2; i++) {
         RangeForm rest = *form, one = range_form(r, value.either[i]);
@@ -249,8 +252,8 @@ static int64_t most_of(ScalarType type) {
 // Whether all that is known of it is the type: a size is bounded by what memory can
 // hold if no other size of its array is 0.
 static int64_t most_of_value(Ranges *r, LoopRef atom) {
+    if (range_value(r, atom)->sizes == NULL) return most_of(type_of(r, atom));
     RangeValue value = *range_value(r, atom);
-    if (value.sizes == NULL) return most_of(type_of(r, atom));
     for (uint32_t i = 0; i < value.rank; i++)
         if (!loop_same(r->b, value.sizes[i], atom) &&
             !range_is_at_least(r, value.sizes[i], 1))

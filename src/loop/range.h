@@ -57,7 +57,7 @@ typedef struct Ranges {
 } Ranges;
 
 // What is known of the value; the pointer lasts until the next call.
-RangeValue *range_value(Ranges *r, LoopRef ref);
+static inline RangeValue *range_value(Ranges *r, LoopRef ref);
 bool range_is_int(const Ranges *r, LoopRef ref);
 // The value as a form; of an integer.
 RangeForm range_form(Ranges *r, LoopRef ref);
@@ -83,7 +83,8 @@ bool range_is_least(Ranges *r, LoopRef x, LoopRef y, int64_t more);
 bool range_is_at_least(Ranges *r, LoopRef x, int64_t bound);
 
 // The values are the sizes of an array that is in memory, in this buffer from its
-// beginning on, row-major without gaps; everywhere, or from here to the end of the body.
+// beginning on, row-major without gaps; everywhere, or from here to the end of the
+// body.
 void range_sizes(Ranges *r, LoopRef buffer, const LoopRef *sizes, uint32_t rank,
                  bool is_everywhere);
 // From now on: the form is not negative; x >= y + more; the bool is that.
@@ -102,6 +103,13 @@ LoopRef range_define(Ranges *r, const LoopStm *stm);
 LoopRef range_define_load(Ranges *r, const LoopStm *load);
 // Whether it is a load from within a constant table.
 bool range_is_in_table(Ranges *r, const LoopStm *load);
+
+// Makes room for what is known of the value.
+RangeValue *range_new_value(Ranges *r, LoopRef ref);
+
+static inline RangeValue *range_value(Ranges *r, LoopRef ref) {
+    return ref < r->values.len ? &r->values.data[ref] : range_new_value(r, ref);
+}
 
 // ---- walking (ranges.c) -------------------------------------------------------------
 
@@ -125,13 +133,13 @@ typedef struct RangeWalk {
     void (*enter_branch)(struct RangeWalk *w, LoopStm *branch);
     // Called with each LOAD and STORE when it is reached; or NULL.
     void (*see_access)(struct RangeWalk *w, const LoopStm *access);
-    const LoopStm *loop; // the innermost around the statement at hand; or NULL
+    const LoopStm *loop;   // the innermost around the statement at hand; or NULL
     LoopStm *const *ahead; // what comes after that in its body
     uint32_t ahead_count;
-    uint32_t budget;     // statements that may yet be made twice
-    void *data;          // of the hooks
-    bool shares_loads;   // what has been loaded is not loaded again; nothing stores to it
-    Map computed;        // hash -> the last such one, in `places`
+    uint32_t budget;   // statements that may yet be made twice
+    void *data;        // of the hooks
+    bool shares_loads; // what has been loaded is not loaded again; nothing stores to it
+    Map computed;      // hash -> the last such one, in `places`
     struct {
         RangeComputed *data;
         uint32_t len, cap;

@@ -419,7 +419,7 @@ void range_walk(RangeWalk *w, LoopKernel *kernel) {
     w->r.b = &w->b;
     vec_reserve(kernel->arena, &w->r.values, kernel->values.len + 32);
     w->r.values.len = kernel->values.len;
-    map_init(&w->computed, kernel->arena);
+    map_init_for(&w->computed, kernel->arena, kernel->values.len);
     for (uint32_t i = 0; i < kernel->funs.len; i++)
         walk_body(w, kernel->funs.data[i].body);
     learn_params(w);

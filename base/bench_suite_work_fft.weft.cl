@@ -1,0 +1,1 @@
+f143837cb27ac2110fcfe26ccea77f15

@@ -1,0 +1,1 @@
+a6a77e7c92fc39b818c0f4e7bf84bcae

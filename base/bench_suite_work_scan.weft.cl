@@ -1,0 +1,1 @@
+afeed9d95ad614a6bbabc63c1dbf940f

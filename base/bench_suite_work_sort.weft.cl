@@ -1,0 +1,1 @@
+5a2af0b366bceb9bca476b70b5f4b8c6

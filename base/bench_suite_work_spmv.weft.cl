@@ -1,0 +1,1 @@
+f24a8e740adde1ae1ac0497af8170edb

@@ -1,0 +1,1 @@
+518b2eaff32cd61d9157e72c1bba03fd
