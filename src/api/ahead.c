@@ -243,6 +243,7 @@ static bool relieve(void *data) {
 static bool poll(void *data) {
     const ApiEngine *engine = data;
     ApiAhead *ahead = engine->program->context->ahead;
+    api_shares_move(engine->shares); // no row is being made
     rt_turn_yield(rt_queue_turn(ahead->queue));
     rt_queue_look(ahead->queue);
     return attend(ahead);
@@ -276,6 +277,7 @@ static Status finish(void *data, Status status, InterpError *error) {
     ApiAhead *ahead = context->ahead;
     Need none_left = {ahead, NULL, 0};
     while (attend(ahead), !is_met(&none_left)) wait(&none_left);
+    api_shares_move(engine->shares);
     if (ahead->failed != NULL) {
         tell_failure(ahead->failed, error);
         status = error->status;

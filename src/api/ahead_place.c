@@ -14,7 +14,7 @@ static double known_seconds(const ApiTask *task, uint32_t place) {
     if (kernel == NULL) return 0; // parts lie where they belong
     if (task->piece != NULL && task->piece->is_timed) {
         const ApiShares *shares = task->run.program->engine->shares;
-        double seconds = api_shares_predict(shares, task->piece, place);
+        double seconds = api_shares_predict(shares, task->piece, task->cut, place);
         if (seconds > 0) return seconds;
     }
     if (kernel->seconds[place] > 0) return kernel->seconds[place];

@@ -84,7 +84,8 @@ static void note_time(const ApiTask *task, const ApiPlace *place, bool is_first)
     bool is_told =
         !is_first || (!api_is_launched(place) && (is_taken || seconds > loaded));
     if (piece != NULL && (piece->device == line || piece->is_chunk) && is_told)
-        api_shares_note(task->run.program->engine->shares, piece, line, seconds);
+        api_shares_note(task->run.program->engine->shares, piece, task->cut, line,
+                        seconds);
 }
 
 // A place that was idle may have taken it over.
@@ -224,6 +225,7 @@ ApiTask *api_task_new(ApiEngine *engine, EngineKernel *kernel,
     task->errand.run = run;
     task->run.progress = note_progress;
     task->piece = fission_find_piece(&engine->program->decisions, offer->loc);
+    if (task->piece != NULL) task->cut = api_shares_cut(engine->shares, task->piece);
     bool is_chunk =
         task->piece != NULL && task->piece->is_chunk && task->piece->is_timed;
     if (is_chunk) task->errand.gain = api_ahead_gain;

@@ -22,6 +22,7 @@ typedef struct ApiTask {
     CoreLoc *calls;     // where functions kept out of line were called
     uint32_t call_count;
     const FissionPiece *piece; // that it is of an operator; NULL: it is whole
+    ApiCut cut;                // how that was cut
     uint32_t booked;           // the place whose load it is part of, or API_NOWHERE
     double seconds;            // predicted, there
     double given;              // what that place has been given, it included

@@ -24,16 +24,22 @@ typedef struct Row {
     double *speeds; // by device, of all together: as the first shares say
     double *paces;  // the same, as those seem to be that took parts from each other
     double *steps;  // by device: how far its end last went, of the way it was to go
-    uint32_t known; // so many costs, or taken
+    double *ends;   // by device: where it is to go
+    bool is_to_move;
+    uint32_t version; // of the bounds
+    uint32_t known;   // so many costs, or taken
 } Row;
 
 struct ApiShares {
     Row *rows;
+    uint32_t count;
+    bool is_to_move; // some row
 };
 
 ApiShares *api_shares_new(Arena *arena, const FissionLog *log) {
     ApiShares *shares = arena_new(arena, ApiShares);
     shares->rows = arena_array(arena, Row, log->rows.len);
+    shares->count = log->rows.len;
     for (uint32_t i = 0; i < log->rows.len; i++) {
         FissionRow *row = &log->rows.data[i];
         size_t cells = row->operators * fission_parts(row);
@@ -43,7 +49,8 @@ ApiShares *api_shares_new(Arena *arena, const FissionLog *log) {
                                 .runs = arena_array(arena, Run, cells),
                                 .paces = arena_array(arena, double, row->devices),
                                 .speeds = arena_array(arena, double, row->devices),
-                                .steps = arena_array(arena, double, row->devices)};
+                                .steps = arena_array(arena, double, row->devices),
+                                .ends = arena_array(arena, double, row->devices)};
         for (uint32_t d = 0; d < row->devices; d++)
             shares->rows[i].speeds[d] = shares->rows[i].paces[d] =
                 fission_share(row, row->bounds, d);
@@ -129,10 +136,10 @@ static double step_by(double *step, double way) {
     return size * way;
 }
 
-// Moves the bounds to where they should have been, but leaves everybody something.
+// The bounds are to move to where they should have been, but everybody keeps something.
 static void learn(Row *r) {
     static const double least = 1e-3;
-    FissionRow *row = r->row;
+    const FissionRow *row = r->row;
     uint32_t last = row->devices - 1;
     double found[FISSION_MOST_PARTS], work = 0, speed = 0, before = 0;
     for (uint32_t d = 0; d <= last; d++) work += seconds_of(r, d) * r->speeds[d];
@@ -141,13 +148,28 @@ static void learn(Row *r) {
         found[d] = find_bound(r, work * speed);
     }
     for (uint32_t d = 0; d < last; d++) {
-        int64_t *end = &row->bounds[(d + 1) * row->chunks - 1];
-        double bound = (double)*end / FISSION_WHOLE;
+        double bound = (double)row->bounds[(d + 1) * row->chunks - 1] / FISSION_WHOLE;
         bound += step_by(&r->steps[d], found[d] - bound);
         before = fmin(fmax(bound, before + least), 1 - least * (last - d));
-        *end = (int64_t)(before * FISSION_WHOLE);
+        r->ends[d] = before;
     }
+    r->is_to_move = true;
+}
+
+static void move(Row *r) {
+    FissionRow *row = r->row;
+    for (uint32_t d = 0; d + 1 < row->devices; d++)
+        row->bounds[(d + 1) * row->chunks - 1] = (int64_t)(r->ends[d] * FISSION_WHOLE);
     fission_cut_chunks(row);
+    r->is_to_move = false;
+    r->version++;
+}
+
+void api_shares_move(ApiShares *shares) {
+    if (!shares->is_to_move) return;
+    for (uint32_t i = 0; i < shares->count; i++)
+        if (shares->rows[i].is_to_move) move(&shares->rows[i]);
+    shares->is_to_move = false;
 }
 
 static void weigh(Row *r) {
@@ -168,20 +190,26 @@ static void note_run(const Row *r, Run *run, double cost, uint32_t device) {
     *run = (Run){cost, device};
 }
 
-void api_shares_note(ApiShares *shares, const FissionPiece *piece, uint32_t device,
-                     double seconds) {
+ApiCut api_shares_cut(const ApiShares *shares, const FissionPiece *piece) {
+    const Row *r = &shares->rows[piece->row];
+    return (ApiCut){.share = share_of(r, piece->part), .version = r->version};
+}
+
+void api_shares_note(ApiShares *shares, const FissionPiece *piece, ApiCut cut,
+                     uint32_t device, double seconds) {
     Row *r = &shares->rows[piece->row];
     const FissionRow *row = r->row;
-    double share = share_of(r, piece->part);
-    if (!piece->is_timed || !(seconds > 0) || !(share > 0)) return;
+    if (!piece->is_timed || !(seconds > 0) || !(cut.share > 0)) return;
     size_t cell = piece->op * fission_parts(row) + piece->part;
-    double cost = seconds / share;
+    double cost = seconds / cut.share;
     note_run(r, &r->runs[cell], cost, device);
+    if (r->is_to_move || cut.version != r->version) return;
     r->known += r->cost[cell] == 0 && r->taken[cell] == 0;
     r->cost[cell] = r->taken[cell] = 0;
     if (device == piece->device) r->cost[cell] = cost;
     else r->taken[cell] = cost * r->speeds[device] / r->speeds[piece->device];
     if (r->known == row->operators * fission_parts(row)) weigh(r);
+    shares->is_to_move = shares->is_to_move || r->is_to_move;
 }
 
 // The run of the part, or of the one nearest to it of which something is known.
@@ -196,12 +224,12 @@ static const Run *find_run(const Row *r, uint32_t op, uint32_t part) {
 }
 
 double api_shares_predict(const ApiShares *shares, const FissionPiece *piece,
-                          uint32_t device) {
+                          ApiCut cut, uint32_t device) {
     const Row *r = &shares->rows[piece->row];
     const Run *run = find_run(r, piece->op, piece->part);
     if (run == NULL) return 0;
     double cost = run->cost * r->paces[run->device] / r->paces[device];
-    return share_of(r, piece->part) * cost;
+    return cut.share * cost;
 }
 
 bool api_shares_has_run(const ApiShares *shares, const FissionPiece *piece,

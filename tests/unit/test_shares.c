@@ -51,6 +51,17 @@ static double hill(double x) {
     return x * x * (3 - 2 * x);
 }
 
+// A part as it is cut now took so long there.
+static void note(ApiShares *shares, FissionPiece piece, uint32_t device,
+                 double seconds) {
+    ApiCut cut = api_shares_cut(shares, &piece);
+    api_shares_note(shares, &piece, cut, device, seconds);
+}
+
+static double predict(const ApiShares *shares, FissionPiece piece, uint32_t device) {
+    return api_shares_predict(shares, &piece, api_shares_cut(shares, &piece), device);
+}
+
 // One run of all operators. Returns which share of the time devices were idle.
 static double run_once(World *w, double (*work)(double), const double *speeds) {
     double most = 0, sum = 0;
@@ -63,10 +74,10 @@ static double run_once(World *w, double (*work)(double), const double *speeds) {
     uint32_t operators = w->log.rows.data[0].operators;
     for (uint32_t op = 0; op < operators; op++)
         for (uint32_t p = 0; p < w->parts; p++)
-            api_shares_note(
-                w->shares,
-                &(FissionPiece){.op = op, .part = p, .device = p, .is_timed = true}, p,
-                seconds[p]);
+            note(w->shares,
+                 (FissionPiece){.op = op, .part = p, .device = p, .is_timed = true}, p,
+                 seconds[p]);
+    api_shares_move(w->shares);
     return 1 - sum / most / w->parts;
 }
 
@@ -108,10 +119,10 @@ static void test_learning(void) {
     open_world(&two, equal, 2, 2);
     for (uint32_t op = 0; op < 2; op++)
         for (uint32_t p = 0; p < 2; p++)
-            api_shares_note(
-                two.shares,
-                &(FissionPiece){.op = op, .part = p, .device = p, .is_timed = true}, p,
-                op == p ? 3 : 1);
+            note(two.shares,
+                 (FissionPiece){.op = op, .part = p, .device = p, .is_timed = true}, p,
+                 op == p ? 3 : 1);
+    api_shares_move(two.shares);
     CHECK(bound_of(&two, 1) == 0.5);
     arena_free(&two.arena);
     // Nobody gets nothing.
@@ -148,10 +159,8 @@ static FissionPiece chunk_of(const Chunks *c, uint32_t part) {
 // When it would be done there, as is thought after what waits before it.
 static double end_of(const Chunks *c, uint32_t device, uint32_t from, uint32_t part) {
     double end = c->at[device];
-    for (uint32_t p = from; p <= part; p++) {
-        FissionPiece piece = chunk_of(c, p);
-        end += api_shares_predict(c->w->shares, &piece, device);
-    }
+    for (uint32_t p = from; p <= part; p++)
+        end += predict(c->w->shares, chunk_of(c, p), device);
     return end;
 }
 
@@ -200,11 +209,11 @@ static double run_chunks(World *w, double (*work)(double), const double *speeds,
     while ((device = find_device(&c, is_done)) < MOST) {
         is_done[device] = !find_chunk(&c, device, &part);
         if (is_done[device]) continue;
-        FissionPiece piece = chunk_of(&c, part);
         double seconds = (work(edges[part + 1]) - work(edges[part])) / speeds[device];
         c.at[device] += seconds;
-        api_shares_note(w->shares, &piece, device, seconds);
+        note(w->shares, chunk_of(&c, part), device, seconds);
     }
+    api_shares_move(w->shares);
     for (uint32_t d = 0; d < w->parts; d++) {
         most = fmax(most, c.at[d]);
         sum += c.at[d];
@@ -242,6 +251,46 @@ static void test_chunks(void) {
     check_chunks(hill, equal, 4, (double[]){1, 2, 0.5, 3}, 0.13, 3);
 }
 
+// Calls that were made before the bounds moved end when others are made already. What
+// they took belongs to how they were cut, and moves nothing again.
+static void test_late(void) {
+    World w;
+    open_world(&w, equal, 2, 1);
+    FissionPiece parts[] = {{.part = 0, .is_timed = true},
+                            {.part = 1, .device = 1, .is_timed = true}};
+    ApiCut first[] = {api_shares_cut(w.shares, &parts[0]),
+                      api_shares_cut(w.shares, &parts[1])};
+    for (int turn = 0; turn < 8; turn++)
+        for (uint32_t p = 0; p < 2; p++) {
+            api_shares_note(w.shares, &parts[p], first[p], p, p == 0 ? 1.1 : 0.9);
+            api_shares_move(w.shares); // as a loop does in each turn
+        }
+    CHECK(bound_of(&w, 1) < 0.5 && bound_of(&w, 1) > 0.45);
+    CHECK(fabs(predict(w.shares, parts[0], 0) - 2.2 * bound_of(&w, 1)) < 1e-9);
+    ApiCut now = api_shares_cut(w.shares, &parts[0]);
+    CHECK(now.share == bound_of(&w, 1) && now.version != first[0].version);
+    arena_free(&w.arena);
+}
+
+// Bounds stay while the parts of one row are being made.
+static void test_moving(void) {
+    World w;
+    open_world(&w, equal, 2, 1);
+    FissionPiece parts[] = {{.part = 0, .is_timed = true},
+                            {.part = 1, .device = 1, .is_timed = true}};
+    for (int turn = 0; turn < 3; turn++)
+        for (uint32_t p = 0; p < 2; p++) {
+            note(w.shares, parts[p], p, p == 0 ? 3 : 1);
+            CHECK(bound_of(&w, 1) == 0.5);
+        }
+    api_shares_move(w.shares);
+    double bound = bound_of(&w, 1);
+    CHECK(bound < 0.4 && bound > 0.2);
+    api_shares_move(w.shares);
+    CHECK(bound_of(&w, 1) == bound);
+    arena_free(&w.arena);
+}
+
 // What a part would take is known from the nearest that has run, and how fast devices
 // are from those that one took from another.
 static void test_predictions(void) {
@@ -249,16 +298,16 @@ static void test_predictions(void) {
     open_world(&w, equal, 2, 1);
     FissionPiece first = {.part = 0, .is_timed = true};
     FissionPiece second = {.part = 1, .device = 1, .is_timed = true};
-    CHECK(api_shares_predict(w.shares, &first, 0) == 0);
-    api_shares_note(w.shares, &first, 0, 3);
-    CHECK(api_shares_predict(w.shares, &first, 0) == 3);
-    CHECK(api_shares_predict(w.shares, &second, 1) == 3);
+    CHECK(predict(w.shares, first, 0) == 0);
+    note(w.shares, first, 0, 3);
+    CHECK(predict(w.shares, first, 0) == 3);
+    CHECK(predict(w.shares, second, 1) == 3);
     CHECK(api_shares_has_run(w.shares, &second, 0));
     CHECK(!api_shares_has_run(w.shares, &second, 1));
-    api_shares_note(w.shares, &second, 1, 3);
-    CHECK(api_shares_predict(w.shares, &second, 1) == 3);
-    api_shares_note(w.shares, &second, 0, 0.75); // four times as fast; half of that way
-    CHECK(fabs(api_shares_predict(w.shares, &second, 1) - 1.5) < 1e-9);
+    note(w.shares, second, 1, 3);
+    CHECK(predict(w.shares, second, 1) == 3);
+    note(w.shares, second, 0, 0.75); // four times as fast; half of that way
+    CHECK(fabs(predict(w.shares, second, 1) - 1.5) < 1e-9);
     arena_free(&w.arena);
 }
 
@@ -365,6 +414,8 @@ static void test_turns(void) {
 int main(void) {
     test_learning();
     test_chunks();
+    test_late();
+    test_moving();
     test_predictions();
     test_same();
     test_turns();
