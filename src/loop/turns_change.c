@@ -63,7 +63,8 @@ void turns_alloc_group(const TurnsBlock *x, TurnsGroup *g) {
         g->strip = loop_emit1(x->b, LOOP_ALLOC, &strips, 1, type);
         turns_clear(x->b, g->strip, strips);
     }
-    g->factors = turns_alloc(x->b, &x->t->factors, count);
+    // Some zeros may stand behind those that there are (turns_idle.c).
+    g->factors = turns_alloc(x->b, &x->t->factors, loop_add(x->b, count, x->wide));
     turns_alloc_lanes(x, g);
 }
 
