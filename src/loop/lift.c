@@ -33,6 +33,7 @@ typedef struct Lift {
     LoopRef rows, columns, depth;
     LoopRef panels, size;                 // size: elements of a packed panel
     LoopRef strip;                        // register blocks in a turn
+    LoopRef across;                       // panels in a turn, but the last of a strip
     LoopRefs packed_columns, packed_rows; // buffers
 } Lift;
 
@@ -312,8 +313,8 @@ static void do_turn(Lift *l, LoopRef strip, LoopRef from, LoopRef first,
     bool packs = l->n->rows_packed.len > 0;
     LoopRef mark = packs ? mark_memory(b) : 0;
     if (packs) pack_rows(l, row, blocks);
-    LoopRef rest = loop_sub(b, count, from), most = loop_int(b, LIFT_PANELS);
-    LoopRef is_last = loop_lt(b, rest, loop_int(b, 2 * LIFT_PANELS));
+    LoopRef rest = loop_sub(b, count, from), most = l->across;
+    LoopRef is_last = loop_lt(b, rest, loop_mul(b, most, loop_int(b, 2)));
     LoopRef panels = loop_select(b, is_last, rest, most);
     LoopRef at = open_loop(b);
     LoopRef panel = loop_add(b, from, at);
@@ -340,14 +341,26 @@ static LoopRef choose_strip(Lift *l) {
     return loop_max(b, strip, loop_int(b, 1));
 }
 
+// How many of `count` panels a turn has. Each turn packs its strip, so with packed rows
+// it has all of them if nobody else takes turns, and else as many as leave enough.
+static LoopRef choose_across(Lift *l, LoopRef down, LoopRef count) {
+    LoopBuilder *b = l->b;
+    LoopRef least = loop_int(b, LIFT_PANELS);
+    if (l->n->rows_packed.len == 0) return least;
+    if (l->n->rows->order != ORDER_PARALLEL) return loop_max(b, count, least);
+    LoopRef shared = loop_quot(b, loop_mul(b, count, down), loop_int(b, LIFT_TURNS));
+    LoopRef alone = loop_emit1(b, LOOP_ALONE, NULL, 0, loop_scalar_type(SCALAR_BOOL));
+    return loop_max(b, loop_select(b, alone, count, shared), least);
+}
+
 // A round: packs so many panels and uses them for all rows.
 static void do_round(Lift *l, LoopRef first, LoopRef count) {
     LoopBuilder *b = l->b;
-    LoopRef wide = loop_int(b, LIFT_PANELS);
     LoopRef mark = mark_memory(b);
     pack_columns(l, first, count);
-    LoopRef across = loop_max(b, loop_quot(b, count, wide), loop_int(b, 1));
     LoopRef down = ceil_quot(b, l->rows, loop_mul(b, l->strip, l->high));
+    LoopRef wide = l->across = choose_across(l, down, count);
+    LoopRef across = loop_max(b, loop_quot(b, count, wide), loop_int(b, 1));
     LoopRef turns = loop_mul(b, down, across);
     LoopRef turn = open_loop(b);
     LoopRef strip = loop_quot(b, turn, across);

@@ -24,7 +24,8 @@ enum {
     LIFT_VECTORS = 2,    // in a row of a register block
     LIFT_MOST_ROWS = 12, // of a register block
     LIFT_MOST_STRIP = 8, // register blocks in a turn, one under another
-    LIFT_PANELS = 16,    // and panels, side by side
+    LIFT_PANELS = 16,    // and panels, side by side, or more
+    LIFT_TURNS = 64,     // that a round has if it has more panels for each
     LIFT_SPREAD = 16     // turns, at least, if there are as many register blocks
 };
 

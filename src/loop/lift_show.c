@@ -65,7 +65,8 @@ static void put_nest(Show *s, const LiftNest *n) {
     put_packed(s, &n->rows_packed);
     if (!n->is_far && n->rows_packed.len > 0)
         strbuf_printf(out, " for %u columns or more", m->many);
-    strbuf_printf(out, "\n    turn       a strip × %u panels, %s\n", LIFT_PANELS,
+    strbuf_printf(out, "\n    turn       a strip × %u panels%s, %s\n", LIFT_PANELS,
+                  n->rows_packed.len > 0 ? " or more" : "",
                   n->rows->order == ORDER_PARALLEL ? "on any core"
                                                    : "one after the other");
     strbuf_printf(

@@ -63,7 +63,8 @@ void turns_alloc_group(const TurnsBlock *x, TurnsGroup *g) {
         g->strip = loop_emit1(x->b, LOOP_ALLOC, &strips, 1, type);
         turns_clear(x->b, g->strip, strips);
     }
-    g->factors = turns_alloc(x->b, &x->t->factors, count);
+    // Some zeros may stand behind those that there are (turns_idle.c).
+    g->factors = turns_alloc(x->b, &x->t->factors, loop_add(x->b, count, x->wide));
     turns_alloc_lanes(x, g);
 }
 
@@ -125,9 +126,15 @@ void turns_measure_panels(TurnsBlock *x) {
     x->panels = loop_quot(x->b, x->t->wide, x->wide);
 }
 
+// Elements from a panel to the next one: a turn more than there are, since a turn
+// stores to all panels, which must not all want the same few lines of the near cache.
+static LoopRef size_of_panel(const TurnsBlock *x) {
+    return loop_mul(x->b, x->wide, loop_add(x->b, x->count, loop_int(x->b, 1)));
+}
+
 void turns_alloc_panels(TurnsBlock *x) {
     LoopBuilder *b = x->b;
-    LoopRef count = loop_mul(b, x->count, loop_mul(b, x->panels, x->wide));
+    LoopRef count = loop_mul(b, x->panels, size_of_panel(x));
     x->packed = turns_alloc(b, &x->t->arrays, count);
     if (!x->t->has_strip) return;
     x->near_count = loop_min(b, x->count, loop_sub(b, x->t->wide, x->first));
@@ -138,7 +145,7 @@ void turns_alloc_panels(TurnsBlock *x) {
 }
 
 static LoopRef begin_of_panel(const TurnsBlock *x, LoopRef panel) {
-    return loop_mul(x->b, panel, loop_mul(x->b, x->wide, x->count));
+    return loop_mul(x->b, panel, size_of_panel(x));
 }
 
 // Of an array of the turn, an element in one of the block's columns.

@@ -110,6 +110,14 @@ static LoopRef is_wild(const TurnsBlock *x, LoopRef number) {
     return loop_not(x->b, loop_eq(x->b, product, zero));
 }
 
+// Zeros behind the scales of turns before `end`, so that all lanes look at as many.
+static void clear_behind(const TurnsBlock *x, LoopRef scales, LoopRef end) {
+    LoopRef zero = loop_const(x->b, turns_elem(x), 0);
+    LoopRef at = loop_add(x->b, end, loop_open_turns(x->b));
+    turns_store(x->b, scales, zero, at);
+    loop_close_turns(x->b, x->wide, ORDER_INDEPENDENT);
+}
+
 // Each lane looks at some.
 LoopRef turns_has_wild(const TurnsBlock *x, const TurnsGroup *g, LoopRef begin,
                        LoopRef end) {
@@ -119,11 +127,11 @@ LoopRef turns_has_wild(const TurnsBlock *x, const TurnsGroup *g, LoopRef begin,
     LoopRef count = loop_mul(b, loop_sub(b, end, begin), size);
     for (uint32_t f = 0; f < g->factors.len; f++)
         if (x->t->factors.data[f] == x->t->scale) scales = g->factors.data[f];
-    LoopRef lane = open_lanes(x, g);
-    LoopRef left =
-        loop_sub(b, loop_add(b, count, loop_sub(b, x->wide, loop_int(b, 1))), lane);
-    LoopRef from = loop_add(b, loop_mul(b, begin, size), lane);
-    LoopRef args[] = {loop_quot(b, left, x->wide), loop_const(b, SCALAR_BOOL, 0)};
+    clear_behind(x, scales, loop_mul(b, end, size));
+    LoopRef round = loop_add(b, count, loop_sub(b, x->wide, loop_int(b, 1)));
+    LoopRef looks = loop_quot(b, round, x->wide);
+    LoopRef from = loop_add(b, loop_mul(b, begin, size), open_lanes(x, g));
+    LoopRef args[] = {looks, loop_const(b, SCALAR_BOOL, 0)};
     LoopRef params[] = {loop_value(b, types[0], 0), loop_value(b, types[1], 0)};
     loop_open(b, params, 2);
     LoopRef scale = turns_load(b, scales, loop_mul(b, params[0], x->wide), from);
