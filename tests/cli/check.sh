@@ -64,10 +64,8 @@ for verb in run explain 'dump --stage=loop' 'dump --stage=task'; do
     err_has 'generate'
 done
 
-# Large results go past the caches where whole lines are stored, also from loops in loops.
-lacks() {
-    if grep -qF -e "$2" "$1"; then bad "$1 has $2"; else good; fi
-}
+# Large results go past the caches where whole lines are stored, or both halves of one after
+# the other, also from loops in loops.
 cat >sums.weft <<'end'
 entry main (xs: []f32): []f32 = scan (+) 0 xs
 end
@@ -75,4 +73,4 @@ expect 0 env WEFT_VECTOR_BYTES=64 "$weft" dump --stage=c sums.weft
 out_has 'weft_stream_f32x16(&v'
 out_has '4.0 * v2 >= 8388608'
 expect 0 env WEFT_VECTOR_BYTES=32 "$weft" dump --stage=c sums.weft
-lacks stdout 'weft_stream_f32x8(&v'
+out_has 'weft_stream_f32x8(&v'

@@ -246,12 +246,13 @@ static Batched batch(const char *code) {
         if (!is_sound) printf("%.*s", STR_ARG(strbuf_done(&faults)));
         loop_print(kernel, &text);
         const char *shown = str_terminated(&s.arena, strbuf_done(&text));
-        made.lanes = count_words(shown, "f32[8] = fma(");
+        made.lanes = count_words(shown, "f32[8] = fma(") +
+                     count_words(shown, "f32[16] = fma(");
         made.parallel = count_words(shown, "for.parallel");
         made.packs = count_words(shown, "f32[8] = load(a, ");
         made.narrow = count_words(shown, "i32[8] = select(");
         made.wide = count_words(shown, "i64[8] = select(");
-        made.takes = count_words(shown, "f32[8] = take(");
+        made.takes = count_words(shown, "f32[16] = take(");
     }
     stop(&s);
     return made;
@@ -292,10 +293,11 @@ static void test_waiting(void) {
     CHECK(made.lanes == 0 && made.parallel == 1);
 }
 
-// Rows that folds walk along go by squares, 24 shuffles each, if all that turns store
-// is private until they are done: a row of a result, but not one element.
+// Rows that folds walk along go by squares, 64 shuffles each, of rows of two vectors, if
+// all that turns store is private until they are done: a row of a result, but not one
+// element.
 static void test_rows(void) {
-    enum { SHUFFLES = 24 };
+    enum { SHUFFLES = 64 };
 #define WALK                                                                           \
     HEAD TURN                                                                          \
         "s: f32 = for(m, 0f32) {|k: i64, u: f32| x: f32 = load(a, from, 1i64, k) "     \

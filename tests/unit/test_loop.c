@@ -448,7 +448,7 @@ static void test_lowering(void) {
     // counts, places and values.
     expect_counts(histogram, true,
                   COUNTS({"owned", 1}, {"for.parallel(", 5}, {"3i32", 0},
-                         {", 1i32, ", 1}, {"alloc", 4}));
+                         {", 1i32, ", 1}, {"alloc", 6}));
     // The first row is made in private memory, and copied; the others need none.
     expect_counts(late_rows, true,
                   COUNTS({"for.parallel(", 2}, {"alloc", 2}, {"result[0]", 1}));
