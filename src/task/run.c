@@ -43,6 +43,8 @@ static void resolve(Run *r, const RunTask *task, RunSignal *signal) {
     if (signal->is_resolved) run_broken(r, "a signal is resolved twice");
     signal->is_resolved = true;
     signal->at = task->now;
+    double control = task->spot != NULL ? task->spot->control : 0;
+    signal->control = run_later(control, task->decided);
     RunTask *waiting = signal->waiting;
     signal->waiting = NULL;
     while (waiting != NULL) {
@@ -62,6 +64,7 @@ static bool is_resolved(Run *r, RunTask *task, TaskName name, const RunFrame *fr
         return false;
     }
     task->now = run_later(task->now, signal->at);
+    task->decided = run_later(task->decided, signal->control);
     return true;
 }
 

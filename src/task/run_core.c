@@ -173,7 +173,8 @@ static void put_result(Run *r, RunBuffer *buffer, bool is_made, RtValue value) {
 void run_leave_kernel(Run *r, RunTask *task, const TaskTerm *term) {
     RtValue *args = arena_array(r->arena, RtValue, term->args.len);
     RtValue *results = arena_array(r->arena, RtValue, term->outs.len);
-    double start = task->spot->control;
+    // A branch that leaves a buffer as it is decides, too, when that may be read.
+    double start = run_later(task->spot->control, task->decided);
     bool is_made = gather(r, task, term, args, &start);
     is_made = is_made && !is_after_error(r, task, term->step);
     for (uint32_t k = 0; k < term->outs.len; k++) {

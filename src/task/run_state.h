@@ -14,7 +14,7 @@ typedef struct RunTask RunTask;
 
 typedef struct RunSignal {
     bool is_resolved;
-    double at;
+    double at, control; // when; and when it was decided that it is, at the earliest
     RunTask *waiting; // linked by `next`
 } RunSignal;
 
@@ -73,6 +73,7 @@ struct RunTask {
     RunDriver driver; // term NULL: none
     bool is_inside;   // an operation
     double now;
+    double decided; // when all was that it waited for, at the earliest
     uint64_t rank;  // of those that are ready, the highest runs
     uint32_t param; // 1 + the number of the one that it hands over; 0: none
 };

@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "check/check.h"
@@ -27,12 +28,12 @@
 #include "syntax/syntax.h"
 
 typedef enum Outcome {
-    SAME, SIZES_DIFFER, REJECTED, UNSOUND, PASS_DIFFERS, TEXT_DIFFERS, EVALUATION_DIFFERS,
+    SAME, SIZES_DIFFER, TOO_LONG, REJECTED, UNSOUND, PASS_DIFFERS, TEXT_DIFFERS, EVALUATION_DIFFERS,
     ENGINE_DIFFERS, OUT_OF_MEMORY
 } Outcome;
 
 static const char *const outcome_names[] = {
-    "same", "sizes differ", "a well-typed program is rejected", "the verifier objects",
+    "same", "sizes differ", "it takes too long", "a well-typed program is rejected", "the verifier objects",
     "a pass changes the answer", "text does not round trip",
     "the answer is not the expected one", "an engine differs", "out of memory"};
 
@@ -41,6 +42,9 @@ static const char *devices;  // -d; NULL: machine code
 static uint64_t least_forms;  // -f
 
 // One run: the shape and bits of the result, or the error, as text to compare.
+// What the oracle takes longer for is not run after every pass.
+enum { MOST_SECONDS = 2 };
+
 typedef struct Trial {
     Mem mem;
     Arena arena;
@@ -131,8 +135,11 @@ static void found(Trial *t, Outcome outcome, const char *where, Str expected, St
 static void after_pass(void *data, const OptPassInfo *pass, CoreProgram *core) {
     Trial *t = data;
     if (pass == &opt_passes[OPT_SIMPLIFY]) forms_before_fusion(core);
-    if (!core->is_stage0) return;
+    if (!core->is_stage0 || t->outcome == TOO_LONG) return;
+    clock_t begin = clock();
     Str seen = run_core(t, core);
+    if (t->first.ptr == NULL && clock() - begin > MOST_SECONDS * CLOCKS_PER_SEC)
+        t->outcome = TOO_LONG;
     if (t->first.ptr == NULL) t->first = seen;
     else if (!str_eq(seen, t->first)) found(t, PASS_DIFFERS, pass->name, t->first, seen);
 }
@@ -222,6 +229,7 @@ static void compile_and_run(Trial *t) {
         found(t, UNSOUND, "verifying", STR("a sound program"), strbuf_done(&report));
         return;
     }
+    if (t->outcome == TOO_LONG) return;
     if (least_forms > 0 && t->program->seed % 4 == 0) forms_of(&t->mem, t->core);
     check_evaluation(t);
     check_text(t, cx);
@@ -333,7 +341,7 @@ static bool run_seed(uint64_t seed, GCoverage *coverage, bool stops, Counts *cou
     Str why;
     Outcome outcome = try_program(&arena, program, &why);
     if (outcome == SAME) counts->passed++;
-    else if (outcome == SIZES_DIFFER) counts->skipped++;
+    else if (outcome == SIZES_DIFFER || outcome == TOO_LONG) counts->skipped++;
     else if (++counts->failed <= 5 && !stops) report(&arena, program, outcome);
     arena_free(&arena);
     fflush(stdout);
@@ -363,7 +371,7 @@ int main(int argc, char **argv) {
     if (shows_coverage) print_coverage(&coverage);
     if (counts.skipped * 10 > count) counts.failed++;  // they must be few
     if (least_forms > 0) counts.failed += (uint64_t)forms_print(least_forms);
-    printf("%llu programs were rejected for their sizes\n",
+    printf("%llu programs were rejected for their sizes, or take too long\n",
            (unsigned long long)counts.skipped);
     printf("%llu passed, %llu failed\n", (unsigned long long)counts.passed,
            (unsigned long long)counts.failed);
