@@ -4,7 +4,7 @@ JOBS ?= $(shell nproc)
 PREFIX ?= /usr/local
 BUILD ?= build
 export DESTDIR
-.PHONY: all help demo test test-full test-isa test-neon fuzz math bench bench-peers bench-devices format \
+.PHONY: all help demo test test-full test-isa test-neon planted fuzz math bench bench-peers bench-devices format \
         check-deps clean product install uninstall setup setup-test gcc clang gcc-asan \
         clang-asan gcc-tsan fuzzers
 
@@ -42,6 +42,9 @@ test-isa: gcc ## vectors as other machines have them: none, AVX, AVX2, AVX-512, 
 test-neon: gcc ## all of Weft cross-compiled for 64-bit ARM, under qemu-user
 	@tools/setup neon
 	@tests/isa/neon build
+
+planted: gcc setup-test ## plant every fault in turn; the tests must find each (an hour)
+	@tests/planted/run build
 
 fuzz: fuzzers gcc ## fuzz for FUZZ_SECONDS (60) each
 	@tests/run fuzz
