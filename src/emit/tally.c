@@ -19,24 +19,12 @@ static bool gives(const LoopBody *body, LoopRef ref) {
     return false;
 }
 
-static uint32_t count_uses(const LoopBody *body, LoopRef ref) {
-    uint32_t uses = 0;
-    for (uint32_t i = 0; i < body->stms.len; i++) {
-        const LoopStm *stm = body->stms.data[i];
-        for (uint32_t k = 0; k < stm->arg_count; k++) uses += stm->args[k] == ref;
-        for (uint32_t k = 0; k < stm->body_count; k++)
-            uses += count_uses(stm->bodies[k], ref);
-    }
-    for (uint32_t i = 0; i < body->result_count; i++) uses += body->results[i] == ref;
-    return uses;
-}
-
 // Whether a count is added to one place, and that is all that becomes of it.
 static bool is_for_one_place(const Walker *w, const LoopBody *body,
                              const LoopStm *atomic) {
     const LoopStm *tally = w->made[atomic->args[1]];
     if (atomic->scalar != OP_ADD || tally == NULL || tally->op != LOOP_TALLY ||
-        !gives(body, tally->outs[0]) || count_uses(body, tally->outs[0]) != 1)
+        !gives(body, tally->outs[0]) || loop_count_uses(body, tally->outs[0]) != 1)
         return false;
     for (uint32_t k = 2; k < atomic->arg_count; k++)
         if (gives(body, atomic->args[k])) return false;

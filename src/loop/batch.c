@@ -319,19 +319,30 @@ static uint32_t count_lanes(Batch *x) {
     return x->flight * lanes;
 }
 
+// What says whether so many lanes are wanted, as *c_out; NULL: they never are.
+static LoopBody *ask(Batch *x, uint32_t lanes, LoopRef *c_out) {
+    uint64_t bits;
+    x->lanes = loop_int(x->b, lanes);
+    loop_open(x->b, NULL, 0);
+    *c_out = is_wanted(x);
+    LoopBody *body = loop_close(x->b, NULL, 0);
+    return loop_is_known(x->b, *c_out, &bits) && bits == 0 ? NULL : body;
+}
+
 // Emits the loop as blocks of lanes where that is good, else as it was. False: nothing
 // has been emitted.
 static bool batch(Batch *x, LoopStm *loop) {
     LoopBuilder *b = x->b;
-    uint64_t bits;
     b->loc = loop->loc;
-    x->lanes = loop_int(b, count_lanes(x));
+    LoopRef c;
     LoopBody *arms[2];
-    loop_open(b, NULL, 0);
-    LoopRef c = is_wanted(x);
-    bool is_never = loop_is_known(b, c, &bits) && bits == 0;
-    LoopBody *before = loop_close(b, NULL, 0);
-    if (is_never) return false;
+    uint32_t lanes = count_lanes(x);
+    LoopBody *before = ask(x, lanes, &c);
+    if (before == NULL && x->flight > 1) { // twice the memory may be too much
+        before = ask(x, lanes / x->flight, &c);
+        x->flight = 1;
+    }
+    if (before == NULL) return false;
     loop_open(b, NULL, 0);
     bool made = emit_blocks(x);
     arms[0] = loop_close(b, NULL, 0);

@@ -180,18 +180,6 @@ static bool is_small(Batch *x, LoopRef ref, uint32_t terms) {
            is_small(x, def->args[0], terms / 2) && is_small(x, def->args[1], terms / 2);
 }
 
-static uint32_t count_uses(const LoopBody *body, LoopRef ref) {
-    uint32_t uses = 0;
-    for (uint32_t i = 0; i < body->stms.len; i++) {
-        const LoopStm *stm = body->stms.data[i];
-        for (uint32_t k = 0; k < stm->arg_count; k++) uses += stm->args[k] == ref;
-        for (uint32_t k = 0; k < stm->body_count; k++)
-            uses += count_uses(stm->bodies[k], ref);
-    }
-    for (uint32_t i = 0; i < body->result_count; i++) uses += body->results[i] == ref;
-    return uses;
-}
-
 // The branch of the body that gives the value; NULL: none does. *at_out: which of its
 // results it is.
 static const LoopStm *find_branch(const LoopBody *body, LoopRef ref, uint32_t *at_out) {
@@ -215,7 +203,7 @@ static bool is_chosen(Batch *x, const LoopBody *body, LoopRef ref, LoopRef state
         if (!is_chosen(x, branch->bodies[k], branch->bodies[k]->results[at], state,
                        uses_io))
             return false;
-    return count_uses(body, ref) == 1;
+    return loop_count_uses(body, ref) == 1;
 }
 
 static void make_narrow(Batch *x, const LoopBody *body, LoopRef ref) {
@@ -237,7 +225,7 @@ static void find_narrow(Batch *x, const LoopStm *loop) {
         if (loop_type(x->b, state).elem != SCALAR_I64 ||
             !is_small(x, loop->args[1 + i], MOST_TERMS) ||
             !is_chosen(x, body, body->results[i], state, &uses) ||
-            count_uses(body, state) != uses) {
+            loop_count_uses(body, state) != uses) {
             x->small.len = small;
             continue;
         }

@@ -51,28 +51,6 @@ static void collect(Join *j, const LoopBody *body, LoopOp op, Stms *found) {
     }
 }
 
-static uint32_t count_in(const LoopRef *refs, uint32_t count, LoopRef ref) {
-    uint32_t times = 0;
-    for (uint32_t i = 0; i < count; i++) times += refs[i] == ref;
-    return times;
-}
-
-static uint32_t count_uses(const LoopBody *body, LoopRef ref);
-
-static uint32_t count_uses_by(const LoopStm *stm, LoopRef ref) {
-    uint32_t times = count_in(stm->args, stm->arg_count, ref);
-    for (uint32_t k = 0; k < stm->body_count; k++)
-        times += count_uses(stm->bodies[k], ref);
-    return times;
-}
-
-static uint32_t count_uses(const LoopBody *body, LoopRef ref) {
-    uint32_t times = count_in(body->results, body->result_count, ref);
-    for (uint32_t i = 0; i < body->stms.len; i++)
-        times += count_uses_by(body->stms.data[i], ref);
-    return times;
-}
-
 // How many of the loads or stores are of the buffer.
 static uint32_t count_of(const Stms *stms, LoopRef buffer) {
     uint32_t times = 0;
@@ -277,7 +255,7 @@ static bool are_private(const Join *j, const LoopBody *body, uint32_t at) {
         uint32_t memory = find_memory(body, at, buffer);
         if (memory == at || body->stms.data[memory]->op != LOOP_ALLOC ||
             !has_load(j, buffer) ||
-            count_uses(j->b->kernel->root, buffer) !=
+            loop_count_uses(j->b->kernel->root, buffer) !=
                 count_of(&j->stores, buffer) + count_of(&j->loads, buffer))
             return false;
     }
@@ -293,9 +271,9 @@ static bool stores_afresh(Join *j, const LoopBody *body, uint32_t end) {
         if (loop_binds(j->taker->bodies[0], buffer)) continue;
         uint32_t memory = find_memory(body, end, buffer);
         for (uint32_t k = memory; k < end; k++)
-            if (count_uses_by(body->stms.data[k], buffer) > 0) return false;
+            if (loop_count_uses_by(body->stms.data[k], buffer) > 0) return false;
         if (memory == end ||
-            count_uses_by(j->taker, buffer) != count_of(&stores, buffer))
+            loop_count_uses_by(j->taker, buffer) != count_of(&stores, buffer))
             return false;
     }
     return true;

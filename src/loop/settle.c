@@ -179,24 +179,12 @@ static bool is_copy(const Settler *s, const LoopStm *stm, Copied *c) {
     return true;
 }
 
-static uint32_t count_uses(const LoopBody *body, LoopRef ref) {
-    uint32_t uses = 0;
-    for (uint32_t i = 0; i < body->result_count; i++) uses += body->results[i] == ref;
-    for (uint32_t i = 0; i < body->stms.len; i++) {
-        const LoopStm *stm = body->stms.data[i];
-        for (uint32_t k = 0; k < stm->arg_count; k++) uses += stm->args[k] == ref;
-        for (uint32_t k = 0; k < stm->body_count; k++)
-            uses += count_uses(stm->bodies[k], ref);
-    }
-    return uses;
-}
-
 // The copy to the result, which is its only use but that it is one.
 static bool find_copy(const Settler *s, uint32_t at, Copied *c) {
     c->result = s->root->stms.data[at];
     c->result_at = at;
     if (c->result->op != LOOP_RESULT || c->result->out_count != 1 ||
-        count_uses(s->root, c->result->outs[0]) != 2)
+        loop_count_uses(s->root, c->result->outs[0]) != 2)
         return false;
     for (c->copy_at = at + 1; c->copy_at < s->root->stms.len; c->copy_at++) {
         c->copy = s->root->stms.data[c->copy_at];

@@ -313,6 +313,7 @@ static uint32_t choose_flight(const Vector *v, const LoopStm *loop) {
     if (size > 0) return size <= MOST_IN_FOLD ? FLIGHT : 2;
     if (is_few(v->kernel, loop->args[0], MOST_AT_ONCE + 1)) return 1;
     if (is_fold(v, loop->bodies[0])) return FLIGHT;
+    if (vector_halves_lines(v, loop->bodies[0])) return 2;
     bool has_room = machine_registers(v->bytes) == 32;
     return has_room && vector_waits(v, loop->bodies[0]) ? 2 : 1;
 }

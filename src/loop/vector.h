@@ -54,6 +54,9 @@ bool vector_analyse(Vector *v, const LoopStm *loop);
 const LoopBody *vector_plain(const Vector *v, const LoopStm *apply);
 // Whether its turns are long, and their operators wait for each other (vector_depth.c).
 bool vector_waits(const Vector *v, const LoopBody *body);
+// Whether they store to so many places that the caches do not hold a line, of which a
+// vector is a half, until the next turn stores the other.
+bool vector_halves_lines(const Vector *v, const LoopBody *body);
 // The body of vector turns.
 LoopBody *vector_translate(Vector *v, const LoopBody *body);
 

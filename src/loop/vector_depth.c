@@ -64,3 +64,17 @@ bool vector_waits(const Vector *v, const LoopBody *body) {
     }
     return most >= DEEP;
 }
+
+// Rows that are powers of two apart share a set of a cache, which has eight ways or so.
+enum { MANY_PLACES = 16, LINE = 64 };
+
+bool vector_halves_lines(const Vector *v, const LoopBody *body) {
+    uint32_t places = 0;
+    for (uint32_t i = 0; i < body->stms.len; i++) {
+        const LoopStm *stm = body->stms.data[i];
+        bool is_own = stm->op == LOOP_STORE && stm->args[0] < v->sized &&
+                      v->sizes[stm->args[0]] > 0;
+        places += stm->op == LOOP_STORE && !is_own;
+    }
+    return v->bytes < LINE && places >= MANY_PLACES;
+}

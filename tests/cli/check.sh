@@ -51,6 +51,9 @@ expect 0 env WEFT_VECTOR_BYTES=32 "$weft" dump --stage=lifted product.weft
 out_has '6 rows × 2 vectors'
 expect 0 env WEFT_VECTOR_BYTES=64 "$weft" dump --stage=lifted product.weft
 out_has '12 rows × 2 vectors'
+# Sixteen images side by side want too much memory, eight do not.
+expect 0 env WEFT_VECTOR_BYTES=32 "$weft" dump --stage=loop "$here/../../bench/suite/work/lenet.weft"
+out_has 'alloc(6272i64)'
 expect 1 "$weft" dump wrong.weft
 expect 0 "$weft" run good.core 41
 out '42i32'
