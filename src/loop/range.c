@@ -239,12 +239,11 @@ static bool prove_by_cases(Ranges *r, const RangeForm *form, RangeTerm term) {
     return true;
 }
 
-// The least number of an integer type, and the greatest or INT64_MAX.
-static int64_t least_of(ScalarType type) {
+int64_t range_least_of(ScalarType type) {
     return scalar_is_signed(type) ? INT64_MIN >> (64 - 8 * scalar_info[type].bytes) : 0;
 }
 
-static int64_t most_of(ScalarType type) {
+int64_t range_most_of(ScalarType type) {
     unsigned width = 8u * scalar_info[type].bytes - scalar_is_signed(type);
     return width == 64 ? INT64_MAX : (int64_t)(UINT64_MAX >> (64 - width));
 }
@@ -252,7 +251,7 @@ static int64_t most_of(ScalarType type) {
 // Whether all that is known of it is the type: a size is bounded by what memory can
 // hold if no other size of its array is 0.
 static int64_t most_of_value(Ranges *r, LoopRef atom) {
-    if (range_value(r, atom)->sizes == NULL) return most_of(type_of(r, atom));
+    if (range_value(r, atom)->sizes == NULL) return range_most_of(type_of(r, atom));
     RangeValue value = *range_value(r, atom);
     for (uint32_t i = 0; i < value.rank; i++)
         if (!loop_same(r->b, value.sizes[i], atom) &&
@@ -263,7 +262,7 @@ static int64_t most_of_value(Ranges *r, LoopRef atom) {
 
 static bool prove_by_type(Ranges *r, const RangeForm *form, RangeTerm term) {
     ScalarType type = type_of(r, term.atom);
-    int64_t least = least_of(type);
+    int64_t least = range_least_of(type);
     if (type == SCALAR_U64 && term.factor < 0) return false;
     int64_t most = term.factor < 0 ? most_of_value(r, term.atom) : 0;
     RangeForm rest = *form;
@@ -298,8 +297,8 @@ bool range_prove(Ranges *r, const RangeForm *form) {
 }
 
 bool range_fits(Ranges *r, const RangeForm *form, ScalarType type) {
-    RangeForm above = {0}, below = {.base = most_of(type)},
-              least = {least_of(type), 0, {{0}}};
+    RangeForm above = {0}, below = {.base = range_most_of(type)},
+              least = {range_least_of(type), 0, {{0}}};
     return use_fact(&above, form, -1) && use_fact(&above, &least, 1) &&
            range_prove(r, &above) && use_fact(&below, form, 1) &&
            range_prove(r, &below);

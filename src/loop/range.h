@@ -73,6 +73,9 @@ bool range_difference(Ranges *r, LoopRef x, LoopRef y, int64_t less,
 // The numbers between which facts on it alone say that the value is; false: none say.
 bool range_bounds(Ranges *r, LoopRef atom, int64_t *least_out, int64_t *most_out);
 
+// The least number of an integer type, and the greatest or INT64_MAX.
+int64_t range_least_of(ScalarType type);
+int64_t range_most_of(ScalarType type);
 // Whether the form is proved not to be negative.
 bool range_prove(Ranges *r, const RangeForm *form);
 // Whether a number of that form is one of the type.

@@ -33,6 +33,31 @@ enum { MOST_PARTS = 32 };
 
 static void assume(Ranges *r, LoopRef c, bool is_true, unsigned *parts);
 
+// Whether the comparison of the number x with a constant holds if x is that constant.
+static bool holds_for(Ranges *r, const LoopStm *stm, LoopRef x, uint64_t bits) {
+    uint64_t args[2], holds;
+    if (stm->op != LOOP_SCALAR || (stm->scalar != OP_LE && stm->scalar != OP_LT))
+        return false;
+    for (uint32_t i = 0; i < 2; i++) {
+        if (loop_same(r->b, stm->args[i], x)) args[i] = bits;
+        else if (!loop_is_known(r->b, stm->args[i], &args[i])) return false;
+    }
+    core_eval(stm->scalar, type_of(r, x), SCALAR_BOOL, args, &holds);
+    return holds != 0;
+}
+
+// One of them holds. A bound that holds of a number is known if else x is that number.
+static void assume_either(Ranges *r, LoopRef one, LoopRef other, unsigned *parts) {
+    const LoopStm *is_number = range_value(r, loop_find(r->b, one))->def;
+    const LoopStm *bound = range_value(r, loop_find(r->b, other))->def;
+    uint64_t bits;
+    if (is_number != NULL && bound != NULL && is_number->op == LOOP_SCALAR &&
+        is_number->scalar == OP_EQ && range_is_int(r, is_number->args[0]) &&
+        loop_is_known(r->b, is_number->args[1], &bits) &&
+        holds_for(r, bound, is_number->args[0], bits))
+        assume(r, other, true, parts);
+}
+
 static void assume_scalar(Ranges *r, const LoopStm *stm, bool is_true,
                           unsigned *parts) {
     LoopRef x = stm->args[0], y = stm->arg_count > 1 ? stm->args[1] : 0;
@@ -41,6 +66,10 @@ static void assume_scalar(Ranges *r, const LoopStm *stm, bool is_true,
     case OP_NOT: assume(r, x, !is_true, parts); return;
     case OP_AND:
     case OP_OR:
+        if (is_true && stm->scalar == OP_OR) {
+            assume_either(r, x, y, parts);
+            assume_either(r, y, x, parts);
+        }
         if (is_true != (stm->scalar == OP_AND)) return;
         assume(r, x, is_true, parts);
         assume(r, y, is_true, parts);
@@ -229,6 +258,41 @@ static LoopRef define_mask(Ranges *r, const LoopStm *stm) {
     return 0;
 }
 
+// ---- floats -------------------------------------------------------------------------
+
+// What a comparison with a constant says if arg `at` is that integer, converted.
+static bool holds_at(const Ranges *r, const LoopStm *stm, uint32_t at, ScalarType from,
+                     int64_t number) {
+    ScalarType type = type_of(r, stm->args[at]);
+    uint64_t bits[2], x = (uint64_t)number, holds;
+    loop_is_known(r->b, stm->args[1 - at], &bits[1 - at]);
+    core_eval(OP_CONV, from, type, &x, &bits[at]);
+    core_eval(stm->scalar, type, SCALAR_BOOL, bits, &holds);
+    return holds != 0;
+}
+
+// A float that was an integer is in order with a constant as the integer is: what holds
+// for the least and the greatest that this may be holds for all.
+static LoopRef decide_converted(Ranges *r, const LoopStm *stm) {
+    uint64_t unused;
+    for (uint32_t at = 0; at < 2; at++) {
+        const LoopStm *def = range_value(r, stm->args[at])->def;
+        if (def == NULL || def->op != LOOP_SCALAR || def->scalar != OP_CONV ||
+            !loop_is_known(r->b, stm->args[1 - at], &unused))
+            continue;
+        LoopRef number = def->args[0];
+        ScalarType from = type_of(r, number);
+        if (!range_is_int(r, number) || from == SCALAR_U64) return 0;
+        int64_t least = range_is_at_least(r, number, 1)   ? 1
+                        : range_is_at_least(r, number, 0) ? 0
+                                                          : range_least_of(from);
+        bool holds = holds_at(r, stm, at, from, least);
+        if (holds == holds_at(r, stm, at, from, range_most_of(from)))
+            return loop_const(r->b, SCALAR_BOOL, holds);
+    }
+    return 0;
+}
+
 // ---- statements ---------------------------------------------------------------------
 
 static LoopRef define_scalar(Ranges *r, const LoopStm *stm) {
@@ -236,6 +300,8 @@ static LoopRef define_scalar(Ranges *r, const LoopStm *stm) {
     bool takes_int = range_is_int(r, x);
     if (stm->scalar == OP_CONV)
         return range_is_int(r, stm->outs[0]) ? define_conversion(r, stm) : 0;
+    if (!takes_int && (stm->scalar == OP_LE || stm->scalar == OP_LT))
+        return decide_converted(r, stm);
     if (!takes_int) return 0;
     switch ((int)stm->scalar) {
     case OP_ADD: return define_sum(r, stm, 1);
