@@ -187,6 +187,33 @@ bool loop_has(const LoopBody *body, bool (*is)(const LoopStm *stm, int what),
     return false;
 }
 
+bool loop_kernel_has(const LoopKernel *kernel, bool (*is)(const LoopStm *stm, int what),
+                     int what) {
+    for (uint32_t i = 0; i < kernel->funs.len; i++)
+        if (loop_has(kernel->funs.data[i].body, is, what)) return true;
+    return loop_has(kernel->root, is, what);
+}
+
+static uint32_t count_in(const LoopRef *refs, uint32_t count, LoopRef ref) {
+    uint32_t uses = 0;
+    for (uint32_t i = 0; i < count; i++) uses += refs[i] == ref;
+    return uses;
+}
+
+uint32_t loop_count_uses_by(const LoopStm *stm, LoopRef ref) {
+    uint32_t uses = count_in(stm->args, stm->arg_count, ref);
+    for (uint32_t k = 0; k < stm->body_count; k++)
+        uses += loop_count_uses(stm->bodies[k], ref);
+    return uses;
+}
+
+uint32_t loop_count_uses(const LoopBody *body, LoopRef ref) {
+    uint32_t uses = count_in(body->results, body->result_count, ref);
+    for (uint32_t i = 0; i < body->stms.len; i++)
+        uses += loop_count_uses_by(body->stms.data[i], ref);
+    return uses;
+}
+
 static bool has_order(const LoopStm *stm, int order) {
     return stm->op == LOOP_FOR && (int)stm->order == order;
 }

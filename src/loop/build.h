@@ -93,6 +93,12 @@ LoopRef loop_emit1(LoopBuilder *b, LoopOp op, const LoopRef *args, uint32_t arg_
 bool loop_binds(const LoopBody *body, LoopRef ref);
 // Whether `is` holds of a statement in it, however deep, and of what is asked for.
 bool loop_has(const LoopBody *body, bool (*is)(const LoopStm *stm, int what), int what);
+bool loop_kernel_has(const LoopKernel *kernel, bool (*is)(const LoopStm *stm, int what),
+                     int what);
+// How often the statement, with what is inside, or the body takes the value; results
+// count.
+uint32_t loop_count_uses_by(const LoopStm *stm, LoopRef ref);
+uint32_t loop_count_uses(const LoopBody *body, LoopRef ref);
 // Whether there is a parallel loop in it.
 bool loop_has_parallel(const LoopBody *body);
 // Whether it is a loop whose turns are lanes.

@@ -236,6 +236,16 @@ static void leave_loop(RangeWalk *w, LoopStm *stm) {
     range_keep(w, branch);
 }
 
+static bool is_op(const LoopStm *stm, int op) {
+    return (int)stm->op == op;
+}
+
+static bool has_checks(const LoopStm *stm, int unused) {
+    (void)unused;
+    return stm->op == LOOP_FOR && loop_has(stm->bodies[0], is_op, LOOP_CHECK);
+}
+
 void loop_checks(LoopKernel *kernel) {
+    if (!loop_kernel_has(kernel, has_checks, 0)) return;
     range_walk_kernel(kernel, leave_loop);
 }

@@ -151,12 +151,6 @@ typedef struct LoopKernel {
 // Every array result of a kernel is memory from RESULT or its spare, or an owned
 // parameter's buffer, each of those for one result only.
 
-// ---- uses (uses.c) ------------------------------------------------------------------
-
-// How often the statement, bodies and all, or the body takes the value; results count.
-uint32_t loop_count_uses_by(const LoopStm *stm, LoopRef ref);
-uint32_t loop_count_uses(const LoopBody *body, LoopRef ref);
-
 // ---- text (print.c, read.c) ---------------------------------------------------------
 
 void loop_print(const LoopKernel *kernel, StrBuf *out);

@@ -394,8 +394,15 @@ static void leave_loop(RangeWalk *w, LoopStm *loop) {
     else emit_once(&s, goes);
 }
 
+static bool divides(const LoopStm *stm, int unused) {
+    (void)unused;
+    return stm->op == LOOP_SCALAR && (stm->scalar == OP_DIV || stm->scalar == OP_MOD ||
+                                      stm->scalar == OP_QUOT || stm->scalar == OP_REM);
+}
+
 void loop_segments(LoopKernel *kernel) {
     enum { BUDGET = 1800 };
+    if (!loop_kernel_has(kernel, divides, 0)) return;
     RangeWalk w = {.leave_loop = leave_loop, .budget = BUDGET};
     range_walk(&w, kernel);
 }

@@ -74,7 +74,7 @@ Value *lower_eval_if(Lower *l, Frame *frame, const TExp *exp) {
 
 // ---- && and || --------------------------------------------------------------------
 
-enum { TINY = 4 }; // statements that may as well be evaluated in any case
+enum { TINY = 8 }; // statements that may as well be evaluated in any case
 
 static bool is_tiny(const Lower *l, const CoreBody *body) {
     if (body->stms.len > TINY) return false;
