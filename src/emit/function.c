@@ -9,7 +9,7 @@
 #include "loop/machine.h"
 
 static bool allocates(const LoopBody *body) {
-    return walk_has(body, LOOP_ALLOC) || walk_has(body, LOOP_CALL);
+    return loop_has_op(body, LOOP_ALLOC) || loop_has_op(body, LOOP_CALL);
 }
 
 // ---- parallel loops -----------------------------------------------------------------
@@ -286,7 +286,7 @@ static bool has_lanes(LoopKernel *const *kernels, uint32_t count) {
 }
 
 static bool has_sift(const LoopBody *body) {
-    return walk_has(body, LOOP_SIFT);
+    return loop_has_op(body, LOOP_SIFT);
 }
 
 static bool is_scalar(const LoopStm *stm, int op) {

@@ -36,13 +36,13 @@ uint32_t walk_tally_turns(const Walker *w, const LoopStm *loop) {
     const LoopValue *count = &w->kernel->values.data[loop->args[0]];
     uint32_t tallies = 0;
     if (machine_vector_bytes() != 32 || loop->order != ORDER_INDEPENDENT ||
-        walk_has(body, LOOP_SURE) ||
+        loop_has_op(body, LOOP_SURE) ||
         (count->is_const && count->bits < (uint64_t)BLOCK * loop->number))
         return 1;
     for (uint32_t i = 0; i < body->stms.len; i++) {
         const LoopStm *stm = body->stms.data[i];
         for (uint32_t k = 0; k < stm->body_count; k++)
-            if (walk_has(stm->bodies[k], LOOP_ATOMIC)) return 1;
+            if (loop_has_op(stm->bodies[k], LOOP_ATOMIC)) return 1;
         if (stm->op != LOOP_ATOMIC) continue;
         if (!is_for_one_place(w, body, stm)) return 1;
         tallies++;

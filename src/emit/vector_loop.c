@@ -132,7 +132,7 @@ static bool loads_stored(const Traffic *t, const LoopBody *body) {
 // are part of one more vector turn, the others of which have been before.
 static bool may_repeat(const Walker *w, const LoopBody *vector) {
     Traffic t = {w, arena_array(w->arena, bool, w->kernel->values.len)};
-    return !walk_has(vector, LOOP_SURE) && !walk_has(vector, LOOP_ATOMIC) &&
+    return !loop_has_op(vector, LOOP_SURE) && !loop_has_op(vector, LOOP_ATOMIC) &&
            note_stores(&t, vector) && !loads_stored(&t, vector);
 }
 
@@ -275,7 +275,7 @@ void walk_vector_loop(Walker *w, const LoopStm *stm, const WalkTurns *turns) {
     const LoopValue *count = &w->kernel->values.data[stm->args[0]];
     w->names[alone->params[0]] = walk_value(w, number);
     if (stm->order == ORDER_INDEPENDENT && count->is_const &&
-        count->bits == stm->number && !walk_has(vector, LOOP_SURE)) {
+        count->bits == stm->number && !loop_has_op(vector, LOOP_SURE)) {
         walk_line(w, "{");
         w->indent++;
         walk_line(w, "const %s%.*s = 0;", type, STR_ARG(walk_value(w, number)));
@@ -284,6 +284,6 @@ void walk_vector_loop(Walker *w, const LoopStm *stm, const WalkTurns *turns) {
         walk_line(w, "}");
         return;
     }
-    if (walk_has(vector, LOOP_SURE)) put_unsure_loop(w, stm, turns);
+    if (loop_has_op(vector, LOOP_SURE)) put_unsure_loop(w, stm, turns);
     else put_sure_loop(w, stm, turns);
 }

@@ -113,14 +113,6 @@ Str walk_to_slot(Walker *w, LoopRef ref) {
     return strbuf_done(&text);
 }
 
-static bool has_op(const LoopStm *stm, int op) {
-    return (int)stm->op == op;
-}
-
-bool walk_has(const LoopBody *body, LoopOp op) {
-    return loop_has(body, has_op, (int)op);
-}
-
 // ---- simple statements --------------------------------------------------------------
 
 // "const float x_3 = "; the rest of the line follows.
@@ -458,7 +450,7 @@ static const char *cancelled(Walker *w) {
 static bool is_heavy(const LoopBody *body) {
     static const LoopOp heavy[] = {LOOP_FOR, LOOP_WHILE, LOOP_ALLOC, LOOP_CALL};
     for (size_t i = 0; i < sizeof heavy / sizeof *heavy; i++)
-        if (walk_has(body, heavy[i])) return true;
+        if (loop_has_op(body, heavy[i])) return true;
     return false;
 }
 

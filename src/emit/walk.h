@@ -84,8 +84,6 @@ bool walk_keeps_bits(const Walker *w, const LoopStm *stm);
 const bool *walk_sizes(const LoopKernel *kernel, Arena *arena);
 bool walk_is_within(const Walker *w, const LoopStm *stm, LoopRef *index_out,
                     LoopRef *size_out);
-// Whether a statement of that operator is in the body, however deep.
-bool walk_has(const LoopBody *body, LoopOp op);
 // "float xs_3[32];" for an ALLOC of so many, that being before it.
 void walk_declare_array(Walker *w, const LoopStm *alloc, const char *before);
 // ", float *xs_3, int64_t n_4"

@@ -187,6 +187,14 @@ bool loop_has(const LoopBody *body, bool (*is)(const LoopStm *stm, int what),
     return false;
 }
 
+static bool has_op(const LoopStm *stm, int op) {
+    return (int)stm->op == op;
+}
+
+bool loop_has_op(const LoopBody *body, LoopOp op) {
+    return loop_has(body, has_op, (int)op);
+}
+
 bool loop_kernel_has(const LoopKernel *kernel, bool (*is)(const LoopStm *stm, int what),
                      int what) {
     for (uint32_t i = 0; i < kernel->funs.len; i++)

@@ -93,6 +93,7 @@ LoopRef loop_emit1(LoopBuilder *b, LoopOp op, const LoopRef *args, uint32_t arg_
 bool loop_binds(const LoopBody *body, LoopRef ref);
 // Whether `is` holds of a statement in it, however deep, and of what is asked for.
 bool loop_has(const LoopBody *body, bool (*is)(const LoopStm *stm, int what), int what);
+bool loop_has_op(const LoopBody *body, LoopOp op);
 bool loop_kernel_has(const LoopKernel *kernel, bool (*is)(const LoopStm *stm, int what),
                      int what);
 // How often the statement, with what is inside, or the body takes the value; results

@@ -236,13 +236,9 @@ static void leave_loop(RangeWalk *w, LoopStm *stm) {
     range_keep(w, branch);
 }
 
-static bool is_op(const LoopStm *stm, int op) {
-    return (int)stm->op == op;
-}
-
 static bool has_checks(const LoopStm *stm, int unused) {
     (void)unused;
-    return stm->op == LOOP_FOR && loop_has(stm->bodies[0], is_op, LOOP_CHECK);
+    return stm->op == LOOP_FOR && loop_has_op(stm->bodies[0], LOOP_CHECK);
 }
 
 void loop_checks(LoopKernel *kernel) {

@@ -154,14 +154,10 @@ static void enter_branch(RangeWalk *w, LoopStm *branch) {
         for (int arm = 0; arm < 2; arm++) make_early(&e, branch->bodies[arm]);
 }
 
-static bool is_load(const LoopStm *stm, int unused) {
-    (void)unused;
-    return stm->op == LOOP_LOAD;
-}
-
 static bool loads_in_arm(const LoopStm *stm, int unused) {
-    return stm->op == LOOP_IF && (loop_has(stm->bodies[0], is_load, unused) ||
-                                  loop_has(stm->bodies[1], is_load, unused));
+    (void)unused;
+    return stm->op == LOOP_IF && (loop_has_op(stm->bodies[0], LOOP_LOAD) ||
+                                  loop_has_op(stm->bodies[1], LOOP_LOAD));
 }
 
 void loop_early(LoopKernel *kernel) {

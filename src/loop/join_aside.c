@@ -17,11 +17,6 @@
 #include "loop/copy.h"
 #include "loop/join.h"
 
-static bool is_branch(const LoopStm *stm, int unused) {
-    (void)unused;
-    return stm->op == LOOP_IF;
-}
-
 static bool is_result(const LoopBuilder *b, LoopRef buffer) {
     const LoopBody *root = b->kernel->root;
     for (uint32_t i = 0; i < root->stms.len; i++) {
@@ -35,7 +30,7 @@ static bool is_result(const LoopBuilder *b, LoopRef buffer) {
 static LoopStm *find_store(const LoopBuilder *b, const LoopStm *loop, LoopRef row) {
     LoopStm *store = NULL;
     if (loop->op != LOOP_FOR || loop->order != ORDER_INDEPENDENT ||
-        !loop_same(b, loop->args[0], row) || !loop_has(loop->bodies[0], is_branch, 0))
+        !loop_same(b, loop->args[0], row) || !loop_has_op(loop->bodies[0], LOOP_IF))
         return NULL;
     const LoopBody *turn = loop->bodies[0];
     for (uint32_t i = 0; i < turn->stms.len; i++) {
