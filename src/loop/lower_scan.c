@@ -24,7 +24,7 @@ typedef struct Groups {
 } Groups;
 
 static void open_groups(const Scan *s, Groups *g, LoopRef blocks) {
-    enum { MOST = 32, NEAR_BYTES = 1 << 20 };
+    enum { MOST = 128, NEAR_BYTES = 1 << 22 };
     Lower *l = s->fold.l;
     LoopBuilder *b = l->b;
     uint32_t bytes = 0;
@@ -181,13 +181,12 @@ static void scan_blocks_in_parallel(Scan *s) {
 
 // ---- rows of 16 ---------------------------------------------------------------------
 
-// What goes along a block: its total, without a carry, and the carry if `outs` are
-// made. Both begin with what changes no number, not even the sign of a zero.
+// What goes along a block: its total, without a carry, and the carry. Both begin with
+// what changes no number, not even the sign of a zero.
 typedef struct Along {
     const Scan *scan;
     Slots steps[STEPS + 1]; // a row, and what each step of its scan makes of it
-    bool has_outs;
-    LoopRef from; // the block's first element
+    LoopRef from;           // the block's first element
 } Along;
 
 // By component: what leaves every number as it is under + or *: 1, 0, or, of floats,
@@ -256,7 +255,6 @@ static void scan_one_row(const Along *a, LoopRef number, LoopRef count,
     scan_row(a, count);
     loop_load_slot(f, row, loop_sub(b, count, loop_int(b, 1)), last);
     loop_fold_join(f, state, last, next, is_ours);
-    if (!a->has_outs) return;
     loop_fold_join(f, state + f->width, last, next + f->width, is_ours);
     loop_open_nest(l, &nest, 1, &count, ORDER_INDEPENDENT);
     Val *out = loop_group(f);
@@ -272,21 +270,20 @@ static void new_steps(Along *a) {
         a->steps[k] = loop_slots(f, loop_int(f->l->b, ROW));
 }
 
-// Goes along a block of `size` elements with the carry into it, if there are outputs;
-// returns its total.
+// Goes along a block of `size` elements with the carry into it; returns its total.
 static const Val *scan_along(Along *a, LoopRef size, const Val *carry_in) {
     const Fold *f = &a->scan->fold;
     Lower *l = f->l;
     LoopBuilder *b = l->b;
     LoopRef row = loop_int(b, ROW), rows = loop_quot(b, size, row);
     LoopRef rest = loop_rem(b, size, row);
-    uint32_t count = a->has_outs ? 2 * f->width : f->width;
+    uint32_t count = 2 * f->width;
     Val *init = arena_array(l->arena, Val, count);
     Val *next = arena_array(l->arena, Val, count);
     Val *sums = arena_array(l->arena, Val, count), *total = loop_group(f);
     new_steps(a);
     find_neutrals(f, init);
-    if (a->has_outs) memcpy(init + f->width, carry_in, f->width * sizeof *init);
+    memcpy(init + f->width, carry_in, f->width * sizeof *init);
     Carry carry;
     loop_open_carry(l, &carry, init, NULL, count, rows);
     scan_one_row(a, carry.index, row, carry.state, next);
@@ -299,6 +296,57 @@ static const Val *scan_along(Along *a, LoopRef size, const Val *carry_in) {
     loop_close_arm(f, &fork, 1, sums);
     loop_close_fork(f, &fork, loop_lt(b, loop_int(b, 0), rest), total);
     return total;
+}
+
+// Takes into state what the ROW rows from `first` on amount to. Those are found side by
+// side: each step adds neighbours, which is how the last of a row's scan comes about.
+static void sum_rows(const Fold *f, LoopRef first, const Val *state, Val *next) {
+    enum { ALL = ROW * ROW };
+    Lower *l = f->l;
+    LoopBuilder *b = l->b;
+    Val *left = loop_group(f), *right = loop_group(f), *out = loop_group(f);
+    bool *is_ours = loop_flags(f);
+    Slots sums = {0};
+    for (int64_t left_over = ALL / 2; left_over >= ROW; left_over /= 2) {
+        LoopRef pairs = loop_int(b, left_over);
+        Slots from = sums;
+        sums = loop_slots(f, pairs);
+        Nest nest;
+        loop_open_nest(l, &nest, 1, &pairs, ORDER_INDEPENDENT);
+        LoopRef i = loop_mul(b, nest.index[0], loop_int(b, 2));
+        LoopRef k = loop_add(b, i, loop_int(b, 1));
+        if (left_over == ALL / 2) {
+            loop_fold_first(f, loop_add(b, first, i), left, is_ours);
+            loop_fold_first(f, loop_add(b, first, k), right, is_ours);
+        } else {
+            loop_load_slot(f, &from, i, left);
+            loop_load_slot(f, &from, k, right);
+        }
+        loop_fold_join(f, left, right, out, is_ours);
+        loop_store_slot(f, &sums, nest.index[0], out, NULL);
+        loop_close_nest(l, &nest);
+    }
+    Carry carry;
+    loop_open_carry(l, &carry, state, NULL, f->width, loop_int(b, ROW));
+    loop_load_slot(f, &sums, carry.index, right);
+    loop_fold_join(f, carry.state, right, out, is_ours);
+    loop_close_carry(l, &carry, out, NULL, next);
+}
+
+// What a block amounts to, save the last one, for which nobody asks: there it is
+// something else.
+static void sum_block(const Fold *f, LoopRef block, Val *total) {
+    Lower *l = f->l;
+    LoopBuilder *b = l->b;
+    LoopRef step = loop_int(b, ROW * ROW);
+    LoopRef from = loop_mul(b, block, loop_int(b, CORE_BLOCK));
+    Val *none = loop_group(f), *next = loop_group(f);
+    find_neutrals(f, none);
+    Carry carry;
+    loop_open_carry(l, &carry, none, NULL, f->width,
+                    loop_quot(b, loop_block_size(l, f->n, block), step));
+    sum_rows(f, loop_add(b, from, loop_mul(b, carry.index, step)), carry.state, next);
+    loop_close_carry(l, &carry, next, NULL, total);
 }
 
 // The carry into a block is the tree over the totals of the blocks before it.
@@ -333,9 +381,7 @@ static void scan_rows_in_order(Scan *s) {
     LoopRef block = nest.index[0];
     find_carry(f, &tree, &slot, zero, block);
     loop_load_slot(f, &slot, zero, carry);
-    Along along = {.scan = s,
-                   .has_outs = true,
-                   .from = loop_mul(b, block, loop_int(b, CORE_BLOCK))};
+    Along along = {.scan = s, .from = loop_mul(b, block, loop_int(b, CORE_BLOCK))};
     push_total(f, &tree, scan_along(&along, loop_block_size(l, f->n, block), carry),
                block);
     loop_close_nest(l, &nest);
@@ -354,9 +400,8 @@ static void scan_rows_in_parallel(Scan *s) {
     open_groups(s, &groups, blocks);
     loop_open_nest(l, &nest, 1, &groups.size, ORDER_PARALLEL);
     LoopRef block = loop_add(b, groups.first, nest.index[0]);
-    Along along = {.scan = s, .from = loop_mul(b, block, loop_int(b, CORE_BLOCK))};
-    const Val *total = scan_along(&along, loop_block_size(l, f->n, block), NULL);
-    loop_store_slot(f, &sums, block, total, NULL);
+    sum_block(f, block, carry);
+    loop_store_slot(f, &sums, block, carry, NULL);
     loop_close_nest(l, &nest);
 
     loop_open_nest(l, &nest, 1, &groups.size, ORDER_SEQUENTIAL);
@@ -369,9 +414,7 @@ static void scan_rows_in_parallel(Scan *s) {
     loop_open_nest(l, &nest, 1, &groups.size, ORDER_PARALLEL);
     block = loop_add(b, groups.first, nest.index[0]);
     loop_load_slot(f, &carries, block, carry);
-    along = (Along){.scan = s,
-                    .has_outs = true,
-                    .from = loop_mul(b, block, loop_int(b, CORE_BLOCK))};
+    Along along = {.scan = s, .from = loop_mul(b, block, loop_int(b, CORE_BLOCK))};
     scan_along(&along, loop_block_size(l, f->n, block), carry);
     loop_close_nest(l, &nest);
     close_groups(l, &groups);
@@ -420,9 +463,7 @@ static void scan_block_by_rows(Scan *s, const Slots *sums, LoopRef block) {
     Lower *l = f->l;
     LoopBuilder *b = l->b;
     Val *carry = loop_group(f), *none = loop_group(f), *vals = loop_group(f);
-    Along along = {.scan = s,
-                   .has_outs = true,
-                   .from = loop_mul(b, block, loop_int(b, CORE_BLOCK))};
+    Along along = {.scan = s, .from = loop_mul(b, block, loop_int(b, CORE_BLOCK))};
     Fork fork;
     find_neutrals(f, none);
     loop_open_fork(l, &fork);
@@ -474,7 +515,7 @@ static void scan_free_in_order(Scan *s) {
         return;
     }
     Val *none = loop_group(f);
-    Along along = {.scan = s, .has_outs = true, .from = loop_int(f->l->b, 0)};
+    Along along = {.scan = s, .from = loop_int(f->l->b, 0)};
     find_neutrals(f, none);
     scan_along(&along, f->n, none);
 }

@@ -44,10 +44,13 @@ static Access place_of(Vector *v, const LoopStm *stm, uint32_t first, uint32_t b
     p.args[p.count++] = offset.ref;
     for (uint32_t i = first + 1; i + 1 < stm->arg_count; i += 2)
         add_term(v, &p, stm->args[i], stm->args[i + 1]);
-    bool follows = !p.has_lanes && loop_is_int(&v->b, p.stride, 1);
-    if (!follows && !(p.has_lanes && loop_is_int(&v->b, p.stride, 0)))
-        add_pair(v, &p, p.stride, turn_number_lanes(v, SCALAR_I64));
     return p;
+}
+
+// Says where, if lanes are neither side by side nor have all places for themselves.
+static void number_places(Vector *v, Access *p) {
+    if (loop_is_int(&v->b, p->stride, p->has_lanes ? 0 : 1)) return;
+    add_pair(v, p, p->stride, turn_number_lanes(v, SCALAR_I64));
 }
 
 static void charge_access(Vector *v, const Access *p, LoopRef mask) {
@@ -70,19 +73,26 @@ static bool find_place(Vector *v, const LoopStm *stm, uint32_t lane, uint64_t *o
     return true;
 }
 
+// Where each lane loads from, if that is known and each is an element of an array of
+// known size.
+static bool find_places(Vector *v, const LoopStm *stm, uint64_t *places) {
+    uint64_t size = stm->args[0] < v->sized ? v->sizes[stm->args[0]] : 0;
+    for (uint32_t i = 0; i < v->lanes; i++)
+        if (!v->at_once || !find_place(v, stm, i, &places[i]) || places[i] >= size)
+            return false;
+    return true;
+}
+
 // A load from known places among as many elements as there are lanes: of those lanes
 // take theirs, without memory in between.
-static bool take_places(Vector *v, const LoopStm *stm) {
-    uint64_t places[LOOP_MOST_LANES], from = 0;
-    uint64_t size = stm->args[0] < v->sized ? v->sizes[stm->args[0]] : 0;
+static bool take_places(Vector *v, const LoopStm *stm, const uint64_t *places) {
+    uint64_t from = places[0] - places[0] % v->lanes;
     bool follows = true;
     for (uint32_t i = 0; i < v->lanes; i++) {
-        if (!v->at_once || !find_place(v, stm, i, &places[i])) return false;
-        if (i == 0) from = places[0] - places[0] % v->lanes;
         if (places[i] < from || places[i] - from >= v->lanes) return false;
         follows = follows && places[i] == places[0] + i;
     }
-    if (follows || from > size || size - from < v->lanes) return false;
+    if (follows || v->sizes[stm->args[0]] - from < v->lanes) return false;
     LoopType type = turn_lanes_of(v, turn_elem_of(v, stm->outs[0]));
     LoopRef all = loop_emit1(
         &v->b, LOOP_LOAD,
@@ -98,6 +108,23 @@ static bool take_places(Vector *v, const LoopStm *stm) {
     return true;
 }
 
+// A load of every other element: of two vectors side by side take every other lane. The
+// later one begins a lane earlier, so that nothing is read behind the last element.
+static LoopRef take_every_other(Vector *v, const Access *p, LoopType type) {
+    LoopRef halves[2], *args = arena_array(v->arena, LoopRef, 2 + v->lanes);
+    for (uint32_t half = 0; half < 2; half++) {
+        LoopRef *place = arena_copy(v->arena, p->args, p->count * sizeof *place);
+        place[1] = loop_add(&v->b, place[1], loop_int(&v->b, half * (v->lanes - 1)));
+        halves[half] = loop_emit1(&v->b, LOOP_LOAD, place, p->count, type);
+    }
+    args[0] = halves[0];
+    args[1] = halves[1];
+    for (uint32_t i = 0; i < v->lanes; i++)
+        args[2 + i] = loop_int(&v->b, 2 * i + (2 * i >= v->lanes));
+    turn_charge(v, 2, 3);
+    return loop_emit1(&v->b, LOOP_TAKE, args, 2 + v->lanes, type);
+}
+
 void turn_load(Vector *v, const LoopStm *stm, LoopRef mask) {
     ScalarType elem = turn_elem_of(v, stm->outs[0]);
     bool is_same = !v->varies[stm->outs[0]];
@@ -110,20 +137,32 @@ void turn_load(Vector *v, const LoopStm *stm, LoopRef mask) {
             loop_emit1(&v->b, LOOP_LOAD, args, stm->arg_count, loop_scalar_type(elem)));
         return;
     }
-    if (mask == 0 && take_places(v, stm)) return;
+    // What all lanes may load needs no mask, for none looks at what others have.
+    uint64_t places[LOOP_MOST_LANES];
+    if (find_places(v, stm, places)) {
+        if (take_places(v, stm, places)) return;
+        mask = 0;
+    }
     uint32_t before = mask == 0 ? 1 : 2;
     Access p = place_of(v, stm, 1, before);
     p.args[0] = mask;
     p.args[before - 1] = turn_rep_of(v, stm->args[0]).ref;
+    LoopType type = turn_lanes_of(v, elem);
+    if (mask == 0 && !p.has_lanes && loop_is_int(&v->b, p.stride, 2)) {
+        turn_set_rep(v, stm->outs[0], take_every_other(v, &p, type));
+        return;
+    }
+    number_places(v, &p);
     charge_access(v, &p, mask);
     turn_set_rep(v, stm->outs[0],
                  loop_emit1(&v->b, mask == 0 ? LOOP_LOAD : LOOP_LOADIF, p.args, p.count,
-                            turn_lanes_of(v, elem)));
+                            type));
 }
 
 void turn_store(Vector *v, const LoopStm *stm, LoopRef mask) {
     uint32_t before = mask == 0 ? 2 : 3;
     Access p = place_of(v, stm, 2, before);
+    number_places(v, &p);
     p.args[0] = mask;
     p.args[before - 2] = turn_rep_of(v, stm->args[0]).ref;
     p.args[before - 1] = turn_vector(v, stm->args[1]);

@@ -330,11 +330,14 @@ static void test_pass(void) {
            (Count[]){{"z: f64 = sqrt", 1}, {"f64[4] = splat(z)", 1}, {NULL, 0}});
     expect("n", LOAD "y: f64 = if(c) {-> x} {-> 1f64}" STORE("y"), true,
            (Count[]){{"y: f64[4] = if(c)", 1}, {"select", 0}, {NULL, 0}});
-    // Places: each a stride from the last, or anywhere.
+    // Places: each a stride from the last, or anywhere. Every other one is taken of two
+    // vectors.
     expect("n",
-           "k: i64 = mul(i, 2i64) y: i64 = load(is, 0i64, 1i64, k) "
+           "k: i64 = mul(i, 3i64) y: i64 = load(is, 0i64, 1i64, k) "
            "= store(is, y, k)",
-           true, (Count[]){{"lanes", 2}, {", 2i64, ", 2}, {NULL, 0}});
+           true, (Count[]){{"lanes", 2}, {", 3i64, ", 2}, {NULL, 0}});
+    expect("n", "k: i64 = mul(i, 2i64) y: f64 = load(xs, 0i64, 1i64, k)" STORE("y"),
+           true, (Count[]){{"take", 1}, {"= load(xs", 3}, {"lanes", 0}, {NULL, 0}});
     expect("n", "k: i64 = load(is, 0i64, 1i64, i) y: f64 = load(xs, k)" STORE("y"),
            true, (Count[]){{"f64[4] = load(xs, k)", 1}, {NULL, 0}});
     expect("n",
