@@ -170,6 +170,8 @@ WeftStatus api_call(WeftContext *context, void *data) {
         if (status == STATUS_OK) status = fetch_results(context, body, flat, &error);
     } while (status == STATUS_MEMORY &&
              (api_stream_again(program) || api_ahead_again(program)));
+    if (program->engine != NULL && program->engine->state == ENGINE_IDLE)
+        program->engine->idle_seconds += api_seconds(context);
     context->loan_count = 0; // results may share the arrays that were lent
     mem_age(&context->mem);
     if (status != STATUS_OK) {

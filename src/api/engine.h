@@ -70,6 +70,7 @@ struct ApiEngine {
     unsigned compilers;   // that may be at work at once
     const CoreFun *entry; // that was called last; its kernels are asked for
     bool has_warned;      // of a build that failed
+    double idle_seconds;  // that calls took while it was idle
     unsigned tries;       // kernels interpreted for a while, to see (offer.c)
     LaunchGroup *launch_groups;
     uint32_t launch_group_count;

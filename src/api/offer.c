@@ -104,16 +104,16 @@ static WeftStatus try_build(ApiEngine *engine, EngineGroup *group, double work) 
 
 // The kernel, if it can run. An engine that only may run kernels starts when it would
 // pay: a build takes a tenth of a second or more, in which the interpreter runs some
-// five million statements. Work that is much longer waits for it.
+// five million statements, of one call or of many. Work that is much longer waits for it.
 static EngineKernel *find_kernel(ApiEngine *engine, const InterpOffer *offer,
                                  InterpError *error) {
     enum { WORTH = 1000000 };
     static const double long_seconds = 0.05;
     double work = 0;
     if (engine->state == ENGINE_IDLE) {
+        double so_far = engine->idle_seconds + api_seconds(engine->program->context);
         work = work_of(offer, engine->program->core);
-        if (work < WORTH && api_seconds(engine->program->context) < long_seconds)
-            return NULL;
+        if (work < WORTH && so_far < long_seconds) return NULL;
         try_build(engine, NULL, 0);
     }
     uint64_t number;

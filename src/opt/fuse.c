@@ -36,15 +36,17 @@ enum {
 
 // A loop around, of which the body is being rebuilt.
 typedef struct Around {
-    const struct Around *outer;
+    struct Around *outer;
     const CoreStm *loop;
+    const FuseState *states; // of this one and those around, once that was asked for
+    bool has_states;
 } Around;
 
 typedef struct Fuser {
     uint32_t depth;       // second-order statements around
     uint32_t *uses;       // by CoreRef, as rw->uses
     uint32_t *feed_uses;  // by CoreRef: how many uses are of its elements
-    const Around *around; // the innermost one
+    Around *around;       // the innermost one
     Rewrite defs;         // what binds each value, once that was asked for
 } Fuser;
 
@@ -214,9 +216,10 @@ static void note_def(void *data, const CoreStm *stm) {
 }
 
 // The sizes that the loop keeps of the arrays that it carries, beside those around.
-static const FuseState *find_states(const Rewrite *rw, const Around *around) {
+static const FuseState *find_states(const Rewrite *rw, Around *around) {
     const Fuser *fuser = rw->data;
-    if (around == NULL) return NULL;
+    if (around == NULL || around->has_states)
+        return around == NULL ? NULL : around->states;
     const FuseState *states = find_states(rw, around->outer);
     const CoreStm *loop = around->loop;
     uint32_t first = loop->op == OP_FOR;
@@ -232,10 +235,12 @@ static const FuseState *find_states(const Rewrite *rw, const Around *around) {
             }
         }
     }
+    around->states = states;
+    around->has_states = true;
     return states;
 }
 
-bool fuse_is_safe_here(Rewrite *rw, const CoreStm *generate) {
+const FuseState *fuse_states_here(Rewrite *rw) {
     Fuser *fuser = rw->data;
     CoreProgram *p = rw->program;
     if (fuser->defs.program == NULL) {
@@ -243,7 +248,13 @@ bool fuse_is_safe_here(Rewrite *rw, const CoreStm *generate) {
         for (uint32_t i = 0; i < p->funs.len; i++)
             core_walk(p->funs.data[i]->body, note_def, &fuser->defs);
     }
-    return fuse_is_safe(&fuser->defs, find_states(rw, fuser->around), generate);
+    return find_states(rw, fuser->around);
+}
+
+bool fuse_is_safe_here(Rewrite *rw, const CoreStm *generate) {
+    const FuseState *states = fuse_states_here(rw);
+    const Fuser *fuser = rw->data;
+    return fuse_is_safe(&fuser->defs, states, generate);
 }
 
 // ---- the whole ----------------------------------------------------------------------
@@ -258,7 +269,7 @@ static void enter(Rewrite *rw, const CoreStm *stm, const CoreBody *body) {
     fuser->depth += core_op_info[stm->op].kind == KIND_ORDER2;
     if (!is_loop(stm)) return;
     Around *around = arena_new(rw->program->arena, Around);
-    *around = (Around){fuser->around, stm};
+    *around = (Around){.outer = fuser->around, .loop = stm};
     fuser->around = around;
 }
 

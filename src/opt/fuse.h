@@ -22,6 +22,7 @@ typedef struct FuseState {
     int32_t axis;
 } FuseState;
 
+bool fuse_is_equal(FuseSize a, FuseSize b);
 // Where a size comes from.
 FuseSize fuse_find_size(const Rewrite *rw, const FuseState *states, FuseSize size);
 // Whether that holds of dimension `axis` of what the loop carries as number `k`.
@@ -74,6 +75,8 @@ void fuse_use_again(Rewrite *rw, CoreRef array);
 // a size, are raised where it stands.
 const CoreRef *fuse_producer_arrays(Rewrite *rw, const CoreStm *producer);
 
+// What the loops around keep of the sizes of the arrays that they carry.
+const FuseState *fuse_states_here(Rewrite *rw);
 // Whether no element of the generate, which stands here, can fail.
 bool fuse_is_safe_here(Rewrite *rw, const CoreStm *generate);
 

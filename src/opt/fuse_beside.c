@@ -5,7 +5,8 @@
 // the results of both. To share one is to take its elements, or to look at some of them
 // beside so many elements of others; of generates, to look at the one in the same
 // place. The later one moves up to the earlier one, with the indices that it takes.
-// Only straight code over scalars, so that all parts of it keep their speed.
+// Only straight code over scalars, so that all parts of it keep their speed; of maps
+// also such maps of rows, which then stand in one body, side by side.
 #include "opt/fuse.h"
 
 enum {
@@ -14,6 +15,67 @@ enum {
     MOST_RESULTS = 8,
     MOST_TRIED = 100 // statements before
 };
+
+static bool is_among(const CoreRef *some, uint32_t some_count, const CoreRef *refs,
+                     uint32_t count) {
+    for (uint32_t i = 0; i < some_count; i++)
+        for (uint32_t k = 0; k < count; k++)
+            if (some[i] == refs[k]) return true;
+    return false;
+}
+
+static bool is_same(const CoreRef *a, const CoreRef *b, uint32_t count) {
+    for (uint32_t i = 0; i < count; i++)
+        if (a[i] != b[i]) return false;
+    return true;
+}
+
+// ---- maps of rows -------------------------------------------------------------------
+
+// How many maps stand in each other: all that a body does is to map the rows it was
+// given, and what it makes of them it returns. The innermost one is returned, too.
+static uint32_t depth_of(const CoreStm *map, const CoreStm **innermost_out) {
+    uint32_t depth = 1;
+    for (;; depth++) {
+        const CoreBody *body = map->bodies[0];
+        *innermost_out = map;
+        if (map->op != OP_MAP || body->stms.len != 1) return depth;
+        const CoreStm *inner = body->stms.data[0];
+        uint32_t feeds = core_feeds(inner).count;
+        if (inner->op != OP_MAP || body->result_count != inner->out_count ||
+            !is_same(body->results, inner->outs, inner->out_count))
+            return depth;
+        for (uint32_t i = 0; i < feeds; i++)
+            if (!is_among(&inner->args[i], 1, body->params, body->param_count))
+                return depth;
+        map = inner;
+    }
+}
+
+// Whether the arrays and the results of the nest are known to have the shape of that
+// array, as far as maps stand in each other.
+static bool has_shape_of(Rewrite *rw, const CoreStm *stm, CoreRef like,
+                         uint32_t depth) {
+    const FuseState *states = fuse_states_here(rw);
+    uint32_t feeds = core_feeds(stm).count;
+    for (int32_t axis = 0; axis < (int32_t)depth; axis++) {
+        FuseSize said = {.array = like, .axis = axis};
+        FuseSize size = fuse_find_size(rw, states, said);
+        for (uint32_t i = 0; i < feeds; i++) {
+            if (core_type(rw->program, stm->args[i]).rank <= axis) continue;
+            FuseSize own = {.array = stm->args[i], .axis = axis};
+            if (!fuse_is_equal(fuse_find_size(rw, states, own), size)) return false;
+        }
+        for (uint32_t i = 0; i < stm->out_count && axis > 0; i++) {
+            uint32_t at = feeds + i * (depth - 1) + (uint32_t)axis - 1;
+            FuseSize row = {.value = stm->args[at]};
+            if (!fuse_is_equal(fuse_find_size(rw, states, row), size)) return false;
+        }
+    }
+    return true;
+}
+
+// ---- order ----------------------------------------------------------------------------
 
 // Whether all that the statement uses is bound before number `at` of the open body.
 static bool can_move_to(const Rewrite *rw, const CoreStm *stm, uint32_t at) {
@@ -37,18 +99,12 @@ static bool can_move_to(const Rewrite *rw, const CoreStm *stm, uint32_t at) {
 // Whether its errors, if there are any, stay where they are among others.
 static bool keeps_errors(const Rewrite *rw, const CoreStm *stm, uint32_t at) {
     const CoreBody *here = rw->builder.open.data[rw->builder.open.len - 1];
+    const CoreStm *inner;
+    if (depth_of(stm, &inner) > 1) return true; // are_alike knows that it cannot fail
     if (!fuse_consumer_may_fail(rw->program, stm)) return true;
     for (uint32_t i = at; i < here->stms.len; i++)
         if (opt_is_effect(rw->program, here->stms.data[i])) return false;
     return true;
-}
-
-static bool is_among(const CoreRef *some, uint32_t some_count, const CoreRef *refs,
-                     uint32_t count) {
-    for (uint32_t i = 0; i < some_count; i++)
-        for (uint32_t k = 0; k < count; k++)
-            if (some[i] == refs[k]) return true;
-    return false;
 }
 
 // Whether the body, or one in it, names one of the values.
@@ -70,21 +126,24 @@ static bool looks_at(const CoreStm *a, const CoreStm *b) {
     return false;
 }
 
-static bool share_arrays(const Rewrite *rw, const CoreStm *a, const CoreStm *b) {
+// ---- what is shared -----------------------------------------------------------------
+
+// An array of at least that rank of which both take elements; 0: there is none.
+static CoreRef find_shared(const Rewrite *rw, const CoreStm *a, const CoreStm *b,
+                           uint32_t rank) {
     CoreFeeds x = core_feeds(a), y = core_feeds(b);
-    bool share = false;
     for (uint32_t i = 0; i < x.count; i++)
-        for (uint32_t k = 0; k < y.count; k++)
-            share = share || a->args[i] == b->args[k];
-    if (!share && (looks_at(a, b) || looks_at(b, a)))
-        share = fuse_same_length(rw, a->args[0], b->args[0]);
-    return share && fuse_has_equal_lengths(rw, a) && fuse_has_equal_lengths(rw, b);
+        if (core_type(rw->program, a->args[i]).rank >= rank &&
+            is_among(&a->args[i], 1, b->args, y.count))
+            return a->args[i];
+    return 0;
 }
 
-static bool is_same(const CoreRef *a, const CoreRef *b, uint32_t count) {
-    for (uint32_t i = 0; i < count; i++)
-        if (a[i] != b[i]) return false;
-    return true;
+static bool share_arrays(const Rewrite *rw, const CoreStm *a, const CoreStm *b,
+                         uint32_t depth) {
+    if (find_shared(rw, a, b, depth) != 0) return true;
+    return depth == 1 && (looks_at(a, b) || looks_at(b, a)) &&
+           fuse_same_length(rw, a->args[0], b->args[0]);
 }
 
 // Whether the body looks at the element of the array that is in its own place.
@@ -170,17 +229,23 @@ static uint32_t bring_scalars(const Rewrite *rw, uint32_t at) {
     return at;
 }
 
-static uint32_t rank_of_results(const CoreStm *stm) {
-    return stm->op == OP_GENERATE ? (uint32_t)stm->attrs[0] : stm->op == OP_MAP;
+static uint32_t rank_of_results(const CoreStm *stm, uint32_t depth) {
+    if (stm->op == OP_GENERATE) return (uint32_t)stm->attrs[0];
+    return stm->op == OP_MAP ? depth : 0;
 }
 
+// A nest of maps cannot fail: what stands between it and its new place would not know.
 static bool is_simple(const CoreProgram *p, const CoreStm *stm, uint32_t *weight) {
     uint32_t most = stm->op == OP_GENERATE ? MOST_GENERATED : MOST_JOINED;
+    const CoreStm *inner;
+    uint32_t depth = depth_of(stm, &inner);
     for (uint32_t i = 0; i < stm->out_count; i++)
-        if (core_type(p, stm->outs[i]).rank != rank_of_results(stm)) return false;
-    for (uint32_t i = 0; i < stm->body_count; i++) {
-        uint32_t more = fuse_weight(p, stm->bodies[i]);
-        if (more > most) return false;
+        if (core_type(p, stm->outs[i]).rank != rank_of_results(stm, depth))
+            return false;
+    for (uint32_t i = 0; i < inner->body_count; i++) {
+        uint32_t more = fuse_weight(p, inner->bodies[i]);
+        if (more > most || (depth > 1 && fuse_may_fail(p, inner->bodies[i])))
+            return false;
         *weight += more;
     }
     return *weight <= most;
@@ -354,15 +419,25 @@ static CoreStm *join(Rewrite *rw, const CoreStm *a, const CoreStm *b) {
     return made;
 }
 
-// Whether both share what makes it worth to join them, and are simple enough.
-static bool are_alike(const Rewrite *rw, const CoreStm *a, const CoreStm *b) {
+// Whether both share what makes it worth to join them, are simple enough, and are known
+// to be of one shape.
+static bool are_alike(Rewrite *rw, const CoreStm *a, const CoreStm *b) {
+    const CoreProgram *p = rw->program;
     uint32_t weight = 0;
+    const CoreStm *inner;
     if (a->op != b->op || a->stamp != b->stamp ||
         a->out_count + b->out_count > MOST_RESULTS)
         return false;
-    bool share = a->op == OP_GENERATE ? share_space(a, b) : share_arrays(rw, a, b);
-    return share && is_simple(rw->program, a, &weight) &&
-           is_simple(rw->program, b, &weight);
+    uint32_t depth = depth_of(a, &inner);
+    bool is_space = a->op == OP_GENERATE;
+    if (depth != depth_of(b, &inner) ||
+        !(is_space ? share_space(a, b) : share_arrays(rw, a, b, depth)) ||
+        !is_simple(p, a, &weight) || !is_simple(p, b, &weight))
+        return false;
+    if (is_space) return true;
+    CoreRef shared = find_shared(rw, a, b, depth);
+    return has_shape_of(rw, a, shared != 0 ? shared : a->args[0], depth) &&
+           has_shape_of(rw, b, shared != 0 ? shared : b->args[0], depth);
 }
 
 bool fuse_beside(Rewrite *rw, const CoreStm *stm) {

@@ -38,10 +38,6 @@ static FuseSize find_size(const Safety *s, FuseSize size) {
     return fuse_find_size(s->defs, s->states, size);
 }
 
-static bool is_same_size(FuseSize a, FuseSize b) {
-    return a.value == b.value && a.array == b.array && a.axis == b.axis;
-}
-
 static bool is_const(const Safety *s, CoreRef ref) {
     return s->defs->program->values.data[ref].is_const;
 }
@@ -74,7 +70,7 @@ static Form find_form(const Safety *s, CoreRef ref) {
 }
 
 static bool is_plain(const Form *form) {
-    return is_same_size(form->size, (FuseSize){0});
+    return fuse_is_equal(form->size, (FuseSize){0});
 }
 
 static FuseSize size_of_space(const Safety *s, uint32_t index) {
@@ -90,7 +86,7 @@ static Facts learn(const Safety *s, const Form *a, const Form *b, bool is_less) 
         uint32_t bit = 1u << (a->index - 1);
         bool is_first = is_plain(b) && b->base == 0;
         bool is_last =
-            b->base == -1 && is_same_size(b->size, size_of_space(s, a->index));
+            b->base == -1 && fuse_is_equal(b->size, size_of_space(s, a->index));
         if (is_first && !is_less) facts.not_first = bit;
         if (is_last) facts.not_last = bit;
     }
@@ -127,7 +123,7 @@ static bool is_near(const Form *form, Side side, Facts facts) {
 // Whether some dimension of the generate has that size, so that it is not 0.
 static bool is_of_space(const Safety *s, FuseSize size) {
     for (uint32_t i = 1; i <= (uint32_t)s->generate->attrs[0]; i++)
-        if (is_same_size(size, size_of_space(s, i))) return true;
+        if (fuse_is_equal(size, size_of_space(s, i))) return true;
     return false;
 }
 
@@ -135,11 +131,11 @@ static bool is_form_inside(const Safety *s, CoreRef ref, FuseSize length, Side s
                            Facts facts) {
     Form form = find_form(s, ref);
     if (form.index > 0)
-        return is_same_size(size_of_space(s, form.index), length) &&
+        return fuse_is_equal(size_of_space(s, form.index), length) &&
                is_near(&form, side, facts);
     if (!is_of_space(s, length)) return false;
     if (is_plain(&form)) return form.base == 0;
-    return is_same_size(form.size, length) && form.base == -1;
+    return fuse_is_equal(form.size, length) && form.base == -1;
 }
 
 // Whether the value is at least 0, or less than the length.

@@ -11,6 +11,10 @@
 
 typedef FuseSize Size;
 
+bool fuse_is_equal(FuseSize a, FuseSize b) {
+    return a.value == b.value && a.array == b.array && a.axis == b.axis;
+}
+
 typedef struct Search {
     const Rewrite *rw;
     const FuseState *states; // what is known, or supposed
@@ -19,16 +23,22 @@ typedef struct Search {
 
 enum { MOST_LOOPS = 32 };
 
-// Which dimension of the array the size is; -1: none.
+static CoreRef guarded(const Rewrite *rw, CoreRef array) {
+    const CoreStm *def = rewrite_def(rw, array);
+    return def != NULL && def->op == OP_GUARD ? guarded(rw, def->args[0]) : array;
+}
+
+// Which dimension of the array, which is no guard's, the size is; -1: none.
 static int32_t axis_of(const Rewrite *rw, CoreRef size, CoreRef array) {
     const CoreStm *def = rewrite_def(rw, size);
-    return def != NULL && def->op == OP_DIM && def->args[0] == array ? def->attrs[0]
-                                                                     : -1;
+    bool is_dim = def != NULL && def->op == OP_DIM;
+    return is_dim && guarded(rw, def->args[0]) == array ? def->attrs[0] : -1;
 }
 
 // What the guard's checks compare that dimension of what it guards with; or 0. Of two
 // dimensions of one array the first one is what both have come from.
 static CoreRef checked_size(const Rewrite *rw, const CoreStm *guard, int32_t axis) {
+    CoreRef array = guarded(rw, guard->args[0]);
     for (uint32_t i = 1; i < guard->arg_count; i++) {
         const CoreStm *check = rewrite_def(rw, guard->args[i]);
         if (check == NULL || check->op != OP_CHECK) continue;
@@ -36,8 +46,8 @@ static CoreRef checked_size(const Rewrite *rw, const CoreStm *guard, int32_t axi
         const CoreStm *eq = rewrite_def(rw, check->args[0]);
         if (eq == NULL || eq->op != OP_EQ) continue;
         for (int side = 0; side < 2; side++)
-            if (axis_of(rw, eq->args[side], guard->args[0]) == axis &&
-                axis_of(rw, eq->args[1 - side], guard->args[0]) < axis)
+            if (axis_of(rw, eq->args[side], array) == axis &&
+                axis_of(rw, eq->args[1 - side], array) < axis)
                 return eq->args[1 - side];
     }
     return 0;
@@ -45,7 +55,6 @@ static CoreRef checked_size(const Rewrite *rw, const CoreStm *guard, int32_t axi
 
 static bool keeps_size(Search *search, const CoreStm *loop, uint32_t k, int32_t axis);
 static Size find_size_in(Search *search, Size size);
-static bool is_equal(Size a, Size b);
 
 static uint32_t state_index(const CoreStm *loop, CoreRef out) {
     uint32_t k = 0;
@@ -74,7 +83,7 @@ static bool step_branch(Search *search, const CoreStm *def, Size *size) {
         Size result = {.array = def->bodies[i]->results[k], .axis = size->axis};
         arms[i] = find_size_in(search, result);
     }
-    bool is_known = is_equal(arms[0], arms[1]);
+    bool is_known = fuse_is_equal(arms[0], arms[1]);
     if (is_known) *size = arms[0];
     return is_known;
 }
@@ -114,10 +123,6 @@ static Size find_size_in(Search *search, Size size) {
     return size;
 }
 
-static bool is_equal(Size a, Size b) {
-    return a.value == b.value && a.array == b.array && a.axis == b.axis;
-}
-
 static bool keeps_size(Search *search, const CoreStm *loop, uint32_t k, int32_t axis) {
     if (search->loops == 0) return false;
     search->loops--;
@@ -129,7 +134,7 @@ static bool keeps_size(Search *search, const CoreStm *loop, uint32_t k, int32_t 
     search->states = &state;
     Size next = find_size_in(search, (Size){.array = body->results[k], .axis = axis});
     search->states = state.outer;
-    return is_equal(first, next);
+    return fuse_is_equal(first, next);
 }
 
 bool fuse_keeps_size(const Rewrite *rw, const FuseState *states, const CoreStm *loop,
@@ -148,7 +153,7 @@ static Size find_size(const Rewrite *rw, Size size) {
 }
 
 static bool is_same_size(const Rewrite *rw, Size a, Size b) {
-    return is_equal(find_size(rw, a), find_size(rw, b));
+    return fuse_is_equal(find_size(rw, a), find_size(rw, b));
 }
 
 bool fuse_same_length(const Rewrite *rw, CoreRef a, CoreRef b) {

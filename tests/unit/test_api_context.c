@@ -361,6 +361,34 @@ static void test_devices(void) {
     CHECK(weft_testing_context_free(context) == 0);
 }
 
+static void count_warnings(void *data, WeftSeverity level, const char *text) {
+    (void)text;
+    *(int *)data += level == WEFT_SEVERITY_WARNING;
+}
+
+// Many short calls are worth a compiler, which here is none, as is one long call.
+static void test_many_calls(void) {
+    int warnings = 0;
+    WeftOptions options = {
+        .struct_size = sizeof options, .log = count_warnings, .data = &warnings};
+    WeftContext *context;
+    setenv("WEFT_CC", "/no/compiler", 1);
+    CHECK(weft_context_new(&options, &context) == WEFT_STATUS_OK);
+    WeftProgram *program = compile(
+        context, "entry main (n: i64): i64 = i64.sum (map (\\i -> i * i % 7) (iota n))");
+    WeftValue *n = number(context, 10000), *result;
+    for (int call = 0; call < 100000 && warnings == 0; call++) {
+        CHECK(weft_call(program, 0, &n, 1, &result, 1) == WEFT_STATUS_OK);
+        weft_value_free(result);
+        if (call == 0) CHECK(warnings == 0);
+    }
+    CHECK(warnings == 1);
+    weft_value_free(n);
+    weft_program_free(program);
+    CHECK(weft_testing_context_free(context) == 0);
+    unsetenv("WEFT_CC");
+}
+
 static void test_null(void) {
     Seen seen;
     WeftContext *context = open_context(&seen);
@@ -457,6 +485,7 @@ int main(void) {
     test_progress();
     test_blocks();
     test_devices();
+    test_many_calls();
     test_null();
     return test_done();
 }
