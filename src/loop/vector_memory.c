@@ -154,9 +154,9 @@ void turn_load(Vector *v, const LoopStm *stm, LoopRef mask) {
     }
     number_places(v, &p);
     charge_access(v, &p, mask);
-    turn_set_rep(v, stm->outs[0],
-                 loop_emit1(&v->b, mask == 0 ? LOOP_LOAD : LOOP_LOADIF, p.args, p.count,
-                            type));
+    turn_set_rep(
+        v, stm->outs[0],
+        loop_emit1(&v->b, mask == 0 ? LOOP_LOAD : LOOP_LOADIF, p.args, p.count, type));
 }
 
 void turn_store(Vector *v, const LoopStm *stm, LoopRef mask) {

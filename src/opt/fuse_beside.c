@@ -32,6 +32,21 @@ static bool is_same(const CoreRef *a, const CoreRef *b, uint32_t count) {
 
 // ---- maps of rows -------------------------------------------------------------------
 
+// Whether the inner map makes rows of the sizes that the outer one says, of as many
+// results.
+static bool says_same_rows(const CoreStm *outer, const CoreStm *inner) {
+    uint32_t said = core_feeds(outer).count, own = core_feeds(inner).count;
+    uint32_t outs = outer->out_count;
+    if (outs == 0 || inner->out_count != outs) return false;
+    uint32_t rank = (outer->arg_count - said) / outs;
+    if (inner->arg_count - own != outs * (rank - 1)) return false;
+    for (uint32_t k = 0; k < outs; k++)
+        if (!is_same(outer->args + said + k * rank + 1,
+                     inner->args + own + k * (rank - 1), rank - 1))
+            return false;
+    return true;
+}
+
 // How many maps stand in each other: all that a body does is to map the rows it was
 // given, and what it makes of them it returns. The innermost one is returned, too.
 static uint32_t depth_of(const CoreStm *map, const CoreStm **innermost_out) {
@@ -41,11 +56,10 @@ static uint32_t depth_of(const CoreStm *map, const CoreStm **innermost_out) {
         *innermost_out = map;
         if (map->op != OP_MAP || body->stms.len != 1) return depth;
         const CoreStm *inner = body->stms.data[0];
-        uint32_t feeds = core_feeds(inner).count;
-        if (inner->op != OP_MAP || body->result_count != inner->out_count ||
+        if (inner->op != OP_MAP || !says_same_rows(map, inner) ||
             !is_same(body->results, inner->outs, inner->out_count))
             return depth;
-        for (uint32_t i = 0; i < feeds; i++)
+        for (uint32_t i = 0; i < core_feeds(inner).count; i++)
             if (!is_among(&inner->args[i], 1, body->params, body->param_count))
                 return depth;
         map = inner;
@@ -75,7 +89,7 @@ static bool has_shape_of(Rewrite *rw, const CoreStm *stm, CoreRef like,
     return true;
 }
 
-// ---- order ----------------------------------------------------------------------------
+// ---- order --------------------------------------------------------------------------
 
 // Whether all that the statement uses is bound before number `at` of the open body.
 static bool can_move_to(const Rewrite *rw, const CoreStm *stm, uint32_t at) {

@@ -11,10 +11,6 @@
 
 typedef FuseSize Size;
 
-bool fuse_is_equal(FuseSize a, FuseSize b) {
-    return a.value == b.value && a.array == b.array && a.axis == b.axis;
-}
-
 typedef struct Search {
     const Rewrite *rw;
     const FuseState *states; // what is known, or supposed
@@ -23,9 +19,15 @@ typedef struct Search {
 
 enum { MOST_LOOPS = 32 };
 
+bool fuse_is_equal(FuseSize a, FuseSize b) {
+    return a.value == b.value && a.array == b.array && a.axis == b.axis;
+}
+
 static CoreRef guarded(const Rewrite *rw, CoreRef array) {
-    const CoreStm *def = rewrite_def(rw, array);
-    return def != NULL && def->op == OP_GUARD ? guarded(rw, def->args[0]) : array;
+    const CoreStm *def;
+    while ((def = rewrite_def(rw, array)) != NULL && def->op == OP_GUARD)
+        array = def->args[0];
+    return array;
 }
 
 // Which dimension of the array, which is no guard's, the size is; -1: none.
