@@ -977,6 +977,43 @@ static void test_jam_steps(void) {
     expect(STEPS("m"), LOOP_PASS_JAM, COUNTS({"load(", 4}, {"for", 2}));
 }
 
+// ---- loads behind loops -------------------------------------------------------------
+
+// Whether the pass has put all loads of b behind the loop of m turns.
+static bool is_late(const char *params, const char *before, const char *after) {
+    Session s;
+    start(&s, EMPTY);
+    StrBuf text = strbuf(&s.arena);
+    strbuf_printf(&text,
+                  "kernel \"k\" (owned []i64, %s []i64, i64) -> () {|a: [i64], n: i64, "
+                  "b: [i64], l: i64, m: i64| x: i64 = load(b, 3i64) %s "
+                  "s: i64 = for(m, 0i64) {|i: i64, t: i64| u: i64 = add(t, i) -> u} "
+                  "%s p: i64 = add(s, x) = store(a, p, 0i64) -> }",
+                  params, before, after);
+    LoopKernel *kernel = read_kernel(&s, str_terminated(&s.arena, strbuf_done(&text)));
+    StrBuf faults = strbuf(&s.arena);
+    loop_optimise(kernel,
+                  &(LoopOptions){LOOP_FOR_CORES, (int)LOOP_PASS_LATE, NULL, NULL});
+    CHECK(loop_verify(kernel, &faults));
+    const char *shown = show(&s, kernel);
+    bool is = strstr(shown, "load(b") > strstr(shown, "for(m");
+    stop(&s);
+    return is;
+}
+
+static void test_late(void) {
+    CHECK(is_late("", "", ""));
+    CHECK(is_late("", "y: i64 = add(n, m)", "z: i64 = mul(s, n)"));
+    // Used before the loop, or in it; of memory that is written; nothing in between.
+    CHECK(!is_late("", "= store(a, x, 1i64)", ""));
+    CHECK(!is_late("", "= for(m) {|j: i64| = store(a, x, 0i64, 1i64, j) ->}", ""));
+    CHECK(!is_late("owned", "", ""));
+    // What needs it for a place moves, too.
+    CHECK(is_late("", "y: i64 = load(b, x)", "= store(a, y, 2i64)"));
+    CHECK(!is_late("", "y: i64 = load(b, x) = store(a, x, 1i64)",
+                   "= store(a, y, 2i64)"));
+}
+
 // ---- what a check has found equal ---------------------------------------------------
 
 static void test_equal(void) {
@@ -1106,6 +1143,7 @@ int main(void) {
     test_forward();
     test_jam();
     test_jam_steps();
+    test_late();
     test_equal();
     test_tables();
     test_registers();
