@@ -58,8 +58,8 @@ static LoopRef keep_rows(Lower *l, const Filter *f, Array *const *outs, LoopRef 
 // The same for scalars, by strips: of each what is made is made in lanes, and then put
 // where it belongs. Nothing is stored from row `end` on, before which there is room for
 // what is kept.
-static void sift_rows(Lower *l, const Filter *f, LoopRef from, LoopRef to, LoopRef at,
-                      LoopRef end) {
+static LoopRef sift_rows(Lower *l, const Filter *f, Array *const *outs, LoopRef from,
+                         LoopRef to, LoopRef at, LoopRef end) {
     enum { STRIP = 512 };
     LoopBuilder *b = l->b;
     LoopRef zero = loop_int(b, 0), strip = loop_int(b, STRIP);
@@ -67,7 +67,7 @@ static void sift_rows(Lower *l, const Filter *f, LoopRef from, LoopRef to, LoopR
     uint32_t count = 1 + f->stm->out_count;
     Array **made = arena_array(l->arena, Array *, count);
     for (uint32_t k = 0; k < count; k++) {
-        ScalarType elem = k == 0 ? SCALAR_BOOL : (ScalarType)f->outs[k - 1]->elem;
+        ScalarType elem = k == 0 ? SCALAR_BOOL : (ScalarType)outs[k - 1]->elem;
         LoopRef buf = loop_alloc(l, elem, strip);
         made[k] = loop_dense(l, elem, buf, zero, 1, &strip);
     }
@@ -83,7 +83,7 @@ static void sift_rows(Lower *l, const Filter *f, LoopRef from, LoopRef to, LoopR
         loop_store(l, made[k], nest.index, row[k].scalar);
     loop_close_nest(l, &nest);
     for (uint32_t k = 1; k < count; k++) {
-        const Array *out = f->outs[k - 1];
+        const Array *out = outs[k - 1];
         LoopRef args[] = {out->buf,
                           loop_add(b, out->off, carry.state[0].scalar),
                           loop_add(b, out->off, end),
@@ -97,12 +97,13 @@ static void sift_rows(Lower *l, const Filter *f, LoopRef from, LoopRef to, LoopR
         next = val_scalar(loop_sub(b, behind, out->off));
     }
     loop_close_carry(l, &carry, &next, NULL, &last);
+    return last.scalar;
 }
 
-static bool can_sift(const Lower *l, const Filter *f) {
+static bool can_sift(const Lower *l, const Filter *f, Array *const *outs) {
     bool can = f->is_flat && l->can_sift;
     for (uint32_t k = 0; k < f->stm->out_count; k++)
-        can = can && loop_is_int(l->b, f->outs[k]->strides[0], 1);
+        can = can && loop_is_int(l->b, outs[k]->strides[0], 1);
     return can;
 }
 
@@ -192,8 +193,8 @@ static LoopRef count_block(Lower *l, const Filter *f, LoopRef from, LoopRef to) 
 static void keep_counted(Lower *l, const Filter *f, LoopRef from, LoopRef to,
                          LoopRef at, LoopRef count) {
     LoopBuilder *b = l->b;
-    if (can_sift(l, f)) {
-        sift_rows(l, f, from, to, at, loop_add(b, at, count));
+    if (can_sift(l, f, f->outs)) {
+        sift_rows(l, f, f->outs, from, to, at, loop_add(b, at, count));
         return;
     }
     LoopRef one = loop_int(b, 1);
@@ -244,6 +245,15 @@ static void copy_kept(Lower *l, const Filter *f, Array *const *all, LoopRef to,
     loop_close_nest(l, &nest);
 }
 
+// Puts the rows [from, to) that are kept where there is room for all of them, from row
+// `at` on; returns the row after them.
+static LoopRef keep_made(Lower *l, const Filter *f, Array *const *all, LoopRef from,
+                         LoopRef to, LoopRef at) {
+    if (!can_sift(l, f, all)) return keep_rows(l, f, all, from, to, at);
+    LoopRef end = loop_add(l->b, at, loop_sub(l->b, to, from));
+    return sift_rows(l, f, all, from, to, at, end);
+}
+
 static void filter_once_in_order(Lower *l, Filter *f) {
     LoopRef zero = loop_int(l->b, 0);
     Array **all = filter_memory(l, f, f->feeds.n);
@@ -284,7 +294,7 @@ static void count_part(Lower *l, const Filter *f, const Part *p) {
         count = count_block(l, f, from, to);
     } else {
         LoopRef begin = filter_block_start(l, nest.index[0]);
-        count = loop_sub(l->b, keep_rows(l, f, p->made, from, to, begin), begin);
+        count = loop_sub(l->b, keep_made(l, f, p->made, from, to, begin), begin);
     }
     loop_store(l, p->starts, nest.index, count);
     loop_close_nest(l, &nest);
