@@ -16,7 +16,7 @@ option(WEFT_BENCH_EXACT "References keep to the program's roots, quotients and o
 if(WEFT_BENCH_EXACT)
   list(APPEND BENCH_FLAGS -DBENCH_EXACT)
 endif()
-set(BENCH_HEADERS ${BENCH_DIR}/bench.h ${BENCH_DIR}/vector.h ${BENCH_DIR}/roofs.h
+set(BENCH_HEADERS ${BENCH_DIR}/bench.h ${BENCH_DIR}/vector.h ${BENCH_DIR}/keep.h ${BENCH_DIR}/roofs.h
   ${BENCH_DIR}/elementary.h ${PROJECT_SOURCE_DIR}/include/weft.h)
 set(BENCH_OBJECTS)
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Loads whose element is wanted only behind a loop are made there: what is loaded before
-// takes a register all the while, and several turns at once (jam.c) need them all.
-// They load from parameters that nobody overwrites, so that it does not matter when.
+// Loads whose element is wanted only behind a loop are made there: what is loaded
+// before takes a register all the while, and several turns at once (jam.c) need them
+// all. They load from parameters that nobody overwrites, so that it does not matter
+// when.
 #include "loop/build.h"
 #include "loop/passes.h"
 

@@ -1010,8 +1010,8 @@ static void test_late(void) {
     CHECK(!is_late("owned", "", ""));
     // What needs it for a place moves, too.
     CHECK(is_late("", "y: i64 = load(b, x)", "= store(a, y, 2i64)"));
-    CHECK(!is_late("", "y: i64 = load(b, x) = store(a, x, 1i64)",
-                   "= store(a, y, 2i64)"));
+    CHECK(
+        !is_late("", "y: i64 = load(b, x) = store(a, x, 1i64)", "= store(a, y, 2i64)"));
 }
 
 // ---- what a check has found equal ---------------------------------------------------
@@ -1102,7 +1102,8 @@ static void test_out_of_memory(void) {
 static void test_constants(void) {
     Session s;
     start(&s, EMPTY);
-    LoopKernel *kernel = read_kernel(&s, "kernel \"k\" (i64) -> (i64) {|n: i64| -> 7i64}");
+    LoopKernel *kernel =
+        read_kernel(&s, "kernel \"k\" (i64) -> (i64) {|n: i64| -> 7i64}");
     if (kernel != NULL) {
         LoopBuilder first = loop_builder(kernel);
         LoopRef seven = loop_int(&first, 7);

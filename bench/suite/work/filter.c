@@ -4,7 +4,7 @@
 // neighbouring blocks, meet, and write what they keep to where it belongs, without a
 // branch: every element is written, and what is not kept is overwritten by the next.
 // With AVX2, four at a time by a table of the 16 ways to keep some of four.
-#include "../vector.h"
+#include "../keep.h"
 
 enum { BLOCK = 8192 };
 
@@ -25,63 +25,17 @@ static int64_t count_kept(const Real *xs, int64_t count) {
     return kept;
 }
 
-#if defined __AVX512F__
-static int64_t keep_vectors(const Real *xs, int64_t count, Real *out, int64_t *at) {
-    int64_t i = 0, to = *at;
-    for (; i + LANES <= count; i += LANES) {
-        __m512d v = _mm512_loadu_pd(xs + i);
-        __mmask8 kept = _mm512_cmp_pd_mask(v, _mm512_set1_pd(0.5), _CMP_LT_OQ);
-        int number = __builtin_popcount(kept);
-        _mm512_mask_storeu_pd(out + to, (__mmask8)((1u << number) - 1),
-                              _mm512_maskz_compress_pd(kept, v));
-        to += number;
-    }
-    *at = to;
-    return i;
-}
-#elif defined __AVX2__
-#define PAIR(k) 2 * (k), 2 * (k) + 1
-static const int32_t moves[16][8] = {
-    {0},
-    {PAIR(0)},
-    {PAIR(1)},
-    {PAIR(0), PAIR(1)},
-    {PAIR(2)},
-    {PAIR(0), PAIR(2)},
-    {PAIR(1), PAIR(2)},
-    {PAIR(0), PAIR(1), PAIR(2)},
-    {PAIR(3)},
-    {PAIR(0), PAIR(3)},
-    {PAIR(1), PAIR(3)},
-    {PAIR(0), PAIR(1), PAIR(3)},
-    {PAIR(2), PAIR(3)},
-    {PAIR(0), PAIR(2), PAIR(3)},
-    {PAIR(1), PAIR(2), PAIR(3)},
-    {PAIR(0), PAIR(1), PAIR(2), PAIR(3)},
-};
-
-// Writes four for what may be fewer: only where four can still follow in this block, so
-// that nothing of another thread's is overwritten.
+// As long as as many can still follow in this block as a vector has, so that nothing of
+// another thread's is overwritten.
 static int64_t keep_vectors(const Real *xs, int64_t count, Real *out, int64_t *at) {
     int64_t i = 0, to = *at, end = to + count_kept(xs, count);
     for (; i + LANES <= count && to + LANES <= end; i += LANES) {
-        __m256d v = _mm256_loadu_pd(xs + i);
-        int kept =
-            _mm256_movemask_pd(_mm256_cmp_pd(v, _mm256_set1_pd(0.5), _CMP_LT_OQ));
-        __m256i move = _mm256_loadu_si256((const __m256i *)moves[kept]);
-        _mm256_storeu_ps((float *)(out + to),
-                         _mm256_permutevar8x32_ps(_mm256_castpd_ps(v), move));
-        to += __builtin_popcount((unsigned)kept);
+        Vec v = load(xs + i);
+        to += keep_lanes(out + to, v, v < (Real)0.5);
     }
     *at = to;
     return i;
 }
-#else
-static int64_t keep_vectors(const Real *xs, int64_t count, Real *out, int64_t *at) {
-    (void)xs, (void)count, (void)out, (void)at;
-    return 0;
-}
-#endif
 
 static void keep(const Real *xs, int64_t count, Real *out, int64_t at) {
     for (int64_t i = keep_vectors(xs, count, out, &at); i < count; i++)
