@@ -161,7 +161,8 @@ static bool emit_step(Batch *x, uint32_t first, uint32_t end) {
 
 static bool emit_block(Batch *x) {
     uint32_t first = 0;
-    for (uint32_t i = 0; i < x->packed.len; i++) batch_pack(x, &x->packed.data[i]);
+    for (uint32_t i = 0; i < x->packed.len; i++)
+        if (!batch_pack_rows(x, &x->packed.data[i])) batch_pack(x, &x->packed.data[i]);
     for (uint32_t at = 1; at <= x->steps.len; at++) {
         if (!is_cut(x, at)) continue;
         if (!batch_is_lost(x, first) && !emit_step(x, first, at)) return false;

@@ -154,6 +154,8 @@ BatchWalk *batch_find_walk(const Batch *x, const LoopStm *load);
 bool batch_has_walks(const Batch *x, const LoopStm *loop);
 void batch_emit_walk(BatchStep *s, const LoopStm *loop);
 LoopRef batch_load_walked(BatchStep *s, const BatchWalk *walk);
+// Packs by squares what the load gives; false: it does not go along rows.
+bool batch_pack_rows(Batch *x, const BatchLoad *p);
 // Stores the rows that the turns have made.
 void batch_emit_rows(Batch *x);
 

@@ -10,8 +10,9 @@
 //   }
 //
 // which a vector turn does by shuffles (vector_square.c). The last square reaches back
-// into the one before. What turns have made of rows is stored likewise, save that what
-// is left over goes element by element: each is stored by one lane, once.
+// into the one before. Rows that turns load again and again are packed likewise, and
+// what turns have made of rows is stored so, save that what is left over goes element
+// by element: each is stored by one lane, once.
 #include "loop/batch.h"
 
 // ---- places -------------------------------------------------------------------------
@@ -111,6 +112,13 @@ bool batch_has_walks(const Batch *x, const LoopStm *loop) {
     return false;
 }
 
+// Where the place is, in the row of the turn.
+static LoopRef offset_of(BatchStep *s, const BatchPlace *p) {
+    LoopRef turn = batch_copy_of(s, s->x->loop->bodies[0]->params[0]);
+    LoopRef row = loop_mul(s->x->b, batch_compute(s->x, &s->c, p->size), turn);
+    return loop_add(s->x->b, row, batch_place_in_row(s, p));
+}
+
 // Finds out where the rows of the turns from `start` on lie, so many of them.
 static void find_tile(BatchStep *s, BatchWalk *walk, LoopRef start, LoopRef count) {
     Batch *x = s->x;
@@ -118,9 +126,7 @@ static void find_tile(BatchStep *s, BatchWalk *walk, LoopRef start, LoopRef coun
     LoopRef last = loop_sub(b, loop_add(b, start, count), loop_int(b, 1));
     walk->start = walk->falls ? last : start;
     loop_copy_as(&s->c, walk->loop->bodies[0]->params[0], walk->start);
-    LoopRef turn = batch_copy_of(s, x->loop->bodies[0]->params[0]);
-    LoopRef row = loop_mul(b, batch_compute(x, &s->c, walk->place.size), turn);
-    walk->offset = loop_add(b, row, batch_place_in_row(s, &walk->place));
+    walk->offset = offset_of(s, &walk->place);
 }
 
 static LoopBody *load_tiles(BatchStep *s, const LoopStm *loop, LoopRef count) {
@@ -213,6 +219,55 @@ void batch_emit_walk(BatchStep *s, const LoopStm *loop) {
     LoopStm *made = close_loop(s, loop, ORDER_SEQUENTIAL, args.data, turns->outs);
     for (uint32_t i = 0; i < loop->out_count; i++)
         loop_copy_as(&s->c, loop->outs[i], made->outs[i]);
+}
+
+// ---- rows that are packed -----------------------------------------------------------
+
+// Whether the load goes along a row by the index of its loop.
+static bool goes_along(const Batch *x, const BatchLoad *p, BatchPlace *place) {
+    enum { LEAST_BYTES = 4 };
+    LoopType type = loop_type(x->b, p->load->outs[0]);
+    if (p->count != 1 || scalar_info[type.elem].bytes < LEAST_BYTES ||
+        !batch_place(x, p->load, place) || place->size == 0)
+        return false;
+    LoopRef index = x->loops[p->loops[0]].stm->bodies[0]->params[0];
+    for (uint32_t i = 0; i < place->count; i++)
+        if (place->terms[i].atom == index) return place->terms[i].factor == 1;
+    return false;
+}
+
+// So many elements of the row of each lane, from `start` on.
+static void pack_elements(Batch *x, const BatchLoad *p, const BatchPlace *place,
+                          LoopRef lane, LoopRef start, LoopRef count) {
+    BatchStep s = {.x = x, .c = loop_copier(x->b), .lane = lane};
+    loop_copy_as(&s.c, x->loop->bodies[0]->params[0], loop_add(x->b, x->first, lane));
+    loop_copy_as(&s.c, x->loops[p->loops[0]].stm->bodies[0]->params[0], start);
+    Side from = {batch_same(x, p->load->args[0]), offset_of(&s, place), lane, true};
+    Side to = {p->buffer, loop_mul(x->b, start, x->lanes), lane, false};
+    copy_elements(x, &from, &to, count);
+}
+
+bool batch_pack_rows(Batch *x, const BatchLoad *p) {
+    LoopBuilder *b = x->b;
+    BatchPlace place;
+    if (!goes_along(x, p, &place)) return false;
+    LoopRef count = batch_times(x, p->loops[0]), lane = loop_open_turns(b);
+    LoopRef more = loop_sub(b, x->lanes, loop_int(b, 1));
+    LoopRef is_whole = loop_le(b, x->lanes, count);
+    LoopBody *arms[2];
+    loop_open(b, NULL, 0);
+    LoopRef squares = loop_quot(b, loop_add(b, count, more), x->lanes);
+    LoopRef begin = loop_mul(b, loop_open_turns(b), x->lanes);
+    LoopRef start = loop_min(b, begin, loop_sub(b, count, x->lanes));
+    pack_elements(x, p, &place, lane, start, x->lanes);
+    loop_close_turns(b, squares, ORDER_SEQUENTIAL);
+    arms[0] = loop_close(b, NULL, 0);
+    loop_open(b, NULL, 0);
+    pack_elements(x, p, &place, lane, loop_int(b, 0), count);
+    arms[1] = loop_close(b, NULL, 0);
+    loop_set_bodies(b, loop_emit(b, LOOP_IF, &is_whole, 1, NULL, 0), arms, 2);
+    batch_give_lanes(x, loop_close_turns(b, x->lanes, ORDER_INDEPENDENT), true);
+    return true;
 }
 
 // ---- rows that are made -------------------------------------------------------------

@@ -89,10 +89,11 @@ static void delay_loads(const Late *l, LoopBody *body) {
     put_loads(l, body, &loads, count);
 }
 
-static void walk(const Late *l, LoopBody *body) {
+static void walk(Late *l, LoopBody *body) {
     bool has_loops = false;
     for (uint32_t i = 0; i < body->stms.len; i++) {
         const LoopStm *stm = body->stms.data[i];
+        if (stm->op == LOOP_DATA) map_set(&l->kept, stm->outs[0], 1);
         for (uint32_t k = 0; k < stm->body_count; k++) walk(l, stm->bodies[k]);
         has_loops = has_loops || is_loop(stm);
     }

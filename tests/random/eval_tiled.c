@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The generator's own evaluation: products of matrices, eliminations, steps of
-// stencils, chains, stages, largest elements, rows walked along, sorts of many, counts,
-// and functions that stay functions.
+// stencils, chains, biases, stages, largest elements, rows walked along, sorts of many,
+// counts, and functions that stay functions.
 #include <stdlib.h>
 
 #include "eval.h"
@@ -160,6 +160,21 @@ static GValue eval_chain(Run *r, const GNode *node) {
         out.data[i] =
             i == 0 ? a.data[0]
                    : apply(r, node->op, node->type.elem, out.data[i - 1], a.data[i]);
+    return out;
+}
+
+static GValue eval_biased(Run *r, const GNode *node) {
+    static const uint8_t biases[] = {3, 1, 2, 5};
+    GValue a = eval_kid(r, node, 0);
+    ScalarType t = node->type.elem;
+    GValue out = eval_new_array(r, node->type, a.shape);
+    for (int64_t i = 0; i < a.shape[0] && !r->failed && !r->inexact; i++) {
+        uint64_t sum = a.data[i], bias = biases[i % 4];
+        for (int64_t k = 0; k < a.shape[0] && k < 5; k++)
+            sum = apply(r, node->op, t, sum, a.data[k]);
+        if (scalar_is_float(t)) eval_from_double(t, biases[i % 4], &bias);
+        out.data[i] = apply(r, node->op, t, sum, bias);
+    }
     return out;
 }
 
@@ -346,6 +361,7 @@ GValue eval_tiled(Run *r, const GNode *node) {
     case G_ROWS: return eval_planes(r, node);
     case G_GROWN: return eval_grown(r, node);
     case G_CHAIN: return eval_chain(r, node);
+    case G_BIASED: return eval_biased(r, node);
     case G_STAGES: return eval_stages(r, node);
     case G_GREATEST: return eval_greatest(r, node);
     case G_LARGEST: return eval_largest(r, node);

@@ -136,6 +136,8 @@ static void go(Way *way, const CoreProgram *core, const CoreFun *fun, LoopShape 
         after_pass(way, &loop_passes[LOOP_PASS_ENDS], kernel);
         vector_run(kernel, wide.bytes, true);
         after_pass(way, &loop_passes[LOOP_PASS_VECTOR], kernel);
+        loop_late(kernel);
+        after_pass(way, &loop_passes[LOOP_PASS_LATE], kernel);
         loop_jam(kernel);
         after_pass(way, &loop_passes[LOOP_PASS_JAM], kernel);
         loop_planes(kernel);

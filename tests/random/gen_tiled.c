@@ -134,7 +134,11 @@ static GNode *make_vector(Gen *g, GType type, int depth) {
     if (is_outside && gen_below(g, 16) == 0) return make_stages(g, type, depth);
     if (is_outside && is_wide && gen_below(g, 40) == 0)
         return make_sort(g, type, depth);
-    switch (gen_below(g, 7)) {
+    switch (gen_below(g, 8)) {
+    case 7: // what is added to a sum has been looked up before
+        node = with_kid(g, G_BIASED, type, gen_exp(g, type, depth - 1));
+        node->op = (GOp[]){GOP_ADD, GOP_SUB, GOP_MUL}[gen_below(g, 3)];
+        return node;
     case 5: return make_largest(g, type, depth);
     case 6:
         node = with_kid(g, G_LONG, type, gen_exp(g, type, depth - 1));

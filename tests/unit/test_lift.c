@@ -218,10 +218,11 @@ static void test_text(void) {
 #define TURN  "= for.parallel(n) {|i: i64| from: i64 = mul(m, i) t: [f32] = alloc(p) "
 #define INNER "= for.independent(p) {|j: i64| "
 // Weights of column j lie apart from one to the next.
-#define WEIGH                                                                          \
+#define WEIGH_BY(stride)                                                               \
     "to: i64 = mul(m, j) s: f32 = for(m, 0f32) {|k: i64, u: f32| "                     \
-    "x: f32 = load(a, from, 1i64, k) y: f32 = load(b, to, 1i64, k) "                   \
+    "x: f32 = load(a, from, " stride ", k) y: f32 = load(b, to, 1i64, k) "             \
     "z: f32 = fma(x, y, u) -> z} = store(t, s, 0i64, 1i64, j) -> } "
+#define WEIGH WEIGH_BY("1i64")
 // The number of the least.
 #define LEAST                                                                          \
     "g: i64, h: f32 = for(p, 0i64, 0f32) {|l: i64, c1: i64, c2: f32| "                 \
@@ -246,8 +247,8 @@ static Batched batch(const char *code) {
         if (!is_sound) printf("%.*s", STR_ARG(strbuf_done(&faults)));
         loop_print(kernel, &text);
         const char *shown = str_terminated(&s.arena, strbuf_done(&text));
-        made.lanes = count_words(shown, "f32[8] = fma(") +
-                     count_words(shown, "f32[16] = fma(");
+        made.lanes =
+            count_words(shown, "f32[8] = fma(") + count_words(shown, "f32[16] = fma(");
         made.parallel = count_words(shown, "for.parallel");
         made.packs = count_words(shown, "f32[8] = load(a, ");
         made.narrow = count_words(shown, "i32[8] = select(");
@@ -262,7 +263,12 @@ static void test_batches(void) {
     // in lanes where it pays, and as it was
     Batched made =
         batch(HEAD TURN INNER WEIGH "= store(r, 0f32, 0i64, 1i64, i) -> } -> }");
-    CHECK(made.lanes == 1 && made.parallel == 2 && made.packs == 1);
+    CHECK(made.lanes == 1 && made.parallel == 2);
+    // rows are packed by squares, or if they are too short by elements of all lanes
+    CHECK(made.packs == 8 + 1);
+    made = batch(
+        HEAD TURN INNER WEIGH_BY("2i64") "= store(r, 0f32, 0i64, 1i64, i) -> } -> }");
+    CHECK(made.lanes == 1 && made.packs == 1);
     // the number is an i32, but not one that something else asks for
     made = batch(HEAD TURN INNER WEIGH LEAST "= store(r, h, g, 1i64, i) -> } -> }");
     CHECK(made.lanes == 1 && made.narrow == 1 && made.wide == 0);
@@ -293,9 +299,9 @@ static void test_waiting(void) {
     CHECK(made.lanes == 0 && made.parallel == 1);
 }
 
-// Rows that folds walk along go by squares, 64 shuffles each, of rows of two vectors, if
-// all that turns store is private until they are done: a row of a result, but not one
-// element.
+// Rows that folds walk along go by squares, 64 shuffles each, of rows of two vectors,
+// if all that turns store is private until they are done: a row of a result, but not
+// one element.
 static void test_rows(void) {
     enum { SHUFFLES = 64 };
 #define WALK                                                                           \
