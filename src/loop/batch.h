@@ -11,7 +11,8 @@ enum {
     BATCH_MOST_LOOPS = 62,
     BATCH_MOST_DIMS = 3,
     BATCH_MOST_TERMS = 4,
-    BATCH_SMALL = 1 << 28
+    BATCH_SMALL = 1 << 28,
+    BATCH_LEAST_BYTES = 4 // of an element in squares
 };
 
 // What a value depends on: a bit for the turn, one for the index of each loop within,

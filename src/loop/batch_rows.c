@@ -6,7 +6,7 @@
 // written over before anybody looks.
 #include "loop/batch.h"
 
-enum { DEEPEST = 8, LEAST_BYTES = 4 }; // of an element that is walked along
+enum { DEEPEST = 8 };
 
 // ---- places -------------------------------------------------------------------------
 
@@ -207,7 +207,7 @@ static void note_walk(Batch *x, const LoopStm *load, const LoopStm *loop) {
     BatchWalk walk = {.load = load, .loop = loop};
     LoopRef index = loop->bodies[0]->params[0];
     uint32_t bytes = scalar_info[loop_type(x->b, load->outs[0]).elem].bytes;
-    if (x->is_private[batch_same(x, load->args[0])] || bytes < LEAST_BYTES ||
+    if (x->is_private[batch_same(x, load->args[0])] || bytes < BATCH_LEAST_BYTES ||
         !batch_place(x, load, &walk.place) || walk.place.size == 0)
         return;
     for (uint32_t i = 0; i < walk.place.count; i++) {

@@ -225,9 +225,8 @@ void batch_emit_walk(BatchStep *s, const LoopStm *loop) {
 
 // Whether the load goes along a row by the index of its loop.
 static bool goes_along(const Batch *x, const BatchLoad *p, BatchPlace *place) {
-    enum { LEAST_BYTES = 4 };
     LoopType type = loop_type(x->b, p->load->outs[0]);
-    if (p->count != 1 || scalar_info[type.elem].bytes < LEAST_BYTES ||
+    if (p->count != 1 || scalar_info[type.elem].bytes < BATCH_LEAST_BYTES ||
         !batch_place(x, p->load, place) || place->size == 0)
         return false;
     LoopRef index = x->loops[p->loops[0]].stm->bodies[0]->params[0];

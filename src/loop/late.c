@@ -9,7 +9,6 @@
 
 typedef struct Late {
     const LoopBuilder *b;
-    const LoopKernel *kernel;
     Map kept;       // buffers that are only read
     uint32_t *used; // by LoopRef: the first statement of the body with a use, or NONE
 } Late;
@@ -42,8 +41,8 @@ static bool is_loop(const LoopStm *stm) {
     return stm->op == LOOP_FOR || stm->op == LOOP_WHILE;
 }
 
-// Whether statement `at` is a load that only what is behind a loop needs; uses behind
-// it are known.
+// Whether statement `at` is a load that only what is behind a loop needs, or nothing at
+// all, which leaves it out; uses behind it are known.
 static bool is_early(const Late *l, const LoopBody *body, uint32_t at) {
     const LoopStm *stm = body->stms.data[at];
     uint64_t unused;
@@ -104,17 +103,17 @@ static void walk(Late *l, LoopBody *body) {
 
 static void note_kept(Late *l) {
     uint32_t at = 0;
-    for (uint32_t i = 0; i < l->kernel->param_count; i++) {
-        const LoopPort *port = &l->kernel->params[i];
+    for (uint32_t i = 0; i < l->b->kernel->param_count; i++) {
+        const LoopPort *port = &l->b->kernel->params[i];
         if (port->type.rank > 0 && !port->is_owned)
-            map_set(&l->kept, l->kernel->root->params[at], 1);
+            map_set(&l->kept, l->b->kernel->root->params[at], 1);
         at += port->type.rank + 1;
     }
 }
 
 void loop_late(LoopKernel *kernel) {
     LoopBuilder b = loop_builder(kernel);
-    Late l = {.b = &b, .kernel = kernel};
+    Late l = {.b = &b};
     map_init(&l.kept, kernel->arena);
     note_kept(&l);
     l.used = arena_array(kernel->arena, uint32_t, kernel->values.len);

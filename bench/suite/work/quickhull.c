@@ -5,7 +5,7 @@
 // packs; then each side alone: the farthest point is a corner, and the points beyond
 // its two new sides are packed, those of the first in place. To find the points
 // farthest in eight directions, drop what is inside of them, and sort the rest takes
-// twice as long.
+// three times as long.
 #include <stdbool.h>
 
 #include "../keep.h"
