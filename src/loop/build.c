@@ -94,6 +94,17 @@ bool loop_is_int(const LoopBuilder *b, LoopRef ref, int64_t value) {
     return loop_is_known(b, ref, &bits) && bits == (uint64_t)value;
 }
 
+bool loop_is_read_only(const LoopKernel *kernel, LoopRef buffer) {
+    uint32_t at = 0; // a buffer has its sizes behind it
+    for (uint32_t i = 0; i < kernel->param_count; i++) {
+        const LoopPort *port = &kernel->params[i];
+        if (port->type.rank > 0 && kernel->root->params[at] == buffer)
+            return !port->is_owned;
+        at += port->type.rank + 1u;
+    }
+    return false;
+}
+
 // ---- statements ---------------------------------------------------------------------
 
 static void *copy_array(LoopBuilder *b, const void *data, uint32_t count, size_t size) {

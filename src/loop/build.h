@@ -66,6 +66,8 @@ static inline bool loop_is_known(const LoopBuilder *b, LoopRef ref,
     return value->is_const;
 }
 bool loop_is_int(const LoopBuilder *b, LoopRef ref, int64_t value);
+// Whether the buffer is that of an array which the kernel is given and leaves as it is.
+bool loop_is_read_only(const LoopKernel *kernel, LoopRef buffer);
 
 // ---- statements ---------------------------------------------------------------------
 

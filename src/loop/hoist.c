@@ -2,8 +2,10 @@
 //
 // What a turn computes from nothing of the loop is computed once, before the loop. A
 // division goes only where its divisor is known to be positive, since the loop may not
-// turn at all. Out of branches, and of parallel loops, whose turns would only get more
-// to carry, go comparisons only: they cost little, and then whole branches may leave.
+// turn at all; a load if its place is a constant one, in a table or in an array that
+// the kernel is given and that is known to be as long. Out of branches, and of parallel
+// loops, whose turns would only get more to carry, go comparisons only: they cost
+// little, and then whole branches may leave.
 #include "loop/passes.h"
 #include "loop/range.h"
 
@@ -19,12 +21,21 @@ static bool is_choice(const LoopStm *stm) {
            stm->bodies[1]->stms.len == 0;
 }
 
+static bool is_known_place(const RangeWalk *w, const LoopStm *load) {
+    uint64_t unused;
+    for (uint32_t i = 1; i < load->arg_count; i++)
+        if (!loop_is_known(&w->b, load->args[i], &unused)) return false;
+    return loop_is_read_only(w->b.kernel, loop_find(&w->b, load->args[0]));
+}
+
 static bool can_leave(RangeWalk *w, const LoopStm *stm) {
     if (!are_outside(w, stm->args, stm->arg_count)) return false;
     if (is_choice(stm))
         return are_outside(w, stm->bodies[0]->results, stm->out_count) &&
                are_outside(w, stm->bodies[1]->results, stm->out_count);
-    if (stm->op == LOOP_LOAD) return range_is_in_table(&w->r, stm);
+    if (stm->op == LOOP_LOAD)
+        return range_is_in_table(&w->r, stm) ||
+               (is_known_place(w, stm) && range_is_inside(&w->r, stm));
     if (stm->op != LOOP_SCALAR) return false;
     bool divides = (core_op_info[stm->scalar].flags & OP_FAILS) != 0;
     if (!divides || !range_is_int(&w->r, stm->args[0])) return true;

@@ -9,7 +9,7 @@
 
 typedef struct Late {
     const LoopBuilder *b;
-    Map kept;       // buffers that are only read
+    Map tables;     // constant ones
     uint32_t *used; // by LoopRef: the first statement of the body with a use, or NONE
 } Late;
 
@@ -46,8 +46,10 @@ static bool is_loop(const LoopStm *stm) {
 static bool is_early(const Late *l, const LoopBody *body, uint32_t at) {
     const LoopStm *stm = body->stms.data[at];
     uint64_t unused;
-    if (stm->op != LOOP_LOAD ||
-        !map_get(&l->kept, loop_find(l->b, stm->args[0]), &unused))
+    if (stm->op != LOOP_LOAD) return false;
+    LoopRef buffer = loop_find(l->b, stm->args[0]);
+    if (!map_get(&l->tables, buffer, &unused) &&
+        !loop_is_read_only(l->b->kernel, buffer))
         return false;
     uint32_t used = l->used[stm->outs[0]], i = at + 1;
     while (i < used && i < body->stms.len && !is_loop(body->stms.data[i])) i++;
@@ -92,7 +94,7 @@ static void walk(Late *l, LoopBody *body) {
     bool has_loops = false;
     for (uint32_t i = 0; i < body->stms.len; i++) {
         const LoopStm *stm = body->stms.data[i];
-        if (stm->op == LOOP_DATA) map_set(&l->kept, stm->outs[0], 1);
+        if (stm->op == LOOP_DATA) map_set(&l->tables, stm->outs[0], 1);
         for (uint32_t k = 0; k < stm->body_count; k++) walk(l, stm->bodies[k]);
         has_loops = has_loops || is_loop(stm);
     }
@@ -101,21 +103,10 @@ static void walk(Late *l, LoopBody *body) {
 
 // ---- the pass -----------------------------------------------------------------------
 
-static void note_kept(Late *l) {
-    uint32_t at = 0;
-    for (uint32_t i = 0; i < l->b->kernel->param_count; i++) {
-        const LoopPort *port = &l->b->kernel->params[i];
-        if (port->type.rank > 0 && !port->is_owned)
-            map_set(&l->kept, l->b->kernel->root->params[at], 1);
-        at += port->type.rank + 1;
-    }
-}
-
 void loop_late(LoopKernel *kernel) {
     LoopBuilder b = loop_builder(kernel);
     Late l = {.b = &b};
-    map_init(&l.kept, kernel->arena);
-    note_kept(&l);
+    map_init(&l.tables, kernel->arena);
     l.used = arena_array(kernel->arena, uint32_t, kernel->values.len);
     walk(&l, kernel->root);
 }

@@ -55,6 +55,20 @@ static LoopRef keep_rows(Lower *l, const Filter *f, Array *const *outs, LoopRef 
     return close_picks(l, &p, made[0].scalar);
 }
 
+// The array in memory of which result k has the elements as they are, one beside the
+// other; NULL: there is none.
+static const Array *find_source(const Lower *l, const Filter *f, uint32_t k) {
+    const CoreBody *producer = f->feeds.producer;
+    uint32_t i = 1 + k;
+    if (producer != NULL)
+        for (i = 0; i < f->feeds.count; i++)
+            if (producer->params[i] == producer->results[1 + k]) break;
+    const Array *source = i < f->feeds.count ? f->feeds.arrays[i] : NULL;
+    bool is_found = source != NULL && source->kind == ARRAY_MEMORY &&
+                    loop_is_int(l->b, source->strides[0], 1);
+    return is_found ? source : NULL;
+}
+
 // The same for scalars, by strips: of each what is made is made in lanes, and then put
 // where it belongs. Nothing is stored from row `end` on, before which there is room for
 // what is kept.
@@ -66,8 +80,11 @@ static LoopRef sift_rows(Lower *l, const Filter *f, Array *const *outs, LoopRef 
     LoopRef more = loop_add(b, loop_sub(b, to, from), loop_int(b, STRIP - 1));
     uint32_t count = 1 + f->stm->out_count;
     Array **made = arena_array(l->arena, Array *, count);
+    const Array **sources = arena_array(l->arena, const Array *, count);
     for (uint32_t k = 0; k < count; k++) {
         ScalarType elem = k == 0 ? SCALAR_BOOL : (ScalarType)outs[k - 1]->elem;
+        if (k > 0) sources[k] = find_source(l, f, k - 1);
+        if (sources[k] != NULL) continue;
         LoopRef buf = loop_alloc(l, elem, strip);
         made[k] = loop_dense(l, elem, buf, zero, 1, &strip);
     }
@@ -80,15 +97,15 @@ static LoopRef sift_rows(Lower *l, const Filter *f, Array *const *outs, LoopRef 
     loop_open_nest(l, &nest, 1, &rows, ORDER_INDEPENDENT);
     const Val *row = filter_row(l, f, loop_add(b, first, nest.index[0]));
     for (uint32_t k = 0; k < count; k++)
-        loop_store(l, made[k], nest.index, row[k].scalar);
+        if (sources[k] == NULL) loop_store(l, made[k], nest.index, row[k].scalar);
     loop_close_nest(l, &nest);
     for (uint32_t k = 1; k < count; k++) {
-        const Array *out = outs[k - 1];
+        const Array *out = outs[k - 1], *from = sources[k];
         LoopRef args[] = {out->buf,
                           loop_add(b, out->off, carry.state[0].scalar),
                           loop_add(b, out->off, end),
-                          made[k]->buf,
-                          zero,
+                          from != NULL ? from->buf : made[k]->buf,
+                          from != NULL ? loop_add(b, from->off, first) : zero,
                           made[0]->buf,
                           zero,
                           rows};

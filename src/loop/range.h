@@ -106,6 +106,8 @@ LoopRef range_define(Ranges *r, const LoopStm *stm);
 LoopRef range_define_load(Ranges *r, const LoopStm *load);
 // Whether it is a load from within a constant table.
 bool range_is_in_table(Ranges *r, const LoopStm *load);
+// Whether it is a load from within an array of known sizes.
+bool range_is_inside(Ranges *r, const LoopStm *load);
 
 // Makes room for what is known of the value.
 RangeValue *range_new_value(Ranges *r, LoopRef ref);

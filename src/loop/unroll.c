@@ -6,8 +6,10 @@
 // borders, checks and lanes, the turns around them then are straight code.
 //
 // A loop is unrolled if a table is read at a place that is known once it is, or if all
-// accesses to a small array are at such places, in such loops. What that makes in all
-// is bounded by the walk's budget.
+// accesses to a small array are at such places, in such loops. So is one of few turns
+// that loads nothing but elements that its index alone says, of arrays from outside: a
+// loop around it then loads them once. What that makes in all is bounded by the walk's
+// budget.
 #include "loop/copy.h"
 #include "loop/passes.h"
 
@@ -115,9 +117,60 @@ static bool want_accesses(Unroll *u, const LoopBody *body, LoopRef buffer) {
     return stores;
 }
 
+// ---- few elements -------------------------------------------------------------------
+
+// Whether the values follow from that index alone.
+static bool follow(const Unroll *u, const LoopRef *refs, uint32_t count, LoopRef index,
+                   unsigned depth) {
+    for (uint32_t i = 0; i < count; i++) {
+        const LoopStm *def = u->defs[refs[i]];
+        if (refs[i] == index || u->kernel->values.data[refs[i]].is_const) continue;
+        if (def == NULL || def->op != LOOP_SCALAR || depth == DEEPEST ||
+            !follow(u, def->args, def->arg_count, index, depth + 1))
+            return false;
+    }
+    return true;
+}
+
+// Whether the body has scalars, checks, and loads from the kernel's arrays alone, at
+// places that follow from the index; adds how many loads.
+static bool takes_own(const Unroll *u, const LoopBody *body, LoopRef index,
+                      uint32_t *loads) {
+    for (uint32_t i = 0; i < body->stms.len; i++) {
+        const LoopStm *stm = body->stms.data[i];
+        switch ((int)stm->op) {
+        case LOOP_SCALAR:
+        case LOOP_CHECK: break;
+        case LOOP_LOAD:
+            if (!loop_is_read_only(u->kernel, stm->args[0]) ||
+                !follow(u, stm->args + 1, stm->arg_count - 1, index, 0))
+                return false;
+            ++*loads;
+            break;
+        case LOOP_IF:
+            for (uint32_t k = 0; k < stm->body_count; k++)
+                if (!takes_own(u, stm->bodies[k], index, loads)) return false;
+            break;
+        default: return false;
+        }
+    }
+    return true;
+}
+
+static bool takes_few(const Unroll *u, const LoopStm *stm) {
+    enum { FEW_TURNS = 8, FEW = 128 };
+    uint32_t loads = 0;
+    if (stm->op != LOOP_FOR || !is_short(u, stm)) return false;
+    const LoopBody *body = stm->bodies[0];
+    uint64_t turns = u->kernel->values.data[stm->args[0]].bits;
+    return turns <= FEW_TURNS && turns * loop_body_size(body) <= FEW &&
+           takes_own(u, body, body->params[0], &loads) && loads > 0;
+}
+
 static void want_loops(Unroll *u, const LoopBody *body) {
     for (uint32_t i = 0; i < body->stms.len; i++) {
         const LoopStm *stm = body->stms.data[i];
+        if (takes_few(u, stm)) map_set(&u->wanted, stm->bodies[0]->params[0], 1);
         if (stm->op == LOOP_LOAD && is_table(u, stm->args[0]) &&
             are_known(u, stm->args + 1, stm->arg_count - 1, 0))
             want(u, stm->args + 1, stm->arg_count - 1, 0);

@@ -43,11 +43,11 @@ typedef struct Around {
 } Around;
 
 typedef struct Fuser {
-    uint32_t depth;       // second-order statements around
-    uint32_t *uses;       // by CoreRef, as rw->uses
-    uint32_t *feed_uses;  // by CoreRef: how many uses are of its elements
-    Around *around;       // the innermost one
-    Rewrite defs;         // what binds each value, once that was asked for
+    uint32_t depth;      // second-order statements around
+    uint32_t *uses;      // by CoreRef, as rw->uses
+    uint32_t *feed_uses; // by CoreRef: how many uses are of its elements
+    Around *around;      // the innermost one
+    Rewrite defs;        // what binds each value, once that was asked for
 } Fuser;
 
 bool fuse_is_producer(const CoreStm *stm) {
@@ -134,6 +134,16 @@ static bool rows_fit(const Rewrite *rw, const CoreStm *producer,
     return true;
 }
 
+// Whether the statement needs no check of that.
+static bool are_as_long(const Rewrite *rw, const CoreStm *consumer) {
+    CoreFeeds feeds = core_feeds(consumer);
+    for (uint32_t i = 1; i < feeds.count; i++)
+        if (!fuse_have_met(rw, consumer->args[feeds.first],
+                           consumer->args[feeds.first + i], consumer))
+            return false;
+    return true;
+}
+
 static bool may_fuse(const Rewrite *rw, const CoreStm *producer,
                      const CoreStm *consumer) {
     const CoreProgram *p = rw->program;
@@ -141,7 +151,7 @@ static bool may_fuse(const Rewrite *rw, const CoreStm *producer,
     if (!is_light_enough(rw, producer, consumer)) return false;
     if (!rows_fit(rw, producer, consumer)) return false;
     if (fuse_may_fail(p, producer->bodies[0]) &&
-        (fuse_consumer_may_fail(p, consumer) || !fuse_has_equal_lengths(rw, consumer)))
+        (fuse_consumer_may_fail(p, consumer) || !are_as_long(rw, consumer)))
         return false;
     return fuse_may_move(rw, producer, consumer);
 }

@@ -30,14 +30,15 @@ bool fuse_keeps_size(const Rewrite *rw, const FuseState *states, const CoreStm *
                      uint32_t k, int32_t axis);
 // Whether two arrays are known to have equally many rows.
 bool fuse_same_length(const Rewrite *rw, CoreRef a, CoreRef b);
+// The same at `before`, or at the end of the open body if it is not there yet; a
+// statement that comes before may have met both arrays, and found them to be so.
+bool fuse_have_met(const Rewrite *rw, CoreRef a, CoreRef b, const CoreStm *before);
 // Whether each row of what the producer gives for result `k` is known to have the shape
 // that the statement says, or to have the same for all rows where it leaves it open.
 bool fuse_has_equal_rows(const Rewrite *rw, const CoreStm *producer, uint32_t k);
 // Emits the checks by which the statement finds that its arrays differ in length, save
 // where they are known not to.
 void fuse_check_lengths(Rewrite *rw, const CoreStm *stm);
-// Whether that needs no check.
-bool fuse_has_equal_lengths(const Rewrite *rw, const CoreStm *stm);
 
 // ---- generates that cannot fail (fuse_safe.c) ---------------------------------------
 
@@ -56,7 +57,8 @@ bool fuse_consumer_may_fail(const CoreProgram *p, const CoreStm *stm);
 // meanwhile, or by the consumer, is needed for longer.
 bool fuse_may_move(const Rewrite *rw, const CoreStm *producer, const CoreStm *consumer);
 // How many scalar statements the body is, roots and divisions by what is not constant
-// counting for more; UINT32_MAX if it loops or makes arrays.
+// counting for more, and short loops for all their turns; UINT32_MAX if it makes
+// arrays, or loops longer.
 uint32_t fuse_weight(const CoreProgram *p, const CoreBody *body);
 
 // ---- producers (fuse.c) -------------------------------------------------------------

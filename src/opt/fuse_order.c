@@ -142,6 +142,15 @@ static bool has_constant_divisor(const CoreProgram *p, const CoreStm *stm) {
     return scalar_is_int(type) && core_is_const(p, stm->args[1]);
 }
 
+// Of all turns of a loop, if it is known how many.
+static uint32_t weight_of_loop(const CoreProgram *p, const CoreStm *loop) {
+    enum { MOST_TURNS = 32 };
+    uint32_t turn = fuse_weight(p, loop->bodies[0]);
+    if (!core_is_const(p, loop->args[0]) || turn == UINT32_MAX) return UINT32_MAX;
+    uint64_t times = p->values.data[loop->args[0]].bits;
+    return times <= MOST_TURNS ? (uint32_t)times * (turn + 1) : UINT32_MAX;
+}
+
 uint32_t fuse_weight(const CoreProgram *p, const CoreBody *body) {
     enum { SLOW = 15 };
     uint32_t weight = 0;
@@ -168,6 +177,12 @@ uint32_t fuse_weight(const CoreProgram *p, const CoreBody *body) {
                 weight += branch;
             }
             break;
+        case OP_FOR: {
+            uint32_t turns = weight_of_loop(p, stm);
+            if (turns == UINT32_MAX) return turns;
+            weight += turns;
+            break;
+        }
         case OP_CHECK:
         case OP_GUARD:
         case OP_DIM:

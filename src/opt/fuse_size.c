@@ -221,6 +221,27 @@ static CoreRef emit_length(Rewrite *rw, CoreRef array) {
     return stm->outs[0];
 }
 
+static bool takes_as_long(const Rewrite *rw, const CoreStm *stm, CoreRef array) {
+    CoreFeeds feeds = core_feeds(stm);
+    for (uint32_t i = 0; i < feeds.count; i++)
+        if (fuse_same_length(rw, stm->args[feeds.first + i], array)) return true;
+    return false;
+}
+
+bool fuse_have_met(const Rewrite *rw, CoreRef a, CoreRef b, const CoreStm *before) {
+    enum { MOST_TRIED = 100 }; // statements
+    const CoreBody *here = rw->builder.open.data[rw->builder.open.len - 1];
+    uint32_t end = here->stms.len;
+    if (fuse_same_length(rw, a, b)) return true;
+    for (uint32_t i = end; i-- > 0;)
+        if (here->stms.data[i] == before) end = i;
+    for (uint32_t i = end; i-- > 0 && end - i <= MOST_TRIED;) {
+        const CoreStm *stm = here->stms.data[i];
+        if (takes_as_long(rw, stm, a) && takes_as_long(rw, stm, b)) return true;
+    }
+    return false;
+}
+
 void fuse_check_lengths(Rewrite *rw, const CoreStm *stm) {
     CoreBuilder *b = &rw->builder;
     CoreFeeds feeds = core_feeds(stm);
@@ -230,7 +251,7 @@ void fuse_check_lengths(Rewrite *rw, const CoreStm *stm) {
     b->flags = 0;
     for (uint32_t i = 0; i < feeds.count; i++) {
         CoreRef array = stm->args[feeds.first + i];
-        if (fuse_same_length(rw, array, with)) continue;
+        if (fuse_have_met(rw, array, with, stm)) continue;
         CoreRef n = emit_length(rw, with), m = emit_length(rw, array);
         CoreRef args[3] = {core_op2(b, OP_EQ, n, m), n, m};
         if (message == MESSAGE_INDICES) args[1] = m, args[2] = n;
@@ -238,12 +259,4 @@ void fuse_check_lengths(Rewrite *rw, const CoreStm *stm) {
         core_emit(b, OP_CHECK, args, 3, &type, 1)->text = core_messages[message];
     }
     b->flags = stm->flags;
-}
-
-bool fuse_has_equal_lengths(const Rewrite *rw, const CoreStm *stm) {
-    CoreFeeds feeds = core_feeds(stm);
-    for (uint32_t i = 1; i < feeds.count; i++)
-        if (!fuse_same_length(rw, stm->args[feeds.first], stm->args[feeds.first + i]))
-            return false;
-    return true;
 }

@@ -50,7 +50,7 @@ static const Program programs[] = {
     {"a loop on the host, of arrays of any size; 512 elements are sifted at once",
      "entry main (n: i64) = loop xs = map (+ 1) (iota n) for _i < 5i32 do\n"
      "  filter (\\x -> x % 7 != 1) (scan (+) 0 xs)",
-     "30000", 11, 1677168, 0, 5696},
+     "30000", 11, 1677168, 0, 704},
     {"updates in place",
      "entry main (n: i64) = loop xs = map (+ 1) (iota n) for i < n do\n"
      "  xs with [i] = xs[n - 1 - i]",
