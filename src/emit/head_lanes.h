@@ -137,28 +137,6 @@ WEFT_FEW(int32_t, i32x8, weft_8m, 8, maskloadd, WEFT_BITS_8I)
 WEFT_FEW(uint32_t, u32x8, weft_8m, 8, maskloadd, WEFT_BITS_8I)
 WEFT_FEW(float, f32x8, weft_8f, 8, maskloadps, WEFT_BITS_8I)
 
-// Elements at such places, and 0 for lanes that are off, which touch nothing of the
-// array.
-#define WEFT_GATHER_4(T, V)                                                            \
-    static inline V weft_gather_##V(const T *from, i64x4 places, i64x4 on) {           \
-        static const T none = 0;                                                       \
-        const i64x4 at =                                                               \
-            weft_select_i64x4(on, (int64_t)from + places * (int64_t)sizeof(T),         \
-                              weft_splat_i64x4((int64_t)&none));                       \
-        return (V){*(const T *)at[0], *(const T *)at[1], *(const T *)at[2],            \
-                   *(const T *)at[3]};                                                 \
-    }
-WEFT_GATHER_4(int8_t, i8x4)
-WEFT_GATHER_4(uint8_t, u8x4)
-WEFT_GATHER_4(int16_t, i16x4)
-WEFT_GATHER_4(uint16_t, u16x4)
-WEFT_GATHER_4(int32_t, i32x4)
-WEFT_GATHER_4(uint32_t, u32x4)
-WEFT_GATHER_4(float, f32x4)
-WEFT_GATHER_4(int64_t, i64x4)
-WEFT_GATHER_4(uint64_t, u64x4)
-WEFT_GATHER_4(double, f64x4)
-
 // A vector that is in a register now.
 #if defined(__AVX2__)
 #define WEFT_WHOLE(x) __asm__("" : "+x"(x))

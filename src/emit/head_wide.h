@@ -50,29 +50,6 @@ WEFT_SOME(int32_t, i32x16, weft_16i, 16, loaddqusi, uint16_t)
 WEFT_SOME(uint32_t, u32x16, weft_16i, 16, loaddqusi, uint16_t)
 WEFT_SOME(float, f32x16, f32x16, 16, loadups, uint16_t)
 
-// Elements at such places, and 0 for lanes that are off, which touch nothing of the
-// array.
-#define WEFT_GATHER_8(T, V)                                                            \
-    static inline V weft_gather_##V(const T *from, i64x8 places, i64x8 on) {           \
-        static const T none = 0;                                                       \
-        const i64x8 at =                                                               \
-            weft_select_i64x8(on, (int64_t)from + places * (int64_t)sizeof(T),         \
-                              weft_splat_i64x8((int64_t)&none));                       \
-        return (V){*(const T *)at[0], *(const T *)at[1], *(const T *)at[2],            \
-                   *(const T *)at[3], *(const T *)at[4], *(const T *)at[5],            \
-                   *(const T *)at[6], *(const T *)at[7]};                              \
-    }
-WEFT_GATHER_8(int8_t, i8x8)
-WEFT_GATHER_8(uint8_t, u8x8)
-WEFT_GATHER_8(int16_t, i16x8)
-WEFT_GATHER_8(uint16_t, u16x8)
-WEFT_GATHER_8(int32_t, i32x8)
-WEFT_GATHER_8(uint32_t, u32x8)
-WEFT_GATHER_8(float, f32x8)
-WEFT_GATHER_8(int64_t, i64x8)
-WEFT_GATHER_8(uint64_t, u64x8)
-WEFT_GATHER_8(double, f64x8)
-
 // Past the caches, as vectors of 32 bytes go.
 #if defined(WEFT_WIDE_HERE) && defined(__clang__)
 #define WEFT_PAST_WIDE(to, x) __builtin_nontemporal_store((i64x8)(x), (i64x8 *)(to))

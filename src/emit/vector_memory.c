@@ -58,37 +58,9 @@ static Str place_of(Walker *w, const WalkAccess *a, uint32_t part, uint32_t lane
     return strbuf_done(&text);
 }
 
-// Writes the places that lanes have for themselves as one vector; false if it is no sum
-// of 64 bits.
-static bool put_places(Walker *w, const WalkAccess *a, uint32_t part, StrBuf *out) {
-    const LoopStm *stm = a->stm;
-    strbuf_str(out, walk_part(w, stm->args[a->first], part));
-    for (uint32_t i = a->first + 1; i + 1 < stm->arg_count; i += 2) {
-        LoopRef index = stm->args[i + 1];
-        if (!is_const(w, stm->args[i], 1) || walk_is_plain_number(w, index))
-            return false;
-        strbuf_printf(out, " + %.*s", STR_ARG(walk_part(w, index, part)));
-    }
-    return w->part.mask == 64;
-}
-
-// The lanes of the mask, without a branch for each, which nobody would foresee. False
-// if that is not possible.
-static bool gather_some(Walker *w, const WalkAccess *a, uint32_t part, StrBuf *out) {
-    StrBuf places = strbuf(w->arena);
-    if (a->elem == SCALAR_BOOL || !put_places(w, a, part, &places)) return false;
-    strbuf_printf(out, "weft_gather_%.*s(%.*s, ", STR_ARG(walk_vector_type(w, a->elem)),
-                  STR_ARG(walk_value(w, a->buffer)));
-    strbuf_printf(out, "%.*s, %.*s)", STR_ARG(strbuf_done(&places)),
-                  STR_ARG(walk_part(w, a->mask, part)));
-    return true;
-}
-
 // The lanes one by one, those of the mask if there is one.
 static Str gather(Walker *w, const WalkAccess *a, uint32_t part, bool is_masked) {
     StrBuf text = strbuf(w->arena);
-    if (is_masked && a->has_places && gather_some(w, a, part, &text))
-        return strbuf_done(&text);
     strbuf_printf(&text, "(%.*s){", STR_ARG(walk_vector_type(w, a->elem)));
     for (uint32_t i = 0; i < w->part.count; i++) {
         if (i > 0) strbuf_cstr(&text, ", ");

@@ -54,7 +54,7 @@ static void number_places(Vector *v, Access *p) {
 }
 
 static void charge_access(Vector *v, const Access *p, LoopRef mask) {
-    if (p->has_lanes) turn_charge(v, 1, (mask == 0 ? 2.5 : 3) * v->width);
+    if (p->has_lanes) turn_charge(v, 1, (mask == 0 ? 2.5 : 4) * v->width);
     else turn_charge(v, 1, mask == 0 ? 1 : 3);
 }
 

@@ -411,8 +411,6 @@ static bool take_arms(Vector *v, const LoopStm *stm, LoopRef mask) {
     return true;
 }
 
-enum { SURPRISE = 4 }; // of a jump that now and then is not foreseen
-
 static void do_if(Vector *v, const LoopStm *stm, LoopRef mask) {
     if (!v->varies[stm->args[0]]) {
         do_branch(v, stm, mask);
@@ -428,12 +426,10 @@ static void do_if(Vector *v, const LoopStm *stm, LoopRef mask) {
         results[k] = arena_array(v->arena, LoopRef, stm->out_count + 1);
         do_short_arm(v, stm, stm->bodies[k], masks[k], results[k]);
     }
-    for (int k = 0; k < 2; k++) {
-        if (results[k] != NULL) continue;
-        turn_charge(v, SURPRISE, 0);
-        all = results[k] =
-            do_long_arm(v, stm, stm->bodies[k], masks[k], results[1 - k]);
-    }
+    for (int k = 0; k < 2; k++)
+        if (results[k] == NULL)
+            all = results[k] =
+                do_long_arm(v, stm, stm->bodies[k], masks[k], results[1 - k]);
     for (uint32_t i = 0; i < stm->out_count; i++)
         if (v->used[stm->outs[i]])
             turn_set_rep(v, stm->outs[i],

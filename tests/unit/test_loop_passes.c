@@ -429,6 +429,17 @@ static void test_hoisting(void) {
         "for.parallel(n) {|j: i64| = for.independent(k) {|i: i64| x: i64 = mod(k, n) "
         "= store(a, x, 0i64, 1i64, i) ->} ->} -> }",
         LOOP_PASS_HOIST, COUNTS({"\n    x: i64 = mod", 1}));
+    // Constant places in arrays that are as long, and that nobody overwrites.
+#define GIVEN(owned, place)                                                            \
+    "kernel \"k\" (owned []i64, " owned "[]i64) -> () {|a: [i64], n: i64, b: [i64], "  \
+    "m: i64| c: bool = eq(m, 4i64) = check(c) \"\" = for.independent(n) {|i: i64| "    \
+    "x: i64 = load(b, 0i64, 1i64, " place ")" HOIST_END
+    expect(GIVEN("", "3i64"), LOOP_PASS_HOIST,
+           COUNTS({"    x: i64 = load", 0}, {"x: i64 = load", 1}));
+    static const Count stays[] = {{"    x: i64 = load", 1}, {NULL, 0}};
+    expect(GIVEN("", "4i64"), LOOP_PASS_HOIST, stays);
+    expect(GIVEN("", "-1i64"), LOOP_PASS_HOIST, stays);
+    expect(GIVEN("owned ", "3i64"), LOOP_PASS_HOIST, stays);
 }
 
 // ---- segments -----------------------------------------------------------------------
@@ -808,6 +819,23 @@ static void test_tables(void) {
            LOOP_PASS_HOIST, COUNTS({"\n    x: i64 = load", 1}));
 }
 
+// Elements of the kernel's arrays that the index alone says.
+#define TAKE(owned, times, place)                                                      \
+    "kernel \"k\" (owned []i64, " owned "[]i64) -> () {|a: [i64], n: i64, b: [i64], "  \
+    "m: i64| = for.independent(n) {|i: i64| s: i64 = for(" times                       \
+    ", 0i64) {|j: i64, u: i64| p: i64 = add(" place ", 1i64) c: bool = lt(p, m) "      \
+    "= check(c) \"\" x: i64 = load(b, 0i64, 1i64, p) v: i64 = add(u, x) "              \
+    "w: i64 = mul(v, i) -> w} = store(a, s, 0i64, 1i64, i) ->} -> }"
+
+static void test_few(void) {
+    static const Count stays[] = {{"for", 2}, {"load", 1}, {NULL, 0}};
+    expect(TAKE("", "4i64", "j"), LOOP_PASS_UNROLL,
+           COUNTS({"for", 1}, {"load", 4}, {"load(b, 0i64, 1i64, 4i64)", 1}));
+    expect(TAKE("", "9i64", "j"), LOOP_PASS_UNROLL, stays);
+    expect(TAKE("", "4i64", "i"), LOOP_PASS_UNROLL, stays);
+    expect(TAKE("owned ", "4i64", "j"), LOOP_PASS_UNROLL, stays);
+}
+
 static void test_registers(void) {
     expect(SHORT(FILL(".independent", "3i64", "2i64, -1i64, j") SUM),
            LOOP_PASS_REGISTERS,
@@ -1147,6 +1175,7 @@ int main(void) {
     test_late();
     test_equal();
     test_tables();
+    test_few();
     test_registers();
     test_computed();
     test_rows();
