@@ -232,7 +232,7 @@ bool loop_is_unrolled(const LoopKernel *kernel, const LoopStm *loop) {
     LoopStm *alone = (LoopStm *)(uintptr_t)loop;
     LoopBody body = {.stms = {&alone, 1, 1}};
     note_body(&u, &body);
-    want_loops(&u, loop->bodies[0]);
+    want_loops(&u, &body);
     return map_get(&u.wanted, loop->bodies[0]->params[0], &wanted);
 }
 

@@ -16,11 +16,10 @@
 // - Every use of the results is an element of the one consumer; or the function is so
 //   small that to load a result costs as much as to compute it.
 // - Folds run in blocks, so that few long turns might not keep all cores busy: they
-// take
-//   straight code only. Scans go over it twice and scatters in order: they take little.
+//   take straight code only, or short loops. Scans go over it twice and scatters in
+//   order: they take little.
 // - An array that is overwritten in place after the producer, or by the consumer, is
-// not
-//   kept alive (fuse_order.c).
+//   not kept alive (fuse_order.c).
 //
 // Termination: each fusion takes away a use of an array that a map or generate makes,
 // and adds none but of arrays bound earlier. Rounds go on until one changes nothing.

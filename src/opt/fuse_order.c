@@ -142,13 +142,14 @@ static bool has_constant_divisor(const CoreProgram *p, const CoreStm *stm) {
     return scalar_is_int(type) && core_is_const(p, stm->args[1]);
 }
 
-// Of all turns of a loop, if it is known how many.
+// Of all turns of a loop, if it is short.
 static uint32_t weight_of_loop(const CoreProgram *p, const CoreStm *loop) {
-    enum { MOST_TURNS = 32 };
+    enum { MOST_TURNS = 32, MOST = 1 << 16 };
     uint32_t turn = fuse_weight(p, loop->bodies[0]);
-    if (!core_is_const(p, loop->args[0]) || turn == UINT32_MAX) return UINT32_MAX;
     uint64_t times = p->values.data[loop->args[0]].bits;
-    return times <= MOST_TURNS ? (uint32_t)times * (turn + 1) : UINT32_MAX;
+    bool is_short =
+        core_is_const(p, loop->args[0]) && times <= MOST_TURNS && turn <= MOST;
+    return is_short ? (uint32_t)times * (turn + 1) : UINT32_MAX;
 }
 
 uint32_t fuse_weight(const CoreProgram *p, const CoreBody *body) {
