@@ -7,6 +7,7 @@
 // place. The later one moves up to the earlier one, with the indices that it takes.
 // Only straight code over scalars, so that all parts of it keep their speed; of maps
 // also such maps of rows, which then stand in one body, side by side.
+#include "opt/algebra.h"
 #include "opt/fuse.h"
 
 enum {
@@ -226,6 +227,29 @@ static uint32_t bring_indices(const Rewrite *rw, const CoreStm *stm, uint32_t at
         stms[at++] = def;
     }
     return at;
+}
+
+// The numbers in a row that stand before number `at` of the open body and are the same
+// as what the array is; the array itself if there are none.
+static CoreRef earlier_indices(const Rewrite *rw, CoreRef array, uint32_t at) {
+    const CoreBody *here = rw->builder.open.data[rw->builder.open.len - 1];
+    const CoreStm *def = rewrite_def_here(rw, array);
+    for (uint32_t i = 0; i < at && def != NULL && def->op == OP_IOTA; i++)
+        if (cse_are_equal(rw->program, here->stms.data[i], def))
+            return here->stms.data[i]->outs[0];
+    return array;
+}
+
+// The statement with indices that stand before number `at`, where it takes such as do
+// not: these might fail, and could not move up past what may.
+static const CoreStm *take_earlier(Rewrite *rw, const CoreStm *stm, uint32_t at) {
+    CoreStm *made = rewrite_copy(rw, stm);
+    CoreFeeds feeds = core_feeds(made);
+    made->args = arena_copy(rw->program->arena, made->args,
+                            made->arg_count * sizeof *made->args);
+    for (uint32_t i = feeds.first; i < feeds.first + feeds.count; i++)
+        made->args[i] = earlier_indices(rw, made->args[i], at);
+    return made;
 }
 
 // Moves the scalars that are computed behind number `at` up to it; returns likewise.
@@ -454,22 +478,33 @@ static bool are_alike(Rewrite *rw, const CoreStm *a, const CoreStm *b) {
            has_shape_of(rw, b, shared != 0 ? shared : b->args[0], depth);
 }
 
-bool fuse_beside(Rewrite *rw, const CoreStm *stm) {
+// Joins the statement to number `at` of the open body, if it may.
+static bool join_to(Rewrite *rw, const CoreStm *stm, uint32_t at) {
     CoreBody *here = rw->builder.open.data[rw->builder.open.len - 1];
+    CoreStm *other = here->stms.data[at];
     bool is_space = stm->op == OP_GENERATE;
-    if (stm->op != OP_MAP && stm->op != OP_REDUCE && !is_space) return false;
-    uint32_t tried = 0;
-    for (uint32_t at = here->stms.len; at-- > 0 && tried < MOST_TRIED; tried++) {
-        CoreStm *other = here->stms.data[at];
-        if (!are_alike(rw, other, stm)) continue;
-        at = is_space ? bring_scalars(rw, at) : bring_indices(rw, stm, at);
-        if (!can_move_to(rw, stm, at) ||
-            !(is_space ? keeps_order(rw, stm, at) : keeps_errors(rw, stm, at)))
-            continue;
-        here->stms.data[at] =
-            is_space ? join_generates(rw, other, stm) : join(rw, other, stm);
-        rewrite_note(rw, here->stms.data[at]);
-        return true;
-    }
+    if (!are_alike(rw, other, stm)) return false;
+    at = is_space ? bring_scalars(rw, at) : bring_indices(rw, stm, at);
+    if (!is_space) stm = take_earlier(rw, stm, at);
+    if (!can_move_to(rw, stm, at) ||
+        !(is_space ? keeps_order(rw, stm, at) : keeps_errors(rw, stm, at)))
+        return false;
+    here->stms.data[at] =
+        is_space ? join_generates(rw, other, stm) : join(rw, other, stm);
+    rewrite_note(rw, here->stms.data[at]);
+    return true;
+}
+
+// A reduction goes to the first one that it can join, so that what needs its result may
+// join others early, too; what makes arrays to the last one, before which these would
+// only take memory.
+bool fuse_beside(Rewrite *rw, const CoreStm *stm) {
+    uint32_t end = rw->builder.open.data[rw->builder.open.len - 1]->stms.len;
+    uint32_t count = end < MOST_TRIED ? end : MOST_TRIED;
+    if (stm->op != OP_MAP && stm->op != OP_REDUCE && stm->op != OP_GENERATE)
+        return false;
+    for (uint32_t i = 0; i < count; i++)
+        if (join_to(rw, stm, stm->op == OP_REDUCE ? end - count + i : end - 1 - i))
+            return true;
     return false;
 }
