@@ -269,6 +269,15 @@ static void test_late(void) {
     CHECK(fabs(predict(w.shares, parts[0], 0) - 2.2 * bound_of(&w, 1)) < 1e-9);
     ApiCut now = api_shares_cut(w.shares, &parts[0]);
     CHECK(now.share == bound_of(&w, 1) && now.version != first[0].version);
+    // One part as they are cut now and one as they were do not make a whole.
+    double bound = bound_of(&w, 1);
+    note(w.shares, parts[0], 0, 3);
+    api_shares_note(w.shares, &parts[1], first[1], 1, 0.9);
+    api_shares_move(w.shares);
+    CHECK(bound_of(&w, 1) == bound);
+    note(w.shares, parts[1], 1, 0.9);
+    api_shares_move(w.shares);
+    CHECK(bound_of(&w, 1) < bound);
     arena_free(&w.arena);
 }
 
