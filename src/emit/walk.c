@@ -197,17 +197,6 @@ static void put_exchange(Walker *w, const LoopStm *stm, Str place, const char *w
     walk_line(w, "      if (is == was) break; } }");
 }
 
-static void put_sift(Walker *w, const LoopStm *stm) {
-    Str args[8];
-    for (uint32_t i = 0; i < 8; i++) args[i] = walk_value(w, stm->args[i]);
-    start_definition(w, stm->outs[0]);
-    strbuf_printf(
-        w->out, "weft_sift_%u(%.*s, %.*s, %.*s, %.*s + %.*s, %.*s + %.*s, %.*s);\n",
-        8u * scalar_info[elem_of(w, stm->args[0])].bytes, STR_ARG(args[0]),
-        STR_ARG(args[1]), STR_ARG(args[2]), STR_ARG(args[3]), STR_ARG(args[4]),
-        STR_ARG(args[5]), STR_ARG(args[6]), STR_ARG(args[7]));
-}
-
 // What only one turn sees is joined as it is.
 static void put_atomic(Walker *w, const LoopStm *stm) {
     ScalarType elem = elem_of(w, stm->args[1]);
@@ -606,7 +595,6 @@ void walk_statement(Walker *w, const LoopStm *stm) {
         walk_line(w, "%s%.*s = %.*s;", w->team != NULL ? "if (weft_lane() == 0) " : "",
                   STR_ARG(place_of(w, stm, 2)), STR_ARG(walk_value(w, stm->args[1])));
         return;
-    case LOOP_SIFT: put_sift(w, stm); return;
     case LOOP_ATOMIC: put_atomic(w, stm); return;
     case LOOP_DATA: put_data(w, stm); return;
     case LOOP_ALLOC: put_alloc(w, stm); return;
@@ -645,6 +633,7 @@ void walk_body(Walker *w, const LoopBody *body) {
         walk_fetch_square(w, body, i);
         uint32_t end = walk_square(w, body, i);
         if (end == i) end = walk_parts_in_turn(w, body, i);
+        if (end == i) end = walk_sifts(w, body, i);
         if (end == i) walk_statement(w, body->stms.data[end++]);
         i = end;
     }

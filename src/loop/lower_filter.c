@@ -69,6 +69,38 @@ static const Array *find_source(const Lower *l, const Filter *f, uint32_t k) {
     return is_found ? source : NULL;
 }
 
+// A strip of flags, or of a result.
+typedef struct Strip {
+    const Array *source; // of which it is part as it is; NULL: it is made
+    const Array *made;
+} Strip;
+
+// Puts what is kept of `rows` rows from row `first` on where it belongs; returns the
+// row after it. Results of one width side by side are sifted together (emit/sift.c).
+static LoopRef sift_strips(Lower *l, Array *const *outs, const Strip *strips,
+                           uint32_t count, LoopRef at, LoopRef end, LoopRef first,
+                           LoopRef rows) {
+    LoopBuilder *b = l->b;
+    LoopRef zero = loop_int(b, 0), next = at;
+    for (uint32_t bytes = 8; bytes > 0; bytes /= 2)
+        for (uint32_t k = 1; k < count; k++) {
+            const Array *out = outs[k - 1], *from = strips[k].source;
+            if (scalar_info[out->elem].bytes != bytes) continue;
+            LoopRef args[] = {out->buf,
+                              loop_add(b, out->off, at),
+                              loop_add(b, out->off, end),
+                              from != NULL ? from->buf : strips[k].made->buf,
+                              from != NULL ? loop_add(b, from->off, first) : zero,
+                              strips[0].made->buf,
+                              zero,
+                              rows};
+            LoopRef behind =
+                loop_emit1(b, LOOP_SIFT, args, 8, loop_scalar_type(SCALAR_I64));
+            next = loop_sub(b, behind, out->off);
+        }
+    return next;
+}
+
 // The same for scalars, by strips: of each what is made is made in lanes, and then put
 // where it belongs. Nothing is stored from row `end` on, before which there is room for
 // what is kept.
@@ -79,40 +111,28 @@ static LoopRef sift_rows(Lower *l, const Filter *f, Array *const *outs, LoopRef 
     LoopRef zero = loop_int(b, 0), strip = loop_int(b, STRIP);
     LoopRef more = loop_add(b, loop_sub(b, to, from), loop_int(b, STRIP - 1));
     uint32_t count = 1 + f->stm->out_count;
-    Array **made = arena_array(l->arena, Array *, count);
-    const Array **sources = arena_array(l->arena, const Array *, count);
+    Strip *strips = arena_array(l->arena, Strip, count);
     for (uint32_t k = 0; k < count; k++) {
         ScalarType elem = k == 0 ? SCALAR_BOOL : (ScalarType)outs[k - 1]->elem;
-        if (k > 0) sources[k] = find_source(l, f, k - 1);
-        if (sources[k] != NULL) continue;
+        if (k > 0) strips[k].source = find_source(l, f, k - 1);
+        if (strips[k].source != NULL) continue;
         LoopRef buf = loop_alloc(l, elem, strip);
-        made[k] = loop_dense(l, elem, buf, zero, 1, &strip);
+        strips[k].made = loop_dense(l, elem, buf, zero, 1, &strip);
     }
     Carry carry;
     Nest nest;
-    Val init = val_scalar(at), next = init, last;
+    Val init = val_scalar(at), last;
     loop_open_carry(l, &carry, &init, NULL, 1, loop_quot(b, more, strip));
     LoopRef first = loop_add(b, from, loop_mul(b, carry.index, strip));
     LoopRef rows = loop_min(b, strip, loop_sub(b, to, first));
     loop_open_nest(l, &nest, 1, &rows, ORDER_INDEPENDENT);
     const Val *row = filter_row(l, f, loop_add(b, first, nest.index[0]));
     for (uint32_t k = 0; k < count; k++)
-        if (sources[k] == NULL) loop_store(l, made[k], nest.index, row[k].scalar);
+        if (strips[k].source == NULL)
+            loop_store(l, strips[k].made, nest.index, row[k].scalar);
     loop_close_nest(l, &nest);
-    for (uint32_t k = 1; k < count; k++) {
-        const Array *out = outs[k - 1], *from = sources[k];
-        LoopRef args[] = {out->buf,
-                          loop_add(b, out->off, carry.state[0].scalar),
-                          loop_add(b, out->off, end),
-                          from != NULL ? from->buf : made[k]->buf,
-                          from != NULL ? loop_add(b, from->off, first) : zero,
-                          made[0]->buf,
-                          zero,
-                          rows};
-        LoopRef behind =
-            loop_emit1(b, LOOP_SIFT, args, 8, loop_scalar_type(SCALAR_I64));
-        next = val_scalar(loop_sub(b, behind, out->off));
-    }
+    Val next = val_scalar(
+        sift_strips(l, outs, strips, count, carry.state[0].scalar, end, first, rows));
     loop_close_carry(l, &carry, &next, NULL, &last);
     return last.scalar;
 }
