@@ -10,19 +10,19 @@ static uint32_t bytes_of(const Walker *w, const LoopStm *sift) {
     return scalar_info[w->kernel->values.data[sift->args[0]].type.elem].bytes;
 }
 
-// Whether it is one more of those that begin with `first`, none of which gives what
-// another one takes.
-static bool goes_with(const Walker *w, LoopStm *const *first, uint32_t count,
+// Whether it is one more of those that are to be sifted together, none of which gives
+// what another one takes.
+static bool goes_with(const Walker *w, LoopStm *const *sifts, uint32_t count,
                       const LoopStm *stm) {
     static const uint32_t shared[] = {1, 2, 5, 6, 7}; // places and flags
     if (stm->op != LOOP_SIFT || count == MOST_ARRAYS ||
-        bytes_of(w, stm) != bytes_of(w, first[0]))
+        bytes_of(w, stm) != bytes_of(w, sifts[0]))
         return false;
     for (size_t i = 0; i < sizeof shared / sizeof *shared; i++)
-        if (stm->args[shared[i]] != first[0]->args[shared[i]]) return false;
+        if (stm->args[shared[i]] != sifts[0]->args[shared[i]]) return false;
     for (uint32_t i = 0; i < count; i++)
-        if (first[i]->args[0] == stm->args[0] || first[i]->args[0] == stm->args[3] ||
-            first[i]->args[0] == stm->args[5] || first[i]->args[3] == stm->args[0])
+        if (sifts[i]->args[0] == stm->args[0] || sifts[i]->args[0] == stm->args[3] ||
+            sifts[i]->args[0] == stm->args[5] || sifts[i]->args[3] == stm->args[0])
             return false;
     return true;
 }

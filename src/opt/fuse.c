@@ -133,7 +133,7 @@ static bool rows_fit(const Rewrite *rw, const CoreStm *producer,
     return true;
 }
 
-// Whether the statement needs no check of that.
+// Whether the arrays that the statement takes are known to be as long as each other.
 static bool are_as_long(const Rewrite *rw, const CoreStm *consumer) {
     CoreFeeds feeds = core_feeds(consumer);
     for (uint32_t i = 1; i < feeds.count; i++)
