@@ -378,7 +378,7 @@ void batch_run(LoopKernel *kernel, const LiftMachine *machine) {
     for (uint32_t i = 0; i < kernel->funs.len; i++)
         batch_body(&b, machine, kernel->funs.data[i].body);
     batch_body(&b, machine, kernel->root);
-    loop_tidy(&b);
+    loop_tidy_news(&b);
 }
 
 void loop_batch(LoopKernel *kernel) {

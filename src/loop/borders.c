@@ -94,6 +94,11 @@ static void find_ends(Ranges *r, Ends *ends, const RangeForm *form, Question que
         *ends = wider;
 }
 
+static bool compares(CoreOp op) {
+    return op == OP_EQ || op == OP_NE || op == OP_LE || op == OP_LT || op == OP_MIN ||
+           op == OP_MAX || op == OP_MOD || op == OP_REM;
+}
+
 static void look_at_scalar(Ranges *r, Ends *ends, const LoopStm *stm) {
     RangeForm form;
     LoopRef x = stm->args[0], y = stm->arg_count > 1 ? stm->args[1] : 0;
@@ -258,6 +263,58 @@ static void leave_loop(RangeWalk *w, LoopStm *loop) {
     else loop_unswitch(w, loop, does_something);
 }
 
+// ---- which kernels ------------------------------------------------------------------
+
+// Whether the number may be a sum of the index and others. Sums are graphs: so many
+// levels of one are looked at.
+static bool may_follow(const LoopSite *sites, LoopRef ref, LoopRef index,
+                       unsigned levels) {
+    const LoopStm *def = sites[ref].def;
+    if (ref == index || levels == 0) return true;
+    if (def == NULL || def->op != LOOP_SCALAR || sites[ref].depth < sites[index].depth)
+        return false;
+    for (uint32_t i = 0; i < def->arg_count; i++)
+        if (may_follow(sites, def->args[i], index, levels - 1)) return true;
+    return false;
+}
+
+// Whether look_at_scalar may find that turns differ.
+static bool may_differ(const LoopKernel *kernel, const LoopSite *sites,
+                       const LoopStm *stm, LoopRef index) {
+    enum { LEVELS = 8 };
+    if (stm->op != LOOP_SCALAR || !compares(stm->scalar) ||
+        !scalar_is_int((ScalarType)kernel->values.data[stm->args[0]].type.elem))
+        return false;
+    return may_follow(sites, stm->args[0], index, LEVELS) ||
+           may_follow(sites, stm->args[1], index, LEVELS);
+}
+
+// Whether there is something like that in the body, and a branch that loop_unswitch
+// may want.
+static void see_body(const LoopKernel *kernel, const LoopSite *sites,
+                     const LoopBody *body, LoopRef index, bool *differs,
+                     bool *branches) {
+    for (uint32_t i = 0; i < body->stms.len; i++) {
+        const LoopStm *stm = body->stms.data[i];
+        *differs = *differs || may_differ(kernel, sites, stm, index);
+        *branches = *branches || (stm->op == LOOP_IF && does_something(stm) &&
+                                  sites[stm->args[0]].depth < sites[index].depth);
+        for (uint32_t k = 0; k < stm->body_count && stm->op == LOOP_IF; k++)
+            see_body(kernel, sites, stm->bodies[k], index, differs, branches);
+    }
+}
+
+static bool may_change(const LoopKernel *kernel, const LoopSite *sites,
+                       const LoopStm *loop) {
+    const LoopBody *body = loop->bodies[0];
+    bool differs = false, branches = false;
+    if (loop->order == ORDER_SEQUENTIAL) return false;
+    see_body(kernel, sites, body, body->params[0], &differs, &branches);
+    return branches ||
+           (differs && !loop_has_loops(body) && !loop_has_op(body, LOOP_CHECK) &&
+            !loop_has_op(body, LOOP_CALL));
+}
+
 void loop_borders(LoopKernel *kernel) {
-    range_walk_kernel(kernel, leave_loop);
+    if (loop_kernel_has_for(kernel, may_change)) range_walk_kernel(kernel, leave_loop);
 }

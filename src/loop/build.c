@@ -41,7 +41,7 @@ static void note_constants(LoopKernel *kernel) {
 LoopBuilder loop_builder(LoopKernel *kernel) {
     LoopBuilder b = {.kernel = kernel, .arena = kernel->arena};
     vec_reserve(b.arena, &b.same, kernel->values.len + 32);
-    b.same.len = kernel->values.len;
+    b.same.len = b.old = kernel->values.len;
     if (kernel->constants.slots == NULL) note_constants(kernel);
     return b;
 }
@@ -86,7 +86,9 @@ LoopRef loop_const(LoopBuilder *b, ScalarType type, uint64_t bits) {
 void loop_identify(LoopBuilder *b, LoopRef ref, LoopRef other) {
     other = loop_find(b, other);
     ref = loop_find(b, ref);
-    if (ref != other) b->same.data[ref] = other;
+    if (ref == other) return;
+    b->same.data[ref] = other;
+    b->has_identified = true;
 }
 
 bool loop_is_int(const LoopBuilder *b, LoopRef ref, int64_t value) {
@@ -211,6 +213,41 @@ bool loop_kernel_has(const LoopKernel *kernel, bool (*is)(const LoopStm *stm, in
     for (uint32_t i = 0; i < kernel->funs.len; i++)
         if (loop_has(kernel->funs.data[i].body, is, what)) return true;
     return loop_has(kernel->root, is, what);
+}
+
+static void find_sites(LoopSite *sites, const LoopBody *body, uint32_t depth) {
+    for (uint32_t i = 0; i < body->param_count; i++)
+        sites[body->params[i]].depth = depth;
+    for (uint32_t i = 0; i < body->stms.len; i++) {
+        const LoopStm *stm = body->stms.data[i];
+        bool is_loop = stm->op == LOOP_FOR || stm->op == LOOP_WHILE;
+        for (uint32_t k = 0; k < stm->out_count; k++)
+            sites[stm->outs[k]] = (LoopSite){stm, depth};
+        for (uint32_t k = 0; k < stm->body_count; k++)
+            find_sites(sites, stm->bodies[k], depth + is_loop);
+    }
+}
+
+static bool has_for(const LoopKernel *kernel, const LoopSite *sites,
+                    const LoopBody *body, LoopForTest *is) {
+    for (uint32_t i = 0; i < body->stms.len; i++) {
+        const LoopStm *stm = body->stms.data[i];
+        if (stm->op == LOOP_FOR && is(kernel, sites, stm)) return true;
+        for (uint32_t k = 0; k < stm->body_count; k++)
+            if (has_for(kernel, sites, stm->bodies[k], is)) return true;
+    }
+    return false;
+}
+
+bool loop_kernel_has_for(const LoopKernel *kernel, LoopForTest *is) {
+    LoopSite *sites = arena_array(kernel->arena, LoopSite, kernel->values.len);
+    bool found = false;
+    find_sites(sites, kernel->root, 0);
+    for (uint32_t i = 0; i < kernel->funs.len; i++)
+        find_sites(sites, kernel->funs.data[i].body, 0);
+    for (uint32_t i = 0; i < kernel->funs.len && !found; i++)
+        found = has_for(kernel, sites, kernel->funs.data[i].body, is);
+    return found || has_for(kernel, sites, kernel->root, is);
 }
 
 static uint32_t count_in(const LoopRef *refs, uint32_t count, LoopRef ref) {

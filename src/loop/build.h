@@ -21,7 +21,9 @@ typedef struct LoopBuilder {
         LoopRef *data;
         uint32_t len, cap;
     } same;
-    CoreLoc loc; // given to every statement
+    uint32_t old;        // values that there were at first
+    bool has_identified; // some value is known to be another
+    CoreLoc loc;         // given to every statement
 } LoopBuilder;
 
 LoopKernel *loop_kernel(Arena *arena, const CoreProgram *core, Sym name);
@@ -98,6 +100,19 @@ bool loop_has(const LoopBody *body, bool (*is)(const LoopStm *stm, int what), in
 bool loop_has_op(const LoopBody *body, LoopOp op);
 bool loop_kernel_has(const LoopKernel *kernel, bool (*is)(const LoopStm *stm, int what),
                      int what);
+// Where a value is bound: by which statement, NULL if it is a parameter, and in how
+// many loops.
+typedef struct LoopSite {
+    const LoopStm *def;
+    uint32_t depth;
+} LoopSite;
+
+// Whether `is` holds of a FOR in the kernel, given where the values are bound, by
+// LoopRef. Passes that walk with ranges (range.h) ask this first: most have nothing to
+// do in most kernels.
+typedef bool LoopForTest(const LoopKernel *kernel, const LoopSite *sites,
+                         const LoopStm *loop);
+bool loop_kernel_has_for(const LoopKernel *kernel, LoopForTest *is);
 // How often the statement, with what is inside, or the body takes the value; results
 // count.
 uint32_t loop_count_uses_by(const LoopStm *stm, LoopRef ref);
@@ -136,5 +151,9 @@ LoopRef loop_select(LoopBuilder *b, LoopRef c, LoopRef x, LoopRef y);
 
 // Redirects references to what they stand for and drops what nothing needs.
 void loop_tidy(LoopBuilder *b);
+// The same if values have been made, or identified: for who changes nothing without.
+static inline void loop_tidy_news(LoopBuilder *b) {
+    if (b->has_identified || b->kernel->values.len > b->old) loop_tidy(b);
+}
 
 #endif

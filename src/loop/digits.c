@@ -117,5 +117,5 @@ void loop_digits(LoopKernel *kernel) {
     for (uint32_t i = 0; i < kernel->funs.len; i++)
         split_loops(&b, kernel->funs.data[i].body);
     split_loops(&b, kernel->root);
-    loop_tidy(&b);
+    loop_tidy_news(&b);
 }

@@ -49,10 +49,13 @@ static bool is_between(RangeWalk *w, const LoopStm *load) {
 
 // ---- branches -----------------------------------------------------------------------
 
+typedef struct Arms {
+    uint32_t stms, loads; // in all of them
+} Arms;
+
 typedef struct Early {
     RangeWalk *w;
-    uint32_t stms, loads; // in all arms
-    Map stays;            // what is bound in an arm and stays there
+    Map stays; // what is bound in an arm and stays there
 } Early;
 
 static bool is_cheap(const Early *e, const LoopStm *stm) {
@@ -62,7 +65,7 @@ static bool is_cheap(const Early *e, const LoopStm *stm) {
 }
 
 // Whether the arms only load and compute what cannot fail, and little of it.
-static bool is_plain(Early *e, const LoopBody *body) {
+static bool look_at(Arms *arms, const LoopBody *body) {
     for (uint32_t i = 0; i < body->stms.len; i++) {
         const LoopStm *stm = body->stms.data[i];
         bool fails =
@@ -70,10 +73,10 @@ static bool is_plain(Early *e, const LoopBody *body) {
         if ((stm->op != LOOP_SCALAR && stm->op != LOOP_LOAD && stm->op != LOOP_IF) ||
             fails)
             return false;
-        e->loads += stm->op == LOOP_LOAD;
-        if (++e->stms > SHORT || e->loads > MOST_LOADS) return false;
+        arms->loads += stm->op == LOOP_LOAD;
+        if (++arms->stms > SHORT || arms->loads > MOST_LOADS) return false;
         for (uint32_t k = 0; k < stm->body_count; k++)
-            if (!is_plain(e, stm->bodies[k])) return false;
+            if (!look_at(arms, stm->bodies[k])) return false;
     }
     return true;
 }
@@ -105,22 +108,26 @@ static void make_early(Early *e, LoopBody *body) {
     body->stms.len = kept;
 }
 
-static void enter_branch(RangeWalk *w, LoopStm *branch) {
-    Early e = {.w = w};
-    map_init(&e.stays, w->b.arena);
-    if (w->loop != NULL && w->loop->order != ORDER_SEQUENTIAL &&
-        is_plain(&e, branch->bodies[0]) && is_plain(&e, branch->bodies[1]) &&
-        e.loads > 0)
-        for (int arm = 0; arm < 2; arm++) make_early(&e, branch->bodies[arm]);
+static bool is_plain(const LoopStm *branch) {
+    Arms arms = {0};
+    return look_at(&arms, branch->bodies[0]) && look_at(&arms, branch->bodies[1]) &&
+           arms.loads > 0;
 }
 
-static bool loads_in_arm(const LoopStm *stm, int unused) {
+static void enter_branch(RangeWalk *w, LoopStm *branch) {
+    Early e = {.w = w};
+    if (w->loop == NULL || w->loop->order == ORDER_SEQUENTIAL || !is_plain(branch))
+        return;
+    map_init(&e.stays, w->b.arena);
+    for (int arm = 0; arm < 2; arm++) make_early(&e, branch->bodies[arm]);
+}
+
+static bool is_plain_branch(const LoopStm *stm, int unused) {
     (void)unused;
-    return stm->op == LOOP_IF && (loop_has_op(stm->bodies[0], LOOP_LOAD) ||
-                                  loop_has_op(stm->bodies[1], LOOP_LOAD));
+    return stm->op == LOOP_IF && is_plain(stm);
 }
 
 void loop_early(LoopKernel *kernel) {
-    if (!loop_kernel_has(kernel, loads_in_arm, 0)) return;
+    if (!loop_kernel_has(kernel, is_plain_branch, 0)) return;
     range_walk_branches(kernel, enter_branch);
 }

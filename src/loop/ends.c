@@ -395,15 +395,17 @@ static void keep_both(Ends *e, LoopBody *vectors, LoopStm *loop) {
     loop_set_bodies(&w->b, branch, arms, 2);
 }
 
-static bool may_have_lanes(const LoopBuilder *b, const LoopStm *loop) {
-    return b->kernel->vector_bytes > 0 && loop->order != ORDER_SEQUENTIAL &&
-           loop->number == 0 && loop_type(b, loop->args[0]).elem == SCALAR_I64;
+static bool may_have_lanes(const LoopKernel *kernel, const LoopStm *loop) {
+    return kernel->vector_bytes > 0 && loop->order != ORDER_SEQUENTIAL &&
+           loop->number == 0 &&
+           kernel->values.data[loop->args[0]].type.elem == SCALAR_I64;
 }
 
 static void leave_loop(RangeWalk *w, LoopStm *loop) {
     Ends e = {.w = w, .loop = loop};
     LoopBody *vectors = NULL;
-    if (may_have_lanes(&w->b, loop)) e.lanes = look_at(&e.turn, &w->b, loop->bodies[0]);
+    if (may_have_lanes(w->b.kernel, loop))
+        e.lanes = look_at(&e.turn, &w->b, loop->bodies[0]);
     if (e.lanes > 0 && find_vectors(&e) && loop_can_pay(w, loop->bodies[0])) {
         e.in = arena_array(w->b.arena, LoopCopier, e.lanes);
         vectors = make_vectors(&e);
@@ -415,8 +417,36 @@ static void leave_loop(RangeWalk *w, LoopStm *loop) {
             range_keep(w, vectors->stms.data[i]);
 }
 
+// Whether it may be that it differs between lanes otherwise than by so much for each.
+static bool may_differ(const LoopKernel *kernel, const LoopStm *stm) {
+    if (stm->op != LOOP_SCALAR) return is_choice(stm);
+    LoopType type = kernel->values.data[stm->outs[0]].type;
+    return (type.elem == SCALAR_I64 || type.elem == SCALAR_BOOL) &&
+           stm->scalar != OP_ADD && stm->scalar != OP_SUB && stm->scalar != OP_MUL;
+}
+
+// What find_vectors and can_place ask, as far as it is seen without ranges.
+static bool may_change(const LoopKernel *kernel, const LoopSite *sites,
+                       const LoopStm *loop) {
+    const LoopBody *body = loop->bodies[0];
+    const LoopValue *times = &kernel->values.data[loop->args[0]];
+    const LoopStm *rest = sites[loop->args[0]].def;
+    bool may_be = may_have_lanes(kernel, loop), differs = false;
+    if (times->is_const) {
+        may_be = may_be && times->bits <= MOST_VECTORS * kernel->vector_bytes / 4;
+    } else {
+        may_be = may_be && rest != NULL && rest->op == LOOP_SCALAR &&
+                 rest->scalar == OP_SUB && sites[rest->args[1]].def != NULL &&
+                 is_choice(sites[rest->args[1]].def);
+    }
+    for (uint32_t i = 0; i < body->stms.len && may_be && !differs; i++)
+        differs = may_differ(kernel, body->stms.data[i]);
+    return differs;
+}
+
 void loop_ends(LoopKernel *kernel) {
     enum { BUDGET = 2000 };
+    if (!range_has_news(kernel) && !loop_kernel_has_for(kernel, may_change)) return;
     RangeWalk w = {.leave_loop = leave_loop, .budget = BUDGET};
     range_walk(&w, kernel);
 }

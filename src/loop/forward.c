@@ -254,5 +254,5 @@ void loop_forward(LoopKernel *kernel) {
     for (uint32_t i = 0; i < kernel->funs.len; i++)
         forward_body(&f, kernel->funs.data[i].body);
     forward_body(&f, kernel->root);
-    loop_tidy(&f.b);
+    loop_tidy_news(&f.b);
 }

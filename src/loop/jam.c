@@ -308,5 +308,5 @@ void loop_jam(LoopKernel *kernel) {
     for (uint32_t i = 0; i < kernel->funs.len; i++)
         walk_body(&b, kernel->funs.data[i].body);
     walk_body(&b, kernel->root);
-    loop_tidy(&b);
+    loop_tidy_news(&b);
 }

@@ -447,7 +447,7 @@ void loop_join(LoopKernel *kernel) {
     map_init(&defs, kernel->arena);
     note_defs(&defs, kernel->root);
     bool any = visit(&b, &defs, kernel->root);
-    loop_tidy(&b);
+    loop_tidy_news(&b);
     // What was a parallel loop may be unrolled now.
     if (any) loop_unroll(kernel);
     if (any) loop_ranges(kernel);

@@ -482,7 +482,7 @@ void lift_run(LoopKernel *kernel, const LiftMachine *machine) {
     for (uint32_t i = 0; i < kernel->funs.len; i++)
         lift_body(&b, machine, kernel->funs.data[i].body);
     lift_body(&b, machine, kernel->root);
-    loop_tidy(&b);
+    loop_tidy_news(&b);
 }
 
 void loop_lift(LoopKernel *kernel) {

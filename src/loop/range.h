@@ -153,6 +153,11 @@ typedef struct RangeWalk {
 
 // With the hooks, the budget and the data that are given.
 void range_walk(RangeWalk *w, LoopKernel *kernel);
+// Whether values have been made since the last walk began: it wants another one, whatever
+// a pass has to do there.
+static inline bool range_has_news(const LoopKernel *kernel) {
+    return kernel->values.len > kernel->walked;
+}
 void range_walk_kernel(LoopKernel *kernel, void (*leave_loop)(RangeWalk *, LoopStm *));
 void range_walk_branches(LoopKernel *kernel,
                          void (*enter_branch)(RangeWalk *, LoopStm *));

@@ -415,6 +415,7 @@ static void learn_params(RangeWalk *w) {
 }
 
 void range_walk(RangeWalk *w, LoopKernel *kernel) {
+    kernel->walked = kernel->values.len;
     w->b = loop_builder(kernel);
     w->r.b = &w->b;
     vec_reserve(kernel->arena, &w->r.values, kernel->values.len + 32);

@@ -416,5 +416,5 @@ void loop_rare(LoopKernel *kernel) {
             walk_body(x, kernel->funs.data[i].body, is_looking);
         walk_body(x, kernel->root, is_looking);
     }
-    loop_tidy(&b);
+    loop_tidy_news(&b);
 }

@@ -28,8 +28,7 @@ typedef struct Rows {
     LoopRef count;      // of rows
     Map varies;         // what depends on the row
     Map stored;         // buffers
-    bool is_plain;
-    bool only_short; // rows are joined where they are short
+    bool only_short;    // rows are joined where they are short
 } Rows;
 
 // ---- which loops --------------------------------------------------------------------
@@ -39,17 +38,44 @@ static bool is_in(const Map *map, LoopRef ref) {
     return map_get(map, ref, &known);
 }
 
-// What else than straight code there is, and what is stored to.
-static void look_at(Rows *r, const LoopBody *body, bool is_row) {
+static bool is_row_loop(const LoopStm *stm) {
+    return stm->op == LOOP_FOR && stm->order == ORDER_INDEPENDENT && stm->number == 0;
+}
+
+// Whether it is straight code; that of a row may store.
+static bool is_plain(const LoopBody *body, bool is_row) {
     for (uint32_t i = 0; i < body->stms.len; i++) {
         const LoopStm *stm = body->stms.data[i];
-        bool is_store = stm->op == LOOP_STORE, is_if = stm->op == LOOP_IF;
-        if (!is_if && !(is_store && is_row) && stm->op != LOOP_SCALAR &&
-            stm->op != LOOP_LOAD)
-            r->is_plain = false;
-        if (is_store) map_set(&r->stored, stm->args[0], 1);
+        if (stm->op != LOOP_IF && stm->op != LOOP_SCALAR && stm->op != LOOP_LOAD &&
+            !(is_row && stm->op == LOOP_STORE))
+            return false;
         for (uint32_t k = 0; k < stm->body_count; k++)
-            look_at(r, stm->bodies[k], is_row);
+            if (!is_plain(stm->bodies[k], is_row)) return false;
+    }
+    return true;
+}
+
+// Whether it is a loop of rows, with nothing but straight code beside them.
+static bool is_of_rows(const LoopStm *loop, int unused) {
+    bool has_rows = false;
+    (void)unused;
+    if (loop->op != LOOP_FOR || loop->order == ORDER_SEQUENTIAL || loop->number != 0)
+        return false;
+    for (uint32_t i = 0; i < loop->bodies[0]->stms.len; i++) {
+        LoopStm *stm = loop->bodies[0]->stms.data[i];
+        bool is_row = is_row_loop(stm);
+        LoopBody alone = {.stms = {&stm, 1, 1}};
+        if (!is_plain(is_row ? stm->bodies[0] : &alone, is_row)) return false;
+        has_rows = has_rows || is_row;
+    }
+    return has_rows;
+}
+
+static void note_stored(Rows *r, const LoopBody *body) {
+    for (uint32_t i = 0; i < body->stms.len; i++) {
+        const LoopStm *stm = body->stms.data[i];
+        if (stm->op == LOOP_STORE) map_set(&r->stored, stm->args[0], 1);
+        for (uint32_t k = 0; k < stm->body_count; k++) note_stored(r, stm->bodies[k]);
     }
 }
 
@@ -117,32 +143,20 @@ static bool find_row(Rows *r) {
     return range_value(&r->w->r, r->count)->depth <= r->w->depth;
 }
 
-static bool is_row_loop(const LoopStm *stm) {
-    return stm->op == LOOP_FOR && stm->order == ORDER_INDEPENDENT && stm->number == 0;
-}
-
 static bool can_join(Rows *r) {
     const LoopStm *loop = r->loop;
     const LoopBody *body = loop->bodies[0];
-    bool has_loops = false;
-    if (loop->order == ORDER_SEQUENTIAL || loop->number != 0 ||
-        loop_type(&r->w->b, loop->args[0]).elem != SCALAR_I64 || !find_row(r))
+    if (!is_of_rows(loop, 0) || loop_type(&r->w->b, loop->args[0]).elem != SCALAR_I64 ||
+        !find_row(r))
         return false;
     map_set(&r->varies, r->row, 1);
-    r->is_plain = true;
-    for (uint32_t i = 0; i < body->stms.len && r->is_plain; i++) {
+    for (uint32_t i = 0; i < body->stms.len; i++) {
         LoopStm *stm = body->stms.data[i];
-        LoopBody alone = {.stms = {&stm, 1, 1}};
-        if (is_row_loop(stm)) {
-            if (is_in(&r->varies, stm->args[0])) return false;
-            has_loops = true;
-            look_at(r, stm->bodies[0], true);
-        } else {
-            look_at(r, &alone, false);
-            note_varying(r, stm);
-        }
+        if (!is_row_loop(stm)) note_varying(r, stm);
+        else if (is_in(&r->varies, stm->args[0])) return false;
     }
-    return has_loops && r->is_plain && r->stored.count > 0 && !loads_stored(r, body);
+    note_stored(r, body);
+    return r->stored.count > 0 && !loads_stored(r, body);
 }
 
 // ---- joining ------------------------------------------------------------------------
@@ -347,6 +361,7 @@ static void leave_loop(RangeWalk *w, LoopStm *loop) {
 
 void loop_rows(LoopKernel *kernel) {
     enum { BUDGET = 1000 };
+    if (!loop_kernel_has(kernel, is_of_rows, 0)) return;
     RangeWalk w = {.leave_loop = leave_loop, .budget = BUDGET};
     range_walk(&w, kernel);
 }

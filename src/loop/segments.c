@@ -394,15 +394,21 @@ static void leave_loop(RangeWalk *w, LoopStm *loop) {
     else emit_once(&s, goes);
 }
 
-static bool divides(const LoopStm *stm, int unused) {
+static bool divides(const LoopStm *stm, int index) {
+    return stm->op == LOOP_SCALAR && stm->args[0] == (LoopRef)index &&
+           (stm->scalar == OP_DIV || stm->scalar == OP_MOD || stm->scalar == OP_QUOT ||
+            stm->scalar == OP_REM);
+}
+
+static bool divides_its_index(const LoopStm *stm, int unused) {
     (void)unused;
-    return stm->op == LOOP_SCALAR && (stm->scalar == OP_DIV || stm->scalar == OP_MOD ||
-                                      stm->scalar == OP_QUOT || stm->scalar == OP_REM);
+    return stm->op == LOOP_FOR && stm->order != ORDER_SEQUENTIAL &&
+           loop_has(stm->bodies[0], divides, (int)stm->bodies[0]->params[0]);
 }
 
 void loop_segments(LoopKernel *kernel) {
     enum { BUDGET = 1800 };
-    if (!loop_kernel_has(kernel, divides, 0)) return;
+    if (!loop_kernel_has(kernel, divides_its_index, 0)) return;
     RangeWalk w = {.leave_loop = leave_loop, .budget = BUDGET};
     range_walk(&w, kernel);
 }

@@ -101,5 +101,5 @@ void loop_sink(LoopKernel *kernel) {
     for (uint32_t i = 0; i < kernel->funs.len; i++)
         visit(&b, kernel->funs.data[i].body);
     visit(&b, kernel->root);
-    loop_tidy(&b);
+    loop_tidy_news(&b);
 }

@@ -245,5 +245,5 @@ void loop_turns(LoopKernel *kernel) {
     pass.defs = arena_array(kernel->arena, const LoopStm *, kernel->values.len);
     note_defs(kernel->root, pass.defs);
     visit(&pass, kernel->root);
-    loop_tidy(&b);
+    loop_tidy_news(&b);
 }

@@ -16,7 +16,13 @@ static void leave_out(LoopBody *body) {
     body->stms.len = kept;
 }
 
+static bool is_unsafe(const LoopStm *stm, int unused) {
+    (void)unused;
+    return loop_is_unsafe(stm);
+}
+
 void loop_unsafe(LoopKernel *kernel) {
+    if (!loop_kernel_has(kernel, is_unsafe, 0)) return;
     LoopBuilder b = loop_builder(kernel);
     for (uint32_t i = 0; i < kernel->funs.len; i++)
         leave_out(kernel->funs.data[i].body);
