@@ -306,6 +306,7 @@ static bool fuse_once(CoreProgram *p, bool (*rule)(Rewrite *rw, CoreStm *stm)) {
     for (uint32_t i = 0; i < p->funs.len; i++)
         core_walk(p->funs.data[i]->body, note_feeds, fuser.feed_uses);
     rewrite_all(&rw);
+    opt_forget_notes(p);
     return rw.changed;
 }
 

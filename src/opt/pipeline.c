@@ -3,6 +3,7 @@
 // The pipeline: the rows of passes.def, run in order. The program counts as past stage
 // 0 once the last row of stage 0 has run; a program that is past it skips those rows.
 #include "opt/passes.h"
+#include "opt/rewrite.h"
 
 #include "opt/opt.h"
 
@@ -44,7 +45,7 @@ bool opt_run(CoreProgram *program, const OptOptions *options, StrBuf *report) {
         bool skipped = pass->is_stage0 ? skip_stage0 : is_off || options->stage0_only;
         if (!skipped) {
             pass->run(program);
-            if (program->notes != NULL) arena_reset(program->notes);
+            opt_forget_notes(program);
             if (is_last_of_stage0(i)) program->is_stage0 = true;
             if (options->verify && !verify(program, pass->name, report)) return false;
             if (options->after != NULL) options->after(options->data, pass, program);

@@ -42,6 +42,11 @@ static inline Arena *opt_notes(const CoreProgram *p) {
     return p->notes != NULL ? p->notes : p->arena;
 }
 
+// Gives all of that up, for the next round of a pass.
+static inline void opt_forget_notes(const CoreProgram *p) {
+    if (p->notes != NULL) arena_reset(p->notes);
+}
+
 Rewrite rewrite_new(CoreProgram *p);
 void rewrite_fun(Rewrite *rw, CoreFun *fun);
 void rewrite_all(Rewrite *rw);

@@ -56,7 +56,7 @@ static bool uses_inner(CoreProgram *p, const Map *inner, const CoreStm *stm) {
 static CoreBody *hoist_from(Rewrite *rw, CoreBody *body) {
     CoreProgram *p = rw->program;
     Map inner; // values bound in the body
-    map_init(&inner, p->arena);
+    map_init(&inner, opt_notes(p));
     for (uint32_t i = 0; i < body->param_count; i++)
         map_set(&inner, body->params[i], 1);
     CoreBody *made = arena_copy(p->arena, body, sizeof *body);
@@ -134,6 +134,7 @@ static bool simplify_once(CoreProgram *program) {
         rewrite_fun(&rw, program->funs.data[i]);
     }
     bool dropped = opt_drop_dead(program, true);
+    opt_forget_notes(program);
     return rw.changed || dropped;
 }
 
