@@ -558,6 +558,27 @@ static void test_within(Cx *cx, const CoreProgram *core, Arena *arena) {
     CHECK(!is_asked_once(cx, core, arena, "q", "p", "rows"));
 }
 
+// ---- private arrays -----------------------------------------------------------------
+
+// Whether an array of so many elements, of which lanes load and store some, is one of
+// C.
+static bool is_local(Cx *cx, const CoreProgram *core, Arena *arena, const char *count) {
+    StrBuf text = strbuf(arena);
+    strbuf_printf(&text,
+                  "kernel \"k\" (i64) -> () {|n: i64| a: [i64] = alloc(%s) "
+                  "= for.independent[4](n) {|i: i64| "
+                  "l: i64[4] = lanes m: bool[4] = lt(l, 2i64) "
+                  "v: i64[4] = loadif(m, a, 0i64, 1i64, i) "
+                  "= storeif(m, a, v, 0i64, 1i64, i) -> } {|j: i64| -> } -> }",
+                  count);
+    return strstr(c_of(cx, core, arena, &text), "weft_alloc(env, (") == NULL;
+}
+
+static void test_local(Cx *cx, const CoreProgram *core, Arena *arena) {
+    CHECK(is_local(cx, core, arena, "16i64"));
+    CHECK(!is_local(cx, core, arena, "n"));
+}
+
 // ---- options of gcc -----------------------------------------------------------------
 
 // A function whose options differ from its caller's is never inlined by gcc, so all
@@ -596,6 +617,7 @@ int main(void) {
     test_fetched_beside(&cx, core, &arena);
     test_fetched_next(&cx, core, &arena);
     test_within(&cx, core, &arena);
+    test_local(&cx, core, &arena);
     test_options(&cx, core, &arena);
     NativeCompiler compiler;
     Str why = {0};
