@@ -9,7 +9,6 @@
 
 #include "api/engine.h"
 #include "base/clock.h"
-#include "base/thread.h"
 
 // ---- groups -------------------------------------------------------------------------
 
@@ -67,24 +66,50 @@ static void want_group(EngineKernel *kernel) {
     if (kernel->group->state == GROUP_IDLE) kernel->group->state = GROUP_WAITS;
 }
 
-void api_builds_want(ApiEngine *engine, const CoreFun *entry) {
-    api_builds_reach(engine, entry, want_group);
-}
-
 // ---- one of them --------------------------------------------------------------------
 
 void api_builds_write(ApiEngine *engine, uint32_t first, uint32_t count,
-                      bool for_people, StrBuf *out) {
-    Arena *arena = &engine->program->arena;
-    LoopKernel **loops = arena_array(arena, LoopKernel *, count);
-    EmitChecks *checks = arena_array(arena, EmitChecks, count);
+                      bool for_people, Arena *scratch, StrBuf *out) {
+    LoopKernel **loops = arena_array(out->arena, LoopKernel *, count);
+    EmitChecks *checks = arena_array(out->arena, EmitChecks, count);
     for (uint32_t i = 0; i < count; i++) loops[i] = engine->kernels[first + i].loop;
-    emit_kernels(&emit_c, loops, count, for_people, &engine->program->workspace, out,
-                 checks);
+    emit_kernels(&emit_c, loops, count, for_people, scratch, out, checks);
     for (uint32_t i = 0; i < count; i++) {
         engine->kernels[first + i].checks = checks[i];
         engine->kernels[first + i].exec.checks = checks[i].data;
     }
+}
+
+typedef struct Writing {
+    ApiEngine *engine;
+    EngineGroup **groups;
+} Writing;
+
+static void write_group(void *data, uint32_t item, Arena *kept, Arena *scratch) {
+    const Writing *writing = data;
+    EngineGroup *group = writing->groups[item];
+    StrBuf text = strbuf(kept);
+    api_builds_write(writing->engine, group->first, group->count, false, scratch,
+                     &text);
+    group->text = strbuf_done(&text);
+}
+
+void api_builds_want(ApiEngine *engine, const CoreFun *entry) {
+    WeftContext *context = engine->program->context;
+    EngineGroup **groups =
+        arena_array(&context->scratch, EngineGroup *, engine->group_count);
+    uint32_t count = 0;
+    uint64_t values = 0; // a microsecond each
+    api_builds_reach(engine, entry, want_group);
+    for (uint32_t i = 0; i < engine->group_count; i++) {
+        EngineGroup *group = &engine->groups[i];
+        if (group->state != GROUP_WAITS || group->text.len > 0) continue;
+        groups[count++] = group;
+        values += group->size;
+    }
+    api_lap(context, NULL, NULL);
+    if (api_hands(engine, values, count, write_group, &(Writing){engine, groups}))
+        api_lap(context, "emit", NULL);
 }
 
 static const char *name_kernel(Arena *arena, uint32_t number) {
@@ -139,12 +164,13 @@ static void start(ApiEngine *engine, EngineGroup *group, unsigned compiler) {
     Arena *arena = &engine->program->arena;
     group->state = GROUP_FAILED; // in case memory runs out
     group->build.why = STR("out of memory");
-    StrBuf text = strbuf(arena);
-    api_lap(engine->program->context, NULL, NULL);
-    api_builds_write(engine, group->first, group->count, false, &text);
-    api_lap(engine->program->context, "emit", NULL);
+    if (group->text.len == 0) {
+        api_lap(engine->program->context, NULL, NULL);
+        write_group(&(Writing){engine, &group}, 0, arena, &engine->program->workspace);
+        api_lap(engine->program->context, "emit", NULL);
+    }
     group->build = (NativeBuild){.compiler = &engine->compiler,
-                                 .source = strbuf_done(&text),
+                                 .source = group->text,
                                  .arena = arena,
                                  .symbol = name_kernel(arena, group->count - 1),
                                  .why = STR("out of memory")};
@@ -154,15 +180,6 @@ static void start(ApiEngine *engine, EngineGroup *group, unsigned compiler) {
 }
 
 // ---- all of them --------------------------------------------------------------------
-
-// How many compilers may be at work. The system takes a while to tell, so it is asked
-// once there is work for two.
-static unsigned most_compilers(ApiEngine *engine) {
-    if (engine->compilers == 0)
-        engine->compilers = engine->program->context->options.threads;
-    if (engine->compilers == 0) engine->compilers = thread_cores();
-    return engine->compilers;
-}
 
 // The next one to start: this one, or the largest.
 static EngineGroup *find_next(ApiEngine *engine, EngineGroup *first) {
@@ -189,7 +206,7 @@ void api_builds_poll(ApiEngine *engine, EngineGroup *first) {
     for (unsigned k = 0; k < MOST_COMPILERS; k++) {
         EngineGroup *next;
         while (!is_busy[k] && (next = find_next(engine, first)) != NULL) {
-            if (k > 0 && k >= most_compilers(engine)) return;
+            if (k > 0 && k >= api_engine_threads(engine)) return;
             start(engine, next, k);
             is_busy[k] = next->state == GROUP_BUILDS;
         }

@@ -47,35 +47,60 @@ static WeftStatus refuse(ApiEngine *engine, const CoreFun *fun, const char *why)
                     "the native engine cannot run %.*s: %s", STR_ARG(place), why);
 }
 
-static WeftStatus add_kernel(ApiEngine *engine, const CoreFun *fun,
-                             const LoopOptions *options) {
+// A function on its way to a kernel.
+typedef struct Making {
+    ApiEngine *engine;
+    const LoopOptions *options;
+    const CoreFun *fun;
+    LoopKernel *loop; // NULL: there is none yet
+    const char *why;  // there can be none, if it was tried
+} Making;
+
+// What lowering and passes leave behind is far more than the kernel.
+static void make_kernel(void *data, uint32_t item, Arena *kept, Arena *scratch) {
+    Making *making = &((Making *)data)[item];
+    LoopKernel *loop = lower(making->engine->program, making->fun,
+                             making->options->targets, scratch, &making->why);
+    if (loop == NULL) return;
+    loop_optimise(loop, making->options);
+    making->loop = loop_compact(loop, kept);
+}
+
+static WeftStatus add_kernel(ApiEngine *engine, Making *making) {
     Arena *arena = &engine->program->arena;
-    const char *why = "";
-    // What lowering and passes leave behind is far more than the kernel.
-    Arena *scratch = &engine->program->workspace;
-    LoopKernel *loop = lower(engine->program, fun, options->targets, scratch, &why);
-    if (loop == NULL) return refuse(engine, fun, why);
-    loop_optimise(loop, options);
-    loop = loop_compact(loop, arena);
-    arena_reset(scratch);
+    if (making->loop == NULL) {
+        make_kernel(making, 0, arena, &engine->program->workspace);
+        arena_reset(&engine->program->workspace);
+    }
+    LoopKernel *loop = making->loop;
+    if (loop == NULL) return refuse(engine, making->fun, making->why);
+    loop->arena = arena;
     EngineKernel *kernel = &engine->kernels[engine->count++];
-    kernel->fun = fun;
+    kernel->fun = making->fun;
     kernel->loop = loop;
     kernel->seconds = arena_array(arena, double, engine->program->context->place_count);
     kernel->keeps = arena_array(arena, bool, loop->param_count);
     exec_kernel_init(&kernel->exec, loop, engine->count - 1, arena);
-    map_set(&engine->by_fun, (uint64_t)(uintptr_t)fun, engine->count);
+    map_set(&engine->by_fun, (uint64_t)(uintptr_t)making->fun, engine->count);
     return WEFT_STATUS_OK;
 }
 
 static WeftStatus make_kernels(ApiEngine *engine, const LoopOptions *options) {
+    enum { MICROSECONDS = 500 }; // that a kernel takes; its statements tell little
     WeftProgram *program = engine->program;
     CoreProgram *core = program->core;
+    Making *makings = arena_array(&program->context->scratch, Making, core->funs.len);
+    uint32_t count = 0;
     engine->kernels = arena_array(&program->arena, EngineKernel, core->funs.len);
     map_init(&engine->by_fun, &program->arena);
     for (uint32_t i = 0; i < core->funs.len; i++) {
-        if (core->funs.data[i]->kernel == CORE_NO_KERNEL) continue;
-        WeftStatus status = add_kernel(engine, core->funs.data[i], options);
+        const CoreFun *fun = core->funs.data[i];
+        if (fun->kernel == CORE_NO_KERNEL) continue;
+        makings[count++] = (Making){.engine = engine, .options = options, .fun = fun};
+    }
+    api_hands(engine, (uint64_t)count * MICROSECONDS, count, make_kernel, makings);
+    for (uint32_t i = 0; i < count; i++) {
+        WeftStatus status = add_kernel(engine, &makings[i]);
         if (status != WEFT_STATUS_OK) return status;
     }
     arena_free(&program->workspace);
@@ -226,7 +251,8 @@ void api_engine_print(WeftProgram *program, ApiStage stage, int after, StrBuf *o
     make_kernels(engine, &options);
     api_lap(program->context, "loops", NULL);
     StrBuf tables = strbuf(out->arena);
-    if (stage == API_STAGE_C) api_builds_write(engine, 0, engine->count, true, out);
+    if (stage == API_STAGE_C)
+        api_builds_write(engine, 0, engine->count, true, &program->workspace, out);
     if (stage == API_STAGE_OPENCL)
         api_launches_write(engine, 0, engine->count, &emit_opencl, true, out, &tables);
     if (stage == API_STAGE_CUDA)

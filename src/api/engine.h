@@ -39,6 +39,7 @@ typedef struct EngineGroup {
     uint32_t first, count;
     uint32_t size; // about how much there is to compile, in values
     GroupState state;
+    Str text; // in C; empty: it is still to be written
     NativeBuild build;
     uint64_t began;    // when
     unsigned compiler; // of those at work at once, from 0
@@ -67,7 +68,7 @@ struct ApiEngine {
     NativeCompiler compiler;
     EngineGroup *groups;
     uint32_t group_count;
-    unsigned compilers;   // that may be at work at once
+    unsigned threads;     // that may work for it; 0: nobody has asked
     const CoreFun *entry; // that was called last; its kernels are asked for
     bool has_warned;      // of a build that failed
     double idle_seconds;  // that calls took while it was idle
@@ -101,7 +102,7 @@ void api_builds_plan(ApiEngine *engine);
 // Calls `want` for each kernel that the function may call.
 void api_builds_reach(ApiEngine *engine, const CoreFun *entry,
                       void (*want)(EngineKernel *kernel));
-// Asks for the groups of these.
+// Asks for the groups of these, and writes them, if there are threads for it.
 void api_builds_want(ApiEngine *engine, const CoreFun *entry);
 // Looks at the compilers at work and starts others, `first` (which may be NULL) before
 // the rest.
@@ -109,10 +110,24 @@ void api_builds_poll(ApiEngine *engine, EngineGroup *first);
 // Polls until that group, or all wanted if it is NULL, are READY, or FAILED.
 // WEFT_STATUS_CANCELLED: the context is.
 WeftStatus api_builds_wait(ApiEngine *engine, EngineGroup *group);
-// Appends kernels as C.
+// Appends kernels as C. Their checks lie where the text does; the scratch is given up.
 void api_builds_write(ApiEngine *engine, uint32_t first, uint32_t count,
-                      bool for_people, StrBuf *out);
+                      bool for_people, Arena *scratch, StrBuf *out);
 void api_builds_free(ApiEngine *engine);
+
+// ---- hands.c ------------------------------------------------------------------------
+
+// One item of work, which needs nothing of the others and may run in any thread. What
+// it leaves in `kept` is the program's in the end; `scratch` is given up.
+typedef void ApiItem(void *data, uint32_t item, Arena *kept, Arena *scratch);
+
+// How many threads may work for it at once.
+unsigned api_engine_threads(ApiEngine *engine);
+// Does items 0 to count - 1 by several threads, if that is worth while: the work is
+// about how many microseconds they take. Else it does none, nor those that a thread had
+// no memory for: the caller sees to what is not done. Whether it did any.
+bool api_hands(ApiEngine *engine, uint64_t work, uint32_t count, ApiItem *item,
+               void *data);
 
 // ---- launches.c ---------------------------------------------------------------------
 

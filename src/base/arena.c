@@ -48,6 +48,21 @@ void arena_reset(Arena *arena) {
     arena->next = first_of(newest);
 }
 
+void arena_adopt(Arena *arena, Arena *other) {
+    size_t size = 0;
+    for (ArenaChunk *chunk = other->chunks; chunk != NULL; chunk = chunk->older)
+        size += chunk->size;
+    mem_give(other->mem, arena->mem, size);
+    if (arena->chunks == NULL) {
+        arena->next = other->next;
+        arena->end = other->end;
+    }
+    ArenaChunk **oldest = &arena->chunks;
+    while (*oldest != NULL) oldest = &(*oldest)->older;
+    *oldest = other->chunks;
+    arena_init(other, other->mem);
+}
+
 static void add_chunk(Arena *arena, size_t need) {
     size_t size = arena->chunks == NULL ? FIRST_CHUNK : arena->chunks->size * 2;
     if (size > LARGEST_CHUNK) size = LARGEST_CHUNK;

@@ -25,6 +25,9 @@ void arena_free(Arena *arena);
 // Gives up all objects, but keeps the newest memory for what comes next: who works in
 // rounds touches the same pages in each.
 void arena_reset(Arena *arena);
+// Takes over all that is in the other one, which is empty then. It may be of another
+// Mem, which another thread has used.
+void arena_adopt(Arena *arena, Arena *other);
 // Returns size bytes, aligned to 16 and not cleared.
 static inline void *arena_alloc(Arena *arena, size_t size);
 // Returns count * size cleared bytes; an overflowing product counts as out of memory.

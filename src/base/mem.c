@@ -300,6 +300,14 @@ void mem_free_room(Mem *mem, void *block, size_t most, size_t size) {
         give_back(block, most);
 }
 
+void mem_give(Mem *mem, Mem *to, size_t size) {
+    assert(get(&mem->used) >= size);
+    size_t most = get(&to->used) + get(&mem->peak);
+    if (most > get(&to->peak)) set(&to->peak, most);
+    set(&mem->used, get(&mem->used) - size);
+    set(&to->used, get(&to->used) + size);
+}
+
 _Noreturn void mem_fail(Mem *mem) {
     assert(mem->recover != NULL);
     longjmp(*mem->recover, 1);

@@ -64,6 +64,9 @@ void *mem_try_room(Mem *mem, size_t most);
 void mem_fit(Mem *mem, void *block, size_t most, size_t size);
 // Gives such a block back, of which `size` bytes are counted.
 void mem_free_room(Mem *mem, void *block, size_t most, size_t size);
+// Counts so many of the blocks' bytes as another Mem's, who has them from now on. Its peak
+// is that of both together, as far as is known.
+void mem_give(Mem *mem, Mem *to, size_t size);
 // Gives all that is kept back to the system. Whether there was any.
 bool mem_trim(Mem *mem);
 // Gives back what is kept and was freed before the last mem_age: who works in rounds and

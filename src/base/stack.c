@@ -16,7 +16,7 @@
 #include <unistd.h>
 #endif
 
-enum { RESERVE = 256 << 10, MOST = 8 << 20, FALLBACK = 1 << 20 };
+enum { RESERVE = 256 << 10, FALLBACK = 1 << 20 };
 
 // Bytes from here to the end of the first thread's stack; 0 if this is not it.
 static size_t below_first(const char *here) {
@@ -25,7 +25,7 @@ static size_t below_first(const char *here) {
     struct rlimit limit;
     bool is_first = gettid() == getpid() && here < start;
     if (!is_first || getrlimit(RLIMIT_STACK, &limit) != 0) return 0;
-    size_t size = limit.rlim_cur < MOST ? (size_t)limit.rlim_cur : MOST;
+    size_t size = limit.rlim_cur < STACK_MOST ? (size_t)limit.rlim_cur : STACK_MOST;
     size_t used = (size_t)(start - here);
     return used < size ? size - used : 0;
 #else
@@ -55,7 +55,7 @@ void stack_measure(Stack *stack) {
     if (here > known.from || here <= known.lowest) {
         size_t below = below_first(here);
         if (below == 0) below = below_any(here);
-        if (below > MOST) below = MOST;
+        if (below > STACK_MOST) below = STACK_MOST;
         known.from = here;
         known.lowest = below > RESERVE ? here - (below - RESERVE) : here;
     }

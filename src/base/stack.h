@@ -9,6 +9,7 @@
 #include <stdbool.h>
 
 enum { NESTING_LIMIT = 10000 };  // the deepest nesting a source text may have
+enum { STACK_MOST = 8 << 20 };   // bytes that are counted on
 
 typedef struct Stack {
     const char *lowest;  // do not recurse with the stack pointer below this

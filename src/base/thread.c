@@ -10,12 +10,20 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/stack.h"
+
 bool thread_start(pthread_t *thread_out, void *(*run)(void *arg), void *arg) {
     sigset_t all, before;
+    pthread_attr_t deep;
+    if (pthread_attr_init(&deep) != 0) return false;
     sigfillset(&all);
-    if (pthread_sigmask(SIG_SETMASK, &all, &before) != 0) return false;
-    bool is_started = pthread_create(thread_out, NULL, run, arg) == 0;
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    bool is_started = pthread_attr_setstacksize(&deep, STACK_MOST) == 0 &&
+                      pthread_sigmask(SIG_SETMASK, &all, &before) == 0;
+    if (is_started) {
+        is_started = pthread_create(thread_out, &deep, run, arg) == 0;
+        pthread_sigmask(SIG_SETMASK, &before, NULL);
+    }
+    pthread_attr_destroy(&deep);
     return is_started;
 }
 

@@ -16,8 +16,8 @@ unsigned thread_cores(void);
 // in tests, which make files of their own there.
 double thread_quota(const char *root);
 
-// Starts run(arg) in a thread that blocks every signal. False when there are too many
-// threads.
+// Starts run(arg) in a thread that blocks every signal and has as much stack as any
+// phase counts on (base/stack.h). False when there are too many threads.
 bool thread_start(pthread_t *thread_out, void *(*run)(void *arg), void *arg);
 
 typedef struct ThreadPlace {

@@ -6,6 +6,7 @@
 // and after which these are added up. Masks of vectors of 64 bytes are bits: they are
 // counted where they are.
 #include "emit/vector.h"
+#include "loop/build.h"
 #include "loop/machine.h"
 
 enum { BLOCK = 128 }; // vector turns

@@ -2,6 +2,7 @@
 //
 // Loops with lanes: vector turns, and the turns that are left over.
 #include "emit/vector.h"
+#include "loop/build.h"
 #include "loop/machine.h"
 
 static void widen(const Walker *w, LoopRef ref, uint32_t *widest) {

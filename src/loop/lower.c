@@ -62,7 +62,7 @@ static void end_name(Lower *l, CoreRef ref) {
 // ---- bodies -------------------------------------------------------------------------
 
 void loop_enter(Lower *l) {
-    if (stack_is_low(&l->core->cx->stack)) loop_refuse(l, "nested too deeply");
+    if (stack_is_low(&l->stack)) loop_refuse(l, "nested too deeply");
     l->depth++;
 }
 
@@ -539,6 +539,7 @@ LoopKernel *loop_lower(const CoreProgram *core, const CoreFun *fun, LoopShape sh
                .is_for_gpus = shape == LOOP_FOR_GPUS || shape == LOOP_FOR_GPUS_64,
                .can_sift = shape == LOOP_SEQUENTIAL || shape == LOOP_PARALLEL,
                .has_atomics_64 = shape == LOOP_FOR_GPUS_64};
+    stack_measure(&l.stack);
     l.kernel = loop_kernel(arena, core, fun->name);
     l.kernel->is_for_gpus = l.is_for_gpus;
     LoopBuilder builder = loop_builder(l.kernel);

@@ -96,6 +96,7 @@ typedef struct Lower {
     const CoreProgram *core;
     LoopKernel *kernel;
     Arena *arena;
+    Stack stack; // of the thread that lowers
     LoopBuilder *b;
     bool is_parallel; // in root code of a parallel kernel
     bool is_for_gpus;

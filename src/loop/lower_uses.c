@@ -86,7 +86,7 @@ static Uses *new_uses(Finder *f, const void *of, uint32_t count) {
 static void visit_stm(Finder *f, const CoreStm *stm, uint32_t body, uint32_t region) {
     uint32_t start = f->met.len;
     Uses *uses = new_uses(f, stm, stm->arg_count);
-    if (stack_is_low(&f->l->core->cx->stack)) loop_refuse(f->l, "nested too deeply");
+    if (stack_is_low(&f->l->stack)) loop_refuse(f->l, "nested too deeply");
     if (stm->op == OP_IF) visit_branches(f, stm, region);
     else
         for (uint32_t i = stm->body_count; i-- > 0;)

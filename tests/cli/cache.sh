@@ -41,6 +41,20 @@ expect 0 "$weft" dump --stage=c twice.weft
 cp stdout first
 expect 0 "$weft" dump --stage=c twice.weft
 cmp -s first stdout && good || bad "another process makes other code"
+# The same with any number of threads, for which there is enough to do.
+for i in $(seq 60); do
+    echo "def f$i [n] (xs: [n]f64): f64 = (f64.sort (map (\\x -> f64.abs (x - $i)) xs))[n / 2]"
+    sum="${sum-} + f$i xs"
+done >large.weft
+echo "entry main (xs: []f64): f64 = 0$sum" >>large.weft
+printf '#!/bin/sh\nexec cc "$@" -O0\n' >cc0
+chmod +x cc0
+for threads in 1 4; do
+    WEFT_CC=$PWD/cc0 XDG_CACHE_HOME=$PWD/large "$weft" run -T $threads -e native large.weft '[1, 2, 5]' >sum
+    ls large/weft >entries$threads
+done
+if [ "$(cat sum)" = 1714.0f64 ] && [ "$(wc -l <entries1)" -gt 8 ] && cmp -s entries1 entries4; then good
+else bad "$(cat sum; diff entries1 entries4)"; fi
 # Cut short, empty, a byte changed, nonsense: made anew.
 damage() {  # damage COMMAND...: with each entry on its standard input
     for file in cache/weft/*.so; do

@@ -214,6 +214,31 @@ static void test_reset(void) {
     CHECK(mem.used == 0);
 }
 
+// What one arena holds another one gets, of another Mem, which counts it from then on.
+static void test_adopting(void) {
+    Mem mem = {0}, other_mem = {0};
+    Arena arena, other;
+    arena_init(&arena, &mem);
+    arena_init(&other, &other_mem);
+    arena_adopt(&arena, &other); // nothing by nothing
+    for (int round = 0; round < 2; round++) {
+        char *block = NULL, *own = NULL;
+        if (round > 0) own = arena_copy(&arena, "own", 4);
+        for (int i = 0; i < 10; i++) block = arena_alloc(&other, 50000);
+        memset(block, 7, 50000);
+        size_t both = mem.used + other_mem.used;
+        arena_adopt(&arena, &other);
+        CHECK(mem.used == both && mem.peak == both && other_mem.used == 0);
+        char *next = arena_zeroed(&arena, 1, 40000);
+        CHECK(next != block && block[0] == 7 && block[49999] == 7);
+        CHECK(own == NULL || strcmp(own, "own") == 0);
+        arena_reset(&arena);
+        arena_free(&other);
+    }
+    arena_free(&arena);
+    CHECK(mem.used == 0 && mem.peak > 500000);
+}
+
 // Every allocation that arena work makes fails once, and nothing is left behind.
 static void test_unwinding(void) {
     volatile int failures = 0;
@@ -424,6 +449,7 @@ int main(void) {
     test_stacks();
     test_arena();
     test_reset();
+    test_adopting();
     test_unwinding();
     test_strings(&arena);
     test_tables(&arena);

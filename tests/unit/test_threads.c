@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Sixteen threads: on one context, each with a context of its own, and with others that
-// cancel, look on and delete meanwhile. Built with -fsanitize=thread too, which reports
-// any race.
+// cancel, look on and delete meanwhile; and those that a compiler starts itself. Built
+// with -fsanitize=thread too, which reports any race.
+#define _DEFAULT_SOURCE
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "api/dlpack.h"
+#include "api/engine.h"
 #include "api/testing.h"
 #include "test.h"
 #include "weft.h"
@@ -156,6 +159,107 @@ static void test_cancel(WeftContext *context, WeftProgram *program) {
     weft_program_free(other);
 }
 
+// ---- compiling ----------------------------------------------------------------------
+
+enum { ITEMS = 100, HANDS = 4 };
+
+typedef struct Items {
+    uint32_t fails[HANDS - 1]; // a thread that does one of these runs out of memory
+    uint32_t *made[ITEMS];
+} Items;
+
+static void make_item(void *data, uint32_t item, Arena *kept, Arena *scratch) {
+    Items *items = data;
+    memset(arena_alloc(scratch, 100000), 1, 100000);
+    uint32_t *made = arena_new(kept, uint32_t);
+    for (int i = 0; i < HANDS - 1; i++)
+        if (items->fails[i] == item) mem_fail(i % 2 == 0 ? kept->mem : scratch->mem);
+    *made = item;
+    items->made[item] = made;
+}
+
+// All is done save where memory was short, as long as one thread has some.
+static void test_hands(void) {
+    WeftContext none = {.options.threads = HANDS};
+    WeftProgram program = {.context = &none};
+    ApiEngine engine = {.program = &program};
+    Items items = {.fails = {1, 50, ITEMS - 1}};
+    arena_init(&program.arena, &none.mem);
+    CHECK(!api_hands(&engine, 10, ITEMS, make_item, &items)); // too little for two
+    CHECK(api_hands(&engine, 1000000, ITEMS, make_item, &items));
+    for (uint32_t i = 0; i < ITEMS; i++) {
+        bool fails = i == 1 || i == 50 || i == ITEMS - 1;
+        CHECK(fails ? items.made[i] == NULL : *items.made[i] == i);
+    }
+    CHECK(none.mem.used > 0 && none.mem.peak >= none.mem.used + 100000);
+    arena_free(&program.arena);
+    CHECK(none.mem.used == 0);
+    none.mem.limit = 1 << 30; // a ceiling is one thread's
+    CHECK(!api_hands(&engine, 1000000, ITEMS, make_item, &items));
+}
+
+// Kernels enough for several threads.
+static void write_program(FILE *file) {
+    enum { FUNCTIONS = 20 };
+    for (int i = 0; i < FUNCTIONS; i++)
+        fprintf(file,
+                "def f%d [n] (xs: [n]f64): f64 =\n"
+                "  let there = f64.sort (map (\\x -> f64.abs (x - %d)) xs)\n"
+                "  in there[n / 2] + f64.sum (scan (+) 0 there)\n",
+                i, i);
+    fprintf(file, "entry main (xs: []f64): f64 = 0");
+    for (int i = 0; i < FUNCTIONS; i++) fprintf(file, " + f%d xs", i);
+}
+
+// The text that so many threads make; the caller frees it.
+static char *dump(const char *path, unsigned threads) {
+    WeftOptions options = {.struct_size = sizeof options, .threads = threads};
+    WeftContext *context;
+    const char *text = "";
+    CHECK(weft_context_new(&options, &context) == WEFT_STATUS_OK);
+    CHECK(api_dump(context, path, "c", NULL, &text) == WEFT_STATUS_OK);
+    char *copy = strdup(text);
+    CHECK(weft_testing_context_free(context) == 0);
+    return copy;
+}
+
+// All groups are written, and no compiler makes anything of them.
+static void fail_to_build(const char *path) {
+    WeftOptions options = {
+        .struct_size = sizeof options, .engine = WEFT_ENGINE_NATIVE, .threads = HANDS};
+    WeftContext *context;
+    WeftProgram *program;
+    WeftValue *arg, *result;
+    int64_t one = 1;
+    double x = 1;
+    setenv("WEFT_CC", "/bin/false", 1);
+    CHECK(weft_context_new(&options, &context) == WEFT_STATUS_OK);
+    CHECK(weft_program_from_file(context, path, &program) == WEFT_STATUS_OK);
+    CHECK(weft_value_new(context, WEFT_F64, 1, &one, &x, &arg) == WEFT_STATUS_OK);
+    CHECK(weft_call(program, 0, &arg, 1, &result, 1) == WEFT_STATUS_IO);
+    uint32_t written = 0, groups = program->engine->group_count;
+    for (uint32_t i = 0; i < groups; i++)
+        written += program->engine->groups[i].text.len > 0;
+    CHECK(groups > HANDS && written == groups);
+    CHECK(weft_testing_context_free(context) == 0);
+}
+
+static void test_compiling(void) {
+    char path[] = "/tmp/weft-test-XXXXXX.weft";
+    int file = mkstemps(path, 5);
+    FILE *stream = file < 0 ? NULL : fdopen(file, "w");
+    CHECK(stream != NULL);
+    if (stream == NULL) return;
+    write_program(stream);
+    CHECK(fclose(stream) == 0);
+    char *one = dump(path, 1), *several = dump(path, HANDS);
+    CHECK(strlen(one) > 100000 && strcmp(one, several) == 0);
+    free(one);
+    free(several);
+    fail_to_build(path);
+    unlink(path);
+}
+
 int main(void) {
     WeftContext *context = NULL;
     WeftOptions options = {.struct_size = sizeof options, .engine = WEFT_ENGINE_INTERP};
@@ -168,5 +272,7 @@ int main(void) {
     test_cancel(context, program);
     run_all(context, program); // the context is as good as before
     CHECK(weft_testing_context_free(context) == 0);
+    test_hands();
+    test_compiling();
     return test_done();
 }
