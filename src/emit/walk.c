@@ -624,6 +624,7 @@ void walk_statement(Walker *w, const LoopStm *stm) {
     case LOOP_SURE:
     case LOOP_LOADIF:
     case LOOP_STOREIF:
+    case LOOP_SIFT:
     case LOOP_COUNT: return;
     }
 }

@@ -342,6 +342,12 @@ static void check_moves(void) {
         move("entry main (xs: []i64): i64 =\n"
              "  i64.minimum (map (\\x -> loop y = x for i < 9 do y * 7 % 11) xs) + 3");
     CHECK(moved.to == bytes && moved.from == 0 && moved.made == shares);
+    // what is little work pays where its arguments are in parts already
+    moved = move("entry main (xs: []i64): []i64 =\n"
+                 "  let ys = map (\\x -> loop y = x for i < 9 do y * 7 % 11) xs\n"
+                 "  let least = i64.minimum ys\n"
+                 "  in map (\\y -> y * 5 + y * y * 2 + y + 3 - least) ys");
+    CHECK(moved.to == bytes && moved.from == bytes);
     unsetenv("WEFT_SPLIT");
 }
 
