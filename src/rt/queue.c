@@ -12,7 +12,7 @@
 // Seconds: what it takes to wake a thread; how long errands are that the host may run,
 // which does not look at what comes back meanwhile; how long one waits for it while it
 // is busy.
-static const double wake = 5e-5, most_hosted = 5e-4, most_delay = 1e-3;
+static const double wake = 5e-5, most_hosted = 5e-3, most_delay = 1e-3;
 
 typedef struct Line {
     RtQueue *queue;
