@@ -152,8 +152,6 @@ LoopRef loop_select(LoopBuilder *b, LoopRef c, LoopRef x, LoopRef y);
 // Redirects references to what they stand for and drops what nothing needs.
 void loop_tidy(LoopBuilder *b);
 // The same if values have been made, or identified: for who changes nothing without.
-static inline void loop_tidy_news(LoopBuilder *b) {
-    if (b->has_identified || b->kernel->values.len > b->old) loop_tidy(b);
-}
+void loop_tidy_news(LoopBuilder *b);
 
 #endif

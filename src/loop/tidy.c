@@ -133,3 +133,7 @@ void loop_tidy(LoopBuilder *b) {
     for (uint32_t i = 0; i < kernel->funs.len; i++)
         tidy_body(&t, kernel->funs.data[i].body);
 }
+
+void loop_tidy_news(LoopBuilder *b) {
+    if (b->has_identified || b->kernel->values.len > b->old) loop_tidy(b);
+}
