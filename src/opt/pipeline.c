@@ -3,9 +3,9 @@
 // The pipeline: the rows of passes.def, run in order. The program counts as past stage
 // 0 once the last row of stage 0 has run; a program that is past it skips those rows.
 #include "opt/passes.h"
-#include "opt/rewrite.h"
 
 #include "opt/opt.h"
+#include "opt/rewrite.h"
 
 const OptPassInfo opt_passes[OPT_COUNT] = {
 #define PASS(name, fun, stage0, on, summary) {#fun, summary, stage0, on, opt_##fun},
