@@ -23,7 +23,6 @@ typedef struct Ends {
     LoopRef index;
     RangeForm times;
     int64_t first, last;
-    bool may_stop;
 } Ends;
 
 // The answer changes at turn `at`, or after it; false: that is too far from the end.
@@ -131,7 +130,6 @@ static void look_at(Ranges *r, Ends *ends, const LoopBody *body) {
     for (uint32_t i = 0; i < body->stms.len; i++) {
         const LoopStm *stm = body->stms.data[i];
         if (stm->op == LOOP_SCALAR) look_at_scalar(r, ends, stm);
-        if (stm->op == LOOP_CHECK || stm->op == LOOP_CALL) ends->may_stop = true;
         for (uint32_t k = 0; k < stm->body_count; k++) look_at(r, ends, stm->bodies[k]);
     }
 }
@@ -241,6 +239,10 @@ static void split(RangeWalk *w, LoopStm *loop, const Ends *ends) {
     keep_ends(w, loop, first, middle);
 }
 
+static bool may_stop(const LoopBody *body) {
+    return loop_has_op(body, LOOP_CHECK) || loop_has_op(body, LOOP_CALL);
+}
+
 static bool can_split(RangeWalk *w, const LoopStm *loop, Ends *ends) {
     const LoopBody *body = loop->bodies[0];
     LoopRef times = loop->args[0];
@@ -251,7 +253,7 @@ static bool can_split(RangeWalk *w, const LoopStm *loop, Ends *ends) {
         return false;
     *ends = (Ends){.index = body->params[0], .times = range_form(&w->r, times)};
     look_at(&w->r, ends, body);
-    return ends->first + ends->last > 0 && !ends->may_stop && loop_can_pay(w, body);
+    return ends->first + ends->last > 0 && !may_stop(body) && loop_can_pay(w, body);
 }
 
 // ---- the whole ----------------------------------------------------------------------
@@ -310,9 +312,7 @@ static bool may_change(const LoopKernel *kernel, const LoopSite *sites,
     bool differs = false, branches = false;
     if (loop->order == ORDER_SEQUENTIAL) return false;
     see_body(kernel, sites, body, body->params[0], &differs, &branches);
-    return branches ||
-           (differs && !loop_has_loops(body) && !loop_has_op(body, LOOP_CHECK) &&
-            !loop_has_op(body, LOOP_CALL));
+    return branches || (differs && !loop_has_loops(body) && !may_stop(body));
 }
 
 void loop_borders(LoopKernel *kernel) {
