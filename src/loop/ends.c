@@ -425,23 +425,25 @@ static bool may_differ(const LoopKernel *kernel, const LoopStm *stm) {
            stm->scalar != OP_ADD && stm->scalar != OP_SUB && stm->scalar != OP_MUL;
 }
 
-// What find_vectors and can_place ask, as far as it is seen without ranges.
+// What find_vectors asks of the number of turns, as far as it is seen without ranges.
+static bool may_be_vectors(const LoopKernel *kernel, const LoopSite *sites,
+                           LoopRef times) {
+    const LoopValue *value = &kernel->values.data[times];
+    if (value->is_const) return value->bits <= MOST_VECTORS * kernel->vector_bytes / 4;
+    const LoopStm *rest = sites[times].def;
+    if (rest == NULL || rest->op != LOOP_SCALAR || rest->scalar != OP_SUB) return false;
+    const LoopStm *middle = sites[rest->args[1]].def;
+    return middle != NULL && is_choice(middle);
+}
+
 static bool may_change(const LoopKernel *kernel, const LoopSite *sites,
                        const LoopStm *loop) {
     const LoopBody *body = loop->bodies[0];
-    const LoopValue *times = &kernel->values.data[loop->args[0]];
-    const LoopStm *rest = sites[loop->args[0]].def;
-    bool may_be = may_have_lanes(kernel, loop), differs = false;
-    if (times->is_const) {
-        may_be = may_be && times->bits <= MOST_VECTORS * kernel->vector_bytes / 4;
-    } else {
-        may_be = may_be && rest != NULL && rest->op == LOOP_SCALAR &&
-                 rest->scalar == OP_SUB && sites[rest->args[1]].def != NULL &&
-                 is_choice(sites[rest->args[1]].def);
-    }
-    for (uint32_t i = 0; i < body->stms.len && may_be && !differs; i++)
-        differs = may_differ(kernel, body->stms.data[i]);
-    return differs;
+    if (!may_have_lanes(kernel, loop) || !may_be_vectors(kernel, sites, loop->args[0]))
+        return false;
+    for (uint32_t i = 0; i < body->stms.len; i++)
+        if (may_differ(kernel, body->stms.data[i])) return true;
+    return false;
 }
 
 void loop_ends(LoopKernel *kernel) {

@@ -20,9 +20,7 @@
 enum { SHORTEST = 8, BLOCK = 4096, MOST_BITS = 31 };
 
 static bool is_digit(const Segments *s, const LoopStm *stm, LoopRef index) {
-    bool divides =
-        segments_is_quotient(stm) || stm->scalar == OP_REM || stm->scalar == OP_MOD;
-    return stm->op == LOOP_SCALAR && divides &&
+    return stm->op == LOOP_SCALAR && segments_divides(stm) &&
            loop_same(&s->w->b, stm->args[0], index);
 }
 
@@ -395,9 +393,8 @@ static void leave_loop(RangeWalk *w, LoopStm *loop) {
 }
 
 static bool divides(const LoopStm *stm, int index) {
-    return stm->op == LOOP_SCALAR && stm->args[0] == (LoopRef)index &&
-           (stm->scalar == OP_DIV || stm->scalar == OP_MOD || stm->scalar == OP_QUOT ||
-            stm->scalar == OP_REM);
+    return stm->op == LOOP_SCALAR && segments_divides(stm) &&
+           stm->args[0] == (LoopRef)index;
 }
 
 static bool divides_its_index(const LoopStm *stm, int unused) {

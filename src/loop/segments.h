@@ -68,6 +68,10 @@ const Divisor *segments_divisor(const Segments *s, const LoopStm *stm);
 static inline bool segments_is_quotient(const LoopStm *stm) {
     return stm->scalar == OP_QUOT || stm->scalar == OP_DIV;
 }
+// Whether the scalar operator is a quotient or a remainder.
+static inline bool segments_divides(const LoopStm *stm) {
+    return segments_is_quotient(stm) || stm->scalar == OP_REM || stm->scalar == OP_MOD;
+}
 
 // How many segments, which differ in a digit alone, have so much in common that they go
 // side by side; 1: none.

@@ -55,14 +55,10 @@ LoopRef segments_index(const Segments *s, const SidePlace *at) {
     return loop_add(b, loop_mul(b, number, s->base), at->place);
 }
 
-static bool divides(const LoopStm *stm) {
-    return segments_is_quotient(stm) || stm->scalar == OP_REM || stm->scalar == OP_MOD;
-}
-
 // The divisor of which a statement takes a digit to a constant of the quotient.
 static const Divisor *inner_divisor(const Segments *s, const LoopStm *stm,
                                     uint64_t *digit) {
-    if (stm->op != LOOP_SCALAR || !divides(stm) ||
+    if (stm->op != LOOP_SCALAR || !segments_divides(stm) ||
         !loop_is_known(&s->w->b, stm->args[1], digit) || *digit == 0 ||
         *digit > MOST_SIDES)
         return NULL;
