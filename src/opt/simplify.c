@@ -8,8 +8,9 @@
 // this order: folding and exact algebra (algebra.c), the canonical forms of
 // normalise.c, joining it with an equal statement in scope (cse.c), and what both arms
 // of a branch compute (arms.c); from the bodies of loops and second-order statements it
-// moves out what cannot fail, does not depend on them and makes no array. Then what
-// nothing needs goes, save what may fail (dce.c).
+// moves out what cannot fail, does not depend on them and makes no array. A loop does
+// not move past what may fail: only where a check has held need its turns be few. Then
+// what nothing needs goes, save what may fail (dce.c).
 //
 // Termination: folding and joining remove a statement or put an earlier value in its
 // place; canonical forms shrink; hoisting moves a statement to a smaller depth and is
@@ -39,6 +40,14 @@ static bool is_movable(const CoreProgram *p, const CoreStm *stm) {
     return !opt_is_effect(p, stm);
 }
 
+static bool has_loop(const CoreStm *stm) {
+    if (stm->op == OP_FOR) return true;
+    for (uint32_t i = 0; i < stm->body_count; i++)
+        for (uint32_t j = 0; j < stm->bodies[i]->stms.len; j++)
+            if (has_loop(stm->bodies[i]->stms.data[j])) return true;
+    return false;
+}
+
 static bool uses_inner(CoreProgram *p, const Map *inner, const CoreStm *stm) {
     uint64_t known;
     for (uint32_t i = 0; i < stm->arg_count; i++)
@@ -62,12 +71,15 @@ static CoreBody *hoist_from(Rewrite *rw, CoreBody *body) {
     CoreBody *made = arena_copy(p->arena, body, sizeof *body);
     made->stms.data = NULL;
     made->stms.len = made->stms.cap = 0;
+    bool may_stop = false; // something that stays in the body may fail
     for (uint32_t i = 0; i < body->stms.len; i++) {
         CoreStm *stm = body->stms.data[i];
-        if (is_movable(p, stm) && !uses_inner(p, &inner, stm)) {
+        if (is_movable(p, stm) && !(may_stop && has_loop(stm)) &&
+            !uses_inner(p, &inner, stm)) {
             core_append(&rw->builder, stm);
             continue;
         }
+        may_stop = may_stop || opt_is_effect(p, stm);
         for (uint32_t j = 0; j < stm->out_count; j++) map_set(&inner, stm->outs[j], 1);
         vec_push(p->arena, &made->stms, stm);
     }
