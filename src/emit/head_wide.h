@@ -239,22 +239,28 @@ static inline f32x16 weft_refined_sqrt_f32x16(f32x16 x) {
 #endif
 
 // Where dividers are slow, in f64 all roots are made beside them. Zen 5 divides eight
-// numbers in 4 cycles and makes eight roots in 8. Compilers that do not know it know
-// what only it and those after it have: AMD's SSE4A, and AVX-VNNI.
-#if defined(__SSE4A__) && defined(__AVXVNNI__)
-#define weft_sqrt_f64x8(x) weft_divided_sqrt_f64x8(x)
+// numbers in 4 cycles and makes eight roots in 8; Zen 4 takes 10 and 17, so that the
+// divider may have as many roots of a long loop as are made beside it. Compilers that
+// know neither know what only AMD's have: SSE4A, and what Zen 4 has not: AVX-VNNI.
+#if !defined(__SSE4A__)
+#define WEFT_BESIDE 1
+#elif !defined(__AVXVNNI__)
+#define WEFT_BESIDE 2
 #else
-#define weft_sqrt_f64x8(x) weft_refined_sqrt_f64x8(x)
+#define WEFT_BESIDE 4
 #endif
+#define weft_sqrt_f64x8(x)                                                             \
+    (WEFT_BESIDE == 4 ? weft_divided_sqrt_f64x8(x) : weft_refined_sqrt_f64x8(x))
 #define weft_sqrt_f32x16(x) weft_divided_sqrt_f32x16(x)
 
 // The root that is the nth vector of a loop: one of so many is made beside the divider,
 // which has the others meanwhile.
 #define WEFT_NTH_SQRT(V, many)                                                         \
     static inline V weft_nth_sqrt_##V(V x, uint64_t n) {                               \
-        return n % many == many - 1 ? weft_refined_sqrt_##V(x) : weft_sqrt_##V(x);     \
+        if (n % many == many - 1) return weft_refined_sqrt_##V(x);                     \
+        return weft_divided_sqrt_##V(x);                                               \
     }
-WEFT_NTH_SQRT(f64x8, 4)
+WEFT_NTH_SQRT(f64x8, WEFT_BESIDE)
 WEFT_NTH_SQRT(f32x16, 8)
 
 #define weft_float_u64x8(x) __builtin_convertvector(x, f64x8)
