@@ -9,7 +9,9 @@
 // A loop within turns that stores past the caches reads rows that end before processors
 // fetch far enough ahead, too. Of each plane that the kernel was handed its turns fetch
 // what lies a page further on. So does one that makes a row which another loop then
-// stores past the caches, if it reads few planes: it reads what it fetches soon.
+// stores past the caches, if it reads few planes: it reads what it fetches soon. One
+// that reads many fetches the next row of each, line by line, if vectors are lines: the
+// row is short, and there are more of them than processors follow.
 //
 // Planes that lie one behind the other have been read as the last of them before. Where
 // vectors are half a line, so that fetching costs twice, that one alone is fetched.
@@ -165,15 +167,21 @@ static void keep_last_planes(Fetch *f) {
 
 // ---- rows further down --------------------------------------------------------------
 
-static Str place_of(Walker *w, const LoopStm *load) {
+// Of the load, but for the last index.
+static Str place_at(Walker *w, const LoopStm *load, LoopRef last) {
     StrBuf text = strbuf(w->arena);
     strbuf_printf(&text, "%.*s[%.*s", STR_ARG(walk_value(w, load->args[0])),
                   STR_ARG(walk_value(w, load->args[1])));
     for (uint32_t i = 2; i < load->arg_count; i += 2)
-        strbuf_printf(&text, " + %.*s * %.*s", STR_ARG(walk_value(w, load->args[i])),
-                      STR_ARG(walk_value(w, load->args[i + 1])));
+        strbuf_printf(
+            &text, " + %.*s * %.*s", STR_ARG(walk_value(w, load->args[i])),
+            STR_ARG(walk_value(w, i + 2 < load->arg_count ? load->args[i + 1] : last)));
     strbuf_char(&text, ']');
     return strbuf_done(&text);
+}
+
+static Str place_of(Walker *w, const LoopStm *load) {
+    return place_at(w, load, load->args[load->arg_count - 1]);
 }
 
 static bool fetch_further_down(Walker *w, const LoopBody *vector) {
@@ -218,6 +226,17 @@ static bool fills_private(const Walker *w, const LoopBody *vector) {
     return does && w->streams.len > 0;
 }
 
+// The load, or, of one that loads some lanes, the same of all; NULL: it is none.
+static const LoopStm *plain_load(const Fetch *f, const LoopStm *stm) {
+    if (stm->op == LOOP_LOAD) return stm;
+    if (stm->op != LOOP_LOADIF) return NULL;
+    LoopStm *plain = arena_copy(f->w->arena, stm, sizeof *stm);
+    plain->op = LOOP_LOAD;
+    plain->args++;
+    plain->arg_count--;
+    return plain;
+}
+
 // One of each plane: the others have been fetched as that row.
 static void note_row(Fetch *f, const LoopStm *stm) {
     const LoopValue *values = f->w->kernel->values.data;
@@ -241,6 +260,76 @@ static void fetch_further_on(Walker *w, const LoopBody *vector, uint32_t most) {
     for (uint32_t i = 0; i < f.count; i++)
         walk_line(w, "__builtin_prefetch((const char *)&%.*s + %d);",
                   STR_ARG(place_of(w, f.rows[i])), PAGE);
+}
+
+// The last row of each plane, which is the one whose next was not read yet.
+static void note_last_row(Fetch *f, const LoopStm *stm) {
+    uint32_t count = f->count;
+    if (stm->arg_count < 6 || f->w->kernel->values.data[stm->outs[0]].type.lanes == 0)
+        return;
+    note_row(f, stm);
+    for (uint32_t i = 0; i < count; i++)
+        if (is_same_plane(f->rows[i], stm) &&
+            is_before(f->w, last_args(f->rows[i])[3], last_args(stm)[3]))
+            f->rows[i] = stm;
+}
+
+// What the index is so much more or less than; itself if of nothing.
+static LoopRef origin_of(const Walker *w, LoopRef index) {
+    Origins origins = {0};
+    find_origins(w, index, 0, 0, &origins);
+    return origins.count > 0 ? origins.data[origins.count - 1].ref : index;
+}
+
+static bool is_equal(const Walker *w, LoopRef x, LoopRef y) {
+    const LoopValue *a = &w->kernel->values.data[x], *b = &w->kernel->values.data[y];
+    return x == y || (a->is_const && b->is_const && a->bits == b->bits);
+}
+
+// Where in its row the turn is, as what it makes says if some of the rows do, too; 0:
+// it cannot be told.
+static LoopRef find_column(const Fetch *f, const LoopBody *vector) {
+    for (uint32_t i = 0; i < vector->stms.len; i++) {
+        const LoopStm *stm = vector->stms.data[i];
+        if (stm->op != LOOP_STORE) continue;
+        LoopRef column = origin_of(f->w, stm->args[stm->arg_count - 1]);
+        for (uint32_t k = 0; k < f->count; k++)
+            if (is_equal(f->w, column, origin_of(f->w, last_args(f->rows[k])[5])))
+                return column;
+        return 0;
+    }
+    return 0;
+}
+
+WalkRows *walk_next_rows(const Walker *w, const LoopStm *loop) {
+    enum { LINE = 64 };
+    const LoopBody *vector = loop->bodies[0];
+    Fetch f = {.w = w};
+    if (machine_vector_bytes() != LINE || loop->order == ORDER_PARALLEL ||
+        !fills_private(w, vector))
+        return NULL;
+    for (uint32_t i = 0; i < vector->stms.len; i++) {
+        const LoopStm *load = plain_load(&f, vector->stms.data[i]);
+        if (load != NULL) note_last_row(&f, load);
+    }
+    LoopRef column = find_column(&f, vector);
+    if (f.count <= FEW_ROWS || column == 0) return NULL;
+    WalkRows rows = {arena_copy(w->arena, f.rows, sizeof f.rows), f.count, column};
+    return arena_copy(w->arena, &rows, sizeof rows);
+}
+
+void walk_fetch_next_row(Walker *w, const LoopStm *stm) {
+    for (uint32_t i = 0; w->next_rows != NULL && i < w->next_rows->count; i++) {
+        const LoopStm *load = w->next_rows->loads[i];
+        if (load->outs != stm->outs) continue;
+        ScalarType elem = w->kernel->values.data[load->args[0]].type.elem;
+        Str row = walk_value(w, last_args(load)[2]);
+        Str place = place_at(w, load, w->next_rows->column);
+        for (uint32_t part = 0; part < walk_parts(w, load->outs[0]); part++)
+            walk_line(w, "if (%.*s <= %u) __builtin_prefetch(&%.*s + %.*s + %u);",
+                      STR_ARG(row), SHORT / scalar_info[elem].bytes, STR_ARG(place),
+                      STR_ARG(row), part * w->part.count);
+    }
 }
 
 void walk_fetch_rows(Walker *w, const LoopStm *loop) {

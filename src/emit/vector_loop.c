@@ -86,8 +86,10 @@ static void put_vector_turn(Walker *w, const LoopStm *stm, bool is_only) {
     w->vector = vector->params[0];
     w->is_in_order = stm->order == ORDER_SEQUENTIAL;
     w->is_short = vector->stms.len <= SHORT;
+    w->next_rows = walk_next_rows(w, stm);
     walk_body(w, vector);
-    walk_fetch_rows(w, stm);
+    if (w->next_rows == NULL) walk_fetch_rows(w, stm);
+    w->next_rows = NULL;
     w->lanes = 0;
     w->turn = turn;
 }

@@ -12,6 +12,14 @@ typedef struct Tables {
     Map places;    // address of a DATA -> 1 + where it lies in bytes
 } Tables;
 
+// Rows that a vector turn reads of planes: a load of each, and where in them the turn
+// is.
+typedef struct WalkRows {
+    const LoopStm *const *loads;
+    uint32_t count;
+    LoopRef column;
+} WalkRows;
+
 // Writing one kernel. In C parallel loops are functions of their own, put before the
 // one that is being written.
 typedef struct Walker {
@@ -32,20 +40,21 @@ typedef struct Walker {
     const bool *is_size;   // by LoopRef: it is a size of a param
     // By LoopRef: the statement that gives it; or NULL.
     const LoopStm *const *made;
-    StrBuf done;             // functions finished
-    StrBuf *out;             // the function being written
-    uint32_t indent;         // in levels
-    const char *failing;     // what goes before the return of a status
-    uint32_t chunks;         // parallel loops so far
-    uint32_t depth;          // loops that the statement is in, within its function
-    bool is_short;           // the vector turn
-    LoopRef turn;            // the index of the innermost of them; 0: none has one
-    CoreLoc loc;             // last one commented on
-    uint32_t lanes;          // of the vector turn; 0: in none
-    Lanes part;              // of its values
-    uint32_t vector;         // its number
-    bool is_in_order;        // its loop
-    bool is_tallied;         // it adds its counts to vectors (tally.c)
+    StrBuf done;               // functions finished
+    StrBuf *out;               // the function being written
+    uint32_t indent;           // in levels
+    const char *failing;       // what goes before the return of a status
+    uint32_t chunks;           // parallel loops so far
+    uint32_t depth;            // loops that the statement is in, within its function
+    bool is_short;             // the vector turn
+    LoopRef turn;              // the index of the innermost of them; 0: none has one
+    CoreLoc loc;               // last one commented on
+    uint32_t lanes;            // of the vector turn; 0: in none
+    Lanes part;                // of its values
+    uint32_t vector;           // its number
+    bool is_in_order;          // its loop
+    const WalkRows *next_rows; // of which it fetches the next ones; or NULL
+    bool is_tallied;           // it adds its counts to vectors (tally.c)
     LoopRefs streams;        // results that the loop stores past the caches (stream.c)
     uint32_t least_streamed; // bytes of a vector
     LoopRef ahead;           // the buffer that the vector turn fetches from ahead; or 0
@@ -122,6 +131,10 @@ void walk_vector_loop(Walker *w, const LoopStm *stm, const WalkTurns *turns);
 uint32_t walk_tally_turns(const Walker *w, const LoopStm *loop);
 // Writes what fetches rows ahead of a turn of a vector loop, if that helps (fetch.c).
 void walk_fetch_rows(Walker *w, const LoopStm *loop);
+// Which rows such a turn reads that are short and more than processors follow; NULL: it
+// reads no such. Behind the load of one, fetches what lies there in the next row.
+WalkRows *walk_next_rows(const Walker *w, const LoopStm *loop);
+void walk_fetch_next_row(Walker *w, const LoopStm *stm);
 // If a square is loaded from there on, fetches the rows behind it.
 void walk_fetch_square(Walker *w, const LoopBody *body, uint32_t from);
 // Writes a square that is copied from there on (square.c); returns where it ends, or

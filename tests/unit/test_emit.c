@@ -444,10 +444,10 @@ static void test_fetched_rows(Cx *cx, const CoreProgram *core, Arena *arena) {
                        "b: i64[4] = load(x, 0i64, p, p, w, s, 1i64, a)") == 1);
 }
 
-// How many rows a loop within turns fetches that has these loads and stores to `to`, y
-// being a result, z a parameter, and p memory of a turn, which is then copied to y.
-static int fetched_beside(Cx *cx, const CoreProgram *core, Arena *arena,
-                          const char *loads, const char *to) {
+// The C of a loop within turns that has these loads and stores to `to`, y being a
+// result, z a parameter, and p memory of a turn, which is then copied to y.
+static const char *made_beside(Cx *cx, const CoreProgram *core, Arena *arena,
+                               const char *bytes, const char *loads, const char *to) {
     StrBuf text = strbuf(arena);
     strbuf_printf(&text,
                   "kernel \"k\" ([]f64, i64, i64, owned []f64) -> ([]f64) {|x: [f64], "
@@ -462,10 +462,16 @@ static int fetched_beside(Cx *cx, const CoreProgram *core, Arena *arena,
                   "= store(y, copied, 0i64, w, r, 1i64, i.1) -> } {|j.1: i64| -> } "
                   "-> } -> y, nx }",
                   loads, to);
-    setenv("WEFT_VECTOR_BYTES", "64", 1);
+    setenv("WEFT_VECTOR_BYTES", bytes, 1);
     const char *made = c_of(cx, core, arena, &text);
     unsetenv("WEFT_VECTOR_BYTES");
-    return count_fetches(made);
+    return made;
+}
+
+// How many rows that fetches.
+static int fetched_beside(Cx *cx, const CoreProgram *core, Arena *arena,
+                          const char *loads, const char *to) {
+    return count_fetches(made_beside(cx, core, arena, "64", loads, to));
 }
 
 // A row of each plane that comes from memory.
@@ -488,7 +494,43 @@ static void test_fetched_beside(Cx *cx, const CoreProgram *core, Arena *arena) {
                        "e: f64[8] = load(x, 4i64, w, r, 1i64, i)";
     CHECK(fetched_beside(cx, core, arena, other, "p") == 2);
     CHECK(fetched_beside(cx, core, arena, many, "y") == 5);
-    CHECK(fetched_beside(cx, core, arena, many, "p") == 0);
+}
+
+// How many lines that fetch have that in them.
+static int count_fetches_of(const char *c, const char *what) {
+    int count = 0;
+    while ((c = strstr(c, "__builtin_prefetch")) != NULL) {
+        const char *found = strstr(c, what), *end = strchr(c, '\n');
+        count += found != NULL && found < end;
+        c = end;
+    }
+    return count;
+}
+
+// Of more planes than processors follow the next row, below the last that is read, from
+// where the turn is; by whole lines alone.
+static void test_next_rows(Cx *cx, const CoreProgram *core, Arena *arena) {
+    static const char *const last[] = {
+        "e: f64[8] = load(x, 4i64, w, r, 1i64, i)",
+        "e: f64[8] = load(x, 4i64, w, r, 1i64, k)",
+        "e: f64[8] = load(x, 4i64, w, r, 1i64, i) "
+        "f: f64[8] = load(x, 4i64, w, s, 1i64, i)",
+        "m: bool[8] = lt(b, c) e: f64[8] = loadif(m, x, 4i64, w, r, 1i64, k)"};
+    for (int i = 0; i < 4; i++) {
+        StrBuf text = strbuf(arena);
+        strbuf_printf(&text,
+                      "b: f64[8] = load(x, 1i64, w, r, 1i64, i) "
+                      "c: f64[8] = load(x, 2i64, w, r, 1i64, i) "
+                      "d: f64[8] = load(x, 3i64, w, r, 1i64, i) "
+                      "g: f64[8] = load(z, 0i64, w, r, 1i64, i) %s",
+                      last[i]);
+        const char *loads = str_terminated(arena, strbuf_done(&text));
+        const char *made = made_beside(cx, core, arena, "64", loads, "p");
+        CHECK(count_fetches(made) == 6);
+        CHECK(count_fetches_of(made, "1 * i_") == 6);
+        CHECK(count_fetches_of(made, "w_3 * s_") == (i == 2));
+        CHECK(count_fetches(made_beside(cx, core, arena, "32", loads, "p")) == 0);
+    }
 }
 
 // How many arrays a loop along rows fetches: those of turn r, which begin at `begin`
@@ -615,6 +657,7 @@ int main(void) {
     test_fetched_rows(&cx, core, &arena);
     test_last_planes(&cx, core, &arena);
     test_fetched_beside(&cx, core, &arena);
+    test_next_rows(&cx, core, &arena);
     test_fetched_next(&cx, core, &arena);
     test_within(&cx, core, &arena);
     test_local(&cx, core, &arena);
