@@ -219,6 +219,13 @@ static void divide(WeftProgram *program) {
     api_lap(program->context, "fission", program->core);
 }
 
+// Whether any device runs launched kernels, which go along long rows by blocks.
+static bool is_launched(const WeftContext *context) {
+    for (uint32_t i = 0; i < context->place_count; i++)
+        if (api_is_launched(&context->places[i])) return true;
+    return false;
+}
+
 WeftStatus api_engine_new(WeftProgram *program) {
     WeftContext *context = program->context;
     WeftEngine wanted = context->options.engine;
@@ -231,6 +238,7 @@ WeftStatus api_engine_new(WeftProgram *program) {
     if (status != WEFT_STATUS_OK) return status;
     if (context->devices[0] != '\0') api_lap(context, "open devices", NULL);
     divide(program);
+    if (!is_launched(context)) opt_deep(program->core);
     opt_outline(program->core);
     api_lap(program->context, "outline", program->core);
     bool must = wanted == WEFT_ENGINE_NATIVE || context->devices[0] != '\0';
@@ -240,10 +248,11 @@ WeftStatus api_engine_new(WeftProgram *program) {
 }
 
 void api_engine_print(WeftProgram *program, ApiStage stage, int after, StrBuf *out) {
+    bool is_launched = stage == API_STAGE_OPENCL || stage == API_STAGE_CUDA;
+    if (!is_launched) opt_deep(program->core);
     opt_outline(program->core);
     api_lap(program->context, "outline", program->core);
     ApiEngine *engine = make_engine(program, false);
-    bool is_launched = stage == API_STAGE_OPENCL || stage == API_STAGE_CUDA;
     LoopOptions options = {is_launched ? LOOP_FOR_ALL : LOOP_FOR_HERE, after, NULL,
                            NULL};
     if (stage == API_STAGE_LIFTED && after == API_AFTER_ALL)

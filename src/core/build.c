@@ -157,3 +157,15 @@ void core_append(CoreBuilder *b, CoreStm *stm) {
     CoreBody *body = innermost(b);
     vec_push(b->program->arena, &body->stms, stm);
 }
+
+CoreRef core_select(CoreBuilder *b, CoreRef c, CoreRef yes, CoreRef no) {
+    CoreBody *arms[2];
+    for (int k = 0; k < 2; k++) {
+        core_open(b, NULL, 0);
+        arms[k] = core_close(b, k == 0 ? &yes : &no, 1);
+    }
+    CoreType type = core_type(b->program, yes);
+    CoreStm *stm = core_emit(b, OP_IF, &c, 1, &type, 1);
+    core_set_bodies(b, stm, arms, 2);
+    return stm->outs[0];
+}

@@ -80,6 +80,7 @@ typedef struct CoreBody CoreBody;
 enum {
     STM_UNSAFE = 1,  // #[unsafe]: checks of this statement may be left out
     STM_CHANGES = 2, // a literal whose text is another one at times
+    STM_LARGE = 4,   // it is never little to do: several threads are worth it
 };
 
 typedef struct CoreStm {
@@ -200,8 +201,13 @@ void core_set_bodies(CoreBuilder *b, CoreStm *stm, CoreBody *const *bodies,
 CoreRef core_op1(CoreBuilder *b, CoreOp op, CoreRef x);
 CoreRef core_op2(CoreBuilder *b, CoreOp op, CoreRef x, CoreRef y);
 CoreRef core_conv(CoreBuilder *b, CoreOp op, CoreRef x, ScalarType to);
+// One of two values: a branch that computes nothing.
+CoreRef core_select(CoreBuilder *b, CoreRef c, CoreRef yes, CoreRef no);
 // Appends an existing statement (a pass that keeps it).
 void core_append(CoreBuilder *b, CoreStm *stm);
+// Appends a copy of the body's statements with args in place of its params.
+void core_inline(CoreBuilder *b, const CoreBody *body, const CoreRef *args,
+                 CoreRef *results_out);
 
 // ---- walkers (walk.c) ---------------------------------------------------------------
 

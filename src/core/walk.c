@@ -90,6 +90,19 @@ CoreBody *core_clone(CoreProgram *p, const CoreBody *body, Map *map, CoreLoc cal
     return clone_body(&cloner, body);
 }
 
+void core_inline(CoreBuilder *b, const CoreBody *body, const CoreRef *args,
+                 CoreRef *results_out) {
+    Map map;
+    map_init(&map, b->program->arena);
+    for (uint32_t i = 0; i < body->param_count; i++)
+        map_set(&map, body->params[i], args[i]);
+    CoreBody open = *body;
+    open.param_count = 0;
+    CoreBody *copy = core_clone(b->program, &open, &map, 0);
+    for (uint32_t i = 0; i < copy->stms.len; i++) core_append(b, copy->stms.data[i]);
+    memcpy(results_out, copy->results, copy->result_count * sizeof *results_out);
+}
+
 // ---- free values --------------------------------------------------------------------
 
 typedef struct Finder {

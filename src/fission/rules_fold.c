@@ -47,7 +47,7 @@ static CoreStm *emit_join(FissionSplit *s, const CoreBody *op, uint32_t p,
     CoreRef is_empty = fission_op2(s, OP_EQ, s->length[p], zero);
     CoreBody *empty = fission_body(s, both, width);
     core_open(s->b, NULL, 0);
-    fission_inline(s, op, both, joined);
+    core_inline(s->b, op, both, joined);
     CoreBody *full = core_close(s->b, joined, width);
     CoreStm *inner = fission_if(s, is_empty, empty, full, types, width);
     CoreBody *later = core_close(s->b, inner->outs, width);
@@ -151,7 +151,7 @@ static CoreStm *emit_level(FissionSplit *s, const CoreRef *totals, uint32_t widt
     core_open(s->b, NULL, 0);
     for (uint32_t k = 0; k < width; k++)
         both[width + k] = fission_index(s, totals[k], right);
-    fission_inline(s, op, both, joined);
+    core_inline(s->b, op, both, joined);
     CoreBody *pair = core_close(s->b, joined, width);
     CoreStm *stm =
         fission_if(s, is_pair, pair, fission_body(s, both, width), scalars, width);

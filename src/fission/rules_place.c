@@ -178,7 +178,7 @@ static CoreStm *join_bins(FissionSplit *s, const CoreRef *left, const CoreRef *r
         CoreType scalar = {types[k % width].elem, 0};
         both[k] = core_emit(s->b, OP_INDEX, args, 1 + rank, &scalar, 1)->outs[0];
     }
-    fission_inline(s, s->stm->bodies[0], both, joined);
+    core_inline(s->b, s->stm->bodies[0], both, joined);
     return close_space(s, sizes, joined, types, width);
 }
 

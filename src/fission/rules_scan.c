@@ -24,7 +24,7 @@ static CoreStm *emit_carried(FissionSplit *s, const CoreRef *arrays,
         both[width + k] = core_value(s->program, fission_row(types[k]), 0);
     }
     core_open(s->b, both + width, width);
-    fission_inline(s, s->stm->bodies[0], both, joined);
+    core_inline(s->b, s->stm->bodies[0], both, joined);
     CoreBody *body = core_close(s->b, joined, width);
     return fission_emit(s, OP_MAP, arrays, width, (int32_t[]){(int32_t)width}, 1, body,
                         types, width);
@@ -166,7 +166,7 @@ static CoreStm *emit_after(FissionSplit *s, const Units *u, CoreRef is_first,
     memcpy(both + u->width, x, u->width * sizeof *both);
     CoreBody *first = fission_body(s, x, u->width);
     core_open(s->b, NULL, 0);
-    fission_inline(s, s->stm->bodies[0], both, joined);
+    core_inline(s->b, s->stm->bodies[0], both, joined);
     CoreBody *later = core_close(s->b, joined, u->width);
     return fission_if(s, is_first, first, later, u->scalars, u->width);
 }

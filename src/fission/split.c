@@ -38,19 +38,10 @@ CoreRef fission_int(const FissionSplit *s, ScalarType type, int64_t value) {
     return core_const(s->program, type, (uint64_t)value);
 }
 
-static CoreBody *empty_body(FissionSplit *s, CoreRef result) {
-    core_open(s->b, NULL, 0);
-    return core_close(s->b, &result, 1);
-}
-
 CoreRef fission_select(FissionSplit *s, CoreRef c, CoreRef yes, CoreRef no) {
     const CoreValue *value = &s->program->values.data[c];
     if (value->is_const) return value->bits != 0 ? yes : no;
-    CoreType type = core_type(s->program, yes);
-    CoreStm *stm = core_emit(s->b, OP_IF, &c, 1, &type, 1);
-    CoreBody *bodies[] = {empty_body(s, yes), empty_body(s, no)};
-    core_set_bodies(s->b, stm, bodies, 2);
-    return stm->outs[0];
+    return core_select(s->b, c, yes, no);
 }
 
 // ---- statements ---------------------------------------------------------------------
@@ -124,19 +115,6 @@ CoreStm *fission_again(FissionSplit *s, const CoreRef *args) {
 
 void fission_finish(FissionSplit *s, CoreStm *last) {
     last->outs = s->stm->outs;
-}
-
-void fission_inline(FissionSplit *s, const CoreBody *body, const CoreRef *args,
-                    CoreRef *results_out) {
-    Map map;
-    map_init(&map, s->program->arena);
-    for (uint32_t i = 0; i < body->param_count; i++)
-        map_set(&map, body->params[i], args[i]);
-    CoreBody open = *body;
-    open.param_count = 0;
-    CoreBody *copy = core_clone(s->program, &open, &map, 0);
-    for (uint32_t i = 0; i < copy->stms.len; i++) core_append(s->b, copy->stms.data[i]);
-    memcpy(results_out, copy->results, copy->result_count * sizeof *results_out);
 }
 
 void fission_shift(FissionSplit *s, CoreBody *body, uint32_t param, CoreRef by) {

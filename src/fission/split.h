@@ -68,9 +68,6 @@ CoreStm *fission_again(FissionSplit *s, const CoreRef *args);
 CoreRef *fission_args(const FissionSplit *s);
 // Makes the statement just emitted the one that binds the results of the whole.
 void fission_finish(FissionSplit *s, CoreStm *last);
-// Emits the statements of a copy of the body with these args in place of its params.
-void fission_inline(FissionSplit *s, const CoreBody *body, const CoreRef *args,
-                    CoreRef *results_out);
 // Lets the param of a fresh body be what it was, plus `by`.
 void fission_shift(FissionSplit *s, CoreBody *body, uint32_t param, CoreRef by);
 

@@ -37,4 +37,12 @@ bool opt_find(Str name, OptPass *pass_out);
 // text is then in *report; that is a bug of ours and never the user's.
 bool opt_run(CoreProgram *program, const OptOptions *options, StrBuf *report);
 
+// How much opt_deep has of the lanes of a product at once: rows that fill so many bytes,
+// but no fewer than so many.
+typedef struct OptStrips {
+    int64_t bytes, rows;
+} OptStrips;
+
+bool opt_deep_by(CoreProgram *program, OptStrips strips);
+
 #endif

@@ -14,10 +14,10 @@
 //   such sizes are equal, it checks that again, to know it; and so where an array is
 //   known to have such a size, as one has that a loop carries if each turn keeps it.
 // - A loop, or a branch that holds one, becomes a sequential kernel, for it may be
-//   small. If there is parallel work inside, the function that stands for it otherwise
-//   is outlined in its turn, or calls one parallel kernel: of a loop whose arrays keep
-//   their sizes. Where operators are in parts for devices, branches stay on the host,
-//   which choose between the parts and the whole.
+//   small, unless it is said to be large. If there is parallel work inside, the function
+//   that stands for it otherwise is outlined in its turn, or calls one parallel kernel:
+//   of a loop whose arrays keep their sizes. Where operators are in parts for devices,
+//   branches stay on the host, which choose between the parts and the whole.
 // - A function kept out of line is outlined for the host, and stays as it is for the
 //   kernels that call it.
 // - Traces stay on the host.
@@ -323,13 +323,13 @@ static void outline_host_stm(Outliner *o, CoreStm *stm) {
     for (uint32_t i = 0; i < stm->out_count; i++)
         for (int32_t axis = 0; axis < core_type(o->program, stm->outs[i]).rank; axis++)
             outline_note_size(o, stm->outs[i], axis);
-    bool stays = traces_inside(o, stm);
-    if (!stays && is_parallel(stm)) {
+    bool stays = traces_inside(o, stm), is_large = (stm->flags & STM_LARGE) != 0;
+    if (!stays && (is_parallel(stm) || (is_large && is_whole(o, stm)))) {
         outline_stms(o, &stm, 1, CORE_PARALLEL_KERNEL);
         return;
     }
     bool chooses = o->program->is_divided && stm->op == OP_IF;
-    if (!stays && !chooses && is_sequential(stm)) {
+    if (!stays && !chooses && !is_large && is_sequential(stm)) {
         outline_stms(o, &stm, 1, CORE_SEQUENTIAL_KERNEL);
         return;
     }

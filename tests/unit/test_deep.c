@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Products over more than a block, whole and lane by lane: the same bits, by the
+// oracle.
+#include <string.h>
+
+#include "opt/opt.h"
+#include "opt/passes.h"
+#include "session.h"
+
+// An array of fractions that are not exact when added; with salt 0, of -0.
+static RtValue numbers(Session *s, ScalarType type, uint32_t rank, const int64_t *shape,
+                       uint64_t salt) {
+    RtValue value = {.elem = type, .rank = rank};
+    value.array = rt_new(&s->heap, type, rank, shape);
+    size_t bytes = scalar_info[type].bytes;
+    for (int64_t i = 0; i < rt_count(value.array); i++) {
+        double x = (double)(((uint64_t)i + salt) * 2654435761u % 1000003) / 999 - 300;
+        uint64_t wide, bits;
+        if (salt == 0) x = -0.0;
+        memcpy(&wide, &x, sizeof wide);
+        core_eval(OP_CONV, SCALAR_F64, type, &wide, &bits);
+        rt_store(type, value.array->data + (size_t)i * bytes, bits);
+    }
+    return value;
+}
+
+typedef struct Product {
+    ScalarType type;
+    int64_t n, rows, columns, weights;
+    const char *text;
+    bool is_zero;
+} Product;
+
+// The entry takes n × rows, n × columns and weights numbers.
+static RtArray *result_of(Session *s, const Product *p) {
+    RtValue args[] = {
+        numbers(s, p->type, 2, (int64_t[]){p->n, p->rows}, !p->is_zero),
+        numbers(s, p->type, 2, (int64_t[]){p->n, p->columns}, 77777),
+        numbers(s, p->type, 1, &p->weights, 5),
+    };
+    RtValue result = {0};
+    CHECK(run(s, args, &result) == STATUS_OK);
+    return rt_contiguous(&s->heap, result.array);
+}
+
+static bool is_same(const RtArray *x, const RtArray *y) {
+    size_t bytes = (size_t)rt_count(x) * scalar_info[x->elem].bytes;
+    return rt_count(x) == rt_count(y) && memcmp(x->data, y->data, bytes) == 0;
+}
+
+static int count_loops(const CoreBody *body) {
+    int count = 0;
+    for (uint32_t i = 0; i < body->stms.len; i++) {
+        const CoreStm *stm = body->stms.data[i];
+        count += stm->op == OP_FOR;
+        for (uint32_t k = 0; k < stm->body_count; k++)
+            count += count_loops(stm->bodies[k]);
+    }
+    return count;
+}
+
+// Whether the pass takes the product apart; it has the same bits then.
+static bool goes_apart(Product p) {
+    Session s;
+    start(&s, p.text);
+    RtArray *whole = result_of(&s, &p);
+    bool is_apart = opt_deep_by(s.program, (OptStrips){.bytes = 1, .rows = 4});
+    StrBuf faults = strbuf(&s.arena);
+    CHECK(core_verify(s.program, &faults));
+    CHECK(is_apart == (count_loops(last_fun(&s)->body) > 0));
+    RtArray *parts = result_of(&s, &p);
+    CHECK(is_same(whole, parts));
+    rt_release(&s.heap, whole);
+    rt_release(&s.heap, parts);
+    stop(&s);
+    return is_apart;
+}
+
+#define HEAD(t)                                                                        \
+    "stage0\nentry main(y: [][]" t ", x: [][]" t ", w: []" t ") -> ([][]" t ") {\n"    \
+    "  r: i64 = dim[1](y)\n  c: i64 = dim[1](x)\n"                                     \
+    "  a: [][]" t " = permute[1, 0](y)\n  b: [][]" t " = permute[1, 0](x)\n"
+#define OP(t, op) "{|p: " t ", q: " t "| s: " t " = " op "(p, q) -> s}"
+#define NEST(t, fold)                                                                  \
+    HEAD(t)                                                                            \
+    "  z: [][]" t " = map[1](a, c) {|row: []" t "| "                                   \
+    "v: []" t " = map[1](b) {|column: []" t "| " fold " -> e} -> v}\n  -> z\n}\n"
+#define DOT(t)                                                                         \
+    NEST(t, "e: " t " = reduce.nested_lanes[2](row, column, 0" t                       \
+            ") " OP(t, "add") " {|f: " t ", g: " t "| h: " t " = mul(f, g) -> h}"      \
+                              " {|o: " t ", f: " t ", g: " t "| h: " t                 \
+                              " = fma(f, g, o) -> h}")
+
+// One block and nothing of the next, a few, less than lanes; odd blocks of the tree.
+static void test_sizes(void) {
+    static const int64_t sizes[] = {8192,          8193,     8207,
+                                    8192 * 2 + 31, 8192 * 3, 8192 * 5 + 9};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        CHECK(goes_apart((Product){SCALAR_F64, sizes[i], 9, 8, 1, DOT("f64")}));
+        CHECK(goes_apart((Product){SCALAR_F32, sizes[i], 8, 10, 1, DOT("f32")}));
+    }
+    CHECK(goes_apart((Product){SCALAR_F16, 8200, 8, 8, 1, DOT("f16")}));
+    CHECK(goes_apart((Product){SCALAR_F64, 8200, 7, 30, 1, DOT("f64")}));
+    CHECK(goes_apart((Product){SCALAR_F64, 8200, 30, 7, 1, DOT("f64")}));
+    CHECK(goes_apart((Product){SCALAR_F64, 0, 9, 9, 1, DOT("f64")}));
+}
+
+// Lanes that have no element add nothing: not even 0 to -0.
+static void test_zeros(void) {
+    static const char sum[] =
+        NEST("f64",
+             "e: f64 = reduce.nested_lanes[2](row, column, 0f64) " OP(
+                 "f64",
+                 "add") " {|f: f64, g: f64| h: f64 = abs(g) k: f64 = mul(f, h) -> k}");
+    CHECK(goes_apart((Product){SCALAR_F64, 8193, 9, 8, 1, sum, true}));
+}
+
+// Weights that all share; another operator; a value from outside of the nest.
+static void test_forms(void) {
+    static const char weights[] =
+        NEST("f32", "e: f32 = reduce.nested_lanes[3](row, column, w, 0f32) " OP(
+                        "f32", "add") " {|f: f32, g: f32, h: f32| k: f32 = sub(f, g) "
+                                      "l: f32 = mul(k, h) -> l}");
+    static const char product[] =
+        NEST("f64",
+             "e: f64 = reduce.nested_lanes[2](column, row, 1f64) " OP(
+                 "f64",
+                 "mul") " {|f: f64, g: f64| k: f64 = div(f, 400f64) l: f64 = sub(k, g)"
+                        " m: f64 = div(l, 1000f64) n: f64 = sub(1f64, m) -> n}");
+    CHECK(goes_apart((Product){SCALAR_F32, 8321, 9, 8, 8321, weights}));
+    CHECK(goes_apart((Product){SCALAR_F64, 16400, 8, 9, 1, product}));
+}
+
+// What looks at elements otherwise, may fail, or is no such nest.
+static void test_others(void) {
+    static const char looks[] =
+        NEST("f64", "e: f64 = reduce.nested_lanes[2](row, column, 0f64) " OP(
+                        "f64", "add") " {|f: f64, g: f64| h: f64 = index(w, 0i64) k: "
+                                      "f64 = mul(h, g) -> k}");
+    static const char fails[] = NEST(
+        "f64",
+        "e: f64 = reduce.nested_lanes[2](row, column, 0f64) " OP(
+            "f64", "add") " {|f: f64, g: f64| h: i64 = conv(f) k: i64 = div(9i64, h)"
+                          " l: f64 = conv(k) -> l}");
+    static const char whole[] =
+        HEAD("f64") "  z: [][]f64 = map[1](a, c) {|row: []f64| v: []f64 = map[1](b) "
+                    "{|column: []f64| "
+                    "d: f64 = index(row, 1i64) e: f64 = reduce.nested_lanes[1](column, "
+                    "0f64) " OP("f64", "add") " {|f: f64| g: f64 = mul(f, d) -> g} -> "
+                                              "e} -> v}\n  -> z\n}\n";
+    CHECK(!goes_apart((Product){SCALAR_F64, 100, 9, 8, 1, looks}));
+    CHECK(!goes_apart((Product){SCALAR_F64, 1, 9, 8, 1, fails}));
+    CHECK(!goes_apart((Product){SCALAR_F64, 100, 9, 8, 1, whole}));
+}
+
+int main(void) {
+    if (setjmp(test_recover) != 0) abort();
+    test_sizes();
+    test_zeros();
+    test_forms();
+    test_others();
+    return test_done();
+}
