@@ -16,6 +16,7 @@
 //     for each lane: lanes[lane] = map {a -> map {b -> reduce(a[lane::L], b[lane::L])}}
 //     totals[block] = lanes, folded by halves}
 //
+// What else is made of a sum, such as a mean, is made of all of them afterwards.
 // Strips are as many rows as keep the lanes' memory within bounds. Lanes fold the same
 // elements in the same order, so that the bits are the same. Where arrays are not of
 // one length, or there are few rows or columns, the nest stays as it was. Few are those
@@ -33,6 +34,7 @@ typedef struct Deep {
     Rewrite *rw;
     CoreBuilder *b;
     const CoreStm *outer, *inner, *fold;
+    const CoreStm *sums;       // the outer map, of which nothing but the sums is wanted
     CoreRef feeds[MOST_FEEDS]; // arrays, or arrays of rows, that are folded
     uint32_t axes[MOST_FEEDS]; // along which of their dimensions
     uint32_t rows[MOST_FEEDS]; // which param of the outer map; its number of them: none
@@ -49,12 +51,31 @@ typedef struct Walk {
 
 // ---- finding them -------------------------------------------------------------------
 
-// The only statement of a body that gives what that does; NULL: it is none such.
-static const CoreStm *only(const CoreBody *body, CoreOp op) {
+// The only statement of a body, whose result is the body's; NULL: it is none such.
+static const CoreStm *find_inner(const CoreBody *body) {
     const CoreStm *stm = body->stms.len == 1 ? body->stms.data[0] : NULL;
-    bool is_it = stm != NULL && stm->op == op && stm->out_count == 1 &&
+    bool is_it = stm != NULL && stm->op == OP_MAP && stm->out_count == 1 &&
                  body->result_count == 1 && body->results[0] == stm->outs[0];
     return is_it ? stm : NULL;
+}
+
+// The only reduction of a body; NULL: there is none, or another one.
+static const CoreStm *find_fold(const CoreBody *body) {
+    const CoreStm *found = NULL;
+    for (uint32_t i = 0; i < body->stms.len; i++) {
+        const CoreStm *stm = body->stms.data[i];
+        if (stm->op != OP_REDUCE) continue;
+        if (found != NULL || stm->out_count != 1) return NULL;
+        found = stm;
+    }
+    return found;
+}
+
+static bool is_bound(const CoreBody *body, CoreRef ref) {
+    for (uint32_t i = 0; i < body->stms.len; i++)
+        for (uint32_t k = 0; k < body->stms.data[i]->out_count; k++)
+            if (body->stms.data[i]->outs[k] == ref) return true;
+    return false;
 }
 
 // Which param of the body that is; its number of params: none.
@@ -75,7 +96,9 @@ static bool note_feed(Deep *d, CoreRef ref) {
     const CoreBody *outer = d->outer->bodies[0], *inner = d->inner->bodies[0];
     uint32_t row = find_param(outer, ref), column = find_param(inner, ref);
     bool is_row = row < outer->param_count, is_column = column < inner->param_count;
-    if (core_type(d->program, ref).rank != 1 || d->count == MOST_FEEDS) return false;
+    if (core_type(d->program, ref).rank != 1 || d->count == MOST_FEEDS ||
+        is_bound(inner, ref))
+        return false;
     d->rows[d->count] = row;
     d->axes[d->count] = is_row || is_column;
     d->feeds[d->count++] = is_row      ? d->outer->args[row]
@@ -93,7 +116,9 @@ static bool does_more(const Deep *d) {
         CoreRefs refs = {0};
         core_free(p, body, p->arena, &refs);
         for (uint32_t k = 0; k < refs.len; k++)
-            if (core_type(p, refs.data[k]).rank > 0) return true;
+            if (core_type(p, refs.data[k]).rank > 0 ||
+                is_bound(d->inner->bodies[0], refs.data[k]))
+                return true;
         for (uint32_t k = 0; k < body->stms.len; k++)
             if (opt_is_effect(p, body->stms.data[k])) return true;
     }
@@ -104,8 +129,8 @@ static bool find(Deep *d, const CoreStm *stm) {
     CoreProgram *p = d->program;
     d->outer = stm;
     if (stm->op != OP_MAP || stm->out_count != 1) return false;
-    d->inner = only(stm->bodies[0], OP_MAP);
-    d->fold = d->inner != NULL ? only(d->inner->bodies[0], OP_REDUCE) : NULL;
+    d->inner = find_inner(stm->bodies[0]);
+    d->fold = d->inner != NULL ? find_fold(d->inner->bodies[0]) : NULL;
     if (d->fold == NULL || d->fold->stamp != STAMP_NESTED_LANES || does_more(d))
         return false;
     for (int32_t i = 0; i < d->inner->attrs[0]; i++) // else a row has its own columns
@@ -201,15 +226,15 @@ static CoreRef join(Deep *d, CoreRef left, CoreRef right) {
     return joined;
 }
 
-// The outer map on these arrays, as that map has it for what `map` does not know.
-static CoreRef emit_map(Deep *d, CoreRef *args, Map *map) {
+// A copy of the map on these arrays, in which `map` says what others mean.
+static CoreRef emit_map(Deep *d, const CoreStm *outer, const CoreRef *args, Map *map) {
     CoreProgram *p = d->program;
-    CoreStm *copy = arena_copy(p->arena, d->outer, sizeof *copy);
-    copy->args = args;
+    CoreStm *copy = arena_copy(p->arena, outer, sizeof *copy);
+    copy->args = arena_copy(p->arena, args, outer->arg_count * sizeof *args);
     copy->outs = arena_array(p->arena, CoreRef, 1);
-    copy->outs[0] = core_value(p, core_type(p, d->outer->outs[0]), 0);
+    copy->outs[0] = core_value(p, core_type(p, outer->outs[0]), 0);
     copy->bodies = arena_array(p->arena, CoreBody *, 1);
-    copy->bodies[0] = core_clone(p, d->outer->bodies[0], map, 0);
+    copy->bodies[0] = core_clone(p, outer->bodies[0], map, 0);
     core_append(d->b, copy);
     return copy->outs[0];
 }
@@ -274,7 +299,7 @@ static CoreRef emit_nest(Deep *d, CoreRef row, CoreRef rows, CoreRef start,
         CoreRef feed = view(d, d->feeds[i]);
         map_set(&map, d->feeds[i], slice(d, feed, d->axes[i], start, count, d->lanes));
     }
-    return emit_map(d, args, &map);
+    return emit_map(d, d->sums, args, &map);
 }
 
 // Lane i takes in lane i + half, if that has elements, until one lane is left.
@@ -340,6 +365,77 @@ static CoreRef fold_strip(Deep *d, CoreRef row, CoreRef rows) {
                      NULL, 0);
 }
 
+// ---- sums alone, and what is made of them -------------------------------------------
+
+// A map like that one, but for its body's statements and results.
+static CoreStm *map_like(Deep *d, const CoreStm *stm, CoreStm **stms, uint32_t count,
+                         CoreRef result, CoreType type) {
+    CoreProgram *p = d->program;
+    CoreStm *copy = arena_copy(p->arena, stm, sizeof *copy);
+    CoreBody *body = arena_copy(p->arena, stm->bodies[0], sizeof *body);
+    body->stms.data = stms;
+    body->stms.len = body->stms.cap = count;
+    body->results = arena_copy(p->arena, &result, sizeof result);
+    copy->bodies = arena_copy(p->arena, &body, sizeof body);
+    copy->outs = arena_array(p->arena, CoreRef, 1);
+    copy->outs[0] = core_value(p, type, 0);
+    return copy;
+}
+
+static CoreStm **list(Deep *d, const CoreStm *stm) {
+    return arena_copy(d->program->arena, &stm, sizeof(CoreStm *));
+}
+
+static CoreStm *sums_alone(Deep *d) {
+    CoreStm *inner =
+        map_like(d, d->inner, list(d, d->fold), 1, d->fold->outs[0], elements(d, 1));
+    return map_like(d, d->outer, list(d, inner), 1, inner->outs[0], elements(d, 2));
+}
+
+// Gives the map one more array, whose rows are `param` in its body, and takes away
+// those of which it makes no use.
+static void take_also(Deep *d, CoreStm *map, CoreRef array, CoreRef param) {
+    CoreProgram *p = d->program;
+    CoreBody *body = map->bodies[0], open = *body;
+    CoreRefs used = {0}, args = {0}, params = {0};
+    open.param_count = 0;
+    core_free(p, &open, p->arena, &used);
+    for (int32_t i = 0; i < map->attrs[0]; i++) {
+        if (!has(used.data, used.len, body->params[i])) continue;
+        vec_push(p->arena, &args, map->args[i]);
+        vec_push(p->arena, &params, body->params[i]);
+    }
+    vec_push(p->arena, &args, array);
+    vec_push(p->arena, &params, param);
+    for (uint32_t i = (uint32_t)map->attrs[0]; i < map->arg_count; i++)
+        vec_push(p->arena, &args, map->args[i]);
+    map->args = args.data;
+    map->arg_count = args.len;
+    body->params = params.data;
+    body->param_count = params.len;
+    core_set_attrs(d->b, map, &(int32_t){(int32_t)params.len}, 1);
+}
+
+// What the nest makes of these sums.
+static CoreRef emit_rest(Deep *d, CoreRef sums) {
+    CoreProgram *p = d->program;
+    const CoreBody *body = d->inner->bodies[0];
+    CoreStm **rest = arena_array(p->arena, CoreStm *, body->stms.len);
+    CoreRef row = core_value(p, elements(d, 1), 0);
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < body->stms.len; i++)
+        if (body->stms.data[i] != d->fold) rest[count++] = body->stms.data[i];
+    CoreStm *inner = map_like(d, d->inner, rest, count, body->results[0],
+                              core_type(p, d->inner->outs[0]));
+    take_also(d, inner, row, d->fold->outs[0]);
+    CoreStm *outer = map_like(d, d->outer, list(d, inner), 1, inner->outs[0],
+                              core_type(p, d->outer->outs[0]));
+    take_also(d, outer, sums, row);
+    Map map;
+    map_init(&map, p->arena);
+    return emit_map(d, outer, outer->args, &map);
+}
+
 static CoreBody *in_parts(Deep *d, CoreRef rows) {
     uint32_t bytes = scalar_info[elements(d, 0).elem].bytes;
     core_open(d->b, NULL, 0);
@@ -353,16 +449,19 @@ static CoreBody *in_parts(Deep *d, CoreRef rows) {
     CoreRef count = op2(d, OP_MIN, each, op2(d, OP_SUB, rows, row));
     CoreRef strip = fold_strip(d, row, count);
     CoreRef all = close_loop(d, &loop, put(d, loop.state, strip, row, count));
-    CoreBody *body = core_close(d->b, &all, 1);
-    body->stms.data[body->stms.len - 1]->flags |= STM_LARGE;
-    return body;
+    const CoreBody *open = d->b->open.data[d->b->open.len - 1];
+    open->stms.data[open->stms.len - 1]->flags |= STM_LARGE;
+    const CoreBody *made = d->inner->bodies[0];
+    bool is_all = made->stms.len == 1 && made->results[0] == d->fold->outs[0];
+    if (!is_all) all = emit_rest(d, all);
+    return core_close(d->b, &all, 1);
 }
 
 static CoreBody *as_it_was(Deep *d) {
     Map map;
     map_init(&map, d->program->arena);
     core_open(d->b, NULL, 0);
-    CoreRef whole = emit_map(d, d->outer->args, &map);
+    CoreRef whole = emit_map(d, d->outer, d->outer->args, &map);
     return core_close(d->b, &whole, 1);
 }
 
@@ -407,6 +506,7 @@ static bool visit(Rewrite *rw, CoreStm *stm) {
     d.b->loc = stm->loc;
     d.n = dim(&d, d.feeds[0], d.axes[0]);
     d.columns = dim(&d, d.inner->args[0], 0);
+    d.sums = sums_alone(&d);
     CoreRef rows = dim(&d, stm->args[0], 0), c = is_wanted(&d, rows);
     CoreBody *bodies[] = {in_parts(&d, rows), as_it_was(&d)};
     CoreType type = core_type(d.program, stm->outs[0]);

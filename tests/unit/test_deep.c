@@ -132,12 +132,46 @@ static void test_forms(void) {
     CHECK(goes_apart((Product){SCALAR_F64, 16400, 8, 9, 1, product}));
 }
 
+// What is made of sums besides: a mean; of numbers of the row and the column, and of
+// their elements; of another type, and with work of its own.
+static void test_rests(void) {
+    static const char sum[] =
+        "reduce.nested_lanes[2](row, column, 0f64) {|p: f64, q: f64| "
+        "s: f64 = add(p, q) -> s} {|f: f64, g: f64| h: f64 = "
+        "mul(f, g) -> h}";
+    static const char *const rests[] = {
+        "z: [][]f64 = map[1](a, c) {|row: []f64| v: []f64 = map[1](b) {|column: []f64| "
+        "d: f64 = %s e: f64 = div(d, 8200f64) -> e} -> v}",
+        "z: [][]f64 = map[2](a, w, c) {|row: []f64, k: f64| v: []f64 = map[2](b, u) "
+        "{|column: []f64, l: f64| g: f64 = index(row, 8199i64) d: f64 = %s "
+        "e: f64 = mul(d, k) f: f64 = add(e, l) h: f64 = sub(f, g) -> h} -> v}",
+        "o: [][]i64 = map[1](a, c) {|row: []f64| v: []i64 = map[1](b) {|column: []f64| "
+        "d: f64 = %s e: i64 = conv(d) -> e} -> v} z: [][]f64 = map[1](o, c) {|j: "
+        "[]i64| "
+        "v: []f64 = map[1](j) {|e: i64| f: f64 = conv(e) -> f} -> v}",
+        "z: [][]f64 = map[1](a, c) {|row: []f64| v: []f64 = map[1](b) {|column: []f64| "
+        "d: f64 = %s e: f64 = for(3i64, d) {|i: i64, s: f64| f: f64 = div(s, 3f64) -> "
+        "f} "
+        "-> e} -> v}",
+        "z: [][]f64 = map[1](a, c) {|row: []f64| v: []f64 = map[1](b) {|column: []f64| "
+        "d: f64 = %s -> 1f64} -> v}",
+    };
+    for (size_t i = 0; i < sizeof rests / sizeof *rests; i++) {
+        char text[2000], rest[1200];
+        snprintf(rest, sizeof rest, rests[i], sum);
+        snprintf(text, sizeof text, "%s  u: []f64 = index(x, 0i64)\n  %s\n  -> z\n}\n",
+                 HEAD("f64"), rest);
+        CHECK(goes_apart((Product){SCALAR_F64, 8200, 9, 8, 9, text, false}));
+    }
+}
+
 // What looks at elements otherwise, may fail, or is no such nest.
 static void test_others(void) {
-    static const char looks[] =
-        NEST("f64", "e: f64 = reduce.nested_lanes[2](row, column, 0f64) " OP(
-                        "f64", "add") " {|f: f64, g: f64| h: f64 = index(w, 0i64) k: "
-                                      "f64 = mul(h, g) -> k}");
+    static const char looks[] = NEST(
+        "f64",
+        "e: f64 = reduce.nested_lanes[2](row, column, 0f64) " OP(
+            "f64", "add") " {|f: f64, g: f64| n: i64 = dim[0](row) h: f64 = conv(n)"
+                          " k: f64 = mul(h, g) -> k}");
     static const char fails[] = NEST(
         "f64",
         "e: f64 = reduce.nested_lanes[2](row, column, 0f64) " OP(
@@ -159,6 +193,7 @@ int main(void) {
     test_sizes();
     test_zeros();
     test_forms();
+    test_rests();
     test_others();
     return test_done();
 }
