@@ -220,7 +220,7 @@ static void divide(WeftProgram *program) {
 }
 
 // Whether any device runs launched kernels, which go along long rows by blocks.
-static bool is_launched(const WeftContext *context) {
+static bool any_is_launched(const WeftContext *context) {
     for (uint32_t i = 0; i < context->place_count; i++)
         if (api_is_launched(&context->places[i])) return true;
     return false;
@@ -238,7 +238,7 @@ WeftStatus api_engine_new(WeftProgram *program) {
     if (status != WEFT_STATUS_OK) return status;
     if (context->devices[0] != '\0') api_lap(context, "open devices", NULL);
     divide(program);
-    if (!is_launched(context)) opt_deep(program->core);
+    if (!any_is_launched(context)) opt_deep(program->core);
     opt_outline(program->core);
     api_lap(program->context, "outline", program->core);
     bool must = wanted == WEFT_ENGINE_NATIVE || context->devices[0] != '\0';

@@ -158,6 +158,13 @@ void core_append(CoreBuilder *b, CoreStm *stm) {
     vec_push(b->program->arena, &body->stms, stm);
 }
 
+CoreRef core_dim(CoreBuilder *b, CoreRef array, int32_t axis) {
+    CoreType type = {SCALAR_I64, 0};
+    CoreStm *stm = core_emit(b, OP_DIM, &array, 1, &type, 1);
+    core_set_attrs(b, stm, &axis, 1);
+    return stm->outs[0];
+}
+
 CoreRef core_select(CoreBuilder *b, CoreRef c, CoreRef yes, CoreRef no) {
     CoreBody *arms[2];
     for (int k = 0; k < 2; k++) {

@@ -201,13 +201,12 @@ void core_set_bodies(CoreBuilder *b, CoreStm *stm, CoreBody *const *bodies,
 CoreRef core_op1(CoreBuilder *b, CoreOp op, CoreRef x);
 CoreRef core_op2(CoreBuilder *b, CoreOp op, CoreRef x, CoreRef y);
 CoreRef core_conv(CoreBuilder *b, CoreOp op, CoreRef x, ScalarType to);
+// The size of the array along that axis.
+CoreRef core_dim(CoreBuilder *b, CoreRef array, int32_t axis);
 // One of two values: a branch that computes nothing.
 CoreRef core_select(CoreBuilder *b, CoreRef c, CoreRef yes, CoreRef no);
 // Appends an existing statement (a pass that keeps it).
 void core_append(CoreBuilder *b, CoreStm *stm);
-// Appends a copy of the body's statements with args in place of its params.
-void core_inline(CoreBuilder *b, const CoreBody *body, const CoreRef *args,
-                 CoreRef *results_out);
 
 // ---- walkers (walk.c) ---------------------------------------------------------------
 
@@ -218,6 +217,9 @@ void core_walk(const CoreBody *body, void (*visit)(void *data, const CoreStm *st
 // are replaced by map (CoreRef -> CoreRef); a ref that is not in the map stays. With
 // caller != 0 every place is recorded as called from there (inlining).
 CoreBody *core_clone(CoreProgram *p, const CoreBody *body, Map *map, CoreLoc caller);
+// Appends a copy of the body's statements with args in place of its params.
+void core_inline(CoreBuilder *b, const CoreBody *body, const CoreRef *args,
+                 CoreRef *results_out);
 // The values used in the body but bound outside it, each once, in order of first use.
 typedef struct { CoreRef *data; uint32_t len, cap; } CoreRefs;
 void core_free(const CoreProgram *p, const CoreBody *body, Arena *arena,

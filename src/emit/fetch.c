@@ -281,11 +281,6 @@ static LoopRef origin_of(const Walker *w, LoopRef index) {
     return origins.count > 0 ? origins.data[origins.count - 1].ref : index;
 }
 
-static bool is_equal(const Walker *w, LoopRef x, LoopRef y) {
-    const LoopValue *a = &w->kernel->values.data[x], *b = &w->kernel->values.data[y];
-    return x == y || (a->is_const && b->is_const && a->bits == b->bits);
-}
-
 // Where in its row the turn is, as what it makes says if some of the rows do, too; 0:
 // it cannot be told.
 static LoopRef find_column(const Fetch *f, const LoopBody *vector) {
@@ -294,7 +289,7 @@ static LoopRef find_column(const Fetch *f, const LoopBody *vector) {
         if (stm->op != LOOP_STORE) continue;
         LoopRef column = origin_of(f->w, stm->args[stm->arg_count - 1]);
         for (uint32_t k = 0; k < f->count; k++)
-            if (is_equal(f->w, column, origin_of(f->w, last_args(f->rows[k])[5])))
+            if (walk_is_same(f->w, column, origin_of(f->w, last_args(f->rows[k])[5])))
                 return column;
         return 0;
     }

@@ -168,13 +168,6 @@ static Str number_lanes(Walker *w, const LoopStm *stm, uint32_t part) {
     return strbuf_done(&text);
 }
 
-static bool is_same(const Walker *w, LoopRef x, LoopRef y) {
-    const LoopValue *one = &w->kernel->values.data[x];
-    const LoopValue *other = &w->kernel->values.data[y];
-    return x == y || (one->is_const && other->is_const && one->bits == other->bits &&
-                      one->type.elem == other->type.elem);
-}
-
 // What chooses the larger or the smaller of two floats, if that is what a choice does:
 // one instruction, where a mask from a comparison is waited for.
 static const char *picks(const Walker *w, const LoopStm *stm) {
@@ -184,8 +177,8 @@ static const char *picks(const Walker *w, const LoopStm *stm) {
         test->op != LOOP_SCALAR || test->scalar != OP_LT)
         return NULL;
     for (uint32_t i = 0; i < 2; i++)
-        if (is_same(w, test->args[i], stm->args[1]) &&
-            is_same(w, test->args[1 - i], stm->args[2]))
+        if (walk_is_same(w, test->args[i], stm->args[1]) &&
+            walk_is_same(w, test->args[1 - i], stm->args[2]))
             return i == 0 ? "smaller" : "larger";
     return NULL;
 }

@@ -629,6 +629,13 @@ void walk_statement(Walker *w, const LoopStm *stm) {
     }
 }
 
+bool walk_is_same(const Walker *w, LoopRef x, LoopRef y) {
+    const LoopValue *one = &w->kernel->values.data[x];
+    const LoopValue *other = &w->kernel->values.data[y];
+    return x == y || (one->is_const && other->is_const && one->bits == other->bits &&
+                      one->type.elem == other->type.elem);
+}
+
 void walk_body(Walker *w, const LoopBody *body) {
     for (uint32_t i = 0; i < body->stms.len;) {
         walk_fetch_square(w, body, i);

@@ -86,6 +86,8 @@ const bool *walk_own_buffers(const LoopKernel *kernel, Arena *arena);
 const LoopStm *const *walk_made(const LoopKernel *kernel, Arena *arena);
 const bool *walk_numbers(const LoopKernel *kernel, const LoopStm *const *made,
                          Arena *arena);
+// Whether they are one value, or the same constant.
+bool walk_is_same(const Walker *w, LoopRef x, LoopRef y);
 // Whether the operator gives the bits of a float as they are.
 bool walk_keeps_bits(const Walker *w, const LoopStm *stm);
 // Which values are sizes of params; whether a statement asks if an index is at least 0

@@ -8,7 +8,7 @@
 
 #include "opt/rewrite.h"
 
-static const CoreType BOOL = {SCALAR_BOOL, 0}, I64 = {SCALAR_I64, 0};
+static const CoreType BOOL = {SCALAR_BOOL, 0};
 
 // ---- scalars ------------------------------------------------------------------------
 
@@ -46,15 +46,8 @@ CoreRef fission_select(FissionSplit *s, CoreRef c, CoreRef yes, CoreRef no) {
 
 // ---- statements ---------------------------------------------------------------------
 
-static CoreRef emit_axis(FissionSplit *s, CoreOp op, const CoreRef *args,
-                         uint32_t count, CoreType type, uint32_t axis) {
-    CoreStm *stm = core_emit(s->b, op, args, count, &type, 1);
-    core_set_attrs(s->b, stm, &(int32_t){(int32_t)axis}, 1);
-    return stm->outs[0];
-}
-
 CoreRef fission_dim(FissionSplit *s, CoreRef array, uint32_t axis) {
-    return emit_axis(s, OP_DIM, &array, 1, I64, axis);
+    return core_dim(s->b, array, (int32_t)axis);
 }
 
 CoreType fission_row(CoreType type) {
@@ -69,7 +62,10 @@ CoreRef fission_index(FissionSplit *s, CoreRef array, CoreRef index) {
 CoreRef fission_slice(FissionSplit *s, CoreRef array, uint32_t axis, CoreRef start,
                       CoreRef count) {
     CoreRef args[] = {array, start, count, core_i64(s->program, 1)};
-    return emit_axis(s, OP_SLICE, args, 4, core_type(s->program, array), axis);
+    CoreType type = core_type(s->program, array);
+    CoreStm *stm = core_emit(s->b, OP_SLICE, args, 4, &type, 1);
+    core_set_attrs(s->b, stm, &(int32_t){(int32_t)axis}, 1);
+    return stm->outs[0];
 }
 
 void fission_check(FissionSplit *s, CoreRef holds, CoreMessage message, CoreRef v0,

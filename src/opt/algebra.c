@@ -158,13 +158,6 @@ static CoreRef fold_constants(CoreProgram *p, const CoreStm *stm) {
 
 // ---- sizes --------------------------------------------------------------------------
 
-static CoreRef emit_dim(Rewrite *rw, CoreRef array, int32_t axis) {
-    CoreType type = {SCALAR_I64, 0};
-    CoreStm *stm = core_emit(&rw->builder, OP_DIM, &array, 1, &type, 1);
-    core_set_attrs(&rw->builder, stm, &axis, 1);
-    return stm->outs[0];
-}
-
 static uint32_t out_index(const CoreStm *stm, CoreRef ref) {
     uint32_t index = 0;
     while (stm->outs[index] != ref) index++;
@@ -286,7 +279,7 @@ CoreRef opt_fold_dim(Rewrite *rw, const CoreStm *stm) {
         CoreRef size = opt_step_dim(rw, &array, &axis, &moved);
         if (size != 0) return size;
     }
-    return array == stm->args[0] ? 0 : emit_dim(rw, array, axis);
+    return array == stm->args[0] ? 0 : core_dim(&rw->builder, array, axis);
 }
 
 CoreRef opt_fold(Rewrite *rw, const CoreStm *stm) {

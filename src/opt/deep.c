@@ -154,9 +154,7 @@ static CoreRef number(Deep *d, int64_t value) {
 }
 
 static CoreRef dim(Deep *d, CoreRef array, uint32_t axis) {
-    CoreStm *stm = core_emit(d->b, OP_DIM, &array, 1, &I64, 1);
-    core_set_attrs(d->b, stm, &(int32_t){(int32_t)axis}, 1);
-    return stm->outs[0];
+    return core_dim(d->b, array, (int32_t)axis);
 }
 
 // Nothing here can be out of bounds.

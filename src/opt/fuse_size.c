@@ -210,15 +210,12 @@ static CoreRef reference_array(const CoreStm *stm, CoreFeeds feeds,
 
 // The length, not of the array, which may be about to go, but of what it was made of.
 static CoreRef emit_length(Rewrite *rw, CoreRef array) {
-    CoreType type = {SCALAR_I64, 0};
     int32_t axis = 0;
     for (bool moved = true; moved;) {
         CoreRef size = opt_step_dim(rw, &array, &axis, &moved);
         if (size != 0) return size;
     }
-    CoreStm *stm = core_emit(&rw->builder, OP_DIM, &array, 1, &type, 1);
-    core_set_attrs(&rw->builder, stm, &axis, 1);
-    return stm->outs[0];
+    return core_dim(&rw->builder, array, axis);
 }
 
 static bool takes_as_long(const Rewrite *rw, const CoreStm *stm, CoreRef array) {
