@@ -213,7 +213,8 @@ static void wait(const Need *need) {
     ApiAhead *ahead = need->ahead;
     tell_progress(ahead);
     ahead->is_waiting = true;
-    rt_queue_wait(ahead->queue, is_due, need, LOOK_MS);
+    rt_queue_wait(ahead->queue, is_due, need, LOOK_MS,
+                  need->array != NULL ? &need->array->maker : NULL);
     ahead->is_waiting = false;
 }
 

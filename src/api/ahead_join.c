@@ -15,8 +15,8 @@ static int64_t count_rows(const ApiTask *task) {
     return count;
 }
 
-// Who cuts an operator knows how many rows its parts have, and that they are alike; only
-// core that somebody has written by hand may be wrong about that.
+// Who cuts an operator knows how many rows its parts have, and that they are alike;
+// only core that somebody has written by hand may be wrong about that.
 static bool fits(const ApiTask *task) {
     const RtArray *first = part_of(task, 0), *whole = task->promised[0];
     bool are_alike = whole->is_away || whole->shape[0] == count_rows(task);

@@ -35,28 +35,43 @@ void api_builds_plan(ApiEngine *engine) {
 }
 
 typedef struct Wants {
-    const CoreProgram *core;
+    const WeftProgram *program;
     bool *funs; // by number
 } Wants;
 
-static void want_callee(void *data, const CoreStm *stm) {
-    Wants *wants = data;
+static void want_callee(const Wants *wants, const CoreStm *stm) {
     if (stm->op != OP_CALL) return;
     wants->funs[stm->attrs[0]] = true;
-    uint32_t otherwise = wants->core->funs.data[stm->attrs[0]]->otherwise;
+    uint32_t otherwise = wants->program->core->funs.data[stm->attrs[0]]->otherwise;
     if (otherwise != 0) wants->funs[otherwise - 1] = true;
+}
+
+// What is not cut in calls like this one needs no kernels for its parts.
+static void want_callees(const Wants *wants, const CoreBody *body) {
+    for (uint32_t i = 0; i < body->stms.len; i++) {
+        const CoreStm *stm = body->stms.data[i];
+        const FissionSwitch *at = NULL;
+        want_callee(wants, stm);
+        if (stm->op == OP_IF)
+            at = fission_find_switch(&wants->program->decisions, stm->args[0]);
+        uint32_t first = at != NULL && *at->from == INT64_MAX ? 1 : 0;
+        uint32_t end = at != NULL && fission_is_of_entry(&wants->program->decisions, at)
+                           ? first + 1
+                           : stm->body_count;
+        for (uint32_t k = first; k < end; k++) want_callees(wants, stm->bodies[k]);
+    }
 }
 
 void api_builds_reach(ApiEngine *engine, const CoreFun *entry,
                       void (*want)(EngineKernel *kernel)) {
     const CoreProgram *core = engine->program->core;
     uint64_t number;
-    Wants wants = {
-        core, arena_array(&engine->program->context->scratch, bool, core->funs.len)};
+    Wants wants = {engine->program, arena_array(&engine->program->context->scratch,
+                                                bool, core->funs.len)};
     for (uint32_t i = core->funs.len; i-- > 0;) { // callees come before callers
         const CoreFun *fun = core->funs.data[i];
         if (fun != entry && !wants.funs[i]) continue;
-        if (fun->kernel == CORE_NO_KERNEL) core_walk(fun->body, want_callee, &wants);
+        if (fun->kernel == CORE_NO_KERNEL) want_callees(&wants, fun->body);
         else if (map_get(&engine->by_fun, (uint64_t)(uintptr_t)fun, &number))
             want(&engine->kernels[number - 1]);
     }

@@ -126,6 +126,7 @@ WeftStatus api_call(WeftContext *context, void *data) {
     if (checked != WEFT_STATUS_OK) return checked;
     if (atomic_load(&context->cancel)) return WEFT_STATUS_CANCELLED;
     if (api_direct_call(call, entry)) return WEFT_STATUS_OK;
+    api_choose_rows(context, program, entry, call->args, true);
     checked = api_check_fit(context, program, entry, call->args);
     if (checked != WEFT_STATUS_OK) return checked;
     api_record_entry(program, entry->name);
@@ -184,6 +185,7 @@ WeftStatus api_call(WeftContext *context, void *data) {
             made[i]->leaves[k] = flat[entry->results[i].first + k];
         call->results[i] = made[i];
     }
+    api_chosen_took(program, entry, api_seconds(context));
     if (context->options.log != NULL)
         api_note(context, "called %s in %.3f s", entry->name, api_seconds(context));
     return WEFT_STATUS_OK;

@@ -97,7 +97,8 @@ typedef struct Chain {
     uint32_t len, cap;
 } Chain;
 
-static void add_callers(Arena *arena, Chain *chain, const CoreProgram *core, CoreLoc loc) {
+static void add_callers(Arena *arena, Chain *chain, const CoreProgram *core,
+                        CoreLoc loc) {
     for (const CorePlace *at = place_at(core, loc); at != NULL;
          at = place_at(core, at->caller))
         vec_push(arena, chain, at);
@@ -131,7 +132,8 @@ WeftStatus api_fault_run(WeftContext *context, const WeftProgram *program,
         add_callers(&context->report, &chain, core, error->calls[i]);
     // The innermost place in the user's own files, if there is one.
     uint32_t user = 0;
-    while (user < chain.len && is_in_library(&cx->sources, chain.data[user]->span)) user++;
+    while (user < chain.len && is_in_library(&cx->sources, chain.data[user]->span))
+        user++;
     if (user == chain.len) user = 0;
     const CorePlace *shown = chain.len != 0 ? chain.data[user] : NULL;
     Str where = STR("");

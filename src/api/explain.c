@@ -7,8 +7,6 @@
 
 #include "api/fit.h"
 #include "api/stream.h"
-#include "base/thread.h"
-#include "loop/machine.h"
 
 typedef struct ExplainCall {
     WeftProgram *program;
@@ -20,36 +18,6 @@ typedef struct ExplainCall {
 } ExplainCall;
 
 // ---- what goes in -------------------------------------------------------------------
-
-// What work is priced in: operations of a core in lanes, of which those that are
-// launched on have none that can be counted on.
-static double rate_of(const ApiPlace *place, uint32_t vector_bytes) {
-    static const double core_rate = 2e9, lane_bytes = 4;
-    bool has_lanes = !api_is_launched(place) || vector_bytes == 0;
-    return has_lanes ? core_rate : core_rate * lane_bytes / vector_bytes;
-}
-
-static void describe_devices(WeftContext *context, PlanInput *in) {
-    unsigned most = 0;
-    for (uint32_t i = 0; i < context->place_count; i++) {
-        unsigned threads = context->places[i].threads;
-        if (threads == 0) threads = thread_cores();
-        if (threads > most) most = threads;
-    }
-    in->vector_bytes = machine_vector_bytes();
-    PlanDevice *devices = arena_array(in->arena, PlanDevice, context->place_count);
-    for (uint32_t i = 0; i < context->place_count; i++) {
-        const ApiPlace *place = &context->places[i];
-        double rate = rate_of(place, in->vector_bytes);
-        uint32_t weight = api_place_weight(context, place);
-        devices[i] = (PlanDevice){.address = place->address,
-                                  .rate = rate * most * weight / 1000,
-                                  .one = rate * place->speed,
-                                  .is_host = place->is_shared};
-    }
-    in->devices = devices;
-    in->device_count = context->place_count;
-}
 
 static const char *why_uncut(const WeftProgram *program) {
     const WeftContext *context = program->context;
@@ -170,7 +138,7 @@ static WeftStatus explain(WeftContext *context, void *data) {
     if (program->engine == NULL)
         return api_fail(context, WEFT_STATUS_USAGE,
                         "the interpreter runs programs as they are: there is no plan");
-    const ApiEntry *entry = &program->entries[call->entry];
+    ApiEntry *entry = &program->entries[call->entry];
     WeftStatus status = WEFT_STATUS_OK;
     if (call->args != NULL || call->arg_count > 0)
         status = api_check_args(context, entry, call->args, call->arg_count);
@@ -178,13 +146,12 @@ static WeftStatus explain(WeftContext *context, void *data) {
     if (status == WEFT_STATUS_OK && is_known && api_is_streamed(program))
         status = api_check_fit(context, program, entry, call->args);
     if (status != WEFT_STATUS_OK) return status;
-    PlanInput in = {.program = program->core,
-                    .entry = entry->fun,
-                    .decisions = &program->decisions,
-                    .uncut = why_uncut(program),
-                    .arena = &context->scratch};
-    describe_devices(context, &in);
-    if (is_known) in.args = api_plan_args(in.arena, entry, call->args);
+    if (is_known) api_choose_rows(context, program, entry, call->args, false);
+    ApiPlanning planning = {context, program, entry, is_known ? call->args : NULL,
+                            &context->scratch};
+    PlanInput in = api_plan_input(&planning);
+    in.uncut = why_uncut(program);
+    api_plan_devices(context, &in);
     stack_measure(&program->cx.stack);
     Plan *plan = plan_make(&in);
     double needed =

@@ -7,33 +7,6 @@
 
 #include "api/stream.h"
 
-// ---- what goes in -------------------------------------------------------------------
-
-// Whether the array has memory of its own, which no earlier argument has.
-static bool is_held(const RtArray *array, const PlanArg *args, uint32_t count) {
-    if (array->base != NULL || array->is_lent) return false;
-    for (uint32_t i = 0; i < count; i++)
-        if (args[i].dims == array->shape) return false;
-    return true;
-}
-
-const PlanArg *api_plan_args(Arena *arena, const ApiEntry *entry,
-                             WeftValue *const *args) {
-    PlanArg *flat = arena_array(arena, PlanArg, entry->fun->body->param_count + 1);
-    for (uint32_t i = 0; i < entry->param_count; i++)
-        for (uint32_t k = 0; k < entry->params[i].count; k++) {
-            const RtValue *leaf = &args[i]->leaves[k];
-            uint32_t number = entry->params[i].first + k;
-            PlanArg arg = {.is_known = true, .bits = leaf->bits};
-            if (leaf->rank > 0) {
-                arg.is_held = is_held(leaf->array, flat, number);
-                arg.dims = leaf->array->shape;
-            }
-            flat[number] = arg;
-        }
-    return flat;
-}
-
 // ---- what does not fit --------------------------------------------------------------
 
 WeftStatus api_refuse_plan(WeftContext *context, const Plan *plan, const PlanPeak *peak,
@@ -48,29 +21,17 @@ WeftStatus api_refuse_plan(WeftContext *context, const Plan *plan, const PlanPea
                     STR_ARG(strbuf_done(&lines)));
 }
 
-typedef struct Fit {
-    WeftContext *context;
-    WeftProgram *program;
-    const ApiEntry *entry;
-    WeftValue *const *args;
-    Arena arena;
-} Fit;
-
-static Plan *make_plan(Fit *fit) {
-    PlanInput in = {.program = fit->program->core,
-                    .entry = fit->entry->fun,
-                    .decisions = &fit->program->decisions,
-                    .args = api_plan_args(&fit->arena, fit->entry, fit->args),
-                    .arena = &fit->arena};
+static Plan *make_plan(const ApiPlanning *fit) {
+    PlanInput in = api_plan_input(fit);
     return plan_walk(&in);
 }
 
-static WeftStatus refuse_task(Fit *fit, const Plan *plan, uint32_t task) {
+static WeftStatus refuse_task(const ApiPlanning *fit, const Plan *plan, uint32_t task) {
     const ApiPlace *place = &fit->context->places[0];
     char text[PLAN_TEXT], most[PLAN_TEXT];
     Plan shown;
     PlanPeak needs = api_stream_needs(plan, task, &shown);
-    StrBuf lines = strbuf(&fit->arena);
+    StrBuf lines = strbuf(fit->arena);
     plan_name_bytes(&shown, &needs, &lines);
     return api_fail(fit->context, WEFT_STATUS_MEMORY,
                     "`%s` needs at least %s of memory at once on device %s, which has "
@@ -82,7 +43,7 @@ static WeftStatus refuse_task(Fit *fit, const Plan *plan, uint32_t task) {
 
 // Cuts the operators into so many parts that each has room on the device, as far as
 // that is known. The plan is made anew for that.
-static WeftStatus fit_parts(Fit *fit, Plan **plan) {
+static WeftStatus fit_parts(const ApiPlanning *fit, Plan **plan) {
     WeftProgram *program = fit->program;
     api_stream_begin(program);
     while (*plan = make_plan(fit), api_stream_find(program, *plan, false) != PLAN_NONE)
@@ -92,7 +53,7 @@ static WeftStatus fit_parts(Fit *fit, Plan **plan) {
 }
 
 // The ceiling is that of the host's memory, and of each GPU's.
-static WeftStatus check_fit(Fit *fit) {
+static WeftStatus check_fit(const ApiPlanning *fit) {
     WeftContext *context = fit->context;
     WeftStatus status = WEFT_STATUS_OK;
     Plan *plan = NULL;
@@ -108,20 +69,10 @@ static WeftStatus check_fit(Fit *fit) {
     return api_refuse_plan(context, plan, &least, fit->entry, "at least ", least.bytes);
 }
 
-// Memory that is too short for a plan may be enough for the call.
 WeftStatus api_check_fit(WeftContext *context, WeftProgram *program,
                          const ApiEntry *entry, WeftValue *const *args) {
     if (program->engine == NULL ||
         (context->options.memory_ceiling == 0 && !api_is_streamed(program)))
         return WEFT_STATUS_OK;
-    Fit fit = {context, program, entry, args, {0}};
-    jmp_buf recover, *outer = context->mem.recover;
-    volatile WeftStatus status = WEFT_STATUS_OK;
-    arena_init(&fit.arena, &context->mem);
-    stack_measure(&program->cx.stack);
-    context->mem.recover = &recover;
-    if (setjmp(recover) == 0) status = check_fit(&fit);
-    context->mem.recover = outer;
-    arena_free(&fit.arena);
-    return status;
+    return api_plan(context, program, entry, args, check_fit);
 }

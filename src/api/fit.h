@@ -1,15 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Plans of calls (plan/plan.h) and the ceiling of the context.
+// What a call needs, by its plan, and the ceiling of the context.
 #ifndef WEFT_API_FIT_H
 #define WEFT_API_FIT_H
 
-#include "api/engine.h"
-#include "plan/plan.h"
+#include "api/plans.h"
 
-// What a plan has to know of the arguments, which are of the entry's types.
-const PlanArg *api_plan_args(Arena *arena, const ApiEntry *entry,
-                             WeftValue *const *args);
 // Says that the entry needs so many bytes, which are too many, and which lines they are
 // of. `least` is "at least ", or nothing.
 WeftStatus api_refuse_plan(WeftContext *context, const Plan *plan, const PlanPeak *peak,

@@ -86,7 +86,8 @@ void api_kernel_tell(const KernelRun *run, const ApiPlace *place, const ExecEnd 
 
 // ---- a call -------------------------------------------------------------------------
 
-// Whether anybody asks how long it took; a look at the clock is a tenth of a short call.
+// Whether anybody asks how long it took; a look at the clock is a tenth of a short
+// call.
 static bool is_timed(const WeftContext *context, const ApiPlace *place) {
     return context->place_count > 1 || place->speed < 1 ||
            rt_events_are_kept(context->events);

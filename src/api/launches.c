@@ -57,8 +57,8 @@ void api_launches_write(ApiEngine *engine, uint32_t first, uint32_t count,
         loops[i] = kernels[i].loop;
         plans[i] = kernels[i].plan;
     }
-    emit_launches(dialect, loops, plans, count, for_people,
-                  &engine->program->workspace, out, tables_out, checks);
+    emit_launches(dialect, loops, plans, count, for_people, &engine->program->workspace,
+                  out, tables_out, checks);
     for (uint32_t i = 0; i < count; i++) {
         kernels[i].launch_checks = checks[i];
         kernels[i].exec.launch_checks = checks[i].data;

@@ -104,7 +104,8 @@ static WeftStatus try_build(ApiEngine *engine, EngineGroup *group, double work) 
 
 // The kernel, if it can run. An engine that only may run kernels starts when it would
 // pay: a build takes a tenth of a second or more, in which the interpreter runs some
-// five million statements, of one call or of many. Work that is much longer waits for it.
+// five million statements, of one call or of many. Work that is much longer waits for
+// it.
 static EngineKernel *find_kernel(ApiEngine *engine, const InterpOffer *offer,
                                  InterpError *error) {
     enum { WORTH = 1000000 };

@@ -244,8 +244,8 @@ static void make_core(WeftContext *context, WeftProgram *program,
     tell_compiling(program);
 }
 
-// Reads a .core text, which whoever wrote it may have got wrong. Stops with program->core
-// NULL at an error.
+// Reads a .core text, which whoever wrote it may have got wrong. Stops with
+// program->core NULL at an error.
 static void read_core(WeftContext *context, WeftProgram *program,
                       const Source *source) {
     Cx *cx = &program->cx;
@@ -288,8 +288,7 @@ WeftStatus api_compile(WeftContext *context, const ApiCompile *call) {
     if (call->stage >= API_STAGE_CORE && !is_over && !optimise(program, call))
         return give_up(context, program);
     if (call->stage == API_STAGE_CORE) core_print(program->core, call->dump);
-    if (call->stage == API_STAGE_TASK)
-        api_task_print(program, call->after, call->dump);
+    if (call->stage == API_STAGE_TASK) api_task_print(program, call->after, call->dump);
     if (call->stage >= API_STAGE_LOOP && call->stage != API_STAGE_RUN)
         api_engine_print(program, call->stage, call->after, call->dump);
     arena_free(&program->workspace);

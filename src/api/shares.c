@@ -78,8 +78,8 @@ static double cost_of(const Row *r, uint32_t part) {
     return cost;
 }
 
-// What another device took over would have cost like the chunks that stayed; without
-// any, as much as the speeds say.
+// What another device took over would have cost like the chunks that stayed, if all are
+// alike; else, or without any, as much as the speeds say.
 static void fill_in(const Row *r, uint32_t op, uint32_t device) {
     uint32_t chunks = r->row->chunks, stayed = 0;
     size_t first = op * fission_parts(r->row) + device * chunks;
@@ -89,7 +89,8 @@ static void fill_in(const Row *r, uint32_t op, uint32_t device) {
         stayed += r->cost[i] > 0;
     }
     for (size_t i = first; i < first + chunks; i++)
-        if (r->cost[i] == 0) r->cost[i] = stayed > 0 ? sum / stayed : r->taken[i];
+        if (r->cost[i] == 0)
+            r->cost[i] = stayed > 0 && !r->row->is_uneven ? sum / stayed : r->taken[i];
 }
 
 // What the share of the device takes there.
@@ -137,8 +138,9 @@ static double step_by(double *step, double way) {
 }
 
 // The bounds are to move to where they should have been, but everybody keeps something.
+// They move by steps: what has the size of last time finds its memory again.
 static void learn(Row *r) {
-    static const double least = 1e-3;
+    static const double least = 1e-3, grain = 1.0 / 240;
     const FissionRow *row = r->row;
     uint32_t last = row->devices - 1;
     double found[FISSION_MOST_PARTS], work = 0, speed = 0, before = 0;
@@ -149,11 +151,14 @@ static void learn(Row *r) {
     }
     for (uint32_t d = 0; d < last; d++) {
         double bound = (double)row->bounds[(d + 1) * row->chunks - 1] / FISSION_WHOLE;
+        double now = bound;
         bound += step_by(&r->steps[d], found[d] - bound);
+        if (fabs(bound - now) < grain / 2) bound = now;
+        else bound = round(bound / grain) * grain;
         before = fmin(fmax(bound, before + least), 1 - least * (last - d));
         r->ends[d] = before;
+        r->is_to_move = r->is_to_move || before != now;
     }
-    r->is_to_move = true;
 }
 
 static void move(Row *r) {
@@ -207,7 +212,7 @@ void api_shares_note(ApiShares *shares, const FissionPiece *piece, ApiCut cut,
     r->known += r->cost[cell] == 0 && r->taken[cell] == 0;
     r->cost[cell] = r->taken[cell] = 0;
     if (device == piece->device) r->cost[cell] = cost;
-    else r->taken[cell] = cost * r->speeds[device] / r->speeds[piece->device];
+    else r->taken[cell] = cost * r->paces[device] / r->paces[piece->device];
     if (r->known == row->operators * fission_parts(row)) weigh(r);
     shares->is_to_move = shares->is_to_move || r->is_to_move;
 }

@@ -18,7 +18,7 @@ void api_stream_divide(WeftProgram *program) {
 }
 
 bool api_is_streamed(const WeftProgram *program) {
-    return program->decisions.from != NULL && program->decisions.rows.len > 0;
+    return program->decisions.is_stream && program->decisions.rows.len > 0;
 }
 
 static void set_parts(WeftProgram *program, uint32_t parts) {

@@ -195,7 +195,8 @@ Str api_describe_port(Arena *arena, const ApiRead *call, size_t i) {
 
 static WeftStatus fail_read(WeftContext *context, const ApiRead *call,
                             const DataReader *reader, size_t i) {
-    Str note = i < call->count ? api_describe_port(&context->scratch, call, i) : STR("");
+    Str note =
+        i < call->count ? api_describe_port(&context->scratch, call, i) : STR("");
     Str message = reader->error;
     if (reader->error_line == 0) {
         StrBuf text = strbuf(&context->scratch);

@@ -5,11 +5,12 @@
 #include "fission/strategy.h"
 
 void fission_cut_stream(const FissionLog *log, uint32_t parts, uint32_t count) {
-    *log->from = parts > 1 ? 1 : INT64_MAX;
-    for (uint32_t i = 0; i < log->rows.len; i++)
+    for (uint32_t i = 0; i < log->rows.len; i++) {
+        const FissionRow *row = &log->rows.data[i];
+        *row->at.from = parts > 1 ? row->at.least : INT64_MAX;
         for (uint32_t p = 0; p + 1 < count; p++)
-            log->rows.data[i].bounds[p] =
-                FISSION_WHOLE / parts * (p < parts ? p + 1 : parts);
+            row->bounds[p] = FISSION_WHOLE / parts * (p < parts ? p + 1 : parts);
+    }
 }
 
 uint32_t fission_parts(const FissionRow *row) {
@@ -38,16 +39,43 @@ void fission_cut_chunks(FissionRow *row) {
     }
 }
 
-uint32_t fission_new_row(FissionLog *log, Arena *arena, const uint32_t *weights,
-                         uint32_t devices, uint32_t chunks) {
+FissionSwitch fission_new_switch(Arena *arena, const CoreFun *entry, int64_t least) {
+    return (FissionSwitch){.entry = entry,
+                           .from = arena_copy(arena, &least, sizeof least),
+                           .least = least};
+}
+
+uint32_t fission_switches(const FissionLog *log) {
+    return log->entries.len + log->rows.len;
+}
+
+FissionSwitch *fission_switch(const FissionLog *log, uint32_t number) {
+    uint32_t entries = log->entries.len;
+    return number < entries ? &log->entries.data[number]
+                            : &log->rows.data[number - entries].at;
+}
+
+const FissionSwitch *fission_find_switch(const FissionLog *log, CoreRef holds) {
+    for (uint32_t i = 0; i < fission_switches(log); i++)
+        if (fission_switch(log, i)->holds == holds) return fission_switch(log, i);
+    return NULL;
+}
+
+bool fission_is_of_entry(const FissionLog *log, const FissionSwitch *at) {
+    for (uint32_t i = 0; i < log->entries.len; i++)
+        if (at == &log->entries.data[i]) return true;
+    return false;
+}
+
+uint32_t fission_new_row(FissionLog *log, Arena *arena, FissionRow row,
+                         const uint32_t *weights) {
     int64_t before = 0, all = 0;
-    FissionRow row = {.devices = devices, .chunks = chunks};
     size_t parts = fission_parts(&row);
     row.bounds = arena_array(arena, int64_t, parts);
-    for (uint32_t i = 0; i < devices; i++) all += weights[i];
-    for (uint32_t i = 0; i + 1 < devices; i++) {
+    for (uint32_t i = 0; i < row.devices; i++) all += weights[i];
+    for (uint32_t i = 0; i + 1 < row.devices; i++) {
         before += weights[i];
-        row.bounds[(i + 1) * chunks - 1] = before * FISSION_WHOLE / all;
+        row.bounds[(i + 1) * row.chunks - 1] = before * FISSION_WHOLE / all;
     }
     fission_cut_chunks(&row);
     row.first = arena_copy(arena, row.bounds, parts * sizeof *row.bounds);

@@ -24,6 +24,7 @@ typedef struct Strategy {
     const FissionDevices *devices;
     double least; // operations from which on splitting pays
     FissionLog *log;
+    const CoreFun *entry;               // that is being split
     uint32_t row, parts;                // of shares, of the run that is being split
     CoreRef shares[FISSION_MOST_PARTS]; // its bounds
     bool at_blocks; // they are rounded to blocks, of what has enough of them
@@ -79,9 +80,8 @@ static bool is_worth_it(const Strategy *y, const FissionSplit *s) {
 // each other; but looking at all values in each part, or merging sorted parts, which
 // takes them all at once, saves no memory.
 static bool is_candidate(const Strategy *y, const FissionRule *rule) {
-    if (y->log->from != NULL && rule->whole == whole_chain) return true;
-    if (y->log->from != NULL &&
-        (rule->whole == whole_sort || rule->part == part_places))
+    if (y->log->is_stream && rule->whole == whole_chain) return true;
+    if (y->log->is_stream && (rule->whole == whole_sort || rule->part == part_places))
         return false;
     return rule->part == part_map || rule->part == part_generate ||
            rule->part == part_stencil || rule->part == part_places ||
@@ -338,7 +338,7 @@ static Part find_part(Strategy *y, const CoreBody *body, uint32_t from, Row *row
     if (row->next == row->len) find_row(y, body, from, row);
     uint32_t first = row->next, count = row->len;
     if (first == count) return (Part){.first = body->stms.len, .end = body->stms.len};
-    uint32_t end = y->log->from != NULL ? count : fission_run(row->data, first, count);
+    uint32_t end = y->log->is_stream ? count : fission_run(row->data, first, count);
     row->next = end;
     Part part = {.first = row->data[first].stm, .end = row->data[end - 1].stm + 1};
     for (uint32_t i = first; i < end; i++) add_operator(y, body, row->data[i], &part);
@@ -399,27 +399,9 @@ static bool is_uneven(Part part) {
 static uint32_t chunks_of(const Strategy *y, Part part) {
     enum { CHUNKS = 4 };
     bool may_wait = is_uneven(part) || y->devices->is_mixed;
-    if (!may_wait || part.needs_few || y->log->from != NULL) return 1;
+    if (!may_wait || part.needs_few || y->log->is_stream) return 1;
     uint32_t most = FISSION_MOST_PARTS / y->devices->count;
     return most < CHUNKS ? most : CHUNKS;
-}
-
-// The bounds of a new row, read once, so that all is cut by the same.
-static void open_row(Strategy *y, uint32_t chunks) {
-    CoreBuilder *b = &y->builder;
-    CoreProgram *p = y->program;
-    const FissionDevices *devices = y->devices;
-    y->row =
-        fission_new_row(y->log, p->arena, devices->weights, devices->count, chunks);
-    y->parts = devices->count * chunks;
-    const char *bounds = (const char *)y->log->rows.data[y->row].bounds;
-    CoreStm *row = core_emit(b, OP_LITERAL, NULL, 0, &(CoreType){SCALAR_I64, 1}, 1);
-    row->flags |= STM_CHANGES;
-    row->text = (Str){bounds, (y->parts - 1) * sizeof(int64_t)};
-    for (uint32_t i = 0; i + 1 < y->parts; i++)
-        y->shares[i] = core_emit(b, OP_INDEX, (CoreRef[]){row->outs[0], core_i64(p, i)},
-                                 2, &(CoreType){SCALAR_I64, 0}, 1)
-                           ->outs[0];
 }
 
 // From how many elements of its first operator on a run is cut. Chunks have to be long
@@ -432,10 +414,42 @@ static int64_t least_of(const Strategy *y, Part part) {
     return least < 1 ? 1 : (int64_t)least;
 }
 
-static CoreBody *in_parts(Strategy *y, const CoreBody *run, Part part) {
+static void add_row(Strategy *y, Part part) {
+    Arena *arena = y->program->arena;
+    FissionRow row = {.at = fission_new_switch(arena, y->entry, least_of(y, part)),
+                      .devices = y->devices->count,
+                      .chunks = chunks_of(y, part),
+        .is_uneven = is_uneven(part)};
+    y->row = fission_new_row(y->log, arena, row, y->devices->weights);
+    y->parts = fission_parts(&row);
+}
+
+// A literal of so many numbers, which may be others in the next run.
+static CoreRef read_numbers(Strategy *y, const int64_t *numbers, uint32_t count) {
+    CoreType type = {SCALAR_I64, 1};
+    CoreStm *stm = core_emit(&y->builder, OP_LITERAL, NULL, 0, &type, 1);
+    stm->flags |= STM_CHANGES;
+    stm->text = (Str){(const char *)numbers, count * sizeof *numbers};
+    return stm->outs[0];
+}
+
+static CoreRef read_number(Strategy *y, CoreRef numbers, uint32_t i) {
+    CoreRef args[] = {numbers, core_i64(y->program, i)};
+    CoreType type = {SCALAR_I64, 0};
+    return core_emit(&y->builder, OP_INDEX, args, 2, &type, 1)->outs[0];
+}
+
+// The bounds of the row, read once, so that all is cut by the same.
+static void read_bounds(Strategy *y) {
+    CoreRef bounds = read_numbers(y, y->log->rows.data[y->row].bounds, y->parts - 1);
+    for (uint32_t i = 0; i + 1 < y->parts; i++)
+        y->shares[i] = read_number(y, bounds, i);
+}
+
+static CoreBody *in_parts(Strategy *y, const CoreBody *run) {
     uint32_t first = y->log->len;
     core_open(&y->builder, NULL, 0);
-    open_row(y, chunks_of(y, part));
+    read_bounds(y);
     for (uint32_t i = 0; i < run->stms.len; i++) {
         FissionSplit s = split_of(y, run, i);
         FissionVerdict verdict = judge(y, &s);
@@ -446,20 +460,25 @@ static CoreBody *in_parts(Strategy *y, const CoreBody *run, Part part) {
     for (uint32_t i = first; i < y->log->len; i++) {
         y->log->data[i].first = first;
         y->log->data[i].row = y->row;
-        y->log->data[i].least = least_of(y, part);
     }
     return core_close(&y->builder, run->results, run->result_count);
 }
 
-// From which length on parts are asked for, by whoever runs the program.
-static CoreRef read_from(Strategy *y) {
-    CoreBuilder *b = &y->builder;
-    CoreStm *from = core_emit(b, OP_LITERAL, NULL, 0, &(CoreType){SCALAR_I64, 1}, 1);
-    from->flags |= STM_CHANGES;
-    from->text = (Str){(const char *)y->log->from, sizeof *y->log->from};
-    return core_emit(b, OP_INDEX, (CoreRef[]){from->outs[0], core_i64(y->program, 0)},
-                     2, &(CoreType){SCALAR_I64, 0}, 1)
-        ->outs[0];
+static CoreRef is_on(Strategy *y, FissionSwitch *at, CoreRef size) {
+    CoreRef from = read_number(y, read_numbers(y, at->from, 1), 0);
+    return at->holds = core_op2(&y->builder, OP_LE, from, size);
+}
+
+// One of the two, as that says; both have results of their own.
+static void emit_either(Strategy *y, CoreRef holds, CoreBody *parts, CoreBody *whole,
+                        CoreRef *outs) {
+    uint32_t count = parts->result_count;
+    CoreType *types = arena_array(y->program->arena, CoreType, count);
+    for (uint32_t i = 0; i < count; i++) types[i] = core_type(y->program, outs[i]);
+    CoreStm *stm = core_emit(&y->builder, OP_IF, &holds, 1, types, count);
+    core_set_bodies(&y->builder, stm, (CoreBody *[]){parts, whole}, 2);
+    stm->outs = outs;
+    y->changed = true;
 }
 
 // Whether there is enough to do, by how many elements the first operator makes.
@@ -469,29 +488,18 @@ static CoreRef is_enough(Strategy *y, const CoreBody *body, Part part) {
     s.b = &y->builder;
     s.b->loc = s.stm->loc;
     CoreRef size = s.rule->size(&s);
-    ScalarType type = (ScalarType)core_type(y->program, size).elem;
     for (uint32_t i = 0; i < part.rows.len && y->least > 0; i++)
         size = core_op2(s.b, OP_MUL, size, part.rows.data[i]);
-    if (y->log->from != NULL)
-        return core_op2(&y->builder, OP_LE, read_from(y),
-                        fission_conv(&s, size, SCALAR_I64));
-    return core_op2(&y->builder, OP_LE, fission_int(&s, type, least_of(y, part)), size);
+    return is_on(y, &y->log->rows.data[y->row].at, fission_conv(&s, size, SCALAR_I64));
 }
 
 static void emit_both(Strategy *y, const CoreBody *body, Part part) {
-    CoreProgram *p = y->program;
     CoreBody *run = body_of(y, body, part);
+    add_row(y, part);
     CoreRef enough = is_enough(y, body, part);
-    CoreType *types = arena_array(p->arena, CoreType, run->result_count);
-    for (uint32_t i = 0; i < run->result_count; i++)
-        types[i] = core_type(p, run->results[i]);
     y->at_blocks = part.at_blocks;
-    CoreBody *parts = in_parts(y, copy_of(y, run), part);
-    CoreBody *whole = copy_of(y, run);
-    CoreStm *stm = core_emit(&y->builder, OP_IF, &enough, 1, types, run->result_count);
-    core_set_bodies(&y->builder, stm, (CoreBody *[]){parts, whole}, 2);
-    stm->outs = run->results;
-    y->changed = true;
+    CoreBody *parts = in_parts(y, copy_of(y, run)), *whole = copy_of(y, run);
+    emit_either(y, enough, parts, whole, run->results);
 }
 
 // ---- bodies -------------------------------------------------------------------------
@@ -526,6 +534,41 @@ static CoreBody *visit(Strategy *y, const CoreBody *body) {
     return core_close(&y->builder, body->results, body->result_count);
 }
 
+// ---- entries ------------------------------------------------------------------------
+
+// Results of its own, for the version in parts.
+static CoreBody *without_params(const Strategy *y, const CoreBody *body) {
+    CoreBody *inner = arena_copy(y->program->arena, body, sizeof *body);
+    inner->params = NULL;
+    inner->param_count = 0;
+    return inner;
+}
+
+// What an entry does, in parts and as it was: among its rows nothing may be worth it,
+// and then loops are kernels, and what is made is known as though there were one
+// device.
+static CoreBody *emit_entry(Strategy *y, const CoreBody *parts, const CoreBody *body) {
+    CoreProgram *p = y->program;
+    vec_push(p->arena, &y->log->entries, fission_new_switch(p->arena, y->entry, 1));
+    FissionSwitch *at = &y->log->entries.data[y->log->entries.len - 1];
+    CoreRef *outs = arena_array(p->arena, CoreRef, body->result_count);
+    for (uint32_t k = 0; k < body->result_count; k++)
+        outs[k] = core_value(p, core_type(p, body->results[k]), 0);
+    core_open(&y->builder, body->params, body->param_count);
+    CoreRef holds = is_on(y, at, core_i64(p, 1));
+    emit_either(y, holds, without_params(y, parts), copy_of(y, without_params(y, body)),
+                outs);
+    return core_close(&y->builder, outs, body->result_count);
+}
+
+static CoreBody *visit_entry(Strategy *y) {
+    const CoreBody *body = y->entry->body;
+    uint32_t rows = y->log->rows.len;
+    CoreBody *parts = visit(y, body);
+    bool may_stay = y->least > 0 && !y->log->is_stream;
+    return may_stay && y->log->rows.len > rows + 1 ? emit_entry(y, parts, body) : parts;
+}
+
 // ---- wholes that nobody needs -------------------------------------------------------
 
 // Parts fit each other, so joining them cannot fail, and is no effect.
@@ -555,9 +598,10 @@ bool fission_for_devices(CoreProgram *p, const FissionDevices *devices, double l
     map_init(&y.defs, p->arena);
     for (uint32_t i = 0; i < p->funs.len; i++)
         core_walk(p->funs.data[i]->body, note_def, &y);
-    for (uint32_t i = 0; i < p->funs.len; i++)
-        if (p->funs.data[i]->is_entry)
-            p->funs.data[i]->body = visit(&y, p->funs.data[i]->body);
+    for (uint32_t i = 0; i < p->funs.len; i++) {
+        y.entry = p->funs.data[i];
+        if (y.entry->is_entry) p->funs.data[i]->body = visit_entry(&y);
+    }
     if (!y.changed) return false;
     const uint32_t *uses = opt_count_uses(p);
     for (uint32_t i = 0; i < p->funs.len; i++)
@@ -571,7 +615,7 @@ bool fission_for_stream(CoreProgram *p, uint32_t count, FissionLog *log) {
     uint32_t weights[FISSION_MOST_PARTS];
     for (uint32_t i = 0; i < count; i++) weights[i] = 1;
     FissionDevices same = {.weights = weights, .count = count};
-    log->from = arena_new(p->arena, int64_t);
+    log->is_stream = true;
     bool is_split = fission_for_devices(p, &same, 0, log);
     fission_cut_stream(log, 1, count);
     return is_split;

@@ -22,17 +22,28 @@ typedef struct FissionDecision {
     double work, bytes; // of an element: scalar operations; bytes that would travel
     uint32_t row, op;   // IS_CUT: of shares, by which; which of the row's operators
     uint32_t first;     // IS_CUT: the decision whose operator's length decides
-    int64_t least;      // IS_CUT: from how many elements on, those of rows counted
 } FissionDecision;
+
+// Whether something is cut, of two versions in the program.
+typedef struct FissionSwitch {
+    const CoreFun *entry; // where that is
+    CoreRef holds;        // what says that it is: a length is not less than `from`
+    int64_t *from;        // INT64_MAX: all stays whole
+    int64_t least;        // what that was at first: from there on there is enough to do
+    double in_parts, whole; // seconds of a call, expected with it cut, or whole
+                            // (plan/plan.h); 0: nobody has asked
+} FissionSwitch;
 
 // Where operators in a row are cut, all at the same shares of their lengths. The share
 // of a device is in so many parts in a row, its chunks, which have one length.
 typedef struct FissionRow {
+    FissionSwitch at; // by how many elements its first operator has, those of rows too
     int64_t
         *bounds; // of part 1, 2, ...: how much of FISSION_WHOLE is before it, rising
     const int64_t *first; // what they were before anything was learned
     uint32_t operators;   // so many
     uint32_t devices, chunks;
+    bool is_uneven; // some elements may take longer than others
 } FissionRow;
 
 // A part of an operator, known by the place of its statement, which is its own.
@@ -46,8 +57,8 @@ typedef struct FissionPiece {
 } FissionPiece;
 
 // All decisions in the order of the program; in the arena of the program's core. The
-// bounds of the rows are the elements of literals in the program: whoever writes to
-// them between two runs cuts elsewhere.
+// bounds of the rows, and what switches say, are the elements of literals in the
+// program: whoever writes to them between two runs cuts elsewhere.
 typedef struct FissionLog {
     FissionDecision *data;
     uint32_t len, cap;
@@ -56,13 +67,15 @@ typedef struct FissionLog {
         uint32_t len, cap;
     } rows;
     struct {
+        FissionSwitch *data; // of entries, of which there are two versions where more
+        uint32_t len, cap;   // than one row is cut: nothing has to be
+    } entries;
+    struct {
         FissionPiece *data;
         uint32_t len, cap;
     } pieces;
-    Map by_place; // of its own -> piece; once there are pieces
-    // Of fission_for_stream: from which length on an operator is in parts. An element
-    // of a literal as bounds are. NULL: that is said in the program for good.
-    int64_t *from;
+    Map by_place;   // of its own -> piece; once there are pieces
+    bool is_stream; // of fission_for_stream: parts run one after the other
 } FissionLog;
 
 // The devices that run at the same time.
@@ -86,8 +99,8 @@ bool fission_for_devices(CoreProgram *program, const FissionDevices *devices,
 
 // Splits all that takes less memory in parts, for one device that has too little for
 // the whole, into so many parts that run one after the other; a part may be empty.
-// Whether, and into how many, is said between two runs: by log->from and the bounds,
-// which say at first that all is whole. Else as above.
+// Whether, and into how many, is said between two runs (fission_cut_stream); at first
+// all is whole. Else as above.
 bool fission_for_stream(CoreProgram *program, uint32_t count, FissionLog *log);
 
 // ---- worth.c ------------------------------------------------------------------------
@@ -119,10 +132,17 @@ uint32_t fission_run(const FissionOperator *ops, uint32_t first, uint32_t count)
 // Cuts all rows into so many equal parts, of `count`; the others are empty. With one
 // part all stays whole.
 void fission_cut_stream(const FissionLog *log, uint32_t parts, uint32_t count);
-// A row of shares as the weights of so many devices say, each in so many chunks.
+FissionSwitch fission_new_switch(Arena *arena, const CoreFun *entry, int64_t least);
+// All of them, by number, and how many there are.
+FissionSwitch *fission_switch(const FissionLog *log, uint32_t number);
+uint32_t fission_switches(const FissionLog *log);
+// The switch that has this value say whether it is on; NULL: there is none.
+const FissionSwitch *fission_find_switch(const FissionLog *log, CoreRef holds);
+bool fission_is_of_entry(const FissionLog *log, const FissionSwitch *at); // not a row's
+// A row of shares as the weights of so many devices say, each in `chunks` chunks.
 // Returns its number.
-uint32_t fission_new_row(FissionLog *log, Arena *arena, const uint32_t *weights,
-                         uint32_t devices, uint32_t chunks);
+uint32_t fission_new_row(FissionLog *log, Arena *arena, FissionRow row,
+                         const uint32_t *weights);
 uint32_t fission_parts(const FissionRow *row);
 // Which part of the whole lies in that share, as these bounds of the row say.
 double fission_share(const FissionRow *row, const int64_t *bounds, uint32_t device);

@@ -204,6 +204,11 @@ static bool has_op(const LoopStm *stm, int op) {
     return (int)stm->op == op;
 }
 
+bool loop_is_choice(const LoopStm *stm) {
+    return stm->op == LOOP_IF && stm->bodies[0]->stms.len == 0 &&
+           stm->bodies[1]->stms.len == 0;
+}
+
 bool loop_has_op(const LoopBody *body, LoopOp op) {
     return loop_has(body, has_op, (int)op);
 }

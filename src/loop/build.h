@@ -98,6 +98,8 @@ bool loop_binds(const LoopBody *body, LoopRef ref);
 // Whether `is` holds of a statement in it, however deep, and of what is asked for.
 bool loop_has(const LoopBody *body, bool (*is)(const LoopStm *stm, int what), int what);
 bool loop_has_op(const LoopBody *body, LoopOp op);
+// Whether it is a branch that does nothing but choose between values.
+bool loop_is_choice(const LoopStm *stm);
 bool loop_kernel_has(const LoopKernel *kernel, bool (*is)(const LoopStm *stm, int what),
                      int what);
 // Where a value is bound: by which statement, NULL if it is a parameter, and in how

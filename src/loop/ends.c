@@ -41,8 +41,7 @@ static bool is_elem(const Turn *t, LoopRef ref, ScalarType elem) {
 }
 
 static bool is_choice(const LoopStm *stm) {
-    return stm->op == LOOP_IF && stm->out_count == 1 &&
-           stm->bodies[0]->stms.len + stm->bodies[1]->stms.len == 0;
+    return loop_is_choice(stm) && stm->out_count == 1;
 }
 
 // The first of the args that say where.

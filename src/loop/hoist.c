@@ -16,11 +16,6 @@ static bool are_outside(RangeWalk *w, const LoopRef *refs, uint32_t count) {
 }
 
 // An IF that computes nothing.
-static bool is_choice(const LoopStm *stm) {
-    return stm->op == LOOP_IF && stm->bodies[0]->stms.len == 0 &&
-           stm->bodies[1]->stms.len == 0;
-}
-
 static bool is_known_place(const LoopKernel *kernel, const LoopStm *load) {
     for (uint32_t i = 1; i < load->arg_count; i++)
         if (!kernel->values.data[load->args[i]].is_const) return false;
@@ -29,7 +24,7 @@ static bool is_known_place(const LoopKernel *kernel, const LoopStm *load) {
 
 static bool can_leave(RangeWalk *w, const LoopStm *stm) {
     if (!are_outside(w, stm->args, stm->arg_count)) return false;
-    if (is_choice(stm))
+    if (loop_is_choice(stm))
         return are_outside(w, stm->bodies[0]->results, stm->out_count) &&
                are_outside(w, stm->bodies[1]->results, stm->out_count);
     if (stm->op == LOOP_LOAD)
@@ -81,7 +76,7 @@ static bool are_before(const LoopSite *sites, const LoopRef *refs, uint32_t coun
 // What can_leave asks, as far as it is seen without ranges.
 static bool may_leave(const LoopKernel *kernel, const LoopSite *sites,
                       const LoopStm *stm, uint32_t depth) {
-    if ((stm->op != LOOP_SCALAR && stm->op != LOOP_LOAD && !is_choice(stm)) ||
+    if ((stm->op != LOOP_SCALAR && stm->op != LOOP_LOAD && !loop_is_choice(stm)) ||
         !are_before(sites, stm->args, stm->arg_count, depth))
         return false;
     const LoopStm *buffer = stm->op == LOOP_LOAD ? sites[stm->args[0]].def : NULL;

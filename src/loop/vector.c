@@ -192,26 +192,31 @@ static uint32_t size_of_while(const LoopBody *body) {
     return most;
 }
 
+static bool is_one_of(const LoopStm *stm, const LoopOp *ops, uint32_t count) {
+    for (uint32_t k = 0; k < count; k++)
+        if (stm->op == ops[k]) return true;
+    return false;
+}
+
 static bool has_only(const LoopBody *body, const LoopOp *ops, uint32_t count) {
-    for (uint32_t i = 0; i < body->stms.len; i++) {
-        bool is_one = false;
-        for (uint32_t k = 0; k < count; k++)
-            is_one = is_one || body->stms.data[i]->op == ops[k];
-        if (!is_one) return false;
-    }
+    for (uint32_t i = 0; i < body->stms.len; i++)
+        if (!is_one_of(body->stms.data[i], ops, count)) return false;
     return true;
 }
 
-enum { MOST_IN_FOLD = 12 }; // so that several vectors of each value have registers
+// In the turns of a fold so few that several vectors of each value have registers; of
+// those before, such as what says where an element is, no more has to last than that.
+enum { MOST_IN_FOLD = 12, MOST_AROUND = 24 };
 
 // Whether it is little more than one loop whose turns wait for each other.
 static bool is_fold(const Vector *v, const LoopBody *body) {
     static const LoopOp ops[] = {LOOP_SCALAR, LOOP_LOAD, LOOP_STORE, LOOP_CHECK,
                                  LOOP_FOR};
     const LoopStm *fold = NULL;
-    if (body->stms.len > MOST_IN_FOLD || !has_only(body, ops, 5)) return false;
+    if (body->stms.len > MOST_AROUND) return false;
     for (uint32_t i = 0; i < body->stms.len; i++) {
         const LoopStm *stm = body->stms.data[i];
+        if (!is_one_of(stm, ops, 5) && !loop_is_choice(stm)) return false;
         if (stm->op != LOOP_FOR) continue;
         if (fold != NULL) return false;
         fold = stm;

@@ -104,10 +104,37 @@ static double seconds_of(const Plan *plan, const PlanTask *task, uint32_t device
     return CALL + (task->work + bytes / bytes_at_a_time(task, bytes)) / rate;
 }
 
+static double took_on(const Plan *plan, const PlanTask *task, uint32_t device) {
+    bool may_have_run = task->kernel != NULL && plan->in.took != NULL;
+    return may_have_run ? plan->in.took(plan->in.data, task, device) : 0;
+}
+
+// Tasks that have not run there take as much longer than by their work, or less, as the
+// others did.
+static void find_paces(Plan *plan) {
+    plan->paces = arena_array(plan->in.arena, double, plan->in.device_count + 1);
+    for (uint32_t d = 0; d < plan->in.device_count; d++) {
+        double took = 0, alone = 0;
+        for (uint32_t i = 0; i < plan->tasks.len; i++) {
+            const PlanTask *task = &plan->tasks.data[i];
+            double seconds = took_on(plan, task, d);
+            if (!(seconds > 0) || !plan_is_timed(task)) continue;
+            took += seconds * task->turns;
+            alone += seconds_of(plan, task, d) * task->turns;
+        }
+        plan->paces[d] = alone > 0 ? took / alone : 0;
+    }
+}
+
 // Of all its turns. What nobody knows counts as something, as in the run.
 static double duration(const Plan *plan, const PlanTask *task, uint32_t device) {
     static const double unknown = 1e-4;
-    double seconds = seconds_of(plan, task, device) * task->turns;
+    double seconds = took_on(plan, task, device);
+    if (!(seconds > 0)) {
+        double pace = task->kernel != NULL ? plan->paces[device] : 0;
+        seconds = seconds_of(plan, task, device) * (pace > 0 ? pace : 1);
+    }
+    seconds *= task->turns;
     return isnan(seconds) ? unknown : seconds;
 }
 
@@ -134,8 +161,9 @@ static uint32_t best_for(const Placer *pl, const PlanTask *task) {
     const Plan *plan = pl->plan;
     uint32_t best = plan->in.device_count;
     if (task->kernel == NULL) return best;
-    if (task->piece != NULL) // all on one device (stream.h), or each on its own
-        return plan->in.decisions->from != NULL ? 0 : task->piece->device;
+    bool is_free = plan->in.is_shifting && task->piece != NULL && task->piece->is_chunk;
+    if (task->piece != NULL && !is_free) // all on one device (stream.h), or on its own
+        return plan->in.decisions->is_stream ? 0 : task->piece->device;
     double least = INFINITY;
     for (uint32_t d = 0; d < plan->in.device_count; d++) {
         double end = ready_at(pl, task, d) + sent_to(pl, task, d) / BYTES_PER_SECOND +
@@ -346,6 +374,7 @@ void plan_place(Plan *plan) {
     for (uint32_t i = 0; i < plan->tasks.len; i++)
         plan->is_timed = plan->is_timed && plan_is_timed(&plan->tasks.data[i]);
     note_peak(&pl, PLAN_NONE);
+    find_paces(plan);
     for (uint32_t i = 0; i < plan->tasks.len; i++) place_task(&pl, i);
     for (uint32_t d = 0; d < devices; d++)
         if (pl.free[d] > plan->seconds) plan->seconds = pl.free[d];

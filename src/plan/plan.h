@@ -24,6 +24,7 @@ typedef struct PlanDevice {
     double rate;  // scalar operations per second that wait for each other, of all cores
     double one;   // the same of one core
     bool is_host; // its memory is the host's
+    bool is_vague; // its rate is but a guess before something has run there
 } PlanDevice;
 
 // A flattened parameter, as far as it is known.
@@ -34,6 +35,11 @@ typedef struct PlanArg {
     const int64_t *dims; // of an array
 } PlanArg;
 
+typedef struct PlanTask PlanTask;
+
+// Seconds that a turn of the task took on that device when it last ran; 0: it has not.
+typedef double PlanTook(const void *data, const PlanTask *task, uint32_t device);
+
 typedef struct PlanInput {
     const CoreProgram *program; // outlined
     const CoreFun *entry;
@@ -43,6 +49,9 @@ typedef struct PlanInput {
     uint32_t device_count;
     uint32_t vector_bytes; // of the vectors of cores; 0: there are none
     const PlanArg *args;   // NULL: none is known
+    bool is_shifting;      // who is idle takes chunks over; else they are at home
+    PlanTook *took;        // what is known of earlier runs; NULL: nothing
+    const void *data;      // for that
     Arena *arena;          // in which everything is made
 } PlanInput;
 
@@ -73,7 +82,7 @@ typedef struct PlanUses {
     uint32_t len, cap;
 } PlanUses;
 
-typedef struct PlanTask {
+struct PlanTask {
     CoreOp op;             // of a kernel; of the host: an operator of core
     const CoreFun *kernel; // NULL: the host does it
     CoreLoc loc;
@@ -89,7 +98,7 @@ typedef struct PlanTask {
     double begin, end; // seconds
     double measured;   // seconds of one turn; NaN: it has not run
     bool is_critical;  // it lies on the longest way
-} PlanTask;
+};
 
 typedef enum PlanStepKind {
     PLAN_SEND, // to the device, for the task
@@ -137,6 +146,8 @@ typedef struct Plan {
     double seconds; // all in all
     double longest; // what no number of devices could shorten
     double *busy;   // by device, and the host: seconds
+    double *paces;  // by device: how many times as long as by their work alone those
+                    // tasks took that have run there; 0: none has
     double *measured_busy;   // the same in the run that was measured; NULL: none was
     double measured;         // seconds of that run; with measured_busy
     double measured_longest; // of the longest way, as far as it was measured
@@ -145,6 +156,11 @@ typedef struct Plan {
 } Plan;
 
 Plan *plan_make(const PlanInput *in);
+// Which rows of the entry's operators stay whole though there is enough to do, since
+// the call would take longer with them in parts, as far as plans know: sets from which
+// length on they are cut (FissionSwitch), and what was expected (choose.c). Whether any
+// of that has changed.
+bool plan_choose(const PlanInput *in);
 
 // The tasks alone (walk.c), and where they go (place.c).
 Plan *plan_walk(const PlanInput *in);

@@ -147,16 +147,34 @@ static void put_stream(const Plan *plan, const FissionDecision *d, StrBuf *out) 
     else strbuf_cstr(out, "whole, if the device has memory enough; else in parts");
 }
 
+// Why it stays whole though there is enough to do: it does, or all of its entry.
+static const FissionSwitch *kept_whole(const Plan *plan, const FissionRow *row) {
+    const FissionLog *log = plan->in.decisions;
+    for (uint32_t i = 0; i < log->entries.len; i++) {
+        const FissionSwitch *at = &log->entries.data[i];
+        if (at->entry == row->at.entry && *at->from == INT64_MAX) return at;
+    }
+    return *row->at.from == INT64_MAX ? &row->at : NULL;
+}
+
 static void put_cut(const Plan *plan, const FissionDecision *d, StrBuf *out) {
     const FissionDecision *first = &plan->in.decisions->data[d->first];
+    const FissionRow *row = &plan->in.decisions->rows.data[d->row];
     bool is_run, is_cut = plan_is_cut(plan, d, &is_run);
     char length[96], line[PLAN_TEXT];
-    snprintf(length, sizeof length, "%" PRId64 " element%s", d->least,
-             d->least == 1 ? "" : "s");
+    snprintf(length, sizeof length, "%" PRId64 " element%s", row->at.least,
+             row->at.least == 1 ? "" : "s");
     if (first != d)
-        snprintf(length, sizeof length, "%" PRId64 " of the %s of line %s", d->least,
-                 core_op_info[first->stm->op].name,
+        snprintf(length, sizeof length, "%" PRId64 " of the %s of line %s",
+                 row->at.least, core_op_info[first->stm->op].name,
                  plan_line(line, plan, first->stm->loc));
+    const FissionSwitch *whole = kept_whole(plan, row);
+    if (!is_cut && whole != NULL) {
+        char yes[PLAN_TEXT], no[PLAN_TEXT];
+        strbuf_printf(out, "whole here: in parts the call would take %s, not %s",
+                      plan_time(yes, whole->in_parts), plan_time(no, whole->whole));
+        return;
+    }
     if (is_run && !is_cut) {
         strbuf_printf(out, "whole here: there is too little to do with fewer than %s",
                       length);
@@ -168,14 +186,14 @@ static void put_cut(const Plan *plan, const FissionDecision *d, StrBuf *out) {
         return;
     }
     strbuf_printf(out, "cut in %" PRIu32, plan->in.device_count);
-    put_shares(plan, &plan->in.decisions->rows.data[d->row], out);
+    put_shares(plan, row, out);
     if (!is_cut || plan->in.args == NULL) strbuf_printf(out, "; from %s on", length);
 }
 
 static void put_reason(const Plan *plan, const FissionDecision *d, StrBuf *out) {
     switch (d->verdict) {
     case FISSION_IS_CUT:
-        if (plan->in.decisions->from != NULL) put_stream(plan, d, out);
+        if (plan->in.decisions->is_stream) put_stream(plan, d, out);
         else put_cut(plan, d, out);
         break;
     case FISSION_HAS_NO_RULE:

@@ -148,6 +148,16 @@ static bool is_list(const Printer *pr, const CoreStm *stm) {
            stm->text.len <= LONGEST * sizeof(int64_t);
 }
 
+// The only one of such a list, which is as good as itself.
+static bool put_only(Printer *pr, const CoreStm *index) {
+    const CoreStm *list = pr->defs[real(pr, index->args[0])];
+    int64_t x;
+    if (list == NULL || list->text.len != sizeof x || !is_list(pr, list)) return false;
+    memcpy(&x, list->text.ptr, sizeof x);
+    strbuf_printf(pr->out, "%" PRId64, x);
+    return true;
+}
+
 static void put_list(Printer *pr, Str elements) {
     int64_t x;
     for (size_t i = 0; i < elements.len; i += sizeof x) {
@@ -165,6 +175,8 @@ static void put_exp(Printer *pr, const CoreStm *stm, bool is_inner) {
         strbuf_printf(pr->out, " %s ", infix);
         put_ref(pr, stm->args[1], true);
         if (is_inner) strbuf_char(pr->out, ')');
+    } else if (stm->op == OP_INDEX && put_only(pr, stm)) {
+        return;
     } else if (stm->op == OP_INDEX) {
         put_ref(pr, stm->args[0], true);
         strbuf_char(pr->out, '[');
@@ -210,6 +222,11 @@ static bool moves(Printer *pr, const CoreStm *stm) {
 // ---- statements ---------------------------------------------------------------------
 
 static void put_stm(Printer *pr, const CoreStm *stm);
+
+static void put_stms(Printer *pr, const CoreBody *body) {
+    for (uint32_t i = 0; i < body->stms.len; i++)
+        if (!moves(pr, body->stms.data[i])) put_stm(pr, body->stms.data[i]);
+}
 
 static void put_results(Printer *pr, const CoreBody *body) {
     put_refs(pr, body->results, body->result_count);
@@ -265,8 +282,7 @@ static void put_inside(Printer *pr, const CoreStm *call, const CoreFun *fun) {
         if (is_own) pr->same[result] = call->outs[k];
         else pr->same[call->outs[k]] = real(pr, result);
     }
-    for (uint32_t i = 0; i < body->stms.len; i++)
-        if (!moves(pr, body->stms.data[i])) put_stm(pr, body->stms.data[i]);
+    put_stms(pr, body);
     for (uint32_t k = 0; k < body->result_count; k++)
         if (real(pr, body->results[k]) == call->outs[k]) pr->same[body->results[k]] = 0;
     for (uint32_t i = 0; i < body->param_count; i++) pr->same[body->params[i]] = 0;
@@ -337,12 +353,29 @@ static const CoreFun *inside_of(const Printer *pr, const CoreStm *stm) {
     return fun->kernel != CORE_NO_KERNEL ? fun : NULL;
 }
 
+static void put_stm(Printer *pr, const CoreStm *stm);
+
+// Of what an entry does in two versions, and of what stays whole, the one that is run.
+static bool put_chosen(Printer *pr, const CoreStm *stm) {
+    const FissionLog *log = pr->plan->in.decisions;
+    const FissionSwitch *at =
+        stm->op == OP_IF ? fission_find_switch(log, stm->args[0]) : NULL;
+    if (at == NULL || (*at->from != INT64_MAX && !fission_is_of_entry(log, at)))
+        return false;
+    const CoreBody *body = stm->bodies[*at->from == INT64_MAX ? 1 : 0];
+    put_stms(pr, body);
+    for (uint32_t k = 0; k < stm->out_count; k++)
+        pr->same[stm->outs[k]] = real(pr, body->results[k]);
+    return true;
+}
+
 static void put_stm(Printer *pr, const CoreStm *stm) {
     const CoreFun *inside = inside_of(pr, stm);
     if (inside != NULL) {
         put_inside(pr, stm, inside);
         return;
     }
+    if (put_chosen(pr, stm)) return;
     if (stm->op == OP_GUARD) {
         pr->same[stm->outs[0]] = real(pr, stm->args[0]);
         return;
@@ -381,8 +414,7 @@ static void put_fun(Printer *pr, const CoreFun *fun) {
     put_refs(pr, fun->body->params, fun->body->param_count);
     strbuf_cstr(pr->out, ") =");
     pr->depth = 1;
-    for (uint32_t i = 0; i < fun->body->stms.len; i++)
-        if (!moves(pr, fun->body->stms.data[i])) put_stm(pr, fun->body->stms.data[i]);
+    put_stms(pr, fun->body);
     new_line(pr);
     strbuf_cstr(pr->out, "in ");
     put_results(pr, fun->body);

@@ -10,9 +10,10 @@
 #include "base/thread.h"
 
 // Seconds: what it takes to wake a thread; how long errands are that the host may run,
-// which does not look at what comes back meanwhile; how long one waits for it while it
-// is busy.
-static const double wake = 5e-5, most_hosted = 5e-3, most_delay = 1e-3;
+// which does not look at what comes back meanwhile, and those that it waits for anyway;
+// how long one waits for it while it is busy.
+static const double wake = 5e-5, most_hosted = 5e-3, most_needed = 0.1,
+                    most_delay = 1e-3;
 
 typedef struct Line {
     RtQueue *queue;
@@ -33,9 +34,10 @@ struct RtQueue {
     uint32_t count;
     bool is_over;
     bool host_waits, host_sleeps;
-    uint64_t host_left; // when it last stopped waiting
-    unsigned hosted;    // the line whose errand it runs, or RT_NO_LINE
-    unsigned own;       // the first that is shared, or RT_NO_LINE
+    uint64_t host_left;      // when it last stopped waiting
+    unsigned hosted;         // the line whose errand it runs, or RT_NO_LINE
+    unsigned own;            // the first that is shared, or RT_NO_LINE
+    RtErrand *const *needed; // by the host, which waits; NULL: no one errand is
     unsigned line_count;
     Line lines[];
 };
@@ -119,16 +121,24 @@ static void run(Line *line, RtErrand *errand) {
 
 // ---- the host -----------------------------------------------------------------------
 
-static bool is_short(const RtErrand *errand) {
+// Whether the host waits for the errand, or for what comes behind it in that line.
+static bool is_needed(const Line *line, const RtErrand *errand) {
+    const RtErrand *needed = line->queue->needed != NULL ? *line->queue->needed : NULL;
+    return needed != NULL && needed->line == line->number &&
+           needed->number >= errand->number;
+}
+
+static bool may_host(const Line *line, const RtErrand *errand) {
     bool is_known = errand->seconds > 0 || errand->is_common; // that has no work
-    return is_known && errand->seconds < most_hosted;
+    double most = is_needed(line, errand) ? most_needed : most_hosted;
+    return is_known && errand->seconds < most;
 }
 
 // Where an errand of the line is that the host may run now; NULL: there is none.
 static RtErrand **find_hosted(Line *line) {
     if (!line->is_shared || line->running != RT_NO_ERRAND) return NULL;
     RtErrand **next = find_next(line);
-    return next != NULL && is_short(*next) ? next : NULL;
+    return next != NULL && may_host(line, *next) ? next : NULL;
 }
 
 // Where an errand for the host is, of its own line before others, and which line's it
@@ -189,9 +199,10 @@ static void run_hosted(Line *line, RtErrand *errand) {
 }
 
 void rt_queue_wait(RtQueue *queue, bool (*is_due)(const void *data), const void *data,
-                   int ms) {
+                   int ms, RtErrand *const *needed) {
     HostNeed need = {queue, is_due, data};
     Line *line;
+    queue->needed = needed;
     queue->host_waits = true;
     rt_turn_tell(&queue->turn);
     RtErrand **next = find_any(queue, &line);
@@ -203,6 +214,7 @@ void rt_queue_wait(RtQueue *queue, bool (*is_due)(const void *data), const void 
     queue->host_sleeps = next == NULL && !is_due(data);
     if (queue->host_sleeps) rt_turn_wait(&queue->turn, is_host_due, &need, ms);
     queue->host_waits = queue->host_sleeps = false;
+    queue->needed = NULL;
     queue->host_left = clock_ns();
 }
 

@@ -51,9 +51,10 @@ RtTurn *rt_queue_turn(RtQueue *queue);
 // Shares a line with the host. The first of these is its own: the line's thread is for
 // what is long, and for when the host is busy for long.
 void rt_queue_share(RtQueue *queue, unsigned line);
-// Waits as rt_turn_wait does, or runs an errand, where there is one for the host.
+// Waits as rt_turn_wait does, or runs an errand, where there is one for the host. If it
+// waits for one errand, `needed` is where that stands until it is done, and NULL then.
 void rt_queue_wait(RtQueue *queue, bool (*is_due)(const void *data), const void *data,
-                   int ms);
+                   int ms, RtErrand *const *needed);
 // Wakes who runs what has waited for the host for long.
 void rt_queue_look(RtQueue *queue);
 

@@ -705,7 +705,7 @@ static void run_sharing(void) {
     }
     errands[1].needs = &errands[0];
     for (int i = 0; i < 2; i++) rt_queue_add(queue, &errands[i].errand, 0);
-    while (!is_empty(queue)) rt_queue_wait(queue, is_empty, queue, -1);
+    while (!is_empty(queue)) rt_queue_wait(queue, is_empty, queue, -1, NULL);
     MODEL_CHECK(errands[0].is_done && errands[1].is_done && !errands[1].is_hosted);
     rt_turn_give(turn);
     rt_queue_free(queue);
@@ -726,7 +726,7 @@ static void run_helping(void) {
     errands[2].needs = &errands[1];
     for (int i = 0; i < 3; i++)
         rt_queue_add(queue, &errands[i].errand, (unsigned)i % 2);
-    while (!is_empty(queue)) rt_queue_wait(queue, is_empty, queue, -1);
+    while (!is_empty(queue)) rt_queue_wait(queue, is_empty, queue, -1, NULL);
     for (int i = 0; i < 3; i++) MODEL_CHECK(errands[i].is_done);
     rt_turn_give(turn);
     rt_queue_free(queue);

@@ -159,7 +159,7 @@ typedef struct Model {
 
 static void wait(const Model *m, bool (*is_due)(const void *data), const void *data,
                  int ms) {
-    if (m->is_shared) rt_queue_wait(m->queue, is_due, data, ms);
+    if (m->is_shared) rt_queue_wait(m->queue, is_due, data, ms, NULL);
     else rt_turn_wait(rt_queue_turn(m->queue), is_due, data, ms);
 }
 

@@ -303,7 +303,7 @@ static Moved move(const char *source) {
 }
 
 static void check_moves(void) {
-    const uint64_t bytes = MANY * sizeof(int64_t), shares = sizeof(int64_t);
+    const uint64_t bytes = MANY * sizeof(int64_t), shares = 2 * sizeof(int64_t);
     setenv("WEFT_SPLIT", "0", 1);
     // each device gets its part; what they make is read straight into the whole
     Moved moved = move("entry main (xs: []i64): []i64 = map (\\x -> x * x + 3) xs");
@@ -377,7 +377,7 @@ static void check_stream(void) {
 
 // Where all share the host's memory, parts are made where they belong.
 static void check_shared(void) {
-    const uint64_t bytes = MANY * sizeof(int64_t), shares = sizeof(int64_t);
+    const uint64_t bytes = MANY * sizeof(int64_t), shares = 2 * sizeof(int64_t);
     setenv("WEFT_SPLIT", "0", 1);
     Moved moved =
         move_on("cpu*2", "entry main (xs: []i64): []i64 = map (\\x -> x * x + 3) xs");

@@ -31,7 +31,8 @@ static void open_world(World *w, const uint32_t *weights, uint32_t parts,
                        uint32_t operators) {
     *w = (World){.parts = parts};
     arena_init(&w->arena, &w->mem);
-    uint32_t row = fission_new_row(&w->log, &w->arena, weights, parts, 1);
+    uint32_t row = fission_new_row(
+        &w->log, &w->arena, (FissionRow){.devices = parts, .chunks = 1}, weights);
     w->log.rows.data[row].operators = operators;
     w->shares = api_shares_new(&w->arena, &w->log);
 }
@@ -230,7 +231,8 @@ static void check_chunks(double (*work)(double), const uint32_t *weights,
     World w = {.parts = parts};
     uint32_t taken;
     arena_init(&w.arena, &w.mem);
-    uint32_t row = fission_new_row(&w.log, &w.arena, weights, parts, 4);
+    uint32_t row = fission_new_row(
+        &w.log, &w.arena, (FissionRow){.devices = parts, .chunks = 4}, weights);
     w.log.rows.data[row].operators = 1;
     w.shares = api_shares_new(&w.arena, &w.log);
     CHECK(run_chunks(&w, work, speeds, &taken) < most_idle);

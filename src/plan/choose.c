@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Which rows of operators are cut in this call (plan.h). Splitting looks at one
+// operator after the other, without sizes (fission/strategy.h); but what travels for
+// one may have to travel back for the next, and much of that is seen in a plan alone:
+// whether it would take longer than with all of them whole, or with one of them.
+#include <string.h>
+
+#include "plan/plan.h"
+
+// What saves less than that is no more than plans may be wrong by.
+static const double WORTH = 0.95;
+
+typedef struct Choice {
+    PlanInput in;
+    FissionSwitch **all; // of the entry: its own, if it has one, and those of rows
+    uint32_t count;
+} Choice;
+
+static void set(const FissionSwitch *at, bool in_parts) {
+    *at->from = in_parts ? at->least : INT64_MAX;
+}
+
+static void set_all(const Choice *c, bool in_parts) {
+    for (uint32_t i = 0; i < c->count; i++) set(c->all[i], in_parts);
+}
+
+// What they say, and saying it again.
+static int64_t *read_all(const Choice *c) {
+    int64_t *from = arena_array(c->in.arena, int64_t, c->count);
+    for (uint32_t i = 0; i < c->count; i++) from[i] = *c->all[i]->from;
+    return from;
+}
+
+static void write_all(const Choice *c, const int64_t *from) {
+    for (uint32_t i = 0; i < c->count; i++) *c->all[i]->from = from[i];
+}
+
+static void find_all(Choice *c) {
+    const FissionLog *log = c->in.decisions;
+    c->all = arena_array(c->in.arena, FissionSwitch *, fission_switches(log));
+    for (uint32_t i = 0; i < fission_switches(log); i++)
+        if (fission_switch(log, i)->entry == c->in.entry)
+            c->all[c->count++] = fission_switch(log, i);
+}
+
+// Whether the plan has something that is cut by it.
+static bool comes_by(const FissionLog *log, const Plan *plan, const FissionSwitch *at) {
+    for (uint32_t i = 0; i < plan->tasks.len; i++) {
+        const FissionPiece *piece = plan->tasks.data[i].piece;
+        if (piece != NULL && &log->rows.data[piece->row].at == at) return true;
+    }
+    return false;
+}
+
+// One row after the other is whole, if that is better. Returns seconds as they are
+// then.
+static double improve(const Choice *c, const Plan *plan) {
+    enum { MOST = 20000 }; // tasks in all plans
+    double now = plan->seconds;
+    if ((double)c->count * plan->tasks.len > MOST) return now;
+    for (uint32_t i = c->count; i-- > 0;) {
+        FissionSwitch *at = c->all[i];
+        if (!comes_by(c->in.decisions, plan, at)) continue;
+        set(at, false);
+        at->in_parts = now;
+        at->whole = plan_make(&c->in)->seconds;
+        if (at->whole < WORTH * now) now = at->whole;
+        else set(at, true);
+    }
+    return now;
+}
+
+// Whether the plan tells enough: what is cut has to run, to learn how fast devices are.
+static bool is_telling(const Choice *c, const Plan *plan) {
+    bool is_cut = false, is_sure = plan->is_timed;
+    for (uint32_t i = 0; i < c->count && !is_cut; i++)
+        is_cut = comes_by(c->in.decisions, plan, c->all[i]);
+    for (uint32_t d = 0; d < c->in.device_count; d++)
+        is_sure = is_sure && (!c->in.devices[d].is_vague || plan->paces[d] > 0);
+    return is_cut && is_sure;
+}
+
+static void choose(const Choice *c) {
+    set_all(c, true);
+    const Plan *plan = plan_make(&c->in);
+    if (!is_telling(c, plan)) return;
+    double in_parts = improve(c, plan);
+    const int64_t *best = read_all(c);
+    set_all(c, false);
+    double whole = plan_make(&c->in)->seconds;
+    if (in_parts < WORTH * whole) {
+        write_all(c, best);
+        return;
+    }
+    c->all[0]->in_parts = in_parts;
+    c->all[0]->whole = whole;
+}
+
+bool plan_choose(const PlanInput *in) {
+    Choice c = {.in = *in};
+    c.in.is_shifting = true;
+    find_all(&c);
+    if (c.count == 0) return false;
+    const int64_t *before = read_all(&c);
+    choose(&c);
+    const int64_t *after = read_all(&c);
+    return memcmp(before, after, c.count * sizeof *before) != 0;
+}
