@@ -26,7 +26,7 @@ typedef struct ApiEngine ApiEngine;   // engine.h
 typedef struct ApiPlace ApiPlace;     // places.h
 typedef struct ApiAhead ApiAhead;     // ahead.h
 typedef struct ApiDirect ApiDirect;   // direct.h
-typedef struct ApiChoice ApiChoice;   // plans.c
+typedef struct ApiChoice ApiChoice;   // choice.h
 
 // A parameter or result of an entry: how its leaves lie in core and what they mean.
 typedef struct ApiPort {
@@ -51,7 +51,7 @@ typedef struct ApiEntry {
     ApiPort *params, *results;
     uint32_t param_count, result_count;
     InterpCode code; // what the calls so far have prepared
-    ApiChoice *choice; // for several devices: what of it is cut (plans.h); or NULL
+    ApiChoice *choice; // for several devices: what of it is cut (choice.h); or NULL
     ApiDirect *direct; // in its memory, too: how it is called without that; or NULL
 } ApiEntry;
 

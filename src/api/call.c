@@ -3,6 +3,7 @@
 // Calling an entry. The arguments' arrays are lent to the engine, which consumes the
 // references it is given; since the caller keeps its own, none is updated in place.
 #include "api/ahead.h"
+#include "api/choice.h"
 #include "api/direct.h"
 #include "api/fit.h"
 #include "api/stream.h"

@@ -76,7 +76,7 @@ struct ApiEngine {
     LaunchGroup *launch_groups;
     uint32_t launch_group_count;
     ApiShares *shares;           // of the places in what is cut between them
-    bool chooses;                // which of it is not, by plans of calls (plans.h)
+    bool chooses;                // which of it is not, by plans of calls (choice.h)
     uint32_t parts, least_parts; // for a device with little memory (stream.h)
     bool has_traced;             // the call so far, there
 };

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/choice.h"
 #include "api/fit.h"
 #include "api/stream.h"
 

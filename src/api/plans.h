@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Plans of calls (plan/plan.h): what goes into them, and what they decide when a call
-// begins.
+// What goes into plans of calls (plan/plan.h).
 #ifndef WEFT_API_PLANS_H
 #define WEFT_API_PLANS_H
 
@@ -26,12 +25,5 @@ void api_plan_devices(WeftContext *context, PlanInput *in);
 WeftStatus api_plan(WeftContext *context, WeftProgram *program, const ApiEntry *entry,
                     WeftValue *const *args,
                     WeftStatus (*step)(const ApiPlanning *planning));
-// For several devices: decides which operators are cut in calls with such sizes
-// (plan_choose), when they are new; and, if this is a call, now and then later, when it
-// is known what calls took, to see whether something else is better.
-void api_choose_rows(WeftContext *context, WeftProgram *program, ApiEntry *entry,
-                     WeftValue *const *args, bool is_call);
-// Such a call took so long: what plans thought better, and was not, is taken back.
-void api_chosen_took(WeftProgram *program, const ApiEntry *entry, double seconds);
 
 #endif

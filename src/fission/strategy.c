@@ -27,7 +27,8 @@ typedef struct Strategy {
     const CoreFun *entry;               // that is being split
     uint32_t row, parts;                // of shares, of the run that is being split
     CoreRef shares[FISSION_MOST_PARTS]; // its bounds
-    bool at_blocks; // they are rounded to blocks, of what has enough of them
+    bool at_blocks;  // they are rounded to blocks, of what has enough of them
+    bool cuts_loops; // the entry's, inside
     bool changed;
 } Strategy;
 
@@ -419,7 +420,7 @@ static void add_row(Strategy *y, Part part) {
     FissionRow row = {.at = fission_new_switch(arena, y->entry, least_of(y, part)),
                       .devices = y->devices->count,
                       .chunks = chunks_of(y, part),
-        .is_uneven = is_uneven(part)};
+                      .is_uneven = is_uneven(part)};
     y->row = fission_new_row(y->log, arena, row, y->devices->weights);
     y->parts = fission_parts(&row);
 }
@@ -510,8 +511,10 @@ static CoreStm *visit_bodies(Strategy *y, const CoreStm *stm) {
     Arena *arena = y->program->arena;
     CoreStm *copy = arena_copy(arena, stm, sizeof *stm);
     copy->bodies = arena_array(arena, CoreBody *, stm->body_count);
+    uint32_t rows = y->log->rows.len;
     for (uint32_t i = 0; i < stm->body_count; i++)
         copy->bodies[i] = visit(y, stm->bodies[i]);
+    y->cuts_loops = y->cuts_loops || (stm->op != OP_IF && y->log->rows.len > rows);
     return copy;
 }
 
@@ -564,9 +567,11 @@ static CoreBody *emit_entry(Strategy *y, const CoreBody *parts, const CoreBody *
 static CoreBody *visit_entry(Strategy *y) {
     const CoreBody *body = y->entry->body;
     uint32_t rows = y->log->rows.len;
+    y->cuts_loops = false;
     CoreBody *parts = visit(y, body);
+    bool cuts_more = y->log->rows.len > rows + 1 || y->cuts_loops;
     bool may_stay = y->least > 0 && !y->log->is_stream;
-    return may_stay && y->log->rows.len > rows + 1 ? emit_entry(y, parts, body) : parts;
+    return may_stay && cuts_more ? emit_entry(y, parts, body) : parts;
 }
 
 // ---- wholes that nobody needs -------------------------------------------------------

@@ -67,8 +67,8 @@ typedef struct FissionLog {
         uint32_t len, cap;
     } rows;
     struct {
-        FissionSwitch *data; // of entries, of which there are two versions where more
-        uint32_t len, cap;   // than one row is cut: nothing has to be
+        FissionSwitch *data; // of entries, of which there are two versions where
+        uint32_t len, cap;   // several rows are cut, or loops: all may stay whole
     } entries;
     struct {
         FissionPiece *data;

@@ -56,7 +56,7 @@ static bool comes_by(const FissionLog *log, const Plan *plan, const FissionSwitc
 // One row after the other is whole, if that is better. Returns seconds as they are
 // then.
 static double improve(const Choice *c, const Plan *plan) {
-    enum { MOST = 20000 }; // tasks in all plans
+    enum { MOST = 4000 }; // tasks in all plans, of some microseconds each
     double now = plan->seconds;
     if ((double)c->count * plan->tasks.len > MOST) return now;
     for (uint32_t i = c->count; i-- > 0;) {
@@ -73,17 +73,27 @@ static double improve(const Choice *c, const Plan *plan) {
 
 // Whether the plan tells enough: what is cut has to run, to learn how fast devices are.
 static bool is_telling(const Choice *c, const Plan *plan) {
-    bool is_cut = false, is_sure = plan->is_timed;
-    for (uint32_t i = 0; i < c->count && !is_cut; i++)
-        is_cut = comes_by(c->in.decisions, plan, c->all[i]);
+    bool is_sure = plan->is_timed;
     for (uint32_t d = 0; d < c->in.device_count; d++)
         is_sure = is_sure && (!c->in.devices[d].is_vague || plan->paces[d] > 0);
-    return is_cut && is_sure;
+    return is_sure;
+}
+
+static bool is_any_cut(const Choice *c, const Plan *plan) {
+    bool is_cut = false;
+    for (uint32_t i = 0; i < c->count && !is_cut; i++)
+        is_cut = comes_by(c->in.decisions, plan, c->all[i]);
+    return is_cut;
 }
 
 static void choose(const Choice *c) {
+    for (uint32_t i = 0; i < c->count; i++) c->all[i]->in_parts = c->all[i]->whole = 0;
     set_all(c, true);
     const Plan *plan = plan_make(&c->in);
+    if (!is_any_cut(c, plan)) { // there is too little of everything
+        if (fission_is_of_entry(c->in.decisions, c->all[0])) set(c->all[0], false);
+        return;
+    }
     if (!is_telling(c, plan)) return;
     double in_parts = improve(c, plan);
     const int64_t *best = read_all(c);
@@ -93,8 +103,10 @@ static void choose(const Choice *c) {
         write_all(c, best);
         return;
     }
-    c->all[0]->in_parts = in_parts;
-    c->all[0]->whole = whole;
+    for (uint32_t i = 0; i < c->count; i++) {
+        c->all[i]->in_parts = plan->seconds;
+        c->all[i]->whole = whole;
+    }
 }
 
 bool plan_choose(const PlanInput *in) {

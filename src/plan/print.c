@@ -169,7 +169,7 @@ static void put_cut(const Plan *plan, const FissionDecision *d, StrBuf *out) {
                  row->at.least, core_op_info[first->stm->op].name,
                  plan_line(line, plan, first->stm->loc));
     const FissionSwitch *whole = kept_whole(plan, row);
-    if (!is_cut && whole != NULL) {
+    if (!is_cut && whole != NULL && whole->whole > 0) {
         char yes[PLAN_TEXT], no[PLAN_TEXT];
         strbuf_printf(out, "whole here: in parts the call would take %s, not %s",
                       plan_time(yes, whole->in_parts), plan_time(no, whole->whole));

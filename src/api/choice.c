@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Which operators are cut, as plans say and calls confirm (choice.h).
+#include "api/choice.h"
+
+#include <string.h>
+
+#include "api/plans.h"
+
+// ---- sizes --------------------------------------------------------------------------
+
+static uint32_t count_sizes(const ApiEntry *entry) {
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < entry->param_count; i++)
+        for (uint32_t k = 0; k < entry->params[i].count; k++)
+            count += entry->params[i].leaves[k].rank + 1u;
+    return count;
+}
+
+// Integers, which may be sizes, and sizes of arrays.
+static void read_sizes(const ApiEntry *entry, WeftValue *const *args, int64_t *sizes) {
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < entry->param_count; i++)
+        for (uint32_t k = 0; k < entry->params[i].count; k++) {
+            const RtValue *leaf = &args[i]->leaves[k];
+            bool is_integer = leaf->rank == 0 && !scalar_is_float(leaf->elem);
+            sizes[count++] = is_integer ? (int64_t)leaf->bits : 0;
+            for (uint32_t d = 0; d < leaf->rank; d++)
+                sizes[count++] = leaf->array->shape[d];
+        }
+}
+
+// At most half as large again.
+static bool is_about(int64_t a, int64_t b) {
+    return a == b || (a > 0 && b > 0 && a - a / 3 <= b && b - b / 3 <= a);
+}
+
+// ---- what calls took ----------------------------------------------------------------
+
+static double part_took(const ApiEngine *engine, const FissionPiece *piece,
+                        uint32_t device) {
+    ApiCut cut = api_shares_cut(engine->shares, piece);
+    return api_shares_predict(engine->shares, piece, cut, device);
+}
+
+// All parts of what stands there, one after the other on that device; 0: they have not
+// run.
+static double parts_took(const ApiEngine *engine, CoreLoc whole, uint32_t device) {
+    const FissionLog *log = &engine->program->decisions;
+    const FissionPiece *first = NULL;
+    double seconds = 0;
+    for (uint32_t i = 0; i < log->pieces.len; i++) {
+        const FissionPiece *piece = &log->pieces.data[i];
+        if (!piece->is_timed || piece->whole != whole) continue;
+        if (first == NULL) first = piece;
+        if (piece->row != first->row || piece->op != first->op) continue;
+        seconds += part_took(engine, piece, device);
+    }
+    return seconds;
+}
+
+// As PlanTook; data is the engine.
+static double took(const void *data, const PlanTask *task, uint32_t device) {
+    const ApiEngine *engine = data;
+    uint64_t number;
+    if (task->piece != NULL && task->piece->is_timed)
+        return part_took(engine, task->piece, device);
+    if (!map_get(&engine->by_fun, (uint64_t)(uintptr_t)task->kernel, &number)) return 0;
+    double seconds = engine->kernels[number - 1].seconds[device];
+    return seconds > 0 ? seconds : parts_took(engine, task->loc, device);
+}
+
+// ---- settings -----------------------------------------------------------------------
+
+static void read_setting(const FissionLog *log, ApiSetting *setting) {
+    for (uint32_t i = 0; i < fission_switches(log); i++)
+        setting->from[i] = *fission_switch(log, i)->from;
+}
+
+static void write_setting(const FissionLog *log, const CoreFun *entry,
+                          const ApiSetting *setting) {
+    for (uint32_t i = 0; i < fission_switches(log); i++)
+        if (fission_switch(log, i)->entry == entry)
+            *fission_switch(log, i)->from = setting->from[i];
+}
+
+static ApiChoice *new_choice(WeftProgram *program, uint32_t sizes) {
+    Arena *arena = &program->arena;
+    uint32_t switches = fission_switches(&program->decisions);
+    ApiChoice *choice = arena_new(arena, ApiChoice);
+    choice->sizes = arena_array(arena, int64_t, sizes + 1);
+    choice->now.from = arena_array(arena, int64_t, switches);
+    choice->other.from = arena_array(arena, int64_t, switches);
+    return choice;
+}
+
+static void swap(ApiChoice *choice) {
+    ApiSetting now = choice->now;
+    choice->now = choice->other;
+    choice->other = now;
+}
+
+// Whether the switches of the entry say just that.
+static bool says(const FissionLog *log, const CoreFun *entry,
+                 const ApiSetting *setting) {
+    for (uint32_t i = 0; i < fission_switches(log); i++)
+        if (fission_switch(log, i)->entry == entry &&
+            *fission_switch(log, i)->from != setting->from[i])
+            return false;
+    return true;
+}
+
+static WeftStatus choose(const ApiPlanning *planning) {
+    ApiEngine *engine = planning->program->engine;
+    ApiChoice *choice = planning->entry->choice;
+    PlanInput in = api_plan_input(planning);
+    if (choice->is_planned) {
+        in.took = took;
+        in.data = engine;
+    }
+    api_plan_devices(planning->context, &in);
+    read_setting(in.decisions, &choice->now);
+    bool has_changed = plan_choose(&in), is_trial = choice->is_planned;
+    choice->is_planned = true;
+    if (!has_changed) return WEFT_STATUS_OK;
+    engine->entry = NULL; // other kernels may be needed
+    if (choice->is_rejected && says(in.decisions, in.entry, &choice->other)) {
+        write_setting(in.decisions, in.entry, &choice->now);
+        return WEFT_STATUS_OK;
+    }
+    swap(choice);
+    read_setting(in.decisions, &choice->now);
+    choice->now.least = 0;
+    choice->is_rejected = false;
+    choice->trials = is_trial ? API_TRIALS : 0;
+    return WEFT_STATUS_OK;
+}
+
+// 4, 16 and so on: what calls took tells more than plans, later ones little more.
+static bool is_due(uint32_t calls) {
+    return calls > 1 && (calls & (calls - 1)) == 0 && (calls & 0x55555555) != 0;
+}
+
+void api_choose_rows(WeftContext *context, WeftProgram *program, ApiEntry *entry,
+                     WeftValue *const *args, bool is_call) {
+    if (program->engine == NULL || !program->engine->chooses) return;
+    uint32_t count = count_sizes(entry);
+    if (entry->choice == NULL) entry->choice = new_choice(program, count);
+    ApiChoice *choice = entry->choice;
+    int64_t *sizes = arena_array(&context->scratch, int64_t, count + 1);
+    read_sizes(entry, args, sizes);
+    bool is_same = choice->is_planned;
+    for (uint32_t i = 0; i < count && is_same; i++)
+        is_same = is_about(sizes[i], choice->sizes[i]);
+    if (!is_same) {
+        memcpy(choice->sizes, sizes, count * sizeof *sizes);
+        choice->calls = choice->trials = 0;
+        choice->now.least = 0;
+        choice->is_planned = choice->is_rejected = false;
+    }
+    choice->calls += is_call;
+    if (!is_same || (is_call && choice->trials == 0 && is_due(choice->calls)))
+        api_plan(context, program, entry, args, choose);
+}
+
+void api_chosen_took(WeftProgram *program, const ApiEntry *entry, double seconds) {
+    ApiChoice *choice = entry->choice;
+    if (choice == NULL) return;
+    ApiSetting *now = &choice->now;
+    if (now->least == 0 || seconds < now->least) now->least = seconds;
+    if (choice->trials == 0 || --choice->trials > 0) return;
+    if (choice->other.least == 0 || now->least < choice->other.least) return;
+    swap(choice);
+    write_setting(&program->decisions, entry->fun, &choice->now);
+    program->engine->entry = NULL;
+    choice->is_rejected = true;
+}

@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Which operators are cut in a call, of those that could be: as plans of two devices
+// say, with what earlier calls took, and without; what is tried, kept and taken back;
+// and what stays whole does not travel.
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/api.h"
+#include "api/choice.h"
+#include "api/places.h"
+#include "api/testing.h"
+#include "plan/plan.h"
+#include "test.h"
+
+typedef struct World {
+    WeftContext *context;
+    WeftProgram *program;
+    Arena arena;
+    PlanDevice devices[2];
+    PlanArg args[1];
+} World;
+
+// Much to do for each element, and none of them needs another.
+static const char heavy[] =
+    "entry main (n: i64) = map (\\x -> loop x for i < 1000 do (x * 31 + i) % 1009) "
+    "(iota n)";
+// Each turn needs all that the one before has made.
+#define TURNS                                                                          \
+    "loop xs = iota n for _i < 50 do\n"                                                \
+    "    map (\\i -> xs[i] * 3 + xs[n - 1 - i] * 5 - i) (iota n)\n"
+static const char turns[] = "entry main (n: i64) = " TURNS;
+// What is much, and then that.
+static const char both[] =
+    "entry main (n: i64) =\n"
+    "  let ys = map (\\x -> loop x for i < 100 do (x * 31 + i) % 1009) (iota n)\n"
+    "  let zs = " TURNS "  in (ys, zs)";
+
+static World open_world(const char *devices, const char *text) {
+    World w = {0};
+    WeftOptions options = {
+        .struct_size = sizeof options, .devices = devices, .threads = 1};
+    if (weft_context_new(&options, &w.context) != WEFT_STATUS_OK) abort();
+    if (weft_program_from_source(w.context, "choose.weft", text, strlen(text),
+                                 &w.program) != WEFT_STATUS_OK) {
+        fputs(weft_render(w.context, 0), stdout);
+        abort();
+    }
+    arena_init(&w.arena, &w.context->mem);
+    w.devices[0] = (PlanDevice){.address = "cpu:0", .rate = 2e9, .one = 2e9};
+    w.devices[1] = (PlanDevice){.address = "cpu:1", .rate = 2e9, .one = 2e9};
+    return w;
+}
+
+static void close_world(World *w) {
+    arena_free(&w->arena);
+    weft_program_free(w->program);
+    CHECK(weft_testing_context_free(w->context) == 0);
+}
+
+static PlanInput input_of(World *w, int64_t n) {
+    stack_measure(&w->program->cx.stack);
+    w->args[0] = (PlanArg){.is_known = true, .bits = (uint64_t)n};
+    return (PlanInput){.program = w->program->core,
+                       .entry = w->program->entries[0].fun,
+                       .decisions = &w->program->decisions,
+                       .devices = w->devices,
+                       .device_count = 2,
+                       .args = w->args,
+                       .arena = &w->arena};
+}
+
+static uint32_t count_parts(const Plan *plan) {
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < plan->tasks.len; i++)
+        count += plan->tasks.data[i].piece != NULL;
+    return count;
+}
+
+static void test_plans(void) {
+    World w = open_world("cpu:0,cpu:1", heavy);
+    PlanInput in = input_of(&w, 100000);
+    CHECK(!plan_choose(&in)); // it is as it was
+    CHECK(count_parts(plan_make(&in)) == 2);
+    // with so few elements it is whole anyway, by their number
+    in = input_of(&w, 3);
+    CHECK(!plan_choose(&in) && count_parts(plan_make(&in)) == 0);
+    // much slower devices are better left out
+    in = input_of(&w, 100000);
+    w.devices[1].rate = w.devices[1].one = 1e8;
+    CHECK(plan_choose(&in) && count_parts(plan_make(&in)) == 0);
+    CHECK(!plan_choose(&in));
+    // but for those of which nobody knows how fast they are
+    w.devices[1].is_vague = true;
+    CHECK(plan_choose(&in) && count_parts(plan_make(&in)) == 2);
+    close_world(&w);
+
+    w = open_world("cpu:0,cpu:1", turns);
+    in = input_of(&w, 100000);
+    CHECK(count_parts(plan_make(&in)) > 0);
+    double in_parts = plan_make(&in)->seconds;
+    CHECK(plan_choose(&in) && count_parts(plan_make(&in)) == 0);
+    CHECK(plan_make(&in)->seconds < 0.8 * in_parts);
+    const FissionSwitch *at = fission_switch(in.decisions, 0);
+    CHECK(at->whole < 0.8 * at->in_parts && *at->from == INT64_MAX);
+    // nothing travels where there is one memory
+    w.devices[0].is_host = w.devices[1].is_host = true;
+    CHECK(plan_choose(&in) && count_parts(plan_make(&in)) > 0);
+    close_world(&w);
+
+    // of two rows one is cut
+    w = open_world("cpu:0,cpu:1", both);
+    in = input_of(&w, 50000);
+    CHECK(in.decisions->rows.len == 2 && in.decisions->entries.len == 1);
+    CHECK(plan_choose(&in) && count_parts(plan_make(&in)) == 2);
+    CHECK(*fission_switch(in.decisions, 0)->from == 1);
+    CHECK(*in.decisions->rows.data[0].at.from == in.decisions->rows.data[0].at.least);
+    CHECK(*in.decisions->rows.data[1].at.from == INT64_MAX);
+    close_world(&w);
+}
+
+// On the second device all takes very long; nothing is known of what is whole.
+static double parts_took(const void *data, const PlanTask *task, uint32_t device) {
+    (void)data;
+    return task->piece == NULL ? 0 : device == 0 ? 0.01 : 5;
+}
+
+// What is whole takes as long as the two parts together.
+static double evenly_took(const void *data, const PlanTask *task, uint32_t device) {
+    (void)data, (void)device;
+    return task->piece == NULL ? 0.02 : 0.01;
+}
+
+static void test_took(void) {
+    World w = open_world("cpu:0,cpu:1", heavy);
+    PlanInput in = input_of(&w, 100000);
+    in.took = parts_took;
+    CHECK(plan_choose(&in) && count_parts(plan_make(&in)) == 0);
+    in.took = evenly_took;
+    CHECK(plan_choose(&in) && count_parts(plan_make(&in)) == 2);
+    const Plan *plan = plan_make(&in);
+    CHECK(plan->tasks.data[0].end - plan->tasks.data[0].begin == 0.01);
+    CHECK(plan->paces[0] > 0 && plan->paces[0] != 1);
+    // that tells how fast those are of which nobody knew
+    w.devices[1].is_vague = true;
+    in.took = parts_took;
+    CHECK(plan_choose(&in) && count_parts(plan_make(&in)) == 0);
+    close_world(&w);
+}
+
+// ---- calls --------------------------------------------------------------------------
+
+static uint64_t call(World *w, int64_t n) {
+    WeftValue *arg, *result;
+    uint64_t bytes = 0;
+    char text[24];
+    snprintf(text, sizeof text, "%lld", (long long)n);
+    for (uint32_t i = 0; i < w->context->place_count; i++)
+        bytes -= w->context->places[i].device->counts.write_bytes;
+    CHECK(weft_value_read(w->program, 0, 0, "n", text, strlen(text), &arg) ==
+          WEFT_STATUS_OK);
+    CHECK(weft_call(w->program, 0, &arg, 1, &result, 1) == WEFT_STATUS_OK);
+    for (uint32_t i = 0; i < w->context->place_count; i++)
+        bytes += w->context->places[i].device->counts.write_bytes;
+    weft_value_free(arg);
+    weft_value_free(result);
+    return bytes;
+}
+
+static void test_calls(void) {
+    World w = open_world("cpu:0,cpu:1", turns);
+    const ApiEntry *entry = &w.program->entries[0];
+    CHECK(entry->choice == NULL);
+    CHECK(call(&w, 20000) <= 8 * 20000); // it is brought once, and stays
+    CHECK(entry->choice != NULL && entry->choice->calls == 1);
+    CHECK(call(&w, 20000) <= 8 * 20000 && call(&w, 23000) <= 8 * 23000);
+    CHECK(entry->choice->calls == 3);
+    // other sizes are planned for anew: so few are not cut, by their number
+    CHECK(call(&w, 2) <= 8 * 2 && entry->choice->calls == 1);
+    CHECK(call(&w, 20000) <= 8 * 20000 && entry->choice->calls == 1);
+    close_world(&w);
+    // with all cut that can be, each turn brings all to the devices
+    setenv("WEFT_SPLIT", "1", 1);
+    w = open_world("cpu:0,cpu:1", turns);
+    CHECK(call(&w, 20000) >= 50 * 8 * 20000ull);
+    CHECK(w.program->entries[0].choice == NULL);
+    unsetenv("WEFT_SPLIT");
+    close_world(&w);
+}
+
+// What is tried is kept if it is better, and never tried again if it is not.
+static void test_trials(void) {
+    World w = open_world("cpu:0,cpu:1", heavy);
+    ApiEntry *entry = &w.program->entries[0];
+    call(&w, 100000);
+    ApiChoice *choice = entry->choice;
+    int64_t *from = fission_switch(&w.program->decisions, 0)->from;
+    int64_t cut = *from;
+    CHECK(choice->trials == 0 && cut < INT64_MAX && choice->now.least > 0);
+    for (int worse = 0; worse < 2; worse++) {
+        choice->now.least = 1;
+        choice->other = choice->now;
+        choice->other.from = arena_copy(&w.arena, from, sizeof *from);
+        choice->now = (ApiSetting){.from = arena_new(&w.arena, int64_t)};
+        choice->now.from[0] = *from = INT64_MAX;
+        choice->trials = API_TRIALS;
+        choice->is_rejected = false;
+        w.program->engine->entry = entry->fun;
+        api_chosen_took(w.program, entry, 9); // which waited for kernels
+        api_chosen_took(w.program, entry, worse ? 1.5 : 0.5);
+        CHECK(*from == INT64_MAX && choice->trials == 1);
+        api_chosen_took(w.program, entry, 2);
+        CHECK(choice->trials == 0 && choice->is_rejected == worse);
+        CHECK(*from == (worse ? cut : INT64_MAX));
+        CHECK(choice->now.least == (worse ? 1 : 0.5));
+        CHECK((w.program->engine->entry == NULL) == worse); // it needs other kernels
+        *from = cut;
+    }
+    close_world(&w);
+}
+
+int main(void) {
+    test_plans();
+    test_took();
+    test_calls();
+    test_trials();
+    return test_done();
+}
