@@ -6,10 +6,20 @@
 
 #include "base/clock.h"
 
+// As it did elsewhere, by how fast the places are thought to be.
+static double elsewhere(const ApiTask *task, uint32_t place) {
+    const WeftContext *context = task->context;
+    const double *seconds = task->run.kernel->seconds;
+    double weight = api_place_weight(context, &context->places[place]);
+    for (uint32_t i = 0; i < context->place_count; i++)
+        if (seconds[i] > 0)
+            return seconds[i] * api_place_weight(context, &context->places[i]) / weight;
+    return 0;
+}
+
 // Seconds that the kernel will take there: of a part, as others of its operator did;
 // else as last time, or as it did elsewhere. 0: nobody knows.
 static double known_seconds(const ApiTask *task, uint32_t place) {
-    const WeftContext *context = task->context;
     const EngineKernel *kernel = task->run.kernel;
     if (kernel == NULL) return 0; // parts lie where they belong
     if (task->piece != NULL && task->piece->is_timed) {
@@ -17,10 +27,7 @@ static double known_seconds(const ApiTask *task, uint32_t place) {
         double seconds = api_shares_predict(shares, task->piece, task->cut, place);
         if (seconds > 0) return seconds;
     }
-    if (kernel->seconds[place] > 0) return kernel->seconds[place];
-    for (uint32_t i = 0; i < context->place_count; i++)
-        if (kernel->seconds[i] > 0) return kernel->seconds[i];
-    return 0;
+    return kernel->seconds[place] > 0 ? kernel->seconds[place] : elsewhere(task, place);
 }
 
 static double seconds_of(const ApiTask *task, uint32_t place) {
