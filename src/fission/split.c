@@ -177,17 +177,47 @@ void fission_cut(FissionSplit *s, FissionCut cut) {
     s->length[cut.parts - 1] = fission_op2(s, OP_SUB, s->size, s->start[cut.parts - 1]);
 }
 
-const CoreRef *fission_pieces(FissionSplit *s, uint32_t arg, uint32_t axis) {
-    if (s->pieces[arg] != NULL) return s->pieces[arg];
-    CoreRef args[1 + FISSION_MOST_PARTS] = {s->stm->args[arg]};
+// The parts of the array, the last part's length first if it is to be read backwards.
+static CoreRef *emit_split(FissionSplit *s, CoreRef array, uint32_t axis,
+                           bool is_backwards) {
+    CoreRef args[1 + FISSION_MOST_PARTS] = {array};
     CoreType types[FISSION_MOST_PARTS];
     for (uint32_t p = 0; p < s->parts; p++) {
-        args[1 + p] = s->length[p];
-        types[p] = core_type(s->program, args[0]);
+        args[1 + p] = s->length[is_backwards ? s->parts - 1 - p : p];
+        types[p] = core_type(s->program, array);
     }
     CoreStm *stm = core_emit(s->b, OP_SPLIT, args, 1 + s->parts, types, s->parts);
     core_set_attrs(s->b, stm, &(int32_t){(int32_t)axis}, 1);
-    return s->pieces[arg] = stm->outs;
+    return stm->outs;
+}
+
+// What the array is with its elements along that axis in reverse; 0: it is nothing.
+static CoreRef reversed_of(const FissionSplit *s, CoreRef array, uint32_t axis) {
+    const CoreStm *def = fission_find_def(s, array);
+    bool is_it =
+        def != NULL && def->op == OP_REVERSE && (uint32_t)def->attrs[0] == axis;
+    return is_it ? def->args[0] : 0;
+}
+
+// A part of what is reversed is a part, reversed: kernels read that where it lies.
+static CoreRef *split_reversed(FissionSplit *s, CoreRef base, uint32_t axis) {
+    const CoreRef *parts = emit_split(s, base, axis, true);
+    CoreRef *pieces = arena_array(s->program->arena, CoreRef, s->parts);
+    CoreType type = core_type(s->program, base);
+    for (uint32_t p = 0; p < s->parts; p++) {
+        CoreRef part = parts[s->parts - 1 - p];
+        CoreStm *stm = core_emit(s->b, OP_REVERSE, &part, 1, &type, 1);
+        core_set_attrs(s->b, stm, &(int32_t){(int32_t)axis}, 1);
+        pieces[p] = stm->outs[0];
+    }
+    return pieces;
+}
+
+const CoreRef *fission_pieces(FissionSplit *s, uint32_t arg, uint32_t axis) {
+    if (s->pieces[arg] != NULL) return s->pieces[arg];
+    CoreRef array = s->stm->args[arg], base = reversed_of(s, array, axis);
+    return s->pieces[arg] = base != 0 ? split_reversed(s, base, axis)
+                                      : emit_split(s, array, axis, false);
 }
 
 CoreRef *fission_part_args(FissionSplit *s, uint32_t p) {

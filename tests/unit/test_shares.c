@@ -52,6 +52,11 @@ static double hill(double x) {
     return x * x * (3 - 2 * x);
 }
 
+// Most of it at the beginning, as of a picture whose rest is sky.
+static double slope(double x) {
+    return 1 - pow(1 - x, 6);
+}
+
 // A part as it is cut now took so long there.
 static void note(ApiShares *shares, FissionPiece piece, uint32_t device,
                  double seconds) {
@@ -231,8 +236,8 @@ static void check_chunks(double (*work)(double), const uint32_t *weights,
     World w = {.parts = parts};
     uint32_t taken;
     arena_init(&w.arena, &w.mem);
-    uint32_t row = fission_new_row(
-        &w.log, &w.arena, (FissionRow){.devices = parts, .chunks = 4}, weights);
+    FissionRow like = {.devices = parts, .chunks = 4, .is_uneven = work != even};
+    uint32_t row = fission_new_row(&w.log, &w.arena, like, weights);
     w.log.rows.data[row].operators = 1;
     w.shares = api_shares_new(&w.arena, &w.log);
     CHECK(run_chunks(&w, work, speeds, &taken) < most_idle);
@@ -241,6 +246,9 @@ static void check_chunks(double (*work)(double), const uint32_t *weights,
     for (int i = 0; i < 12; i++) idle = run_chunks(&w, work, speeds, &taken);
     CHECK(idle < 0.05);
     CHECK(taken == 0);
+    // what was last so large is so large again, for small changes
+    for (uint32_t p = 3; p + 1 < parts * 4; p += 4)
+        CHECK(w.log.rows.data[row].bounds[p] % (FISSION_WHOLE / 240) == 0);
     arena_free(&w.arena);
 }
 
@@ -251,6 +259,28 @@ static void test_chunks(void) {
     check_chunks(hill, equal, 2, (double[]){1, 1}, 0.01, 0);
     check_chunks(hill, (uint32_t[]){3, 1}, 2, (double[]){3, 1}, 0.23, 0);
     check_chunks(hill, equal, 4, (double[]){1, 2, 0.5, 3}, 0.13, 3);
+    check_chunks(slope, (uint32_t[]){3, 1}, 2, (double[]){1, 0.33}, 0.5, 2);
+}
+
+// Of work that is uneven a chunk that another device has taken over is as little as it
+// was there: devices that take equally long keep their shares.
+static void test_little(void) {
+    static const double seconds[] = {0.1, 0.1, 0.1, 0.1, 0.37, 0.02, 0.01, 0.0001};
+    World w = {.parts = 2};
+    arena_init(&w.arena, &w.mem);
+    FissionRow like = {.devices = 2, .chunks = 4, .is_uneven = true};
+    uint32_t row = fission_new_row(&w.log, &w.arena, like, equal);
+    w.log.rows.data[row].operators = 1;
+    w.shares = api_shares_new(&w.arena, &w.log);
+    int64_t before = w.log.rows.data[row].bounds[3];
+    for (uint32_t p = 0; p < 8; p++) {
+        FissionPiece piece = {
+            .part = p, .device = p / 4, .is_chunk = true, .is_timed = true};
+        note(w.shares, piece, p == 7 ? 0 : p / 4, seconds[p]);
+    }
+    api_shares_move(w.shares);
+    CHECK(w.log.rows.data[row].bounds[3] == before);
+    arena_free(&w.arena);
 }
 
 // Calls that were made before the bounds moved end when others are made already. What
@@ -425,6 +455,7 @@ static void test_turns(void) {
 int main(void) {
     test_learning();
     test_chunks();
+    test_little();
     test_late();
     test_moving();
     test_predictions();

@@ -378,6 +378,12 @@ static void test_pass(void) {
            LOAD
            "y: f64 = for(n, x) {|t: i64, s: f64| u: f64 = add(s, s) -> u}" STORE("y"),
            true, (Count[]){{"y: f64[16] = for(n, x)", 1}, {"for(n", 2}, {NULL, 0}});
+    // Nor do several vectors wait if where they begin has to be found out.
+    expect("n",
+           "b: bool = lt(i, 5i64) k: i64 = if(b) {-> i} {-> 7i64} "
+           "x: f64 = load(xs, 0i64, 1i64, k) "
+           "y: f64 = for(n, x) {|t: i64, s: f64| u: f64 = add(s, s) -> u}" STORE("y"),
+           true, (Count[]){{"y: f64[16] = for(n, x)", 1}, {NULL, 0}});
     expect("n",
            "k: i64 = load(is, 0i64, 1i64, i) "
            "y: i64 = for(k, 1i64) {|t: i64, s: i64| u: i64 = add(s, t) -> u} "
