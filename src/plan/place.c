@@ -87,12 +87,10 @@ static double bytes_of(const Plan *plan, const PlanTask *task) {
     return bytes;
 }
 
-// How many bytes a core reads or writes in the time of a scalar operation. What fits
-// the last cache is there from the second turn of a loop on.
-static double bytes_at_a_time(const PlanTask *task, double bytes) {
+double plan_bytes_at_a_time(double turns, double bytes) {
     enum { CACHED = 16 << 20 };
     static const double of_memory = 10, of_cache = 40;
-    return task->turns > 1 && bytes <= CACHED ? of_cache : of_memory;
+    return turns > 1 && bytes <= CACHED ? of_cache : of_memory;
 }
 
 static double seconds_of(const Plan *plan, const PlanTask *task, uint32_t device) {
@@ -101,7 +99,8 @@ static double seconds_of(const Plan *plan, const PlanTask *task, uint32_t device
     const PlanDevice *d = &plan->in.devices[device];
     double rate = task->kernel->kernel == CORE_PARALLEL_KERNEL ? d->rate : d->one;
     double bytes = bytes_of(plan, task);
-    return CALL + (task->work + bytes / bytes_at_a_time(task, bytes)) / rate;
+    return CALL +
+           (task->work + bytes / plan_bytes_at_a_time(task->turns, bytes)) / rate;
 }
 
 static double took_on(const Plan *plan, const PlanTask *task, uint32_t device) {

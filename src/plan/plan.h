@@ -185,6 +185,10 @@ typedef double PlanSize(const void *data, CoreRef ref);
 double plan_made_inside(const CoreProgram *p, const CoreBody *body, PlanSize *size_of,
                         const void *data);
 
+// How many bytes a core reads or writes in the time of a scalar operation, of so many
+// in a turn: what fits the last cache is there from the second turn on.
+double plan_bytes_at_a_time(double turns, double bytes);
+
 // Whose memory a device uses: its own, or the host's, which is number device_count.
 uint32_t plan_memory(const Plan *plan, uint32_t device);
 

@@ -255,6 +255,16 @@ static double turns_inside(const Walk *w, const Loop *l) {
     return w->pace == PACE_ALONE ? SOME : 2 * SOME;
 }
 
+// What a turn inside of a kernel takes for the arrays that it hands on, which it reads
+// and writes: as long as so many scalar operations.
+static double work_of_states(const Walk *w, const Loop *l, double turns) {
+    double bytes = 0;
+    if (w->pace != PACE_ALONE) return 0;
+    for (uint32_t i = 0; i < l->count; i++)
+        if (l->states[i].type.rank > 0) bytes += 2 * visit_bytes(&l->states[i]);
+    return isnan(bytes) ? 0 : bytes / plan_bytes_at_a_time(turns, bytes);
+}
+
 // FOR and WHILE. Inside of kernels one turn is counted.
 static double walk_loop(Walk *w, const CoreStm *stm) {
     Loop l = loop_of(w, stm);
@@ -270,8 +280,10 @@ static double walk_loop(Walk *w, const CoreStm *stm) {
         }
         WalkPace pace = w->pace;
         if (pace == PACE_FREE) w->pace = PACE_WAITS;
-        work = turns_inside(w, &l) * walk_turn(w, l.turn, l.first, l.states, l.count);
+        double turns = turns_inside(w, &l);
+        work = walk_turn(w, l.turn, l.first, l.states, l.count);
         w->pace = pace;
+        work = turns * (work + work_of_states(w, &l, turns));
         generalise(w, before, l.states, l.count);
         if (!keeps_sizes(before, l.states, l.count)) visit_guess(w);
     }
