@@ -103,6 +103,11 @@ static void test_plans(void) {
     CHECK(plan_make(&in)->seconds < 0.8 * in_parts);
     const FissionSwitch *at = fission_switch(in.decisions, 0);
     CHECK(at->whole < 0.8 * at->in_parts && *at->from == INT64_MAX);
+    // each turn reads what it is given from memory, and writes as much
+    in = input_of(&w, 10000000);
+    in.vector_bytes = 64;
+    CHECK(plan_make(&in)->tasks.data[0].work > 50 * 2 * 8e7 / 10);
+    in = input_of(&w, 100000);
     // nothing travels where there is one memory
     w.devices[0].is_host = w.devices[1].is_host = true;
     CHECK(plan_choose(&in) && count_parts(plan_make(&in)) > 0);
