@@ -50,15 +50,13 @@ static void want_callee(const Wants *wants, const CoreStm *stm) {
 static void want_callees(const Wants *wants, const CoreBody *body) {
     for (uint32_t i = 0; i < body->stms.len; i++) {
         const CoreStm *stm = body->stms.data[i];
-        const FissionSwitch *at = NULL;
+        uint32_t only = FISSION_EITHER;
         want_callee(wants, stm);
         if (stm->op == OP_IF)
-            at = fission_find_switch(&wants->program->decisions, stm->args[0]);
-        uint32_t first = at != NULL && *at->from == INT64_MAX ? 1 : 0;
-        uint32_t end = at != NULL && fission_is_of_entry(&wants->program->decisions, at)
-                           ? first + 1
-                           : stm->body_count;
-        for (uint32_t k = first; k < end; k++) want_callees(wants, stm->bodies[k]);
+            only = fission_only_arm(&wants->program->decisions, stm->args[0]);
+        for (uint32_t k = 0; k < stm->body_count; k++)
+            if (only == FISSION_EITHER || only == k)
+                want_callees(wants, stm->bodies[k]);
     }
 }
 

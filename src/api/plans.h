@@ -20,8 +20,8 @@ typedef struct ApiPlanning {
 PlanInput api_plan_input(const ApiPlanning *planning);
 // And the context's devices.
 void api_plan_devices(WeftContext *context, PlanInput *in);
-// Does that with an arena of its own. Memory that is too short for a plan may be enough
-// for the call: that is WEFT_STATUS_OK.
+// Plans a call: does the step, which has an arena of its own. Memory that is too short
+// for a plan may be enough for the call: that is WEFT_STATUS_OK.
 WeftStatus api_plan(WeftContext *context, WeftProgram *program, const ApiEntry *entry,
                     WeftValue *const *args,
                     WeftStatus (*step)(const ApiPlanning *planning));

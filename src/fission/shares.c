@@ -55,16 +55,20 @@ FissionSwitch *fission_switch(const FissionLog *log, uint32_t number) {
                             : &log->rows.data[number - entries].at;
 }
 
-const FissionSwitch *fission_find_switch(const FissionLog *log, CoreRef holds) {
-    for (uint32_t i = 0; i < fission_switches(log); i++)
-        if (fission_switch(log, i)->holds == holds) return fission_switch(log, i);
-    return NULL;
-}
-
 bool fission_is_of_entry(const FissionLog *log, const FissionSwitch *at) {
     for (uint32_t i = 0; i < log->entries.len; i++)
         if (at == &log->entries.data[i]) return true;
     return false;
+}
+
+uint32_t fission_only_arm(const FissionLog *log, CoreRef holds) {
+    for (uint32_t i = 0; i < fission_switches(log); i++) {
+        const FissionSwitch *at = fission_switch(log, i);
+        if (at->holds != holds) continue;
+        if (*at->from == INT64_MAX) return 1;
+        return fission_is_of_entry(log, at) ? 0 : FISSION_EITHER;
+    }
+    return FISSION_EITHER;
 }
 
 uint32_t fission_new_row(FissionLog *log, Arena *arena, FissionRow row,

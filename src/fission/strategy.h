@@ -136,9 +136,10 @@ FissionSwitch fission_new_switch(Arena *arena, const CoreFun *entry, int64_t lea
 // All of them, by number, and how many there are.
 FissionSwitch *fission_switch(const FissionLog *log, uint32_t number);
 uint32_t fission_switches(const FissionLog *log);
-// The switch that has this value say whether it is on; NULL: there is none.
-const FissionSwitch *fission_find_switch(const FissionLog *log, CoreRef holds);
 bool fission_is_of_entry(const FissionLog *log, const FissionSwitch *at); // not a row's
+// Which arm a branch on this value takes, as switches are now.
+enum { FISSION_EITHER = UINT32_MAX }; // that depends on more, or on something else
+uint32_t fission_only_arm(const FissionLog *log, CoreRef holds);
 // A row of shares as the weights of so many devices say, each in `chunks` chunks.
 // Returns its number.
 uint32_t fission_new_row(FissionLog *log, Arena *arena, FissionRow row,

@@ -357,12 +357,10 @@ static void put_stm(Printer *pr, const CoreStm *stm);
 
 // Of what an entry does in two versions, and of what stays whole, the one that is run.
 static bool put_chosen(Printer *pr, const CoreStm *stm) {
-    const FissionLog *log = pr->plan->in.decisions;
-    const FissionSwitch *at =
-        stm->op == OP_IF ? fission_find_switch(log, stm->args[0]) : NULL;
-    if (at == NULL || (*at->from != INT64_MAX && !fission_is_of_entry(log, at)))
-        return false;
-    const CoreBody *body = stm->bodies[*at->from == INT64_MAX ? 1 : 0];
+    if (stm->op != OP_IF) return false;
+    uint32_t arm = fission_only_arm(pr->plan->in.decisions, stm->args[0]);
+    if (arm == FISSION_EITHER) return false;
+    const CoreBody *body = stm->bodies[arm];
     put_stms(pr, body);
     for (uint32_t k = 0; k < stm->out_count; k++)
         pr->same[stm->outs[k]] = real(pr, body->results[k]);
