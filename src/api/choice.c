@@ -168,7 +168,11 @@ void api_chosen_took(WeftProgram *program, const ApiEntry *entry, double seconds
     if (choice == NULL) return;
     ApiSetting *now = &choice->now;
     if (now->least == 0 || seconds < now->least) now->least = seconds;
-    if (choice->trials == 0 || --choice->trials > 0) return;
+    if (choice->trials == 0) return;
+    bool is_first = choice->trials == API_TRIALS;
+    bool is_far = !is_first && seconds > 2 * choice->other.least;
+    choice->trials = is_far ? 0 : choice->trials - 1;
+    if (choice->trials > 0) return;
     if (choice->other.least == 0 || now->least < choice->other.least) return;
     swap(choice);
     write_setting(&program->decisions, entry->fun, &choice->now);

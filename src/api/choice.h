@@ -8,7 +8,8 @@
 
 #include "api/engine.h"
 
-enum { API_TRIALS = 3 }; // calls, of which the first one may wait for kernels
+// Calls, of which the first one may wait for kernels; fewer if one takes twice as long.
+enum { API_TRIALS = 3 };
 
 // What the switches of a program say, and the shortest call with that; 0: none was.
 typedef struct ApiSetting {

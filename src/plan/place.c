@@ -109,17 +109,19 @@ static double took_on(const Plan *plan, const PlanTask *task, uint32_t device) {
 }
 
 // Tasks that have not run there take as much longer than by their work, or less, as the
-// others did.
+// others did, of which short ones tell nothing.
 static void find_paces(Plan *plan) {
+    static const double telling = 1e-4; // seconds
     plan->paces = arena_array(plan->in.arena, double, plan->in.device_count + 1);
     for (uint32_t d = 0; d < plan->in.device_count; d++) {
         double took = 0, alone = 0;
         for (uint32_t i = 0; i < plan->tasks.len; i++) {
             const PlanTask *task = &plan->tasks.data[i];
-            double seconds = took_on(plan, task, d);
-            if (!(seconds > 0) || !plan_is_timed(task)) continue;
+            double seconds = took_on(plan, task, d),
+                   by_work = seconds_of(plan, task, d);
+            if (!(seconds > 0) || !(by_work * task->turns > telling)) continue;
             took += seconds * task->turns;
-            alone += seconds_of(plan, task, d) * task->turns;
+            alone += by_work * task->turns;
         }
         plan->paces[d] = alone > 0 ? took / alone : 0;
     }

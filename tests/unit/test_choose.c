@@ -221,6 +221,15 @@ static void test_trials(void) {
         CHECK((w.program->engine->entry == NULL) == worse); // it needs other kernels
         *from = cut;
     }
+    // the second call that takes more than twice as long is the last one
+    choice->other.least = 1;
+    choice->now.least = 0;
+    choice->trials = API_TRIALS;
+    choice->is_rejected = false;
+    api_chosen_took(w.program, entry, 9);
+    CHECK(choice->trials == API_TRIALS - 1 && !choice->is_rejected);
+    api_chosen_took(w.program, entry, 2.5);
+    CHECK(choice->trials == 0 && choice->is_rejected);
     close_world(&w);
 }
 
