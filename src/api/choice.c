@@ -72,18 +72,6 @@ static double took(const void *data, const PlanTask *task, uint32_t device) {
 
 // ---- settings -----------------------------------------------------------------------
 
-static void read_setting(const FissionLog *log, ApiSetting *setting) {
-    for (uint32_t i = 0; i < fission_switches(log); i++)
-        setting->from[i] = *fission_switch(log, i)->from;
-}
-
-static void write_setting(const FissionLog *log, const CoreFun *entry,
-                          const ApiSetting *setting) {
-    for (uint32_t i = 0; i < fission_switches(log); i++)
-        if (fission_switch(log, i)->entry == entry)
-            *fission_switch(log, i)->from = setting->from[i];
-}
-
 static ApiChoice *new_choice(WeftProgram *program, uint32_t sizes) {
     Arena *arena = &program->arena;
     uint32_t switches = fission_switches(&program->decisions);
@@ -100,16 +88,6 @@ static void swap(ApiChoice *choice) {
     choice->other = now;
 }
 
-// Whether the switches of the entry say just that.
-static bool says(const FissionLog *log, const CoreFun *entry,
-                 const ApiSetting *setting) {
-    for (uint32_t i = 0; i < fission_switches(log); i++)
-        if (fission_switch(log, i)->entry == entry &&
-            *fission_switch(log, i)->from != setting->from[i])
-            return false;
-    return true;
-}
-
 static WeftStatus choose(const ApiPlanning *planning) {
     ApiEngine *engine = planning->program->engine;
     ApiChoice *choice = planning->entry->choice;
@@ -119,17 +97,18 @@ static WeftStatus choose(const ApiPlanning *planning) {
         in.data = engine;
     }
     api_plan_devices(planning->context, &in);
-    read_setting(in.decisions, &choice->now);
+    fission_read_switches(in.decisions, choice->now.from);
     bool has_changed = plan_choose(&in), is_trial = choice->is_planned;
     choice->is_planned = true;
     if (!has_changed) return WEFT_STATUS_OK;
     engine->entry = NULL; // other kernels may be needed
-    if (choice->is_rejected && says(in.decisions, in.entry, &choice->other)) {
-        write_setting(in.decisions, in.entry, &choice->now);
+    if (choice->is_rejected &&
+        fission_switches_say(in.decisions, in.entry, choice->other.from)) {
+        fission_write_switches(in.decisions, in.entry, choice->now.from);
         return WEFT_STATUS_OK;
     }
     swap(choice);
-    read_setting(in.decisions, &choice->now);
+    fission_read_switches(in.decisions, choice->now.from);
     choice->now.least = 0;
     choice->is_rejected = false;
     choice->trials = is_trial ? API_TRIALS : 0;
@@ -175,7 +154,7 @@ void api_chosen_took(WeftProgram *program, const ApiEntry *entry, double seconds
     if (choice->trials > 0) return;
     if (choice->other.least == 0 || now->least < choice->other.least) return;
     swap(choice);
-    write_setting(&program->decisions, entry->fun, &choice->now);
+    fission_write_switches(&program->decisions, entry->fun, choice->now.from);
     program->engine->entry = NULL;
     choice->is_rejected = true;
 }

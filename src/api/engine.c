@@ -244,7 +244,9 @@ WeftStatus api_engine_new(WeftProgram *program) {
     bool must = wanted == WEFT_ENGINE_NATIVE || context->devices[0] != '\0';
     program->engine = make_engine(program, must);
     program->engine->shares = api_shares_new(&program->arena, &program->decisions);
-    program->engine->chooses = context->place_count > 1 && getenv("WEFT_SPLIT") == NULL;
+    program->engine->chooses = context->place_count > 1 &&
+                               program->decisions.rows.len > 0 &&
+                               getenv("WEFT_SPLIT") == NULL;
     return program->engine->must ? api_engine_start(program->engine) : WEFT_STATUS_OK;
 }
 

@@ -61,6 +61,28 @@ bool fission_is_of_entry(const FissionLog *log, const FissionSwitch *at) {
     return false;
 }
 
+void fission_read_switches(const FissionLog *log, int64_t *from_out) {
+    for (uint32_t i = 0; i < fission_switches(log); i++)
+        from_out[i] = *fission_switch(log, i)->from;
+}
+
+bool fission_switches_say(const FissionLog *log, const CoreFun *entry,
+                          const int64_t *from) {
+    for (uint32_t i = 0; i < fission_switches(log); i++) {
+        const FissionSwitch *at = fission_switch(log, i);
+        if (at->entry == entry && *at->from != from[i]) return false;
+    }
+    return true;
+}
+
+void fission_write_switches(const FissionLog *log, const CoreFun *entry,
+                            const int64_t *from) {
+    for (uint32_t i = 0; i < fission_switches(log); i++) {
+        const FissionSwitch *at = fission_switch(log, i);
+        if (at->entry == entry) *at->from = from[i];
+    }
+}
+
 uint32_t fission_only_arm(const FissionLog *log, CoreRef holds) {
     for (uint32_t i = 0; i < fission_switches(log); i++) {
         const FissionSwitch *at = fission_switch(log, i);

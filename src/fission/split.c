@@ -59,13 +59,19 @@ CoreRef fission_index(FissionSplit *s, CoreRef array, CoreRef index) {
     return core_emit(s->b, OP_INDEX, (CoreRef[]){array, index}, 2, &type, 1)->outs[0];
 }
 
+// A view of the first argument along that axis, of its type.
+static CoreRef emit_view(FissionSplit *s, CoreOp op, const CoreRef *args,
+                         uint32_t count, uint32_t axis) {
+    CoreType type = core_type(s->program, args[0]);
+    CoreStm *stm = core_emit(s->b, op, args, count, &type, 1);
+    core_set_attrs(s->b, stm, &(int32_t){(int32_t)axis}, 1);
+    return stm->outs[0];
+}
+
 CoreRef fission_slice(FissionSplit *s, CoreRef array, uint32_t axis, CoreRef start,
                       CoreRef count) {
     CoreRef args[] = {array, start, count, core_i64(s->program, 1)};
-    CoreType type = core_type(s->program, array);
-    CoreStm *stm = core_emit(s->b, OP_SLICE, args, 4, &type, 1);
-    core_set_attrs(s->b, stm, &(int32_t){(int32_t)axis}, 1);
-    return stm->outs[0];
+    return emit_view(s, OP_SLICE, args, 4, axis);
 }
 
 void fission_check(FissionSplit *s, CoreRef holds, CoreMessage message, CoreRef v0,
@@ -203,13 +209,8 @@ static CoreRef reversed_of(const FissionSplit *s, CoreRef array, uint32_t axis) 
 static CoreRef *split_reversed(FissionSplit *s, CoreRef base, uint32_t axis) {
     const CoreRef *parts = emit_split(s, base, axis, true);
     CoreRef *pieces = arena_array(s->program->arena, CoreRef, s->parts);
-    CoreType type = core_type(s->program, base);
-    for (uint32_t p = 0; p < s->parts; p++) {
-        CoreRef part = parts[s->parts - 1 - p];
-        CoreStm *stm = core_emit(s->b, OP_REVERSE, &part, 1, &type, 1);
-        core_set_attrs(s->b, stm, &(int32_t){(int32_t)axis}, 1);
-        pieces[p] = stm->outs[0];
-    }
+    for (uint32_t p = 0; p < s->parts; p++)
+        pieces[p] = emit_view(s, OP_REVERSE, &parts[s->parts - 1 - p], 1, axis);
     return pieces;
 }
 

@@ -539,7 +539,7 @@ static CoreBody *visit(Strategy *y, const CoreBody *body) {
 
 // ---- entries ------------------------------------------------------------------------
 
-// Results of its own, for the version in parts.
+// As part of a body that has its params.
 static CoreBody *without_params(const Strategy *y, const CoreBody *body) {
     CoreBody *inner = arena_copy(y->program->arena, body, sizeof *body);
     inner->params = NULL;

@@ -137,6 +137,12 @@ FissionSwitch fission_new_switch(Arena *arena, const CoreFun *entry, int64_t lea
 FissionSwitch *fission_switch(const FissionLog *log, uint32_t number);
 uint32_t fission_switches(const FissionLog *log);
 bool fission_is_of_entry(const FissionLog *log, const FissionSwitch *at); // not a row's
+// What all of them say, by number; those of an entry say that, or are made to.
+void fission_read_switches(const FissionLog *log, int64_t *from_out);
+bool fission_switches_say(const FissionLog *log, const CoreFun *entry,
+                          const int64_t *from);
+void fission_write_switches(const FissionLog *log, const CoreFun *entry,
+                            const int64_t *from);
 // Which arm a branch on this value takes, as switches are now.
 enum { FISSION_EITHER = UINT32_MAX }; // that depends on more, or on something else
 uint32_t fission_only_arm(const FissionLog *log, CoreRef holds);

@@ -4,8 +4,6 @@
 // operator after the other, without sizes (fission/strategy.h); but what travels for
 // one may have to travel back for the next, and much of that is seen in a plan alone:
 // whether it would take longer than with all of them whole, or with one of them.
-#include <string.h>
-
 #include "plan/plan.h"
 
 // What saves less than that is no more than plans may be wrong by.
@@ -25,15 +23,11 @@ static void set_all(const Choice *c, bool in_parts) {
     for (uint32_t i = 0; i < c->count; i++) set(c->all[i], in_parts);
 }
 
-// What they say, and saying it again.
 static int64_t *read_all(const Choice *c) {
-    int64_t *from = arena_array(c->in.arena, int64_t, c->count);
-    for (uint32_t i = 0; i < c->count; i++) from[i] = *c->all[i]->from;
+    const FissionLog *log = c->in.decisions;
+    int64_t *from = arena_array(c->in.arena, int64_t, fission_switches(log));
+    fission_read_switches(log, from);
     return from;
-}
-
-static void write_all(const Choice *c, const int64_t *from) {
-    for (uint32_t i = 0; i < c->count; i++) *c->all[i]->from = from[i];
 }
 
 static void find_all(Choice *c) {
@@ -79,18 +73,17 @@ static bool is_telling(const Choice *c, const Plan *plan) {
     return is_sure;
 }
 
-static bool is_any_cut(const Choice *c, const Plan *plan) {
-    bool is_cut = false;
-    for (uint32_t i = 0; i < c->count && !is_cut; i++)
-        is_cut = comes_by(c->in.decisions, plan, c->all[i]);
-    return is_cut;
+static bool is_any_cut(const Plan *plan) {
+    for (uint32_t i = 0; i < plan->tasks.len; i++)
+        if (plan->tasks.data[i].piece != NULL) return true;
+    return false;
 }
 
 static void choose(const Choice *c) {
     for (uint32_t i = 0; i < c->count; i++) c->all[i]->in_parts = c->all[i]->whole = 0;
     set_all(c, true);
     const Plan *plan = plan_make(&c->in);
-    if (!is_any_cut(c, plan)) { // there is too little of everything
+    if (!is_any_cut(plan)) { // there is too little of everything
         if (fission_is_of_entry(c->in.decisions, c->all[0])) set(c->all[0], false);
         return;
     }
@@ -100,7 +93,7 @@ static void choose(const Choice *c) {
     set_all(c, false);
     double whole = plan_make(&c->in)->seconds;
     if (in_parts < WORTH * whole) {
-        write_all(c, best);
+        fission_write_switches(c->in.decisions, c->in.entry, best);
         return;
     }
     for (uint32_t i = 0; i < c->count; i++) {
@@ -116,6 +109,5 @@ bool plan_choose(const PlanInput *in) {
     if (c.count == 0) return false;
     const int64_t *before = read_all(&c);
     choose(&c);
-    const int64_t *after = read_all(&c);
-    return memcmp(before, after, c.count * sizeof *before) != 0;
+    return !fission_switches_say(in->decisions, in->entry, before);
 }

@@ -113,7 +113,7 @@ static double took_on(const Plan *plan, const PlanTask *task, uint32_t device) {
 static void find_paces(Plan *plan) {
     static const double telling = 1e-4; // seconds
     plan->paces = arena_array(plan->in.arena, double, plan->in.device_count + 1);
-    for (uint32_t d = 0; d < plan->in.device_count; d++) {
+    for (uint32_t d = 0; d < plan->in.device_count && plan->in.took != NULL; d++) {
         double took = 0, alone = 0;
         for (uint32_t i = 0; i < plan->tasks.len; i++) {
             const PlanTask *task = &plan->tasks.data[i];
