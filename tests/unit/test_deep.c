@@ -44,6 +44,16 @@ static RtArray *result_of(Session *s, const Product *p) {
     return rt_contiguous(&s->heap, result.array);
 }
 
+// How the entry fails, in words.
+static Str failure_of(Session *s, const Product *p) {
+    RtValue args[] = {numbers(s, p->type, 2, (int64_t[]){p->n, p->rows}, 1),
+                      numbers(s, p->type, 2, (int64_t[]){p->n, p->columns}, 77777),
+                      numbers(s, p->type, 1, &p->weights, 5)};
+    RtValue result = {0};
+    CHECK(run(s, args, &result) == STATUS_RUNTIME);
+    return s->error.message;
+}
+
 static bool is_same(const RtArray *x, const RtArray *y) {
     size_t bytes = (size_t)rt_count(x) * scalar_info[x->elem].bytes;
     return rt_count(x) == rt_count(y) && memcmp(x->data, y->data, bytes) == 0;
@@ -73,6 +83,19 @@ static bool goes_apart(Product p) {
     CHECK(is_same(whole, parts));
     rt_release(&s.heap, whole);
     rt_release(&s.heap, parts);
+    stop(&s);
+    return is_apart;
+}
+
+// The same of what fails, which it does in the same way.
+static bool fails_apart(Product p) {
+    Session s;
+    start(&s, p.text);
+    Str whole = failure_of(&s, &p);
+    bool is_apart = opt_deep_by(s.program, (OptStrips){.bytes = 1, .rows = 4});
+    StrBuf faults = strbuf(&s.arena);
+    CHECK(core_verify(s.program, &faults));
+    CHECK(str_eq(whole, failure_of(&s, &p)));
     stop(&s);
     return is_apart;
 }
@@ -165,6 +188,84 @@ static void test_rests(void) {
     }
 }
 
+#define SUM(f, g)                                                                      \
+    "reduce.nested_lanes[2](" f ", " g ", 0f64) {|p: f64, q: f64| s: f64 = add(p, q) " \
+    "-> s} {|f: f64, g: f64| h: f64 = mul(f, g) -> h}"
+#define SUM_OF(f)                                                                      \
+    "reduce.nested_lanes[1](" f ", 0f64) {|p: f64, q: f64| s: f64 = add(p, q) -> s}"
+#define ROWS    "z: [][]f64 = map[1](a, c) {|row: []f64| "
+#define WEIGHED "m: []f64 = map[2](row, w) {|j: f64, k: f64| l: f64 = mul(j, k) -> l} "
+#define COLUMNS "v: []f64 = map[1](b) {|column: []f64| "
+
+static Product made_of(char text[2000], const char *nest) {
+    snprintf(text, 2000, "%s  u: []f64 = index(x, 0i64)\n  %s\n  -> z\n}\n",
+             HEAD("f64"), nest);
+    return (Product){SCALAR_F64, 8200, 9, 8, 8200, text, false};
+}
+
+// Rows that are made first: of weights; of weights and a number of the row, which is
+// also taken by the sum, and with what is made of both besides; a row that is folded as
+// it comes, too, and one whose making nobody needs; by a row's number, and the row.
+static void test_made(void) {
+    static const char *const nests[] = {
+        ROWS WEIGHED COLUMNS "e: f64 = " SUM("m", "column") " -> e} -> v}",
+        ROWS "o: f64 = " SUM_OF(
+            "row") " r: f64 = div(o, 8200f64) "
+                   "m: []f64 = map[2](row, w) {|j: f64, k: f64| i: f64 = sub(j, r) l: "
+                   "f64 = mul(i, "
+                   "k) -> l} " COLUMNS
+                   "d: f64 = reduce.nested_lanes[2](column, m, 0f64) {|p: f64, "
+                   "q: f64| s: f64 = add(p, q) -> s} {|f: f64, g: f64| h: f64 = mul(f, "
+                   "g) i: f64 = "
+                   "sub(h, r) -> i} t: f64 = index(m, 1i64) e: f64 = sub(d, t) y: f64 "
+                   "= mul(e, o) "
+                   "-> y} k: f64 = index(v, 7i64) l: []f64 = map[1](v) {|j: f64| i: "
+                   "f64 = sub(j, k) "
+                   "-> i} -> l}",
+        ROWS WEIGHED "o: f64 = " SUM_OF(
+            "m") " n: []f64 = map[2](m, row) {|i: f64, j: "
+                 "f64| l: f64 = sub(i, j) -> l} " COLUMNS
+                 "e: f64 = reduce.nested_lanes[3](m, "
+                 "row, column, 0f64) {|p: f64, q: f64| s: f64 = add(p, q) -> s} {|f: "
+                 "f64, g: f64, "
+                 "h: f64| i: f64 = mul(f, g) j: f64 = sub(i, h) -> j} -> e} -> v}",
+        "n: []i64 = iota(r, 3i64, 2i64) z: [][]f64 = map[2](n, a, c) {|i: i64, row: "
+        "[]f64| k: f64 = conv(i) m: []f64 = map[1](row) {|j: f64| l: f64 = mul(j, k) "
+        "-> l} " COLUMNS "e: f64 = " SUM("m", "column") " -> e} -> v}",
+        "n: []f64 = map[1](a) {|row: []f64| j: f64 = index(row, 5i64) -> j} z: [][]f64 "
+        "= map[1](n, c) {|k: f64| m: []f64 = map[1](w) {|j: f64| l: f64 = add(j, k) "
+        "-> l} " COLUMNS "e: f64 = " SUM("m", "column") " -> e} -> v}",
+    };
+    char text[2000];
+    for (size_t i = 0; i < sizeof nests / sizeof *nests; i++)
+        CHECK(goes_apart(made_of(text, nests[i])));
+}
+
+// Rows that cannot be made where they ought to be: there are too few weights, which is
+// seen before; making one may fail; it has a length of its own, or columns.
+static void test_not_made(void) {
+    static const char *const nests[] = {
+        ROWS "t: f64 = index(row, 8200i64) m: []f64 = map[1](row) {|j: f64| l: f64 = "
+             "mul(j, t) -> l} " COLUMNS "e: f64 = " SUM("m", "column") " -> e} -> v}",
+        "n: []i64 = iota(r, 8200i64, -1i64) z: [][]f64 = map[1](n, c) {|i: i64| "
+        "j: []i64 = iota(i, 0i64, 1i64) m: []f64 = map[1](j) {|j: i64| l: f64 = "
+        "conv(j) "
+        "-> l} " COLUMNS "e: f64 = " SUM("m", "column") " -> e} -> v}",
+    };
+    static const char own[] = ROWS
+        "m: [][]f64 = map[1](b, 8200i64) {|g: []f64| h: []f64 = map[2](g, row) {|i: "
+        "f64, j: f64| l: f64 = add(i, j) -> l} -> h} v: []f64 = map[1](m) {|column: "
+        "[]f64| e: f64 = " SUM("row", "column") " -> e} -> v}";
+    char text[2000];
+    Product few = made_of(text, ROWS WEIGHED COLUMNS
+                          "e: f64 = " SUM("m", "column") " -> e} -> v}");
+    few.weights = 8199;
+    CHECK(fails_apart(few));
+    for (size_t i = 0; i < sizeof nests / sizeof *nests; i++)
+        CHECK(!fails_apart(made_of(text, nests[i])));
+    CHECK(!goes_apart(made_of(text, own)));
+}
+
 // What looks at elements otherwise, may fail, or is no such nest.
 static void test_others(void) {
     static const char looks[] = NEST(
@@ -194,6 +295,8 @@ int main(void) {
     test_zeros();
     test_forms();
     test_rests();
+    test_made();
+    test_not_made();
     test_others();
     return test_done();
 }
