@@ -18,10 +18,11 @@
 //
 // What else is made of a sum, such as a mean, is made of all of them afterwards. Rows
 // that the nest makes first, as of weights times what it gets, are made for a strip at
-// a time. Strips are as many rows as keep the lanes' memory within bounds. Lanes fold
-// the same elements in the same order, so that the bits are the same. Where arrays are
-// not of one length, or there are few rows or columns, the nest stays as it was. Few
-// are those that no register block takes, and fewer where elements of a row lie apart.
+// a time. Strips are as many rows as keep the memory of lanes, and of these, within
+// bounds. Lanes fold the same elements in the same order, so that the bits are the
+// same. Where arrays are not of one length, or there are few rows or columns, the nest
+// stays as it was. Few are those that no register block takes, and fewer where elements
+// of a row lie apart. A nest inside of a map is taken apart there (deep_maps.c).
 #include "opt/deep.h"
 
 #include "opt/passes.h"
@@ -36,7 +37,7 @@ static bool visit(Rewrite *rw, CoreStm *stm) {
     const Walk *walk = rw->data;
     Deep like = {
         .program = rw->program, .rw = rw, .b = &rw->builder, .strips = walk->strips};
-    return walk->depth == 0 && stm->op == OP_MAP && deep_emit_choice(&like, stm);
+    return walk->depth == 0 && deep_emit_choice(&like, stm);
 }
 
 static void enter(Rewrite *rw, const CoreStm *stm, const CoreBody *body) {

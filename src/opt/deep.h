@@ -30,7 +30,6 @@ typedef struct Deep {
     Rewrite *rw;
     CoreBuilder *b;
     OptStrips strips;
-    bool is_in_map;
     const CoreStm *outer, *inner, *fold;
     uint32_t at;                // of the outer map's statements the inner one
     CoreRef feeds[DEEP_FEEDS];  // arrays, or arrays of rows, that are folded
@@ -43,12 +42,7 @@ typedef struct Deep {
 } Deep;
 
 DeepScope deep_scope(const Rewrite *rw, const CoreStm *stm);
-// Finds where the size can be told outside of the statement; false: nowhere.
-bool deep_tell(const DeepScope *s, FuseSize *size);
 CoreRef deep_emit_size(CoreBuilder *b, FuseSize size);
-// Whether the statement, which is part of the scope's, cannot fail where sizes are
-// equal, which the scope notes.
-bool deep_is_sure(DeepScope *s, const CoreStm *stm);
 // Whether the statement is such a nest. Its program, builder and so on must be set.
 bool deep_find(Deep *d, DeepScope *s, const CoreStm *stm);
 // Emits what tells whether the nest is long and wide enough, and asks for its sizes.

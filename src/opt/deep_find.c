@@ -33,7 +33,8 @@ static bool is_inside(const DeepScope *s, FuseSize size) {
     return map_get(&s->inside, size.array != 0 ? size.array : size.value, &known);
 }
 
-bool deep_tell(const DeepScope *s, FuseSize *size) {
+// Finds where the size can be told outside of the statement; false: nowhere.
+static bool tell(const DeepScope *s, FuseSize *size) {
     if (is_inside(s, *size)) *size = fuse_find_size(s->rw, NULL, *size);
     return !is_inside(s, *size);
 }
@@ -49,7 +50,7 @@ static FuseSize size_of(CoreRef array, uint32_t axis) {
 // Notes that the two must be equal, if they are not known to be; false: nobody can
 // tell.
 static bool want_equal(DeepScope *s, FuseSize a, FuseSize b) {
-    bool is_told = deep_tell(s, &a) && deep_tell(s, &b);
+    bool is_told = tell(s, &a) && tell(s, &b);
     bool is_known = is_told && fuse_is_equal(fuse_find_size(s->rw, NULL, a),
                                              fuse_find_size(s->rw, NULL, b));
     if (!is_told || is_known) return is_told;
@@ -76,8 +77,7 @@ static bool want_shapes(DeepScope *s, const CoreStm *map) {
             const CoreValue *value = &p->values.data[*said];
             bool is_open = value->is_const && (int64_t)value->bits == -1;
             FuseSize size = size_of(row, axis), other = {.value = *said};
-            if (!(is_open ? deep_tell(s, &size) : want_equal(s, size, other)))
-                return false;
+            if (!(is_open ? tell(s, &size) : want_equal(s, size, other))) return false;
         }
     }
     return true;
@@ -89,14 +89,15 @@ static bool gives_scalars(const CoreProgram *p, const CoreStm *stm) {
     return true;
 }
 
-bool deep_is_sure(DeepScope *s, const CoreStm *stm) {
+// Whether the statement cannot fail where sizes are equal, which the scope notes.
+static bool is_sure(DeepScope *s, const CoreStm *stm) {
     const CoreProgram *p = s->rw->program;
     if (!opt_is_effect(p, stm)) return true;
     if (stm->op != OP_MAP && stm->op != OP_REDUCE) return false;
     if (!want_lengths(s, stm)) return false;
     for (uint32_t i = 0; i < stm->body_count; i++)
         for (uint32_t k = 0; k < stm->bodies[i]->stms.len; k++)
-            if (!deep_is_sure(s, stm->bodies[i]->stms.data[k])) return false;
+            if (!is_sure(s, stm->bodies[i]->stms.data[k])) return false;
     return stm->op == OP_MAP ? want_shapes(s, stm) : gives_scalars(p, stm);
 }
 
@@ -192,19 +193,16 @@ static bool has_far(const Deep *d) {
     return is_far;
 }
 
-// Few rows or columns are worth it only where elements lie apart, and the nest has all
-// threads to itself otherwise, too.
 static int64_t least_of(const Deep *d) {
-    return !d->is_in_map && has_far(d) ? LEAST_FAR : LEAST;
+    return has_far(d) ? LEAST_FAR : LEAST;
 }
 
 static bool find_sizes(Deep *d, DeepScope *s) {
     d->elements_size = size_of(d->feeds[0], d->axes[0]);
     d->rows_size = size_of(d->outer->args[0], 0);
     d->columns_size = size_of(d->inner->args[0], 0);
-    if (!deep_tell(s, &d->elements_size) || !deep_tell(s, &d->rows_size) ||
-        !deep_tell(s, &d->columns_size) ||
-        is_less(d, d->elements_size, CORE_BLOCK + 1) ||
+    if (!tell(s, &d->elements_size) || !tell(s, &d->rows_size) ||
+        !tell(s, &d->columns_size) || is_less(d, d->elements_size, CORE_BLOCK + 1) ||
         is_less(d, d->rows_size, least_of(d)) ||
         is_less(d, d->columns_size, least_of(d)))
         return false;
@@ -212,6 +210,19 @@ static bool find_sizes(Deep *d, DeepScope *s) {
         if (!want_equal(s, d->elements_size, size_of(d->feeds[i], d->axes[i])))
             return false;
     return want_lengths(s, d->outer) && want_lengths(s, d->inner);
+}
+
+// Whether the nest gives as many numbers as there are sums, all of which are there at
+// once by parts: else they might take far more memory than anything does as it was.
+static bool gives_as_many(const Deep *d) {
+    const CoreBody *body = d->outer->bodies[0];
+    FuseSize columns = fuse_find_size(d->rw, NULL, d->columns_size);
+    for (uint32_t k = 0; k < body->result_count; k++)
+        for (uint32_t i = 0; i < core_type(d->program, body->results[k]).rank; i++)
+            if (fuse_is_equal(
+                    columns, fuse_find_size(d->rw, NULL, size_of(body->results[k], i))))
+                return true;
+    return false;
 }
 
 // Whether it is a nest with that statement as the inner map.
@@ -228,10 +239,10 @@ static bool find_at(Deep *d, DeepScope *s, uint32_t at) {
     for (int32_t i = 0; i < d->fold->attrs[0]; i++)
         if (!note_feed(d, d->fold->args[i])) return false;
     for (uint32_t i = 0; i < at; i++)
-        if (!deep_is_sure(s, body->stms.data[i])) return false;
+        if (!is_sure(s, body->stms.data[i])) return false;
     d->lanes = scalar_info[deep_elements(d, 0).elem].bytes == 8 ? 16 : 32;
     return core_is_const(d->program, d->fold->args[d->fold->attrs[0]]) &&
-           find_sizes(d, s);
+           find_sizes(d, s) && gives_as_many(d);
 }
 
 bool deep_find(Deep *d, DeepScope *s, const CoreStm *stm) {

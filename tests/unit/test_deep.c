@@ -30,6 +30,7 @@ typedef struct Product {
     int64_t n, rows, columns, weights;
     const char *text;
     bool is_zero;
+    bool is_short; // so that it stays as it was, by what is known once it runs
 } Product;
 
 // The entry takes n × rows, n × columns and weights numbers.
@@ -70,7 +71,27 @@ static int count_loops(const CoreBody *body) {
     return count;
 }
 
-// Whether the pass takes the product apart; it has the same bits then.
+// Makes an arm of what the pass chooses between give arrays of nothing.
+static void forget_arm(Session *s, int arm) {
+    CoreProgram *p = s->program;
+    const CoreBody *body = last_fun(s)->body;
+    CoreBuilder b = core_builder(p);
+    for (uint32_t i = 0; i < body->stms.len; i++) {
+        CoreStm *stm = body->stms.data[i];
+        CoreRef zeros[CORE_MAX_RANK], results[2];
+        if (stm->op != OP_IF || (stm->flags & STM_LARGE) == 0) continue;
+        for (size_t k = 0; k < CORE_MAX_RANK; k++) zeros[k] = core_i64(p, 0);
+        core_open(&b, NULL, 0);
+        for (uint32_t k = 0; k < stm->out_count; k++) {
+            CoreType type = core_type(p, stm->outs[k]);
+            results[k] = core_emit(&b, OP_SCRATCH, zeros, type.rank, &type, 1)->outs[0];
+        }
+        stm->bodies[arm] = core_close(&b, results, stm->out_count);
+    }
+}
+
+// Whether the pass takes the product apart; it has the same bits then, and only the arm
+// that is right makes them.
 static bool goes_apart(Product p) {
     Session s;
     start(&s, p.text);
@@ -80,6 +101,10 @@ static bool goes_apart(Product p) {
     CHECK(core_verify(s.program, &faults));
     CHECK(is_apart == (count_loops(last_fun(&s)->body) > 0));
     RtArray *parts = result_of(&s, &p);
+    CHECK(is_same(whole, parts));
+    rt_release(&s.heap, parts);
+    forget_arm(&s, !p.is_short);
+    parts = result_of(&s, &p);
     CHECK(is_same(whole, parts));
     rt_release(&s.heap, whole);
     rt_release(&s.heap, parts);
@@ -120,13 +145,19 @@ static void test_sizes(void) {
     static const int64_t sizes[] = {8192,          8193,     8207,
                                     8192 * 2 + 31, 8192 * 3, 8192 * 5 + 9};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
-        CHECK(goes_apart((Product){SCALAR_F64, sizes[i], 9, 8, 1, DOT("f64")}));
-        CHECK(goes_apart((Product){SCALAR_F32, sizes[i], 8, 10, 1, DOT("f32")}));
+        bool is_short = sizes[i] == 8192;
+        Product f64s = {SCALAR_F64,          sizes[i], 9, 8, 1, DOT("f64"),
+                        .is_short = is_short};
+        Product f32s = {SCALAR_F32,          sizes[i], 8, 10, 1, DOT("f32"),
+                        .is_short = is_short};
+        CHECK(goes_apart(f64s));
+        CHECK(goes_apart(f32s));
     }
     CHECK(goes_apart((Product){SCALAR_F16, 8200, 8, 8, 1, DOT("f16")}));
-    CHECK(goes_apart((Product){SCALAR_F64, 8200, 7, 30, 1, DOT("f64")}));
-    CHECK(goes_apart((Product){SCALAR_F64, 8200, 30, 7, 1, DOT("f64")}));
-    CHECK(goes_apart((Product){SCALAR_F64, 0, 9, 9, 1, DOT("f64")}));
+    static const int64_t few[][3] = {{8200, 7, 30}, {8200, 30, 7}, {0, 9, 9}};
+    for (size_t i = 0; i < sizeof few / sizeof *few; i++)
+        CHECK(goes_apart((Product){SCALAR_F64, few[i][0], few[i][1], few[i][2], 1,
+                                   DOT("f64"), .is_short = true}));
 }
 
 // Lanes that have no element add nothing: not even 0 to -0.
@@ -139,7 +170,8 @@ static void test_zeros(void) {
     CHECK(goes_apart((Product){SCALAR_F64, 8193, 9, 8, 1, sum, true}));
 }
 
-// Weights that all share; another operator; a value from outside of the nest.
+// Weights that all share, of which there may be too many; another operator; a value
+// from outside of the nest.
 static void test_forms(void) {
     static const char weights[] =
         NEST("f32", "e: f32 = reduce.nested_lanes[3](row, column, w, 0f32) " OP(
@@ -153,6 +185,7 @@ static void test_forms(void) {
                         " m: f64 = div(l, 1000f64) n: f64 = sub(1f64, m) -> n}");
     CHECK(goes_apart((Product){SCALAR_F32, 8321, 9, 8, 8321, weights}));
     CHECK(goes_apart((Product){SCALAR_F64, 16400, 8, 9, 1, product}));
+    CHECK(fails_apart((Product){SCALAR_F32, 8321, 9, 8, 8322, weights}));
 }
 
 // What is made of sums besides: a mean; of numbers of the row and the column, and of
@@ -197,8 +230,8 @@ static void test_rests(void) {
 #define WEIGHED "m: []f64 = map[2](row, w) {|j: f64, k: f64| l: f64 = mul(j, k) -> l} "
 #define COLUMNS "v: []f64 = map[1](b) {|column: []f64| "
 
-static Product made_of(char text[2000], const char *nest) {
-    snprintf(text, 2000, "%s  u: []f64 = index(x, 0i64)\n  %s\n  -> z\n}\n",
+static Product made_of(char text[3000], const char *nest) {
+    snprintf(text, 3000, "%s  u: []f64 = index(x, 0i64)\n  %s\n  -> z\n}\n",
              HEAD("f64"), nest);
     return (Product){SCALAR_F64, 8200, 9, 8, 8200, text, false};
 }
@@ -236,13 +269,14 @@ static void test_made(void) {
         "= map[1](n, c) {|k: f64| m: []f64 = map[1](w) {|j: f64| l: f64 = add(j, k) "
         "-> l} " COLUMNS "e: f64 = " SUM("m", "column") " -> e} -> v}",
     };
-    char text[2000];
+    char text[3000];
     for (size_t i = 0; i < sizeof nests / sizeof *nests; i++)
         CHECK(goes_apart(made_of(text, nests[i])));
 }
 
 // Rows that cannot be made where they ought to be: there are too few weights, which is
-// seen before; making one may fail; it has a length of its own, or columns.
+// seen before; making one may fail; it has a length of its own, or columns. And sums of
+// which little is made.
 static void test_not_made(void) {
     static const char *const nests[] = {
         ROWS "t: f64 = index(row, 8200i64) m: []f64 = map[1](row) {|j: f64| l: f64 = "
@@ -256,13 +290,108 @@ static void test_not_made(void) {
         "m: [][]f64 = map[1](b, 8200i64) {|g: []f64| h: []f64 = map[2](g, row) {|i: "
         "f64, j: f64| l: f64 = add(i, j) -> l} -> h} v: []f64 = map[1](m) {|column: "
         "[]f64| e: f64 = " SUM("row", "column") " -> e} -> v}";
-    char text[2000];
+    static const char little[] =
+        "t: []f64 = map[1](a) {|row: []f64| " COLUMNS "e: f64 = " SUM(
+            "row",
+            "column") " -> e} "
+                      "g: f64 = " SUM_OF("v") " -> g} z: [][]f64 = replicate(2i64, t)";
+    char text[3000];
     Product few = made_of(text, ROWS WEIGHED COLUMNS
                           "e: f64 = " SUM("m", "column") " -> e} -> v}");
     few.weights = 8199;
     CHECK(fails_apart(few));
     for (size_t i = 0; i < sizeof nests / sizeof *nests; i++)
         CHECK(!fails_apart(made_of(text, nests[i])));
+    CHECK(!goes_apart(made_of(text, own)));
+    CHECK(!goes_apart(made_of(text, little)));
+}
+
+#define NEST_OF(rows, row)                                                             \
+    "map[1](" rows ", c) {|row: []f64| " row COLUMNS                                   \
+    "e: f64 = " SUM("m", "column") " -> e} -> v}"
+#define TIMES(k) "m: []f64 = map[1](row) {|j: f64| l: f64 = mul(j, " k ") -> l} "
+#define MANY     "n: i64 = mul(r, 3i64) i: []f64 = iota(3i64, 2f64, 0.375f64) "
+#define FLAT     " z: [][]f64 = reshape(t, n, c)"
+#define BATCH                                                                          \
+    "o: i64 = dim[0](y) h: [][][]f64 = map[1](i, r, o) {|k: f64| g: [][]f64 = "        \
+    "map[1](a, o) {|row: []f64| " TIMES("k") "-> m} -> g} "
+
+// Nests inside of a map, and a generate: by what its rows say, or of its arrays, some
+// of which it looks at from another side; with another result, and what is made of
+// them; in two maps; two in one of which one is short.
+static void test_maps(void) {
+    static const char *const nests[] = {
+        MANY "t: [][][]f64 = map[1](i, r, c) {|k: f64| q: [][]f64 = " NEST_OF(
+            "a", TIMES("k")) " -> q}" FLAT,
+        MANY "t: [][][]f64 = generate[1](3i64, r, c) {|i: i64| k: f64 = conv(i) q: "
+             "[][]f64 = " NEST_OF("a", TIMES("k")) " -> q}" FLAT,
+        MANY BATCH "t: [][][]f64 = map[1](h, r, c) {|k: [][]f64| q: [][]f64 = " NEST_OF(
+            "k", WEIGHED) " -> q}" FLAT,
+        MANY "o: i64 = dim[0](y) h: [][][]f64 = map[1](i, o, r) {|k: f64| g: [][]f64 = "
+             "map[1](y, r) {|row: []f64| " TIMES(
+                 "k") "-> m} -> g} t: [][][]f64 = "
+                      "map[1](h, r, c) {|k: [][]f64| l: [][]f64 = permute[1, 0](k) q: "
+                      "[][]f64 = " NEST_OF("l", WEIGHED) " -> q}" FLAT,
+        MANY "s: []f64, t: [][][]f64 = map[1](i, r, c) {|k: f64| q: [][]f64 = " NEST_OF(
+            "a", TIMES("k")) " f: f64 = index(q, 1i64, 2i64) g: f64 = mul(f, k) o: "
+                             "[][]f64 = map[1](q, c) {|row: []f64| " TIMES(
+                                 "g") "-> m} -> g, o} f: f64 = "
+                                      "index(s, 2i64) g: [][]f64 = reshape(t, n, c) z: "
+                                      "[][]f64 = map[1](g, c) "
+                                      "{|row: []f64| " TIMES("f") "-> m}",
+        "n: i64 = mul(r, 6i64) i: []f64 = iota(3i64, 2f64, 1f64) j: []f64 = iota(2i64, "
+        "1f64, 0.6875f64) t: [][][][]f64 = map[1](i, 2i64, r, c) {|f: f64| p: "
+        "[][][]f64 = "
+        "map[1](j, r, c) {|g: f64| k: f64 = mul(f, g) q: [][]f64 = " NEST_OF(
+            "a", TIMES("k")) " -> q} -> p}" FLAT,
+        MANY "t: [][][]f64 = map[1](i, r, r) {|k: f64| q: [][]f64 = " NEST_OF(
+            "a",
+            TIMES(
+                "k")) " p: [][]f64 = map[1](q, r) {|row: []f64| v: []f64 = "
+                      "map[1](q) {|column: []f64| e: f64 = " SUM(
+                          "row",
+                          "column") " -> e} -> v} -> p} z: [][]f64 = reshape(t, n, r)",
+    };
+    char text[3000];
+    for (size_t i = 0; i < sizeof nests / sizeof *nests; i++) {
+        Product p = made_of(text, nests[i]);
+        CHECK(goes_apart(p));
+        p.rows = 7;
+        p.is_short = true;
+        if (i == 0) CHECK(goes_apart(p));
+    }
+}
+
+// What fails in a map does so in the same row, be it before the nest, in what it makes
+// of sums, or after it; a nest stays in a map that alone knows its size.
+static void test_maps_that_fail(void) {
+#define FAILS(before, rest, after)                                                     \
+    MANY "t: [][][]f64 = generate[1](3i64, r, c) {|i: i64| f: i64 = add(i, " before    \
+         ") g: f64 = index(u, f) q: [][]f64 = map[1](a, c) {|row: []f64| " TIMES("g")  \
+             COLUMNS                                                                   \
+        "e: f64 = " SUM("m", "column") " f: i64 = add(i, " rest ") h: f64 = "          \
+                                       "index(u, f) s: f64 = add(e, h) -> s} -> v} "   \
+                                       "h: i64 = add(i, " after ") j: "                \
+                                       "f64 = index(u, h) -> q}" FLAT
+    static const char *const nests[] = {
+        FAILS("0i64", "7i64", "6i64"),
+        FAILS("0i64", "6i64", "7i64"),
+        FAILS("7i64", "6i64", "7i64"),
+        FAILS("-1i64", "0i64", "0i64"),
+    };
+    static const char own[] =
+        MANY "t: [][][]f64 = map[1](i, r, 8i64) {|k: f64| f: []bool = "
+             "map[1](b) {|row: "
+             "[]f64| g: f64 = index(row, 0i64) h: bool = lt(g, 1000000f64) -> h} "
+             "b2: [][]f64 "
+             "= filter(f, b) q: [][]f64 = map[1](a, 8i64) {|row: "
+             "[]f64| " TIMES("k") "v: []f64 = map[1](b2) {|column: []f64| e: "
+                                  "f64 = " SUM("m", "column") " -> e} -> v} -> q} "
+                                                              "z: [][]f64 = "
+                                                              "reshape(t, n, 8i64)";
+    char text[3000];
+    for (size_t i = 0; i < sizeof nests / sizeof *nests; i++)
+        CHECK(fails_apart(made_of(text, nests[i])));
     CHECK(!goes_apart(made_of(text, own)));
 }
 
@@ -297,6 +426,8 @@ int main(void) {
     test_rests();
     test_made();
     test_not_made();
+    test_maps();
+    test_maps_that_fail();
     test_others();
     return test_done();
 }
