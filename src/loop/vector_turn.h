@@ -38,6 +38,9 @@ LoopRef turn_vector(Vector *v, LoopRef old);
 // The constant that it is in that lane, or 0.
 LoopRef turn_lane_of(Vector *v, LoopRef old, uint32_t lane);
 
+// The statement in the open body that binds a new value; NULL: there is none.
+LoopStm *turn_find_here(const Vector *v, LoopRef ref);
+
 void turn_translate(Vector *v, const LoopBody *body, LoopRef mask);
 // Closes what was translated; its results have lanes where those of the statement vary.
 LoopBody *turn_close_body(Vector *v, const LoopStm *stm, const LoopBody *body);
