@@ -364,14 +364,12 @@ void walk_fetch_square(Walker *w, const LoopBody *body, uint32_t from) {
            is_next_row(body->stms.data[from], body->stms.data[from + rows]))
         rows++;
     if (rows == 0 || rows < w->lanes) return;
-    // Rows are apart by powers of two, often, and then few lines fit in the first
-    // cache.
-    const char *level =
-        walk_parts(w, body->stms.data[from]->outs[0]) > 1 ? ", 0, 2" : "";
+    // Into the second cache: rows are apart by powers of two, often, and then few lines
+    // fit in the first.
     for (uint32_t i = 0; i < rows; i++) {
         const LoopStm *load = body->stms.data[from + i];
         Str stride = walk_value(w, load->args[load->arg_count - 2]);
-        walk_line(w, "__builtin_prefetch(&%.*s + %u * %.*s%s);",
-                  STR_ARG(place_of(w, load)), rows, STR_ARG(stride), level);
+        walk_line(w, "__builtin_prefetch(&%.*s + %u * %.*s, 0, 2);",
+                  STR_ARG(place_of(w, load)), rows, STR_ARG(stride));
     }
 }
