@@ -321,7 +321,7 @@ void walk_fetch_next_row(Walker *w, const LoopStm *stm) {
         Str row = walk_value(w, last_args(load)[2]);
         Str place = place_at(w, load, w->next_rows->column);
         for (uint32_t part = 0; part < walk_parts(w, load->outs[0]); part++)
-            walk_line(w, "if (%.*s <= %u) __builtin_prefetch(&%.*s + %.*s + %u);",
+            walk_line(w, "if (%.*s <= %u) __builtin_prefetch(&%.*s + %.*s + %u, 0, 2);",
                       STR_ARG(row), SHORT / scalar_info[elem].bytes, STR_ARG(place),
                       STR_ARG(row), part * w->part.count);
     }
