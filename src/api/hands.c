@@ -53,14 +53,19 @@ bool api_hands(ApiEngine *engine, uint64_t work, uint32_t count, ApiItem *item,
     if (most > MOST) most = MOST;
     if (most < 2) return false;
     Hands all = {item, data, count, 0};
+    size_t share = arena->mem->spare / most;
     Hand hands[MOST];
     uint32_t started = 0;
     for (uint32_t i = 0; i < most; i++) {
         Hand *hand = &hands[started];
         *hand = (Hand){.all = &all, .mem.spare_most = arena->mem->spare_most};
+        mem_hand_on(arena->mem, &hand->mem, share);
         arena_init(&hand->kept, &hand->mem);
         arena_init(&hand->scratch, &hand->mem);
-        if (i > 0 && !thread_start(&hand->thread, work_on, hand)) break;
+        if (i > 0 && !thread_start(&hand->thread, work_on, hand)) {
+            mem_trim(&hand->mem);
+            break;
+        }
         started++;
     }
     work_on(&hands[0]);
@@ -68,6 +73,7 @@ bool api_hands(ApiEngine *engine, uint64_t work, uint32_t count, ApiItem *item,
         if (i > 0) pthread_join(hands[i].thread, NULL);
         arena_free(&hands[i].scratch);
         arena_adopt(arena, &hands[i].kept);
+        mem_hand_on(&hands[i].mem, arena->mem, SIZE_MAX);
         mem_trim(&hands[i].mem);
     }
     return true;
