@@ -226,6 +226,16 @@ static bool any_is_launched(const WeftContext *context) {
     return false;
 }
 
+// The passes that find what is to be kernels; what they note goes when they end.
+static void outline(WeftProgram *program, bool is_deep) {
+    program->core->notes = &program->notes;
+    if (is_deep) opt_deep(program->core);
+    opt_outline(program->core);
+    program->core->notes = NULL;
+    arena_free(&program->notes);
+    api_lap(program->context, "outline", program->core);
+}
+
 WeftStatus api_engine_new(WeftProgram *program) {
     WeftContext *context = program->context;
     WeftEngine wanted = context->options.engine;
@@ -238,9 +248,7 @@ WeftStatus api_engine_new(WeftProgram *program) {
     if (status != WEFT_STATUS_OK) return status;
     if (context->devices[0] != '\0') api_lap(context, "open devices", NULL);
     divide(program);
-    if (!any_is_launched(context)) opt_deep(program->core);
-    opt_outline(program->core);
-    api_lap(program->context, "outline", program->core);
+    outline(program, !any_is_launched(context));
     bool must = wanted == WEFT_ENGINE_NATIVE || context->devices[0] != '\0';
     program->engine = make_engine(program, must);
     program->engine->shares = api_shares_new(&program->arena, &program->decisions);
@@ -252,9 +260,7 @@ WeftStatus api_engine_new(WeftProgram *program) {
 
 void api_engine_print(WeftProgram *program, ApiStage stage, int after, StrBuf *out) {
     bool is_launched = stage == API_STAGE_OPENCL || stage == API_STAGE_CUDA;
-    if (!is_launched) opt_deep(program->core);
-    opt_outline(program->core);
-    api_lap(program->context, "outline", program->core);
+    outline(program, !is_launched);
     ApiEngine *engine = make_engine(program, false);
     LoopOptions options = {is_launched ? LOOP_FOR_ALL : LOOP_FOR_HERE, after, NULL,
                            NULL};

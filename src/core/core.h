@@ -157,6 +157,10 @@ typedef struct CoreProgram {
 
 CoreProgram *core_program(Cx *cx, Arena *arena);
 
+// Where to keep what is wanted no longer than a pass takes.
+static inline Arena *core_notes(const CoreProgram *p) {
+    return p->notes != NULL ? p->notes : p->arena;
+}
 static inline CoreType core_type(const CoreProgram *p, CoreRef ref) {
     return p->values.data[ref].type;
 }

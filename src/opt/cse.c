@@ -18,13 +18,13 @@ typedef struct CseEntry {
 
 void cse_init(Cse *cse, CoreProgram *p) {
     *cse = (Cse){.program = p};
-    map_init(&cse->heads, opt_notes(p));
+    map_init(&cse->heads, core_notes(p));
     cse_open(cse);
 }
 
 void cse_open(Cse *cse) {
-    vec_push(opt_notes(cse->program), &cse->bodies, cse->is_open.len);
-    vec_push(opt_notes(cse->program), &cse->is_open, true);
+    vec_push(core_notes(cse->program), &cse->bodies, cse->is_open.len);
+    vec_push(core_notes(cse->program), &cse->is_open, true);
 }
 
 void cse_close(Cse *cse) {
@@ -106,7 +106,7 @@ const CoreStm *cse_find(Cse *cse, const CoreStm *stm) {
             return entry->stm;
     }
     uint32_t body = cse->bodies.data[cse->bodies.len - 1];
-    vec_push(opt_notes(cse->program), &cse->entries, (CseEntry){stm, body, (uint32_t)head});
+    vec_push(core_notes(cse->program), &cse->entries, (CseEntry){stm, body, (uint32_t)head});
     map_set(&cse->heads, hash, cse->entries.len);
     return NULL;
 }

@@ -121,7 +121,7 @@ static CoreFun *close_function(Outliner *o, const CoreBody *body, CoreRefs *free
     CoreProgram *p = o->program;
     core_free(p, body, p->arena, frees);
     Map map;
-    map_init(&map, p->arena);
+    map_init(&map, core_notes(p));
     CoreFun *fun = arena_new(p->arena, CoreFun);
     CoreRef *params = arena_array(p->arena, CoreRef, frees->len);
     for (uint32_t i = 0; i < frees->len; i++) {
@@ -239,7 +239,7 @@ static const CoreBody *with_views(Outliner *o, CoreStm **stms, uint32_t count,
     CoreBody alone = {.stms = {stms, count, count}};
     CoreRefs used = {0};
     Map done;
-    map_init(&done, p->arena);
+    map_init(&done, core_notes(p));
     core_free(p, &alone, p->arena, &used);
     core_open(&o->builder, NULL, 0);
     append_views(o, used.data, used.len, kernel != CORE_PARALLEL_KERNEL, &done);
@@ -417,11 +417,11 @@ bool opt_outline(CoreProgram *p) {
     o.traces = arena_array(p->arena, bool, p->funs.len);
     for (uint32_t i = 0; i < o.old_count; i++)
         o.traces[i] = has_trace(&o, p->funs.data[i]->body);
-    map_init(&o.dims, p->arena);
-    map_init(&o.sizes, p->arena);
-    map_init(&o.views, p->arena);
-    map_init(&o.scalars, p->arena);
-    map_init(&o.guarded, p->arena);
+    map_init(&o.dims, core_notes(p));
+    map_init(&o.sizes, core_notes(p));
+    map_init(&o.views, core_notes(p));
+    map_init(&o.scalars, core_notes(p));
+    map_init(&o.guarded, core_notes(p));
     for (uint32_t i = 0; i < o.old_count; i++) {
         CoreFun *fun = p->funs.data[i];
         if (fun->is_entry) {
@@ -429,7 +429,7 @@ bool opt_outline(CoreProgram *p) {
             continue;
         }
         Map map;
-        map_init(&map, p->arena);
+        map_init(&map, core_notes(p));
         CoreFun *host = arena_copy(p->arena, fun, sizeof *fun);
         CoreBody *body = core_clone(p, fun->body, &map, 0);
         core_walk(body, note_def, &o.defs);

@@ -37,12 +37,7 @@ typedef struct Rewrite {
     Map dropped; // statements (addresses) that leave their body when it is done
 } Rewrite;
 
-// Where to keep what is wanted no longer than the pass takes.
-static inline Arena *opt_notes(const CoreProgram *p) {
-    return p->notes != NULL ? p->notes : p->arena;
-}
-
-// Gives all of that up, for the next round of a pass.
+// Gives all notes up, for the next round of a pass.
 static inline void opt_forget_notes(const CoreProgram *p) {
     if (p->notes != NULL) arena_reset(p->notes);
 }
