@@ -48,6 +48,21 @@ void arena_reset(Arena *arena) {
     arena->next = first_of(newest);
 }
 
+void arena_back(Arena *arena, ArenaMark mark) {
+    while (arena->chunks != mark.chunks) {
+        ArenaChunk *newest = arena->chunks;
+        arena->chunks = newest->older;
+        mem_free(arena->mem, newest, newest->size);
+    }
+    arena->next = mark.next;
+    arena->end = NULL;
+    if (mark.chunks == NULL) return;
+    arena->end = (char *)mark.chunks + mark.chunks->size;
+#ifndef NDEBUG
+    memset(arena->next, POISON, (size_t)(arena->end - arena->next));
+#endif
+}
+
 void arena_adopt(Arena *arena, Arena *other) {
     size_t size = 0;
     for (ArenaChunk *chunk = other->chunks; chunk != NULL; chunk = chunk->older)

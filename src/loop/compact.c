@@ -72,9 +72,10 @@ static void copy_values(Compact *c) {
 LoopKernel *loop_compact(const LoopKernel *kernel, Arena *arena) {
     LoopKernel *to = arena_copy(arena, kernel, sizeof *kernel);
     uint32_t most = kernel->values.len;
-    Compact c = {kernel, to, arena_array(kernel->arena, LoopRef, most),
-                 arena_array(kernel->arena, LoopRef, most), 1};
+    Compact c = {kernel, to, arena_array(loop_notes(kernel), LoopRef, most),
+                 arena_array(loop_notes(kernel), LoopRef, most), 1};
     to->arena = arena;
+    to->notes = NULL;
     to->constants = (Map){0};
     to->funs.data =
         arena_copy(arena, kernel->funs.data, kernel->funs.len * sizeof *to->funs.data);

@@ -73,8 +73,8 @@ static void walk_body(Equal *e, LoopBody *body) {
 
 void loop_equal(LoopKernel *kernel) {
     Equal e = {.b = loop_builder(kernel), .old = kernel->values.len};
-    e.defs = arena_array(kernel->arena, const LoopStm *, e.old);
-    e.same = arena_array(kernel->arena, LoopRef, e.old);
+    e.defs = arena_array(loop_notes(kernel), const LoopStm *, e.old);
+    e.same = arena_array(loop_notes(kernel), LoopRef, e.old);
     for (uint32_t i = 0; i < kernel->funs.len; i++)
         walk_body(&e, kernel->funs.data[i].body);
     walk_body(&e, kernel->root);

@@ -347,11 +347,12 @@ static void vectorise(Vector *v, LoopStm *loop) {
 // Room for what is noted of each value, which one loop after the other takes.
 static void make_room(Vector *pass, uint32_t count) {
     if (count <= pass->room) return;
+    Arena *notes = loop_notes(pass->kernel);
     pass->room = count + count / 2;
-    pass->varies = arena_array(pass->arena, bool, pass->room);
-    pass->used = arena_array(pass->arena, bool, pass->room);
-    pass->given = arena_array(pass->arena, bool, pass->room);
-    pass->reps = arena_array(pass->arena, Rep, pass->room);
+    pass->varies = arena_array(notes, bool, pass->room);
+    pass->used = arena_array(notes, bool, pass->room);
+    pass->given = arena_array(notes, bool, pass->room);
+    pass->reps = arena_array(notes, Rep, pass->room);
 }
 
 // Gives the loop lanes if it can have them, in so many vectors at once, 0 being as many
@@ -364,7 +365,10 @@ static uint32_t make_lanes(Vector *pass, LoopStm *loop, uint32_t flight) {
     memset(v.used, 0, v.old * sizeof *v.used);
     memset(v.given, 0, v.old * sizeof *v.given);
     note_uses(&v, loop->bodies[0]);
+    Arena *notes = v.kernel->notes;
+    ArenaMark mark = notes != NULL ? arena_mark(notes) : (ArenaMark){0};
     vectorise(&v, loop);
+    if (notes != NULL) arena_back(notes, mark); // the next loop may have the room
     return loop->number == 0 ? 0 : v.flight;
 }
 
@@ -464,7 +468,7 @@ static void note_sizes(const LoopKernel *kernel, const LoopBody *body,
 void vector_run(LoopKernel *kernel, uint32_t bytes, bool always) {
     Vector pass = vector_pass(kernel, bytes, always);
     pass.sized = kernel->values.len;
-    uint64_t *sizes = arena_array(kernel->arena, uint64_t, pass.sized);
+    uint64_t *sizes = arena_array(loop_notes(kernel), uint64_t, pass.sized);
     pass.sizes = sizes;
     for (uint32_t i = 0; i < kernel->funs.len; i++) {
         note_sizes(kernel, kernel->funs.data[i].body, sizes);

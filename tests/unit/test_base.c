@@ -216,6 +216,28 @@ static void test_arena(void) {
     CHECK(mem.used == 0);
 }
 
+// What came after a mark is given up, with the chunks that it took.
+static void test_back(void) {
+    Mem mem = {0};
+    Arena arena;
+    arena_init(&arena, &mem);
+    ArenaMark nothing = arena_mark(&arena);
+    arena_alloc(&arena, 100);
+    arena_back(&arena, nothing);
+    CHECK(mem.used == 0 && arena.chunks == NULL);
+    char *first = arena_alloc(&arena, 100);
+    memset(first, 1, 100);
+    size_t used = mem.used;
+    ArenaMark mark = arena_mark(&arena);
+    char *next = arena_alloc(&arena, 100);
+    for (int i = 0; i < 100; i++) arena_alloc(&arena, 50000);
+    arena_back(&arena, mark);
+    CHECK(mem.used == used && first[0] == 1 && first[99] == 1);
+    CHECK((char *)arena_alloc(&arena, 100) == next);
+    arena_free(&arena);
+    CHECK(mem.used == 0);
+}
+
 // Rounds take place in the same memory, of which they hold one chunk in between.
 static void test_reset(void) {
     Mem mem = {0};
@@ -477,6 +499,7 @@ int main(void) {
     test_spares_below_ceiling();
     test_stacks();
     test_arena();
+    test_back();
     test_reset();
     test_adopting();
     test_unwinding();
