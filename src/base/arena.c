@@ -78,12 +78,20 @@ void arena_adopt(Arena *arena, Arena *other) {
     arena_init(other, other->mem);
 }
 
-static void add_chunk(Arena *arena, size_t need) {
-    size_t size = arena->chunks == NULL ? FIRST_CHUNK : arena->chunks->size * 2;
+// Few sizes, so that a chunk that is given up is the next one of another arena.
+static size_t chunk_size(const Arena *arena, size_t need) {
+    size_t size = arena->chunks == NULL ? FIRST_CHUNK : arena->chunks->size;
+    if (arena->chunks != NULL && size < LARGEST_CHUNK) size *= 2;
     if (size > LARGEST_CHUNK) size = LARGEST_CHUNK;
+    while (size < need && size < LARGEST_CHUNK) size *= 2;
+    return size < need ? (need + LARGEST_CHUNK - 1) / LARGEST_CHUNK * LARGEST_CHUNK
+                       : size;
+}
+
+static void add_chunk(Arena *arena, size_t need) {
     size_t header = round_up(sizeof(ArenaChunk));
-    if (need > SIZE_MAX - header) mem_fail(arena->mem);
-    if (size < need + header) size = need + header;
+    if (need > SIZE_MAX - header - LARGEST_CHUNK) mem_fail(arena->mem);
+    size_t size = chunk_size(arena, need + header);
     ArenaChunk *chunk = mem_alloc(arena->mem, size);
     *chunk = (ArenaChunk){.older = arena->chunks, .size = size};
     arena->chunks = chunk;
