@@ -274,13 +274,19 @@ static bool wants_only_memory(const Marker *m, const CoreStm *stm) {
            ((stm->flags & STM_UNSAFE) != 0 || is_checked_size(m, stm->args[0]));
 }
 
-// With keep_effects: keeps what may fail, here and in the bodies.
-static void keep_effects(Marker *m, const CoreBody *body) {
+// With keep_effects: keeps what may fail, here and in the bodies. Whether anything may.
+static bool keep_effects(Marker *m, const CoreBody *body) {
+    bool any = false;
     for (uint32_t i = 0; i < body->stms.len; i++) {
         CoreStm *stm = body->stms.data[i];
-        for (uint32_t j = 0; j < stm->body_count; j++) keep_effects(m, stm->bodies[j]);
-        if (opt_is_effect(m->program, stm) && !wants_only_memory(m, stm)) keep(m, stm);
+        bool is_effect = false;
+        for (uint32_t j = 0; j < stm->body_count; j++)
+            is_effect = keep_effects(m, stm->bodies[j]) || is_effect;
+        is_effect = is_effect || opt_is_effect_itself(m->program, stm);
+        if (is_effect && !wants_only_memory(m, stm)) keep(m, stm);
+        any = any || is_effect;
     }
+    return any;
 }
 
 // ---- rebuilding ---------------------------------------------------------------------

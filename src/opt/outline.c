@@ -14,10 +14,11 @@
 //   such sizes are equal, it checks that again, to know it; and so where an array is
 //   known to have such a size, as one has that a loop carries if each turn keeps it.
 // - A loop, or a branch that holds one, becomes a sequential kernel, for it may be
-//   small, unless it is said to be large. If there is parallel work inside, the function
-//   that stands for it otherwise is outlined in its turn, or calls one parallel kernel:
-//   of a loop whose arrays keep their sizes. Where operators are in parts for devices,
-//   branches stay on the host, which choose between the parts and the whole.
+//   small, unless it is said to be large. If there is parallel work inside, the
+//   function that stands for it otherwise is outlined in its turn, or calls one
+//   parallel kernel: of a loop whose arrays keep their sizes. Where operators are in
+//   parts for devices, branches stay on the host, which choose between the parts and
+//   the whole.
 // - A function kept out of line is outlined for the host, and stays as it is for the
 //   kernels that call it.
 // - Traces stay on the host.

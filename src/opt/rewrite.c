@@ -284,7 +284,10 @@ static bool any_body_has(const CoreProgram *p, const CoreStm *stm,
     return false;
 }
 
+bool opt_is_effect_itself(const CoreProgram *p, const CoreStm *stm) {
+    return stm->op == OP_TRACE || may_fail_itself(p, stm);
+}
+
 bool opt_is_effect(const CoreProgram *p, const CoreStm *stm) {
-    return stm->op == OP_TRACE || may_fail_itself(p, stm) ||
-           any_body_has(p, stm, opt_is_effect);
+    return opt_is_effect_itself(p, stm) || any_body_has(p, stm, opt_is_effect);
 }

@@ -77,6 +77,8 @@ bool opt_is_positive(const CoreProgram *p, CoreRef ref);
 // an error or never end, or somebody watches (TRACE), here or in its bodies. That
 // memory may run out does not count.
 bool opt_is_effect(const CoreProgram *p, const CoreStm *stm);
+// The same, its bodies aside.
+bool opt_is_effect_itself(const CoreProgram *p, const CoreStm *stm);
 
 // The rules of normalise.c for one statement, and their hook before its bodies. They
 // want uses.

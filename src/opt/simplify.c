@@ -137,26 +137,35 @@ static bool visit(Rewrite *rw, CoreStm *stm) {
     return runs_repeatedly(stm) && hoist(rw, stm);
 }
 
-static bool simplify_once(CoreProgram *program) {
+// Whether anything has changed.
+static bool rewrite_once(CoreProgram *program) {
     Rewrite rw = rewrite_new(program);
     rw.visit = visit;
     rw.enter = enter;
     rw.leave = leave;
     rw.uses = opt_count_uses(program);
     rw.use_count = program->values.len;
+    Cse cse;
+    cse_init(&cse, program);
+    rw.data = &cse;
     for (uint32_t i = 0; i < program->funs.len; i++) {
-        Cse cse;
-        cse_init(&cse, program);
-        rw.data = &cse;
+        cse_open(&cse);
         rewrite_fun(&rw, program->funs.data[i]);
+        cse_close(&cse);
     }
-    bool dropped = opt_drop_dead(program, true);
-    opt_forget_notes(program);
-    return rw.changed || dropped;
+    return rw.changed;
 }
 
 bool opt_simplify(CoreProgram *program) {
-    bool changed = simplify_once(program);
-    for (bool more = changed; more;) more = simplify_once(program);
+    bool changed = false, is_clean = false; // nothing was left to drop
+    for (bool more = true; more; changed = changed || more) {
+        more = rewrite_once(program);
+        if (!more && is_clean) break; // nor is now
+        bool dropped = opt_drop_dead(program, true);
+        opt_forget_notes(program);
+        is_clean = !dropped;
+        more = more || dropped;
+    }
+    opt_forget_notes(program);
     return changed;
 }
