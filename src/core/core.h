@@ -50,10 +50,10 @@ typedef struct CoreType {
 } CoreType;
 
 typedef struct CoreValue {
-    CoreType type;
-    bool is_const;   // then rank is 0
     uint64_t bits;   // of a constant
     Sym name;        // what the source calls it, for dumps; may be 0
+    CoreType type;
+    bool is_const;   // then rank is 0
 } CoreValue;
 
 // How a reduction, scan or histogram associates (core.md, "Stage 0"). Stage 0 decides

@@ -136,6 +136,9 @@ static void find_in_body(Finder *f, const CoreBody *body) {
 void core_free(const CoreProgram *p, const CoreBody *body, Arena *arena,
                CoreRefs *refs_out) {
     Finder finder = {.program = p, .arena = arena, .refs = refs_out};
-    map_init(&finder.seen, p->notes != NULL ? p->notes : arena);
+    bool has_notes = p->notes != NULL && p->notes != arena;
+    ArenaMark mark = arena_mark(has_notes ? p->notes : arena);
+    map_init(&finder.seen, has_notes ? p->notes : arena);
     find_in_body(&finder, body);
+    if (has_notes) arena_back(p->notes, mark);
 }

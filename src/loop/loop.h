@@ -63,10 +63,10 @@ typedef struct LoopType {
 enum { LOOP_MOST_LANES = 64 };
 
 typedef struct LoopValue {
+    uint64_t bits; // of a constant
+    Sym name;      // what the source calls it; may be 0
     LoopType type;
     bool is_const; // then a scalar
-    uint64_t bits;
-    Sym name; // what the source calls it; may be 0
 } LoopValue;
 
 // Of a FOR.

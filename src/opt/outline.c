@@ -120,6 +120,7 @@ static void note_view(Outliner *o, CoreStm *stm) {
 // A function from a body with free values, which become its params; *frees gets them.
 static CoreFun *close_function(Outliner *o, const CoreBody *body, CoreRefs *frees) {
     CoreProgram *p = o->program;
+    ArenaMark mark = arena_mark(core_notes(p));
     core_free(p, body, p->arena, frees);
     Map map;
     map_init(&map, core_notes(p));
@@ -131,6 +132,7 @@ static CoreFun *close_function(Outliner *o, const CoreBody *body, CoreRefs *free
         map_set(&map, frees->data[i], params[i]);
     }
     fun->body = core_clone(p, body, &map, 0);
+    if (p->notes != NULL) arena_back(p->notes, mark);
     fun->body->params = params;
     fun->body->param_count = frees->len;
     fun->result_types = arena_array(p->arena, CoreType, body->result_count);
@@ -409,6 +411,7 @@ static void move_entries(CoreProgram *p) {
 bool opt_outline(CoreProgram *p) {
     for (uint32_t i = 0; i < p->funs.len; i++)
         if (p->funs.data[i]->kernel != CORE_NO_KERNEL) return false; // it has been done
+    opt_forget_notes(p);
     Outliner o = {.program = p, .builder = core_builder(p), .old_count = p->funs.len};
     o.defs = rewrite_new(p);
     for (uint32_t i = 0; i < p->funs.len; i++)
@@ -438,7 +441,9 @@ bool opt_outline(CoreProgram *p) {
         o.hosts[i] = add_function(&o, host);
     }
     if (p->funs.len == o.old_count) return false;
+    opt_forget_notes(p);
     move_entries(p);
+    opt_forget_notes(p);
     opt_drop_dead(p, true); // views that only kernels looked at
     return true;
 }
