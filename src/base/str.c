@@ -96,7 +96,7 @@ void strbuf_printf(StrBuf *buf, const char *format, ...) {
     va_end(args);
 }
 
-static void put_number(StrBuf *buf, unsigned long long number) {
+void strbuf_number(StrBuf *buf, unsigned long long number) {
     char digits[20];
     size_t at = sizeof digits;
     do digits[--at] = (char)('0' + number % 10);
@@ -106,8 +106,8 @@ static void put_number(StrBuf *buf, unsigned long long number) {
 
 static void put_signed(StrBuf *buf, long long number) {
     if (number < 0) strbuf_char(buf, '-');
-    put_number(buf, number < 0 ? 0 - (unsigned long long)number
-                               : (unsigned long long)number);
+    strbuf_number(buf, number < 0 ? 0 - (unsigned long long)number
+                                  : (unsigned long long)number);
 }
 
 // "%.*s": that many bytes, or those before a zero.
@@ -121,7 +121,7 @@ static void put_bytes(StrBuf *buf, int most, const char *text) {
 static const char *put_directive(StrBuf *buf, const char *format, va_list *args) {
     switch (format[1]) {
     case 's': strbuf_cstr(buf, va_arg(*args, const char *)); return format + 2;
-    case 'u': put_number(buf, va_arg(*args, unsigned)); return format + 2;
+    case 'u': strbuf_number(buf, va_arg(*args, unsigned)); return format + 2;
     case 'd': put_signed(buf, va_arg(*args, int)); return format + 2;
     case 'c': strbuf_char(buf, (char)va_arg(*args, int)); return format + 2;
     case '.':
@@ -131,7 +131,7 @@ static const char *put_directive(StrBuf *buf, const char *format, va_list *args)
         return format + 4;
     case 'l':
         if (format[2] != 'l' || (format[3] != 'u' && format[3] != 'd')) return NULL;
-        if (format[3] == 'u') put_number(buf, va_arg(*args, unsigned long long));
+        if (format[3] == 'u') strbuf_number(buf, va_arg(*args, unsigned long long));
         else put_signed(buf, va_arg(*args, long long));
         return format + 4;
     default: return NULL;

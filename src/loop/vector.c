@@ -470,12 +470,14 @@ void vector_run(LoopKernel *kernel, uint32_t bytes, bool always) {
     pass.sized = kernel->values.len;
     uint64_t *sizes = arena_array(loop_notes(kernel), uint64_t, pass.sized);
     pass.sizes = sizes;
+    bool has_lanes = false;
     for (uint32_t i = 0; i < kernel->funs.len; i++) {
         note_sizes(kernel, kernel->funs.data[i].body, sizes);
-        vectorise_body(&pass, kernel->funs.data[i].body);
+        has_lanes = vectorise_body(&pass, kernel->funs.data[i].body) || has_lanes;
     }
     note_sizes(kernel, kernel->root, sizes);
-    vectorise_body(&pass, kernel->root);
+    has_lanes = vectorise_body(&pass, kernel->root) || has_lanes;
+    if (!has_lanes) return;
     LoopBuilder b = loop_builder(kernel);
     loop_tidy(&b);
 }
