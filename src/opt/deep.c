@@ -286,7 +286,7 @@ static CoreRef emit_nest(Deep *d, CoreRef row, CoreRef rows, CoreRef start,
     CoreRef *args =
         arena_copy(p->arena, d->outer->args, d->outer->arg_count * sizeof *args);
     Map map;
-    map_init(&map, p->arena);
+    map_init(&map, core_notes(p));
     for (uint32_t i = 0; i < arrays; i++) {
         args[i] = slice(d, view(d, args[i]), 0, row, rows, 1);
         if (has(d->rows, d->count, i))
@@ -430,7 +430,7 @@ static CoreRef emit_rest(Deep *d, CoreRef sums) {
                               core_type(p, d->outer->outs[0]));
     take_also(d, outer, sums, row);
     Map map;
-    map_init(&map, p->arena);
+    map_init(&map, core_notes(p));
     return emit_map(d, outer, outer->args, &map);
 }
 
@@ -457,7 +457,7 @@ static CoreBody *in_parts(Deep *d, CoreRef rows) {
 
 static CoreBody *as_it_was(Deep *d) {
     Map map;
-    map_init(&map, d->program->arena);
+    map_init(&map, core_notes(d->program));
     core_open(d->b, NULL, 0);
     CoreRef whole = emit_map(d, d->outer, d->outer->args, &map);
     return core_close(d->b, &whole, 1);
