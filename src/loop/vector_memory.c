@@ -169,27 +169,14 @@ static bool is_behind(const Vector *v, const Access *p, const LoopStm *load) {
            memcmp(x.refs, y.refs, x.count * sizeof *x.refs) == 0;
 }
 
-// Whether it neither fails nor changes memory.
-static bool is_quiet(const LoopStm *stm) {
-    switch ((int)stm->op) {
-    case LOOP_SCALAR:
-    case LOOP_LOAD:
-    case LOOP_SPLAT:
-    case LOOP_LANES:
-    case LOOP_SELECT:
-    case LOOP_PACK: return true;
-    default: return false;
-    }
-}
-
 // Where every other element has been taken before, from the one before the place on;
-// NULL: nowhere, or something may have happened since.
+// NULL: nowhere, or memory may have changed since.
 static LoopStm *find_others(const Vector *v, const Access *p) {
     const LoopBody *here = v->b.open.data[v->b.open.len - 1];
     uint32_t i = here->stms.len;
-    while (i > 0 && is_quiet(here->stms.data[i - 1])) i--;
+    while (i > 0 && here->stms.data[i - 1]->op != LOOP_TAKE) i--;
     LoopStm *stm = i > 0 ? here->stms.data[i - 1] : NULL;
-    if (stm == NULL || stm->op != LOOP_TAKE) return NULL;
+    if (stm == NULL || !turn_is_quiet_since(v, stm)) return NULL;
     for (uint32_t k = 0; k < v->lanes; k++)
         if (!loop_is_int(&v->b, stm->args[2 + k], other_of(v, k, true))) return NULL;
     return is_behind(v, p, turn_find_here(v, stm->args[0])) ? stm : NULL;

@@ -110,6 +110,27 @@ LoopStm *turn_find_here(const Vector *v, LoopRef ref) {
     return NULL;
 }
 
+static bool is_quiet(const LoopStm *stm) {
+    switch ((int)stm->op) {
+    case LOOP_SCALAR:
+    case LOOP_LOAD:
+    case LOOP_SPLAT:
+    case LOOP_LANES:
+    case LOOP_SELECT:
+    case LOOP_PACK:
+    case LOOP_TAKE: return true;
+    default: return false;
+    }
+}
+
+bool turn_is_quiet_since(const Vector *v, const LoopStm *stm) {
+    const LoopBody *here = v->b.open.data[v->b.open.len - 1];
+    uint32_t i = here->stms.len;
+    while (i > 0 && here->stms.data[i - 1] != stm && is_quiet(here->stms.data[i - 1]))
+        i--;
+    return i > 0 && here->stms.data[i - 1] == stm;
+}
+
 Rep turn_rep_of(const Vector *v, LoopRef old) {
     if (old >= v->old) return (Rep){.ref = old}; // a constant of ours
     Rep rep = v->reps[old];
@@ -431,10 +452,11 @@ static Lanes lanes_of(Vector *v, LoopRef value) {
     return lanes;
 }
 
-// Whether both have been loaded from the same place.
+// Whether both have been loaded from the same place, which has not changed.
 static bool are_same_load(const Vector *v, LoopRef x, LoopRef y) {
     const LoopStm *a = turn_find_here(v, x), *b = turn_find_here(v, y);
     return a != NULL && b != NULL && a->op == LOOP_LOAD && b->op == LOOP_LOAD &&
+           turn_is_quiet_since(v, a) && turn_is_quiet_since(v, b) &&
            a->arg_count == b->arg_count &&
            memcmp(a->args, b->args, a->arg_count * sizeof *a->args) == 0;
 }
