@@ -92,8 +92,9 @@ static void test_handed_on(void) {
     void *block = mem_try_alloc(&to, LARGE);
     CHECK(block == last && to.spare == 0 && atomic_load(&to.used) == LARGE);
     mem_free(&to, block, LARGE);
-    while (mem.spare_count < MEM_SPARES)
-        take_and_free(&mem, 1, LARGE - 64 * mem.spare_count);
+    for (uint32_t i = mem.spare_count; i < MEM_SPARES; i++)
+        take_and_free(&mem, 1, LARGE - 64 * i);
+    CHECK(mem.spare_count == MEM_SPARES);
     mem_hand_on(&mem, &to, SIZE_MAX);
     CHECK(mem.spare_count == 1 && to.spare_count == MEM_SPARES);
     mem_trim(&mem);
