@@ -82,14 +82,17 @@ static void want_group(EngineKernel *kernel) {
 // ---- one of them --------------------------------------------------------------------
 
 void api_builds_write(ApiEngine *engine, uint32_t first, uint32_t count,
-                      bool for_people, Arena *scratch, StrBuf *out) {
+                      bool for_people, Arena *kept, Arena *scratch, StrBuf *out) {
     LoopKernel **loops = arena_array(out->arena, LoopKernel *, count);
     EmitChecks *checks = arena_array(out->arena, EmitChecks, count);
     for (uint32_t i = 0; i < count; i++) loops[i] = engine->kernels[first + i].loop;
     emit_kernels(&emit_c, loops, count, for_people, scratch, out, checks);
     for (uint32_t i = 0; i < count; i++) {
-        engine->kernels[first + i].checks = checks[i];
-        engine->kernels[first + i].exec.checks = checks[i].data;
+        EmitChecks *of_kernel = &engine->kernels[first + i].checks;
+        *of_kernel = (EmitChecks){.len = checks[i].len, .cap = checks[i].len};
+        of_kernel->data =
+            arena_copy(kept, checks[i].data, checks[i].len * sizeof *checks[i].data);
+        engine->kernels[first + i].exec.checks = of_kernel->data;
     }
 }
 
@@ -98,13 +101,14 @@ typedef struct Writing {
     EngineGroup **groups;
 } Writing;
 
-static void write_group(void *data, uint32_t item, Arena *kept, Arena *scratch) {
+// While a text becomes longer it lies where the last one did.
+static void write_group(void *data, uint32_t item, const ApiRooms *rooms) {
     const Writing *writing = data;
     EngineGroup *group = writing->groups[item];
-    StrBuf text = strbuf(kept);
-    api_builds_write(writing->engine, group->first, group->count, false, scratch,
-                     &text);
-    group->text = strbuf_done(&text);
+    StrBuf text = strbuf(rooms->notes);
+    api_builds_write(writing->engine, group->first, group->count, false, rooms->kept,
+                     rooms->scratch, &text);
+    group->text = str_copy(rooms->kept, strbuf_done(&text));
 }
 
 void api_builds_want(ApiEngine *engine, const CoreFun *entry) {
@@ -174,13 +178,16 @@ static void take(ApiEngine *engine, EngineGroup *group, NativeState state) {
 }
 
 static void start(ApiEngine *engine, EngineGroup *group, unsigned compiler) {
-    Arena *arena = &engine->program->arena;
+    WeftProgram *program = engine->program;
+    Arena *arena = &program->arena;
     group->state = GROUP_FAILED; // in case memory runs out
     group->build.why = STR("out of memory");
     if (group->text.len == 0) {
-        api_lap(engine->program->context, NULL, NULL);
-        write_group(&(Writing){engine, &group}, 0, arena, &engine->program->workspace);
-        api_lap(engine->program->context, "emit", NULL);
+        ApiRooms rooms = {arena, &program->workspace, &program->notes};
+        api_lap(program->context, NULL, NULL);
+        write_group(&(Writing){engine, &group}, 0, &rooms);
+        arena_free(&program->notes);
+        api_lap(program->context, "emit", NULL);
     }
     group->build = (NativeBuild){.compiler = &engine->compiler,
                                  .source = group->text,

@@ -57,20 +57,24 @@ typedef struct Making {
 } Making;
 
 // What lowering and passes leave behind is far more than the kernel.
-static void make_kernel(void *data, uint32_t item, Arena *kept, Arena *scratch) {
+static void make_kernel(void *data, uint32_t item, const ApiRooms *rooms) {
     Making *making = &((Making *)data)[item];
     LoopKernel *loop = lower(making->engine->program, making->fun,
-                             making->options->targets, scratch, &making->why);
+                             making->options->targets, rooms->scratch, &making->why);
     if (loop == NULL) return;
+    loop->notes = rooms->notes;
     loop_optimise(loop, making->options);
-    making->loop = loop_compact(loop, kept);
+    making->loop = loop_compact(loop, rooms->kept);
 }
 
 static WeftStatus add_kernel(ApiEngine *engine, Making *making) {
-    Arena *arena = &engine->program->arena;
+    WeftProgram *program = engine->program;
+    Arena *arena = &program->arena;
     if (making->loop == NULL) {
-        make_kernel(making, 0, arena, &engine->program->workspace);
-        arena_reset(&engine->program->workspace);
+        make_kernel(making, 0,
+                    &(ApiRooms){arena, &program->workspace, &program->notes});
+        arena_reset(&program->workspace);
+        arena_reset(&program->notes);
     }
     LoopKernel *loop = making->loop;
     if (loop == NULL) return refuse(engine, making->fun, making->why);
@@ -78,7 +82,7 @@ static WeftStatus add_kernel(ApiEngine *engine, Making *making) {
     EngineKernel *kernel = &engine->kernels[engine->count++];
     kernel->fun = making->fun;
     kernel->loop = loop;
-    kernel->seconds = arena_array(arena, double, engine->program->context->place_count);
+    kernel->seconds = arena_array(arena, double, program->context->place_count);
     kernel->keeps = arena_array(arena, bool, loop->param_count);
     exec_kernel_init(&kernel->exec, loop, engine->count - 1, arena);
     map_set(&engine->by_fun, (uint64_t)(uintptr_t)making->fun, engine->count);
@@ -104,6 +108,7 @@ static WeftStatus make_kernels(ApiEngine *engine, const LoopOptions *options) {
         if (status != WEFT_STATUS_OK) return status;
     }
     arena_free(&program->workspace);
+    arena_free(&program->notes);
     return WEFT_STATUS_OK;
 }
 
@@ -226,6 +231,16 @@ static bool any_is_launched(const WeftContext *context) {
     return false;
 }
 
+// The passes that find what is to be kernels; what they note goes when they end.
+static void outline(WeftProgram *program, bool is_deep) {
+    program->core->notes = &program->notes;
+    if (is_deep) opt_deep(program->core);
+    opt_outline(program->core);
+    program->core->notes = NULL;
+    arena_free(&program->notes);
+    api_lap(program->context, "outline", program->core);
+}
+
 WeftStatus api_engine_new(WeftProgram *program) {
     WeftContext *context = program->context;
     WeftEngine wanted = context->options.engine;
@@ -238,9 +253,7 @@ WeftStatus api_engine_new(WeftProgram *program) {
     if (status != WEFT_STATUS_OK) return status;
     if (context->devices[0] != '\0') api_lap(context, "open devices", NULL);
     divide(program);
-    if (!any_is_launched(context)) opt_deep(program->core);
-    opt_outline(program->core);
-    api_lap(program->context, "outline", program->core);
+    outline(program, !any_is_launched(context));
     bool must = wanted == WEFT_ENGINE_NATIVE || context->devices[0] != '\0';
     program->engine = make_engine(program, must);
     program->engine->shares = api_shares_new(&program->arena, &program->decisions);
@@ -252,9 +265,7 @@ WeftStatus api_engine_new(WeftProgram *program) {
 
 void api_engine_print(WeftProgram *program, ApiStage stage, int after, StrBuf *out) {
     bool is_launched = stage == API_STAGE_OPENCL || stage == API_STAGE_CUDA;
-    if (!is_launched) opt_deep(program->core);
-    opt_outline(program->core);
-    api_lap(program->context, "outline", program->core);
+    outline(program, !is_launched);
     ApiEngine *engine = make_engine(program, false);
     LoopOptions options = {is_launched ? LOOP_FOR_ALL : LOOP_FOR_HERE, after, NULL,
                            NULL};
@@ -264,7 +275,8 @@ void api_engine_print(WeftProgram *program, ApiStage stage, int after, StrBuf *o
     api_lap(program->context, "loops", NULL);
     StrBuf tables = strbuf(out->arena);
     if (stage == API_STAGE_C)
-        api_builds_write(engine, 0, engine->count, true, &program->workspace, out);
+        api_builds_write(engine, 0, engine->count, true, &program->arena,
+                         &program->workspace, out);
     if (stage == API_STAGE_OPENCL)
         api_launches_write(engine, 0, engine->count, &emit_opencl, true, out, &tables);
     if (stage == API_STAGE_CUDA)

@@ -111,16 +111,21 @@ void api_builds_poll(ApiEngine *engine, EngineGroup *first);
 // Polls until that group, or all wanted if it is NULL, are READY, or FAILED.
 // WEFT_STATUS_CANCELLED: the context is.
 WeftStatus api_builds_wait(ApiEngine *engine, EngineGroup *group);
-// Appends kernels as C. Their checks lie where the text does; the scratch is given up.
+// Appends kernels as C. Their checks are kept; the scratch is given up.
 void api_builds_write(ApiEngine *engine, uint32_t first, uint32_t count,
-                      bool for_people, Arena *scratch, StrBuf *out);
+                      bool for_people, Arena *kept, Arena *scratch, StrBuf *out);
 void api_builds_free(ApiEngine *engine);
 
 // ---- hands.c ------------------------------------------------------------------------
 
-// One item of work, which needs nothing of the others and may run in any thread. What
-// it leaves in `kept` is the program's in the end; `scratch` is given up.
-typedef void ApiItem(void *data, uint32_t item, Arena *kept, Arena *scratch);
+// Where an item of work has its memory: what it leaves in `kept` is the program's in
+// the end, the others are given up after it.
+typedef struct ApiRooms {
+    Arena *kept, *scratch, *notes;
+} ApiRooms;
+
+// One item of work, which needs nothing of the others and may run in any thread.
+typedef void ApiItem(void *data, uint32_t item, const ApiRooms *rooms);
 
 // How many threads may work for it at once.
 unsigned api_engine_threads(ApiEngine *engine);

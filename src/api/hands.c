@@ -18,18 +18,20 @@ typedef struct Hand {
     Hands *all;
     pthread_t thread; // of all but the first, which is the caller's
     Mem mem;
-    Arena kept, scratch;
+    Arena kept, scratch, notes;
 } Hand;
 
 static void *work_on(void *arg) {
     Hand *hand = arg;
     Hands *all = hand->all;
+    ApiRooms rooms = {&hand->kept, &hand->scratch, &hand->notes};
     jmp_buf recover;
     hand->mem.recover = &recover;
     if (setjmp(recover) != 0) return NULL;
     for (uint32_t i; (i = atomic_fetch_add(&all->next, 1)) < all->count;) {
-        all->item(all->data, i, &hand->kept, &hand->scratch);
+        all->item(all->data, i, &rooms);
         arena_reset(&hand->scratch);
+        arena_reset(&hand->notes);
     }
     return NULL;
 }
@@ -53,21 +55,29 @@ bool api_hands(ApiEngine *engine, uint64_t work, uint32_t count, ApiItem *item,
     if (most > MOST) most = MOST;
     if (most < 2) return false;
     Hands all = {item, data, count, 0};
+    size_t share = arena->mem->spare / most;
     Hand hands[MOST];
     uint32_t started = 0;
     for (uint32_t i = 0; i < most; i++) {
         Hand *hand = &hands[started];
         *hand = (Hand){.all = &all, .mem.spare_most = arena->mem->spare_most};
+        mem_hand_on(arena->mem, &hand->mem, share);
         arena_init(&hand->kept, &hand->mem);
         arena_init(&hand->scratch, &hand->mem);
-        if (i > 0 && !thread_start(&hand->thread, work_on, hand)) break;
+        arena_init(&hand->notes, &hand->mem);
+        if (i > 0 && !thread_start(&hand->thread, work_on, hand)) {
+            mem_trim(&hand->mem);
+            break;
+        }
         started++;
     }
     work_on(&hands[0]);
     for (uint32_t i = 0; i < started; i++) {
         if (i > 0) pthread_join(hands[i].thread, NULL);
         arena_free(&hands[i].scratch);
+        arena_free(&hands[i].notes);
         arena_adopt(arena, &hands[i].kept);
+        mem_hand_on(&hands[i].mem, arena->mem, SIZE_MAX);
         mem_trim(&hands[i].mem);
     }
     return true;

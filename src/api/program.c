@@ -284,6 +284,7 @@ WeftStatus api_compile(WeftContext *context, const ApiCompile *call) {
     }
     if (cx->diags.error_count > 0) return give_up(context, program);
     if (atomic_load(&context->cancel)) return WEFT_STATUS_CANCELLED;
+    arena_free(&program->workspace); // before the passes, which take its pages
     bool is_over = call->front != NULL && program->core == NULL;
     if (call->stage >= API_STAGE_CORE && !is_over && !optimise(program, call))
         return give_up(context, program);
@@ -291,7 +292,6 @@ WeftStatus api_compile(WeftContext *context, const ApiCompile *call) {
     if (call->stage == API_STAGE_TASK) api_task_print(program, call->after, call->dump);
     if (call->stage >= API_STAGE_LOOP && call->stage != API_STAGE_RUN)
         api_engine_print(program, call->stage, call->after, call->dump);
-    arena_free(&program->workspace);
     if (call->stage == API_STAGE_RUN && call->front == NULL && !call->is_whole) {
         WeftStatus status = api_engine_new(program);
         if (status != WEFT_STATUS_OK) return status;

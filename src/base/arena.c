@@ -48,6 +48,21 @@ void arena_reset(Arena *arena) {
     arena->next = first_of(newest);
 }
 
+void arena_back(Arena *arena, ArenaMark mark) {
+    while (arena->chunks != mark.chunks) {
+        ArenaChunk *newest = arena->chunks;
+        arena->chunks = newest->older;
+        mem_free(arena->mem, newest, newest->size);
+    }
+    arena->next = mark.next;
+    arena->end = NULL;
+    if (mark.chunks == NULL) return;
+    arena->end = (char *)mark.chunks + mark.chunks->size;
+#ifndef NDEBUG
+    memset(arena->next, POISON, (size_t)(arena->end - arena->next));
+#endif
+}
+
 void arena_adopt(Arena *arena, Arena *other) {
     size_t size = 0;
     for (ArenaChunk *chunk = other->chunks; chunk != NULL; chunk = chunk->older)
@@ -63,12 +78,20 @@ void arena_adopt(Arena *arena, Arena *other) {
     arena_init(other, other->mem);
 }
 
-static void add_chunk(Arena *arena, size_t need) {
-    size_t size = arena->chunks == NULL ? FIRST_CHUNK : arena->chunks->size * 2;
+// Few sizes, so that a chunk that is given up is the next one of another arena.
+static size_t chunk_size(const Arena *arena, size_t need) {
+    size_t size = arena->chunks == NULL ? FIRST_CHUNK : arena->chunks->size;
+    if (arena->chunks != NULL && size < LARGEST_CHUNK) size *= 2;
     if (size > LARGEST_CHUNK) size = LARGEST_CHUNK;
+    while (size < need && size < LARGEST_CHUNK) size *= 2;
+    return size < need ? (need + LARGEST_CHUNK - 1) / LARGEST_CHUNK * LARGEST_CHUNK
+                       : size;
+}
+
+static void add_chunk(Arena *arena, size_t need) {
     size_t header = round_up(sizeof(ArenaChunk));
-    if (need > SIZE_MAX - header) mem_fail(arena->mem);
-    if (size < need + header) size = need + header;
+    if (need > SIZE_MAX - header - LARGEST_CHUNK) mem_fail(arena->mem);
+    size_t size = chunk_size(arena, need + header);
     ArenaChunk *chunk = mem_alloc(arena->mem, size);
     *chunk = (ArenaChunk){.older = arena->chunks, .size = size};
     arena->chunks = chunk;

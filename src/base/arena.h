@@ -25,6 +25,15 @@ void arena_free(Arena *arena);
 // Gives up all objects, but keeps the newest memory for what comes next: who works in
 // rounds touches the same pages in each.
 void arena_reset(Arena *arena);
+// Where an arena is now. arena_back gives up what has been allocated since.
+typedef struct ArenaMark {
+    ArenaChunk *chunks;
+    char *next;
+} ArenaMark;
+static inline ArenaMark arena_mark(const Arena *arena) {
+    return (ArenaMark){arena->chunks, arena->next};
+}
+void arena_back(Arena *arena, ArenaMark mark);
 // Takes over all that is in the other one, which is empty then. It may be of another
 // Mem, which another thread has used.
 void arena_adopt(Arena *arena, Arena *other);

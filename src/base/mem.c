@@ -178,6 +178,18 @@ static bool keep_spare(Mem *mem, void *block, size_t size) {
     return true;
 }
 
+void mem_hand_on(Mem *mem, Mem *to, size_t most) {
+    if (to->spare_most == 0 || to->limit != 0) return;
+    while (mem->spare_count > 0 && to->spare_count < MEM_SPARES) {
+        MemSpare last = mem->spares[mem->spare_count - 1];
+        if (last.size > most) return;
+        most -= last.size;
+        take_spare(mem, mem->spare_count - 1);
+        to->spares[to->spare_count++] = last;
+        to->spare += last.size;
+    }
+}
+
 bool mem_trim(Mem *mem) {
     bool any = mem->spare_count > 0 || mem->small > 0;
     drop_smalls(mem);

@@ -67,6 +67,9 @@ void mem_free_room(Mem *mem, void *block, size_t most, size_t size);
 // Counts so many of the blocks' bytes as another Mem's, who has them from now on. Its peak
 // is that of both together, as far as is known.
 void mem_give(Mem *mem, Mem *to, size_t size);
+// Another Mem keeps what this one has kept of large blocks: those freed last, up to so
+// many bytes. Whoever works for it, or after it, touches no fresh pages then.
+void mem_hand_on(Mem *mem, Mem *to, size_t most);
 // Gives all that is kept back to the system. Whether there was any.
 bool mem_trim(Mem *mem);
 // Gives back what is kept and was freed before the last mem_age: who works in rounds and

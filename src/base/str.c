@@ -96,7 +96,7 @@ void strbuf_printf(StrBuf *buf, const char *format, ...) {
     va_end(args);
 }
 
-static void put_number(StrBuf *buf, unsigned long long number) {
+void strbuf_number(StrBuf *buf, unsigned long long number) {
     char digits[20];
     size_t at = sizeof digits;
     do digits[--at] = (char)('0' + number % 10);
@@ -106,50 +106,47 @@ static void put_number(StrBuf *buf, unsigned long long number) {
 
 static void put_signed(StrBuf *buf, long long number) {
     if (number < 0) strbuf_char(buf, '-');
-    put_number(buf, number < 0 ? 0 - (unsigned long long)number
-                               : (unsigned long long)number);
+    strbuf_number(buf, number < 0 ? 0 - (unsigned long long)number
+                                  : (unsigned long long)number);
 }
 
-// Whether the directive at `format` is that one, of four characters.
-static bool is_directive(const char *format, const char directive[5]) {
-    for (int i = 0; i < 4; i++)
-        if (format[i] != directive[i]) return false;
-    return true;
+// "%.*s": that many bytes, or those before a zero.
+static void put_bytes(StrBuf *buf, int most, const char *text) {
+    if (most != 0) strbuf_bytes(buf, text, strnlen(text, (size_t)most));
 }
 
-// Text and the directives of which there are most, up to another one or the end, which
-// it returns: vsnprintf takes longer for these than all else that makes code.
+// Writes one of the directives of which there are most: vsnprintf takes longer for
+// these than all else that makes code. Returns what is behind it, or NULL for another
+// one.
+static const char *put_directive(StrBuf *buf, const char *format, va_list *args) {
+    switch (format[1]) {
+    case 's': strbuf_cstr(buf, va_arg(*args, const char *)); return format + 2;
+    case 'u': strbuf_number(buf, va_arg(*args, unsigned)); return format + 2;
+    case 'd': put_signed(buf, va_arg(*args, int)); return format + 2;
+    case 'c': strbuf_char(buf, (char)va_arg(*args, int)); return format + 2;
+    case '.':
+        if (format[2] != '*' || format[3] != 's') return NULL;
+        int most = va_arg(*args, int);
+        put_bytes(buf, most, va_arg(*args, const char *));
+        return format + 4;
+    case 'l':
+        if (format[2] != 'l' || (format[3] != 'u' && format[3] != 'd')) return NULL;
+        if (format[3] == 'u') strbuf_number(buf, va_arg(*args, unsigned long long));
+        else put_signed(buf, va_arg(*args, long long));
+        return format + 4;
+    default: return NULL;
+    }
+}
+
+// Text and those directives, up to another one or the end, which it returns.
 static const char *put_plain(StrBuf *buf, const char *format, va_list *args) {
     for (;;) {
         const char *end = format;
         while (*end != '%' && *end != '\0') end++;
         strbuf_bytes(buf, format, (size_t)(end - format));
-        format = end;
-        if (format[0] == '%' && format[1] == 's') {
-            strbuf_cstr(buf, va_arg(*args, const char *));
-            format += 2;
-        } else if (format[0] == '%' && format[1] == 'u') {
-            put_number(buf, va_arg(*args, unsigned));
-            format += 2;
-        } else if (is_directive(format, "%.*s")) {
-            int most = va_arg(*args, int);
-            const char *text = va_arg(*args, const char *);
-            if (most != 0) strbuf_bytes(buf, text, strnlen(text, (size_t)most));
-            format += 4;
-        } else if (is_directive(format, "%llu")) {
-            put_number(buf, va_arg(*args, unsigned long long));
-            format += 4;
-        } else if (is_directive(format, "%lld")) {
-            put_signed(buf, va_arg(*args, long long));
-            format += 4;
-        } else if (format[0] == '%' && (format[1] == 'd' || format[1] == 'c')) {
-            int value = va_arg(*args, int);
-            if (format[1] == 'd') put_signed(buf, value);
-            else strbuf_char(buf, (char)value);
-            format += 2;
-        } else {
-            return format;
-        }
+        if (*end == '\0') return end;
+        format = put_directive(buf, end, args);
+        if (format == NULL) return end;
     }
 }
 

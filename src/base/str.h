@@ -44,6 +44,8 @@ static inline void strbuf_bytes(StrBuf *buf, const char *bytes, size_t len);
 static inline void strbuf_str(StrBuf *buf, Str s);
 static inline void strbuf_cstr(StrBuf *buf, const char *text);
 static inline void strbuf_char(StrBuf *buf, char c);
+// As printf's %llu.
+void strbuf_number(StrBuf *buf, unsigned long long number);
 void strbuf_printf(StrBuf *buf, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 void strbuf_vprintf(StrBuf *buf, const char *format, va_list args)

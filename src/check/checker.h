@@ -90,6 +90,7 @@ typedef struct Open {
     const ModExp *exp;
     Env env;
     bool busy;
+    Map lacks; // of a library that is not read yet: names that its text has not
 } Open;
 
 struct Scope {

@@ -81,11 +81,7 @@ static bool text_has(const LibFile *lib, const char *what, bool whole) {
     return false;
 }
 
-// A library file is not read to find that it does not define a name: its text tells.
-static bool may_define(Checker *ck, const Open *open, Space space, Sym name) {
-    if (open->module != NULL || open->exp->kind != MOD_IMPORT) return true;
-    const LibFile *lib = lib_find(open->exp->as.import);
-    if (lib == NULL || lib->has_open) return true;
+static bool text_defines(Checker *ck, const LibFile *lib, Space space, Sym name) {
     static const char *const words[] = {"def ", "type ", "module ", "type "};
     StrBuf buf = strbuf(ck->arena);
     Str text = sym_str(&ck->cx->syms, name);
@@ -98,6 +94,19 @@ static bool may_define(Checker *ck, const Open *open, Space space, Sym name) {
     return text_has(lib, strbuf_done(&buf).ptr, is_word);
 }
 
+// A library file is not read to find that it does not define a name: its text tells.
+static bool may_define(Checker *ck, const Scope *scope, Open *open, Space space,
+                       Sym name) {
+    if (open->module != NULL || open->exp->kind != MOD_IMPORT) return true;
+    uint64_t key = key_of(space, name), unused;
+    if (open->lacks.slots != NULL && map_get(&open->lacks, key, &unused)) return false;
+    const LibFile *lib = lib_find(open->exp->as.import);
+    if (lib == NULL || lib->has_open || text_defines(ck, lib, space, name)) return true;
+    if (open->lacks.slots == NULL) map_init(&open->lacks, scope->names.arena);
+    map_set(&open->lacks, key, 1);
+    return false;
+}
+
 // Looks in one scope only, at what was entered before limit.
 static Entry *find_here(Checker *ck, Scope *scope, uint32_t limit, bool from_outside,
                         Space space, Sym name) {
@@ -108,7 +117,7 @@ static Entry *find_here(Checker *ck, Scope *scope, uint32_t limit, bool from_out
         uint32_t seq = scope->opens.data[i].seq;
         if (seq >= limit || (from_outside && scope->opens.data[i].is_hidden)) continue;
         if (entry != NULL && entry->seq > seq) break;
-        if (!may_define(ck, &scope->opens.data[i], space, name)) continue;
+        if (!may_define(ck, scope, &scope->opens.data[i], space, name)) continue;
         Module *module = open_module(ck, &scope->opens.data[i]);
         Entry *found = module == NULL ? NULL : module_find(ck, module, space, name);
         if (found != NULL) return found;

@@ -50,10 +50,10 @@ typedef struct CoreType {
 } CoreType;
 
 typedef struct CoreValue {
-    CoreType type;
-    bool is_const;   // then rank is 0
     uint64_t bits;   // of a constant
     Sym name;        // what the source calls it, for dumps; may be 0
+    CoreType type;
+    bool is_const;   // then rank is 0
 } CoreValue;
 
 // How a reduction, scan or histogram associates (core.md, "Stage 0"). Stage 0 decides
@@ -157,6 +157,10 @@ typedef struct CoreProgram {
 
 CoreProgram *core_program(Cx *cx, Arena *arena);
 
+// Where to keep what is wanted no longer than a pass takes.
+static inline Arena *core_notes(const CoreProgram *p) {
+    return p->notes != NULL ? p->notes : p->arena;
+}
 static inline CoreType core_type(const CoreProgram *p, CoreRef ref) {
     return p->values.data[ref].type;
 }

@@ -86,14 +86,14 @@ static CoreBody *clone_body(Cloner *c, const CoreBody *body) {
 
 CoreBody *core_clone(CoreProgram *p, const CoreBody *body, Map *map, CoreLoc caller) {
     Cloner cloner = {.program = p, .map = map, .caller = caller};
-    map_init(&cloner.places, p->arena);
+    map_init(&cloner.places, core_notes(p));
     return clone_body(&cloner, body);
 }
 
 void core_inline(CoreBuilder *b, const CoreBody *body, const CoreRef *args,
                  CoreRef *results_out) {
     Map map;
-    map_init(&map, b->program->arena);
+    map_init(&map, core_notes(b->program));
     for (uint32_t i = 0; i < body->param_count; i++)
         map_set(&map, body->params[i], args[i]);
     CoreBody open = *body;
@@ -136,6 +136,9 @@ static void find_in_body(Finder *f, const CoreBody *body) {
 void core_free(const CoreProgram *p, const CoreBody *body, Arena *arena,
                CoreRefs *refs_out) {
     Finder finder = {.program = p, .arena = arena, .refs = refs_out};
-    map_init(&finder.seen, arena);
+    bool has_notes = p->notes != NULL && p->notes != arena;
+    ArenaMark mark = arena_mark(has_notes ? p->notes : arena);
+    map_init(&finder.seen, has_notes ? p->notes : arena);
     find_in_body(&finder, body);
+    if (has_notes) arena_back(p->notes, mark);
 }

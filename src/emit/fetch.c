@@ -321,7 +321,7 @@ void walk_fetch_next_row(Walker *w, const LoopStm *stm) {
         Str row = walk_value(w, last_args(load)[2]);
         Str place = place_at(w, load, w->next_rows->column);
         for (uint32_t part = 0; part < walk_parts(w, load->outs[0]); part++)
-            walk_line(w, "if (%.*s <= %u) __builtin_prefetch(&%.*s + %.*s + %u);",
+            walk_line(w, "if (%.*s <= %u) __builtin_prefetch(&%.*s + %.*s + %u, 0, 2);",
                       STR_ARG(row), SHORT / scalar_info[elem].bytes, STR_ARG(place),
                       STR_ARG(row), part * w->part.count);
     }
@@ -364,14 +364,12 @@ void walk_fetch_square(Walker *w, const LoopBody *body, uint32_t from) {
            is_next_row(body->stms.data[from], body->stms.data[from + rows]))
         rows++;
     if (rows == 0 || rows < w->lanes) return;
-    // Rows are apart by powers of two, often, and then few lines fit in the first
-    // cache.
-    const char *level =
-        walk_parts(w, body->stms.data[from]->outs[0]) > 1 ? ", 0, 2" : "";
+    // Into the second cache: rows are apart by powers of two, often, and then few lines
+    // fit in the first.
     for (uint32_t i = 0; i < rows; i++) {
         const LoopStm *load = body->stms.data[from + i];
         Str stride = walk_value(w, load->args[load->arg_count - 2]);
-        walk_line(w, "__builtin_prefetch(&%.*s + %u * %.*s%s);",
-                  STR_ARG(place_of(w, load)), rows, STR_ARG(stride), level);
+        walk_line(w, "__builtin_prefetch(&%.*s + %u * %.*s, 0, 2);",
+                  STR_ARG(place_of(w, load)), rows, STR_ARG(stride));
     }
 }

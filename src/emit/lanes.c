@@ -41,9 +41,14 @@ static unsigned width_of(ScalarType type) {
 }
 
 void emit_lanes_type(ScalarType type, Lanes lanes, StrBuf *out) {
-    if (type == SCALAR_BOOL) strbuf_printf(out, "i%ux%u", lanes.mask, lanes.count);
-    else if (type == SCALAR_F16) strbuf_printf(out, "u16x%u", lanes.count);
-    else strbuf_printf(out, "%sx%u", scalar_info[type].name, lanes.count);
+    if (type == SCALAR_BOOL) {
+        strbuf_char(out, 'i');
+        strbuf_number(out, lanes.mask);
+    } else {
+        strbuf_cstr(out, type == SCALAR_F16 ? "u16" : scalar_info[type].name);
+    }
+    strbuf_char(out, 'x');
+    strbuf_number(out, lanes.count);
 }
 
 // Vectors of integers go from width to width, each twice the one before or half of it:

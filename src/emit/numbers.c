@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "emit/walk.h"
+#include "loop/build.h"
 
 // Of a value: it is a number, and no larger than that.
 typedef struct Known {
@@ -130,11 +131,17 @@ static void note_body(Numbers *n, const LoopBody *body) {
     for (uint32_t i = 0; i < body->stms.len; i++) note_stm(n, body->stms.data[i]);
 }
 
+static bool takes_bits(const LoopStm *stm, int unused) {
+    (void)unused;
+    return stm->op == LOOP_SCALAR && stm->scalar == OP_TO_BITS;
+}
+
 const bool *walk_numbers(const LoopKernel *kernel, const LoopStm *const *made,
                          Arena *arena) {
     uint32_t count = kernel->values.len;
-    Numbers n = {kernel, made, arena_array(arena, Known, count)};
     bool *is_number = arena_array(arena, bool, count);
+    if (!loop_kernel_has(kernel, takes_bits, 0)) return is_number; // nobody asks
+    Numbers n = {kernel, made, arena_array(arena, Known, count)};
     for (LoopRef ref = 0; ref < count; ref++) n.known[ref] = unknown();
     for (uint32_t i = 0; i < kernel->funs.len; i++)
         note_body(&n, kernel->funs.data[i].body);

@@ -39,6 +39,7 @@ static LoopRef start_of(const LoopBody *body, LoopRef buffer) {
 
 // What takes the memory of a buffer that a loop carries; NULL: that is not known.
 static const LoopStm *alloc_of(const Walker *w, LoopRef buffer) {
+    if (w->made[buffer] != NULL) return NULL; // no loop carries it
     LoopRef start = start_of(w->kernel->root, buffer);
     const LoopStm *made = start == 0 ? NULL : w->made[start];
     bool is_memory =

@@ -25,7 +25,9 @@ Str walk_part(Walker *w, LoopRef ref, uint32_t part) {
     Str value = walk_value(w, ref);
     if (!walk_has_lanes(w, ref)) return value;
     StrBuf text = strbuf(w->arena);
-    strbuf_printf(&text, "%.*s%c", STR_ARG(value), 'a' + (int)part);
+    strbuf_reserve(&text, value.len + 1);
+    strbuf_str(&text, value);
+    strbuf_char(&text, (char)('a' + part));
     return strbuf_done(&text);
 }
 

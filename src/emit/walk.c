@@ -44,9 +44,8 @@ static Str make_name(Walker *w, LoopRef ref) {
     return strbuf_done(&text);
 }
 
-Str walk_value(Walker *w, LoopRef ref) {
+Str walk_name_value(Walker *w, LoopRef ref) {
     const LoopValue *value = &w->kernel->values.data[ref];
-    if (w->names[ref].len > 0) return w->names[ref];
     if (value->is_const) {
         StrBuf text = strbuf(w->arena);
         emit_constant((ScalarType)value->type.elem, value->bits, &text);
@@ -65,27 +64,32 @@ static const char *element_type(const Walker *w, LoopRef ref) {
     return is_element ? w->dialect->element_of_bool : emit_types[type.elem];
 }
 
-const char *walk_type(Walker *w, LoopRef ref) {
+static void put_type(Walker *w, LoopRef ref, StrBuf *out) {
     bool is_scalar = type_of(w, ref).kind == LOOP_IS_SCALAR;
     bool is_shared = w->plan != NULL && w->plan->is_shared[ref];
-    StrBuf text = strbuf(w->arena);
     if (type_of(w, ref).lanes > 0) {
-        emit_lanes_type(elem_of(w, ref), w->part, &text);
-        strbuf_char(&text, ' ');
-        return str_terminated(w->arena, strbuf_done(&text));
+        emit_lanes_type(elem_of(w, ref), w->part, out);
+        strbuf_char(out, ' ');
+        return;
     }
-    strbuf_printf(&text, "%s%s %s",
-                  is_scalar   ? ""
-                  : is_shared ? w->dialect->local
-                              : w->dialect->global,
-                  element_type(w, ref), is_scalar ? "" : "*");
-    return str_terminated(w->arena, strbuf_done(&text));
+    if (!is_scalar)
+        strbuf_cstr(out, is_shared ? w->dialect->local : w->dialect->global);
+    strbuf_cstr(out, element_type(w, ref));
+    strbuf_cstr(out, is_scalar ? " " : " *");
+}
+
+const char *walk_type(Walker *w, LoopRef ref) {
+    StrBuf text = strbuf(w->arena);
+    put_type(w, ref, &text);
+    strbuf_char(&text, '\0');
+    return strbuf_done(&text).ptr;
 }
 
 void walk_declare(Walker *w, LoopRef ref, const char *star, StrBuf *out) {
     w->is_alone[ref] = false; // a pointer, which others may have, too
-    strbuf_printf(out, "%s%s%.*s", walk_type(w, ref), star,
-                  STR_ARG(walk_value(w, ref)));
+    put_type(w, ref, out);
+    strbuf_cstr(out, star);
+    strbuf_str(out, walk_value(w, ref));
 }
 
 void walk_take_slot(Walker *w, LoopRef ref, const char *array, uint32_t slot) {

@@ -66,7 +66,7 @@ typedef struct Walker {
 void walk_line(Walker *w, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 // The value as an expression that needs no parentheses.
-Str walk_value(Walker *w, LoopRef ref);
+static inline Str walk_value(Walker *w, LoopRef ref);
 // "float *xs_3" or, with a star more, "float **xs_3".
 void walk_declare(Walker *w, LoopRef ref, const char *star, StrBuf *out);
 // "float *", "int32_t "
@@ -152,5 +152,12 @@ uint32_t walk_parts(const Walker *w, LoopRef ref);
 Str walk_part(Walker *w, LoopRef ref, uint32_t part);
 // Writes the function of a parallel loop and the statements that run it (function.c).
 void walk_parallel(Walker *w, const LoopStm *stm);
+
+// The same where the value has no name yet.
+Str walk_name_value(Walker *w, LoopRef ref);
+
+static inline Str walk_value(Walker *w, LoopRef ref) {
+    return w->names[ref].len > 0 ? w->names[ref] : walk_name_value(w, ref);
+}
 
 #endif

@@ -350,7 +350,7 @@ static bool stores_what_it_loads(const Batch *x) {
 }
 
 bool batch_find(Batch *x, const LoopStm *loop) {
-    Arena *arena = x->b->arena;
+    Arena *arena = loop_notes(x->b->kernel);
     x->loop = loop;
     x->known = x->b->kernel->values.len;
     if (loop->op != LOOP_FOR || loop->order == ORDER_SEQUENTIAL || loop->number != 0 ||

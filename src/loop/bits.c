@@ -56,7 +56,7 @@ static void copy_of_row(Make *m) {
     LoopBuilder *b = m->b;
     const LoopBody *cells = m->c->cells->bodies[0];
     Map of_cell;
-    map_init(&of_cell, b->arena);
+    map_init(&of_cell, loop_notes(b->kernel));
     map_set(&of_cell, cells->params[0], 1);
     for (uint32_t i = 0; i < cells->stms.len; i++) {
         const LoopStm *stm = cells->stms.data[i];
@@ -102,7 +102,7 @@ static LoopRef load_byte(void *data, const LoopStm *load) {
 // The cell that a turn makes of each of eight.
 static LoopRef make_byte(Make *m) {
     Bits bits = {.b = m->b, .load = load_byte, .data = m};
-    map_init(&bits.numbers, m->b->arena);
+    map_init(&bits.numbers, loop_notes(m->b->kernel));
     bits_of_body(&bits, m->c->cells->bodies[0]);
     return bits_of_value(&bits, m->c->store->args[1]);
 }
@@ -232,8 +232,8 @@ void loop_bits(LoopKernel *kernel) {
     enum { BUDGET = 500 };
     LoopBuilder b = loop_builder(kernel);
     BitsSearch search = {.arena = kernel->arena};
-    map_init(&search.loops, kernel->arena);
-    map_init(&search.accesses, kernel->arena);
+    map_init(&search.loops, loop_notes(kernel));
+    map_init(&search.accesses, loop_notes(kernel));
     bits_find(&search, &b, kernel->root);
     if (search.loops.count == 0) return;
     RangeWalk w = {.leave_loop = leave_loop,

@@ -178,9 +178,9 @@ static bool find_blocks(Blocks *k, const LoopStm *stm) {
         return false;
     k->outer = stm;
     if (!find_fold(k)) return false;
-    map_init(&k->in_turn, k->b->arena);
-    map_init(&k->in_part, k->b->arena);
-    map_init(&k->alike, k->b->arena);
+    map_init(&k->in_turn, loop_notes(k->b->kernel));
+    map_init(&k->in_part, loop_notes(k->b->kernel));
+    map_init(&k->alike, loop_notes(k->b->kernel));
     loop_bind_body(&k->in_turn, stm->bodies[0]);
     find_alike(k);
     LoopRef rows = stm->args[0], blocks = k->fold->args[0];

@@ -40,21 +40,22 @@ static void note_constants(LoopKernel *kernel) {
 
 LoopBuilder loop_builder(LoopKernel *kernel) {
     LoopBuilder b = {.kernel = kernel, .arena = kernel->arena};
-    vec_reserve(b.arena, &b.same, kernel->values.len + 32);
+    vec_reserve(loop_notes(kernel), &b.same, kernel->values.len + 32);
     b.same.len = b.old = kernel->values.len;
     if (kernel->constants.slots == NULL) note_constants(kernel);
     return b;
 }
 
 void loop_catch_up(LoopBuilder *b) {
-    while (b->same.len < b->kernel->values.len) vec_push(b->arena, &b->same, 0);
+    while (b->same.len < b->kernel->values.len)
+        vec_push(loop_notes(b->kernel), &b->same, 0);
 }
 
 // ---- values -------------------------------------------------------------------------
 
 static LoopRef add_value(LoopBuilder *b, LoopValue value) {
     vec_push(b->arena, &b->kernel->values, value);
-    vec_push(b->arena, &b->same, 0);
+    vec_push(loop_notes(b->kernel), &b->same, 0);
     return b->kernel->values.len - 1;
 }
 
@@ -245,7 +246,7 @@ static bool has_for(const LoopKernel *kernel, const LoopSite *sites,
 }
 
 bool loop_kernel_has_for(const LoopKernel *kernel, LoopForTest *is) {
-    LoopSite *sites = arena_array(kernel->arena, LoopSite, kernel->values.len);
+    LoopSite *sites = arena_array(loop_notes(kernel), LoopSite, kernel->values.len);
     bool found = false;
     find_sites(sites, kernel->root, 0);
     for (uint32_t i = 0; i < kernel->funs.len; i++)

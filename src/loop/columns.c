@@ -79,7 +79,7 @@ static bool find_columns(Columns *c, const LoopStm *stm) {
         return false;
     for (uint32_t i = 0; i < before; i++)
         if (body->stms.data[i]->op != LOOP_SCALAR) return false;
-    map_init(&c->bound, c->b->arena);
+    map_init(&c->bound, loop_notes(c->b->kernel));
     loop_bind_body(&c->bound, body);
     if (!is_size(c, stm->args[0]) || !is_size(c, c->inner->args[0])) return false;
     c->row = body->params[0];

@@ -7,19 +7,26 @@
 typedef struct Compact {
     const LoopKernel *from;
     LoopKernel *to;
-    LoopRef *refs; // by LoopRef of `from`: that of `to`; 0: not met yet
+    LoopRef *refs;  // by LoopRef of `from`: that of `to`; 0: not met yet
+    LoopRef *met;   // by LoopRef of `to`: that of `from`
+    uint32_t count; // of these; 0 is none
 } Compact;
 
 static LoopRef copy_ref(Compact *c, LoopRef ref) {
     if (ref == 0 || c->refs[ref] != 0) return c->refs[ref];
-    c->refs[ref] = c->to->values.len;
-    vec_push(c->to->arena, &c->to->values, c->from->values.data[ref]);
-    return c->refs[ref];
+    c->met[c->count] = ref;
+    return c->refs[ref] = c->count++;
+}
+
+static void copy_refs_to(Compact *c, LoopRef *copies, const LoopRef *refs,
+                         uint32_t count) {
+    for (uint32_t i = 0; i < count; i++) copies[i] = copy_ref(c, refs[i]);
 }
 
 static LoopRef *copy_refs(Compact *c, const LoopRef *refs, uint32_t count) {
-    LoopRef *copies = arena_array(c->to->arena, LoopRef, count);
-    for (uint32_t i = 0; i < count; i++) copies[i] = copy_ref(c, refs[i]);
+    if (count == 0) return NULL;
+    LoopRef *copies = arena_alloc(c->to->arena, count * sizeof *copies);
+    copy_refs_to(c, copies, refs, count);
     return copies;
 }
 
@@ -27,12 +34,16 @@ static LoopBody *copy_body(Compact *c, const LoopBody *body);
 
 static LoopStm *copy_stm(Compact *c, const LoopStm *stm) {
     Arena *arena = c->to->arena;
-    LoopStm *copy = arena_copy(arena, stm, sizeof *stm);
-    copy->args = copy_refs(c, stm->args, stm->arg_count);
+    uint32_t refs = stm->arg_count + stm->out_count; // most have few, so in one block
+    LoopStm *copy = arena_alloc(arena, sizeof *copy + refs * sizeof *copy->args);
+    *copy = *stm;
+    copy->args = (LoopRef *)(copy + 1);
+    copy->outs = copy->args + stm->arg_count;
+    copy_refs_to(c, copy->args, stm->args, stm->arg_count);
     copy->bodies = arena_array(arena, LoopBody *, stm->body_count);
     for (uint32_t i = 0; i < stm->body_count; i++)
         copy->bodies[i] = copy_body(c, stm->bodies[i]);
-    copy->outs = copy_refs(c, stm->outs, stm->out_count);
+    copy_refs_to(c, copy->outs, stm->outs, stm->out_count);
     copy->text.ptr = arena_copy(arena, stm->text.ptr, stm->text.len);
     return copy;
 }
@@ -50,20 +61,29 @@ static LoopBody *copy_body(Compact *c, const LoopBody *body) {
     return copy;
 }
 
+static void copy_values(Compact *c) {
+    LoopKernel *to = c->to;
+    to->values.data = arena_alloc(to->arena, c->count * sizeof *to->values.data);
+    for (uint32_t i = 0; i < c->count; i++)
+        to->values.data[i] = c->from->values.data[c->met[i]];
+    to->values.len = to->values.cap = c->count;
+}
+
 LoopKernel *loop_compact(const LoopKernel *kernel, Arena *arena) {
     LoopKernel *to = arena_copy(arena, kernel, sizeof *kernel);
-    Compact c = {kernel, to, arena_array(kernel->arena, LoopRef, kernel->values.len)};
+    uint32_t most = kernel->values.len;
+    Compact c = {kernel, to, arena_array(loop_notes(kernel), LoopRef, most),
+                 arena_array(loop_notes(kernel), LoopRef, most), 1};
     to->arena = arena;
-    to->values.data = NULL;
+    to->notes = NULL;
     to->constants = (Map){0};
-    to->values.len = to->values.cap = 0;
-    vec_push(arena, &to->values, (LoopValue){0});
     to->funs.data =
         arena_copy(arena, kernel->funs.data, kernel->funs.len * sizeof *to->funs.data);
     to->funs.cap = kernel->funs.len;
     for (uint32_t i = 0; i < to->funs.len; i++)
         to->funs.data[i].body = copy_body(&c, kernel->funs.data[i].body);
     to->root = copy_body(&c, kernel->root);
+    copy_values(&c);
     to->params =
         arena_copy(arena, kernel->params, kernel->param_count * sizeof *to->params);
     to->results =

@@ -5,7 +5,7 @@
 
 LoopCopier loop_copier(LoopBuilder *b) {
     LoopCopier c = {.b = b};
-    map_init(&c.copies, b->arena);
+    map_init(&c.copies, loop_notes(b->kernel));
     return c;
 }
 

@@ -118,7 +118,7 @@ static void enter_branch(RangeWalk *w, LoopStm *branch) {
     Early e = {.w = w};
     if (w->loop == NULL || w->loop->order == ORDER_SEQUENTIAL || !is_plain(branch))
         return;
-    map_init(&e.stays, w->b.arena);
+    map_init(&e.stays, loop_notes(w->b.kernel));
     for (int arm = 0; arm < 2; arm++) make_early(&e, branch->bodies[arm]);
 }
 

@@ -93,9 +93,9 @@ static bool suits_stm(Turn *t, const LoopStm *stm) {
 // How many lanes turns of that body have; 0: it is not for this pass.
 static uint32_t look_at(Turn *t, LoopBuilder *b, const LoopBody *body) {
     *t = (Turn){.b = b, .body = body};
-    map_init(&t->bound, b->arena);
-    map_init(&t->varies, b->arena);
-    map_init(&t->numbers, b->arena);
+    map_init(&t->bound, loop_notes(b->kernel));
+    map_init(&t->varies, loop_notes(b->kernel));
+    map_init(&t->numbers, loop_notes(b->kernel));
     loop_bind_body(&t->bound, body);
     map_set(&t->varies, body->params[0], 1);
     depend_spread(b, &t->varies, body);

@@ -71,12 +71,18 @@ static void walk_body(Equal *e, LoopBody *body) {
     while (e->found.len > found) e->same[e->found.data[--e->found.len]] = 0;
 }
 
+static bool is_check(const LoopStm *stm, int unused) {
+    (void)unused;
+    return stm->op == LOOP_CHECK;
+}
+
 void loop_equal(LoopKernel *kernel) {
+    if (!loop_kernel_has(kernel, is_check, 0)) return;
     Equal e = {.b = loop_builder(kernel), .old = kernel->values.len};
-    e.defs = arena_array(kernel->arena, const LoopStm *, e.old);
-    e.same = arena_array(kernel->arena, LoopRef, e.old);
+    e.defs = arena_array(loop_notes(kernel), const LoopStm *, e.old);
+    e.same = arena_array(loop_notes(kernel), LoopRef, e.old);
     for (uint32_t i = 0; i < kernel->funs.len; i++)
         walk_body(&e, kernel->funs.data[i].body);
     walk_body(&e, kernel->root);
-    loop_tidy(&e.b);
+    if (e.found.cap > 0) loop_tidy(&e.b); // it has found something
 }

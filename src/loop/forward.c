@@ -247,8 +247,8 @@ static void forward_body(Forward *f, LoopBody *body) {
 
 void loop_forward(LoopKernel *kernel) {
     Forward f = {.b = loop_builder(kernel), .old = kernel->values.len};
-    f.defs = arena_array(kernel->arena, const LoopStm *, f.old);
-    f.is_own = arena_array(kernel->arena, bool, f.old);
+    f.defs = arena_array(loop_notes(kernel), const LoopStm *, f.old);
+    f.is_own = arena_array(loop_notes(kernel), bool, f.old);
     for (uint32_t i = 0; i < kernel->root->param_count; i++)
         f.is_own[kernel->root->params[i]] = true;
     for (uint32_t i = 0; i < kernel->funs.len; i++)

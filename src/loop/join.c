@@ -217,7 +217,7 @@ static bool is_same(const Join *j, const LoopStm *stm) {
 // Whether nothing in the reader may fail save checks that go before both loops, and
 // what its loops have before the next one may be done by that.
 static bool can_move(Join *j) {
-    map_init(&j->by_turn, j->b->arena);
+    map_init(&j->by_turn, loop_notes(j->b->kernel));
     for (uint32_t i = 0; i < j->level_count; i++) {
         const LoopBody *body = j->levels[i]->bodies[0];
         map_set(&j->by_turn, body->params[0], 1);
@@ -367,7 +367,7 @@ static void put_both(Join *j, LoopBody *out) {
     turn->stms.data = NULL;
     turn->stms.len = turn->stms.cap = 0;
     Map done;
-    map_init(&done, b->arena);
+    map_init(&done, loop_notes(b->kernel));
     for (uint32_t i = 0; i < j->stores.len; i++) {
         LoopRef buffer = j->stores.data[i]->args[0];
         uint64_t unused;
@@ -444,7 +444,7 @@ void loop_join(LoopKernel *kernel) {
     LoopBuilder b = loop_builder(kernel);
     Map defs;
     if (!kernel->is_parallel || kernel->is_for_gpus) return;
-    map_init(&defs, kernel->arena);
+    map_init(&defs, loop_notes(kernel));
     note_defs(&defs, kernel->root);
     bool any = visit(&b, &defs, kernel->root);
     loop_tidy_news(&b);

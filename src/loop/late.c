@@ -106,7 +106,7 @@ static void walk(Late *l, LoopBody *body) {
 void loop_late(LoopKernel *kernel) {
     LoopBuilder b = loop_builder(kernel);
     Late l = {.b = &b};
-    map_init(&l.tables, kernel->arena);
-    l.used = arena_array(kernel->arena, uint32_t, kernel->values.len);
+    map_init(&l.tables, loop_notes(kernel));
+    l.used = arena_array(loop_notes(kernel), uint32_t, kernel->values.len);
     walk(&l, kernel->root);
 }

@@ -258,22 +258,30 @@ static bool choose_block(Find *f, const LiftMachine *machine) {
     return n->high >= 2;
 }
 
+static bool find(Find *f, const LiftMachine *machine) {
+    LiftNest *n = f->n;
+    n->depends = arena_array(f->arena, uint8_t, n->known);
+    n->defs = arena_array(f->arena, const LoopStm *, n->known);
+    n->same = arena_array(f->arena, LoopRef, n->known);
+    n->row = n->rows->bodies[0]->params[0];
+    n->depends[n->row] = LIFT_ROW;
+    if (!find_inner(f, n->rows->bodies[0]) || !repeats(f)) return false;
+    find_shared(f, LIFT_COLUMN | LIFT_DEPTH, LIFT_ROW, &n->columns_packed);
+    find_shared(f, LIFT_ROW | LIFT_DEPTH, LIFT_COLUMN, &n->rows_packed);
+    for (uint32_t i = 0; i < n->rows_packed.len; i++)
+        n->is_far = n->is_far || (n->depends[n->rows_packed.data[i]] & LIFT_FAR) != 0;
+    return choose_block(f, machine);
+}
+
 bool lift_find(LoopKernel *kernel, const LiftMachine *machine, LoopStm *loop,
                LiftNest *n) {
-    Find f = {.kernel = kernel, .arena = kernel->arena, .n = n};
+    Find f = {.kernel = kernel, .arena = loop_notes(kernel), .n = n};
     *n = (LiftNest){.rows = loop, .known = kernel->values.len};
     if (loop->op != LOOP_FOR || loop->order == ORDER_SEQUENTIAL || loop->number > 0 ||
         !is_index(&f, loop->args[0]))
         return false;
-    n->depends = arena_array(f.arena, uint8_t, n->known);
-    n->defs = arena_array(f.arena, const LoopStm *, n->known);
-    n->same = arena_array(f.arena, LoopRef, n->known);
-    n->row = loop->bodies[0]->params[0];
-    n->depends[n->row] = LIFT_ROW;
-    if (!find_inner(&f, loop->bodies[0]) || !repeats(&f)) return false;
-    find_shared(&f, LIFT_COLUMN | LIFT_DEPTH, LIFT_ROW, &n->columns_packed);
-    find_shared(&f, LIFT_ROW | LIFT_DEPTH, LIFT_COLUMN, &n->rows_packed);
-    for (uint32_t i = 0; i < n->rows_packed.len; i++)
-        n->is_far = n->is_far || (n->depends[n->rows_packed.data[i]] & LIFT_FAR) != 0;
-    return choose_block(&f, machine);
+    ArenaMark mark = arena_mark(f.arena);
+    bool found = find(&f, machine);
+    if (!found) arena_back(f.arena, mark); // the next one may have the room
+    return found;
 }

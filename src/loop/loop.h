@@ -12,22 +12,25 @@
 // iteration writes only places of its own, and its private memory is freed when it
 // ends. Elsewhere loops are sequential, or independent: such a loop carries nothing
 // either, its turns write places of their own and free what they allocate, so that who
-// runs it may take them in any order, in lanes, or flattened with a loop around it. Private memory is a stack, one per thread: what
-// a parallel iteration or a function allocates is freed when that ends, unless it is
-// returned; loops and the like free by MARK and KEEP, with marks of their own thread.
-// Memory of a parameter that is not owned is only read.
+// runs it may take them in any order, in lanes, or flattened with a loop around it.
+// Private memory is a stack, one per thread: what a parallel iteration or a function
+// allocates is freed when that ends, unless it is returned; loops and the like free by
+// MARK and KEEP, with marks of their own thread. Memory of a parameter that is not
+// owned is only read.
 //
 // Vectors: a FOR with lanes takes so many turns at once. Its first body is given the
 // first of them and has values in lanes, one for each turn; the second runs the turns
 // that are left over, and those of a vector turn that gave up (SURE), which it does
-// before it stores anything. Of a sequential loop, a vector turn stores nothing at all: it
-// finds out whether its turns have nothing to do, or gives up. An operator with an operand in lanes goes lane by lane,
-// other operands being the same for all. In lanes are core's scalar operators, LOAD and
-// STORE (where an operand of the place has lanes each lane has its own place, else
-// places follow each other from that one on), and what ops.def says is.
+// before it stores anything. Of a sequential loop, a vector turn stores nothing at all:
+// it finds out whether its turns have nothing to do, or gives up. An operator with an
+// operand in lanes goes lane by lane, other operands being the same for all. In lanes
+// are core's scalar operators, LOAD and STORE (where an operand of the place has lanes
+// each lane has its own place, else places follow each other from that one on), and
+// what ops.def says is.
 //
-// Errors: CHECK stops its iteration. Of all iterations of a parallel or independent loop
-// the one with the least index counts; what follows the loop in root code does not run.
+// Errors: CHECK stops its iteration. Of all iterations of a parallel or independent
+// loop the one with the least index counts; what follows the loop in root code does not
+// run.
 #ifndef WEFT_LOOP_LOOP_H
 #define WEFT_LOOP_LOOP_H
 
@@ -52,18 +55,18 @@ extern const char *const loop_op_names[LOOP_COUNT];
 typedef enum LoopKind { LOOP_IS_SCALAR, LOOP_IS_BUFFER, LOOP_IS_MARK } LoopKind;
 
 typedef struct LoopType {
-    uint8_t kind; // LoopKind
-    uint8_t elem; // ScalarType; of a mark 0
+    uint8_t kind;  // LoopKind
+    uint8_t elem;  // ScalarType; of a mark 0
     uint8_t lanes; // of a scalar: how many there are, at least 2; 0: it is one
 } LoopType;
 
 enum { LOOP_MOST_LANES = 64 };
 
 typedef struct LoopValue {
+    uint64_t bits; // of a constant
+    Sym name;      // what the source calls it; may be 0
     LoopType type;
     bool is_const; // then a scalar
-    uint64_t bits;
-    Sym name; // what the source calls it; may be 0
 } LoopValue;
 
 // Of a FOR.
@@ -98,7 +101,8 @@ static inline bool loop_is_unsafe(const LoopStm *stm) {
     return stm->op == LOOP_CHECK && stm->number != 0;
 }
 
-// A TO_BITS of what is no NaN but the canonical one, whose bits may be taken as they are.
+// A TO_BITS of what is no NaN but the canonical one, whose bits may be taken as they
+// are.
 static inline bool loop_keeps_bits(const LoopStm *stm) {
     return stm->op == LOOP_SCALAR && stm->scalar == OP_TO_BITS && stm->number != 0;
 }
@@ -129,12 +133,13 @@ typedef struct LoopPort {
 
 typedef struct LoopKernel {
     Arena *arena;
+    Arena *notes;            // what a pass knows until it ends; NULL: in the arena, too
     const CoreProgram *core; // for places and names
     Sym name;
     struct {
         LoopValue *data;
         uint32_t len, cap;
-    } values; // entry 0 is unused
+    } values;      // entry 0 is unused
     Map constants; // hash of type and bits -> LoopRef; without slots: not made yet
     struct {
         LoopFun *data;
@@ -143,11 +148,16 @@ typedef struct LoopKernel {
     LoopBody *root; // params and results as the ports say
     LoopPort *params, *results;
     uint32_t param_count, result_count;
-    bool is_parallel; // has a parallel loop
-    bool is_for_gpus; // it may be launched
+    bool is_parallel;      // has a parallel loop
+    bool is_for_gpus;      // it may be launched
     uint32_t walked;       // so many values there were when ranges last looked at it
     uint32_t vector_bytes; // of lanes that loops are to have; 0: they have none
 } LoopKernel;
+
+// Where to keep what is wanted no longer than a pass takes.
+static inline Arena *loop_notes(const LoopKernel *kernel) {
+    return kernel->notes != NULL ? kernel->notes : kernel->arena;
+}
 
 // Every array result of a kernel is memory from RESULT or its spare, or an owned
 // parameter's buffer, each of those for one result only.
@@ -169,9 +179,9 @@ bool loop_is_atomic(CoreOp op, ScalarType elem);
 // ---- from core (lower.c) ------------------------------------------------------------
 
 // Unless it is sequential, second-order operators in root code, its loops and branches
-// included, become parallel loops in their stamped shapes. What is for GPUs, too, leaves
-// as little as it can to one thread, of 64 bits with ATOMICs of those as well as of 32;
-// it has no SIFT.
+// included, become parallel loops in their stamped shapes. What is for GPUs, too,
+// leaves as little as it can to one thread, of 64 bits with ATOMICs of those as well as
+// of 32; it has no SIFT.
 typedef enum LoopShape {
     LOOP_SEQUENTIAL,
     LOOP_PARALLEL,

@@ -16,33 +16,80 @@ typedef struct Scan {
 
 // ---- groups of blocks ---------------------------------------------------------------
 
-// Several blocks go through all phases before the next ones do, so that a phase finds
-// in the caches what the one before has read.
-typedef struct Groups {
-    Nest nest;
-    LoopRef first, size; // blocks
-} Groups;
+// What is done with each block. What blocks amount to is found in any order, then the
+// carries from left to right, then the outputs, in any order again.
+typedef struct Phases Phases;
+typedef void (*Phase)(const Phases *ph, LoopRef block);
 
-static void open_groups(const Scan *s, Groups *g, LoopRef blocks) {
-    enum { MOST = 128, NEAR_BYTES = 1 << 22 };
-    Lower *l = s->fold.l;
-    LoopBuilder *b = l->b;
-    uint32_t bytes = 0;
-    for (uint32_t c = 0; c < s->fold.width; c++)
-        bytes += scalar_info[loop_core_type(l, s->fold.stm->outs[c]).elem].bytes;
-    uint32_t near = NEAR_BYTES / CORE_BLOCK / bytes, most = near < MOST ? near : MOST;
-    LoopRef group =
-        l->is_for_gpus ? loop_max(b, blocks, loop_int(b, 1)) : loop_int(b, most);
-    LoopRef above = loop_add(b, blocks, loop_sub(b, group, loop_int(b, 1)));
-    LoopRef count = loop_quot(b, above, group);
-    loop_open_nest(l, &g->nest, 1, arena_copy(l->arena, &count, sizeof count),
-                   ORDER_SEQUENTIAL);
-    g->first = loop_mul(b, g->nest.index[0], group);
-    g->size = loop_min(b, group, loop_sub(b, blocks, g->first));
+struct Phases {
+    Scan *scan;
+    const Tree *tree; // of totals; NULL: the sums are of all blocks up to each
+    Slots sums, carries;
+    Phase sum, carry, output;
+};
+
+static void run_if(const Phases *ph, Phase phase, LoopRef block, LoopRef is_there) {
+    Lower *l = ph->scan->fold.l;
+    When when = loop_open_if(l, is_there);
+    phase(ph, block);
+    loop_close_if(l, when);
 }
 
-static void close_groups(Lower *l, Groups *g) {
-    loop_close_nest(l, &g->nest);
+// The phase of `count` blocks from `first` on.
+static void run_phase(const Phases *ph, Phase phase, LoopRef first, LoopRef count,
+                      LoopOrder order) {
+    Lower *l = ph->scan->fold.l;
+    Nest nest;
+    loop_open_nest(l, &nest, 1, &count, order);
+    phase(ph, loop_add(l->b, first, nest.index[0]));
+    loop_close_nest(l, &nest);
+}
+
+// How many blocks go through all phases before the next ones do: the last phase finds
+// in the caches what the first has read.
+static LoopRef group_size(const Scan *s) {
+    enum { NEAR_BYTES = 1 << 21 };
+    uint32_t bytes = 0;
+    for (uint32_t c = 0; c < s->fold.width; c++)
+        bytes +=
+            scalar_info[loop_core_type(s->fold.l, s->fold.stm->outs[c]).elem].bytes;
+    return loop_int(s->fold.l->b, NEAR_BYTES / CORE_BLOCK / bytes);
+}
+
+// Group by group, the last phase of one along with the first of the next, so that
+// threads meet but twice for both.
+static void run_groups(const Phases *ph, LoopRef blocks) {
+    Lower *l = ph->scan->fold.l;
+    LoopBuilder *b = l->b;
+    LoopRef zero = loop_int(b, 0), one = loop_int(b, 1), size = group_size(ph->scan);
+    LoopRef groups = loop_quot(b, loop_add(b, blocks, loop_sub(b, size, one)), size);
+    LoopRef turns = loop_add(b, groups, one);
+    Nest turn, nest;
+    loop_open_nest(l, &turn, 1, &turns, ORDER_SEQUENTIAL);
+    LoopRef first = loop_mul(b, turn.index[0], size);
+    loop_open_nest(l, &nest, 1, &size, ORDER_PARALLEL);
+    LoopRef block = loop_add(b, first, nest.index[0]);
+    LoopRef before = loop_sub(b, block, size);
+    LoopRef is_later = loop_lt(b, zero, turn.index[0]);
+    run_if(ph, ph->output, before, loop_and(b, is_later, loop_lt(b, before, blocks)));
+    run_if(ph, ph->sum, block, loop_lt(b, block, blocks));
+    loop_close_nest(l, &nest);
+    LoopRef left = loop_max(b, zero, loop_min(b, size, loop_sub(b, blocks, first)));
+    run_phase(ph, ph->carry, first, left, ORDER_SEQUENTIAL);
+    loop_close_nest(l, &turn);
+}
+
+// GPUs take all blocks at once.
+static void run_phases(const Phases *ph, LoopRef blocks) {
+    Lower *l = ph->scan->fold.l;
+    LoopRef zero = loop_int(l->b, 0);
+    if (!l->is_for_gpus) {
+        run_groups(ph, blocks);
+        return;
+    }
+    run_phase(ph, ph->sum, zero, blocks, ORDER_PARALLEL);
+    run_phase(ph, ph->carry, zero, blocks, ORDER_SEQUENTIAL);
+    run_phase(ph, ph->output, zero, blocks, ORDER_PARALLEL);
 }
 
 // ---- left to right ------------------------------------------------------------------
@@ -208,30 +255,39 @@ static void find_neutrals(const Fold *f, Val *out) {
     }
 }
 
+static LoopRef and_int(LoopBuilder *b, LoopRef x, int64_t bits) {
+    return loop_scalar(b, OP_AND, SCALAR_I64, (LoopRef[]){x, loop_int(b, bits)}, 2);
+}
+
+static LoopRef shift_right(LoopBuilder *b, LoopRef x, int64_t by) {
+    return loop_scalar(b, OP_SHR, SCALAR_I64, (LoopRef[]){x, loop_int(b, by)}, 2);
+}
+
 // Sklansky's scan of a row's first `count` slots: at distance d, the upper half of each
-// 2d takes in the last of the lower half. A step does not overwrite what it reads, so
-// that its turns may go at once.
+// 2d takes in the last of the lower half, and the lower half what changes nothing. A
+// step does not overwrite what it reads, so that its turns may go at once.
 static void scan_row(const Along *a, LoopRef count) {
     const Fold *f = &a->scan->fold;
     Lower *l = f->l;
     LoopBuilder *b = l->b;
+    Val *neutral = loop_group(f);
+    find_neutrals(f, neutral);
     for (int64_t step = 0; step < STEPS; step++) {
         const Slots *from = &a->steps[step];
         Nest nest;
         loop_open_nest(l, &nest, 1, &count, ORDER_INDEPENDENT);
-        LoopRef i = nest.index[0], d = loop_int(b, 1 << step);
-        LoopRef half = loop_scalar(b, OP_AND, SCALAR_I64, (LoopRef[]){i, d}, 2);
-        LoopRef lower = loop_scalar(b, OP_AND, SCALAR_I64,
-                                    (LoopRef[]){i, loop_int(b, -(2 << step))}, 2);
+        LoopRef i = nest.index[0], half = and_int(b, shift_right(b, i, step), 1);
+        LoopRef back = loop_add(b, and_int(b, i, (1 << step) - 1), loop_int(b, 1));
+        LoopRef last = loop_sub(b, i, loop_mul(b, half, back)); // in a lower half: any
+        LoopRef is_upper = loop_lt(b, loop_int(b, 0), half);
         Val *left = loop_group(f), *right = loop_group(f), *out = loop_group(f);
         bool *is_ours = loop_flags(f);
-        LoopRef last = loop_add(b, lower, loop_int(b, (1 << step) - 1));
-        loop_load_slot(f, from, loop_min(b, last, i), left); // of a lower half: any
+        loop_load_slot(f, from, last, left);
         loop_load_slot(f, from, i, right);
-        loop_fold_join(f, left, right, out, is_ours);
-        LoopRef is_upper = loop_lt(b, loop_int(b, 0), half);
         for (uint32_t c = 0; c < f->width; c++)
-            out[c].scalar = loop_select(b, is_upper, out[c].scalar, right[c].scalar);
+            left[c].scalar =
+                loop_select(b, is_upper, left[c].scalar, neutral[c].scalar);
+        loop_fold_join(f, left, right, out, is_ours);
         loop_store_slot(f, &a->steps[step + 1], i, out, NULL);
         loop_close_nest(l, &nest);
     }
@@ -306,29 +362,31 @@ static void sum_rows(const Fold *f, LoopRef first, const Val *state, Val *next) 
     LoopBuilder *b = l->b;
     Val *left = loop_group(f), *right = loop_group(f), *out = loop_group(f);
     bool *is_ours = loop_flags(f);
-    Slots sums = {0};
-    for (int64_t left_over = ALL / 2; left_over >= ROW; left_over /= 2) {
-        LoopRef pairs = loop_int(b, left_over);
-        Slots from = sums;
-        sums = loop_slots(f, pairs);
+    // In one: small arrays become scalars, and their loops one turn after another.
+    Slots sums = loop_slots(f, loop_int(b, ALL));
+    LoopRef one = loop_int(b, 1), from = first, to = loop_int(b, 0);
+    for (int64_t pairs = ALL / 2; pairs >= ROW; pairs /= 2) {
+        LoopRef count = loop_int(b, pairs);
         Nest nest;
-        loop_open_nest(l, &nest, 1, &pairs, ORDER_INDEPENDENT);
-        LoopRef i = loop_mul(b, nest.index[0], loop_int(b, 2));
-        LoopRef k = loop_add(b, i, loop_int(b, 1));
-        if (left_over == ALL / 2) {
-            loop_fold_first(f, loop_add(b, first, i), left, is_ours);
-            loop_fold_first(f, loop_add(b, first, k), right, is_ours);
+        loop_open_nest(l, &nest, 1, &count, ORDER_INDEPENDENT);
+        LoopRef i = loop_add(b, from, loop_mul(b, nest.index[0], loop_int(b, 2)));
+        LoopRef k = loop_add(b, i, one);
+        if (pairs == ALL / 2) {
+            loop_fold_first(f, i, left, is_ours);
+            loop_fold_first(f, k, right, is_ours);
         } else {
-            loop_load_slot(f, &from, i, left);
-            loop_load_slot(f, &from, k, right);
+            loop_load_slot(f, &sums, i, left);
+            loop_load_slot(f, &sums, k, right);
         }
         loop_fold_join(f, left, right, out, is_ours);
-        loop_store_slot(f, &sums, nest.index[0], out, NULL);
+        loop_store_slot(f, &sums, loop_add(b, to, nest.index[0]), out, NULL);
         loop_close_nest(l, &nest);
+        from = to;
+        to = loop_add(b, to, count);
     }
     Carry carry;
     loop_open_carry(l, &carry, state, NULL, f->width, loop_int(b, ROW));
-    loop_load_slot(f, &sums, carry.index, right);
+    loop_load_slot(f, &sums, loop_add(b, from, carry.index), right);
     loop_fold_join(f, carry.state, right, out, is_ours);
     loop_close_carry(l, &carry, out, NULL, next);
 }
@@ -387,37 +445,43 @@ static void scan_rows_in_order(Scan *s) {
     loop_close_nest(l, &nest);
 }
 
+static void sum_rows_of_block(const Phases *ph, LoopRef block) {
+    const Fold *f = &ph->scan->fold;
+    Val *total = loop_group(f);
+    sum_block(f, block, total);
+    loop_store_slot(f, &ph->sums, block, total, NULL);
+}
+
+static void carry_by_tree(const Phases *ph, LoopRef block) {
+    const Fold *f = &ph->scan->fold;
+    Val *total = loop_group(f);
+    find_carry(f, ph->tree, &ph->carries, block, block);
+    loop_load_slot(f, &ph->sums, block, total);
+    push_total(f, ph->tree, total, block);
+}
+
+static void output_rows_of_block(const Phases *ph, LoopRef block) {
+    const Fold *f = &ph->scan->fold;
+    Lower *l = f->l;
+    Val *carry = loop_group(f);
+    loop_load_slot(f, &ph->carries, block, carry);
+    Along along = {.scan = ph->scan,
+                   .from = loop_mul(l->b, block, loop_int(l->b, CORE_BLOCK))};
+    scan_along(&along, loop_block_size(l, f->n, block), carry);
+}
+
 static void scan_rows_in_parallel(Scan *s) {
     Fold *f = &s->fold;
-    Lower *l = f->l;
-    LoopBuilder *b = l->b;
-    LoopRef blocks = loop_block_count(l, f->n);
+    LoopRef blocks = loop_block_count(f->l, f->n);
     Tree tree = loop_tree(f, blocks);
-    Slots sums = loop_slots(f, blocks), carries = loop_slots(f, blocks);
-    Val *carry = loop_group(f);
-    Groups groups;
-    Nest nest;
-    open_groups(s, &groups, blocks);
-    loop_open_nest(l, &nest, 1, &groups.size, ORDER_PARALLEL);
-    LoopRef block = loop_add(b, groups.first, nest.index[0]);
-    sum_block(f, block, carry);
-    loop_store_slot(f, &sums, block, carry, NULL);
-    loop_close_nest(l, &nest);
-
-    loop_open_nest(l, &nest, 1, &groups.size, ORDER_SEQUENTIAL);
-    block = loop_add(b, groups.first, nest.index[0]);
-    find_carry(f, &tree, &carries, block, block);
-    loop_load_slot(f, &sums, block, carry);
-    push_total(f, &tree, carry, block);
-    loop_close_nest(l, &nest);
-
-    loop_open_nest(l, &nest, 1, &groups.size, ORDER_PARALLEL);
-    block = loop_add(b, groups.first, nest.index[0]);
-    loop_load_slot(f, &carries, block, carry);
-    Along along = {.scan = s, .from = loop_mul(b, block, loop_int(b, CORE_BLOCK))};
-    scan_along(&along, loop_block_size(l, f->n, block), carry);
-    loop_close_nest(l, &nest);
-    close_groups(l, &groups);
+    Phases phases = {s,
+                     &tree,
+                     loop_slots(f, blocks),
+                     loop_slots(f, blocks),
+                     sum_rows_of_block,
+                     carry_by_tree,
+                     output_rows_of_block};
+    run_phases(&phases, blocks);
 }
 
 // ---- in any order -------------------------------------------------------------------
@@ -474,37 +538,38 @@ static void scan_block_by_rows(Scan *s, const Slots *sums, LoopRef block) {
     scan_along(&along, loop_block_size(l, f->n, block), carry);
 }
 
+static void sum_free_block(const Phases *ph, LoopRef block) {
+    const Fold *f = &ph->scan->fold;
+    Lower *l = f->l;
+    LoopRef from = loop_mul(l->b, block, loop_int(l->b, CORE_BLOCK));
+    Val *total = loop_group(f);
+    loop_fold_serially(f, from, loop_block_size(l, f->n, block), total);
+    loop_store_slot(f, &ph->sums, block, total, NULL);
+}
+
+static void carry_along_blocks(const Phases *ph, LoopRef block) {
+    const Fold *f = &ph->scan->fold;
+    LoopBuilder *b = f->l->b;
+    join_carry(f, loop_lt(b, loop_int(b, 0), block), &ph->sums,
+               loop_sub(b, block, loop_int(b, 1)), &ph->sums, block, &ph->sums, block);
+}
+
+static void output_free_block(const Phases *ph, LoopRef block) {
+    const Fold *f = &ph->scan->fold;
+    if (f->l->is_for_gpus || !adds_integers(f)) scan_block(ph->scan, &ph->sums, block);
+    else scan_block_by_rows(ph->scan, &ph->sums, block);
+}
+
 // Blocks find what they amount to, and go on from the carry. An element is made twice.
 static void scan_free_blocks(Scan *s) {
     Fold *f = &s->fold;
-    Lower *l = f->l;
-    LoopBuilder *b = l->b;
-    LoopRef zero = loop_int(b, 0), one = loop_int(b, 1);
-    LoopRef blocks = loop_block_count(l, f->n);
-    Slots sums = loop_slots(f, blocks);
-    Groups groups;
-    Nest nest;
-    open_groups(s, &groups, blocks);
-    loop_open_nest(l, &nest, 1, &groups.size, ORDER_PARALLEL);
-    LoopRef block = loop_add(b, groups.first, nest.index[0]);
-    LoopRef from = loop_mul(b, block, loop_int(b, CORE_BLOCK));
-    Val *vals = loop_group(f);
-    loop_fold_serially(f, from, loop_block_size(l, f->n, block), vals);
-    loop_store_slot(f, &sums, block, vals, NULL);
-    loop_close_nest(l, &nest);
-
-    loop_open_nest(l, &nest, 1, &groups.size, ORDER_SEQUENTIAL);
-    block = loop_add(b, groups.first, nest.index[0]);
-    join_carry(f, loop_lt(b, zero, block), &sums, loop_sub(b, block, one), &sums, block,
-               &sums, block);
-    loop_close_nest(l, &nest);
-
-    loop_open_nest(l, &nest, 1, &groups.size, ORDER_PARALLEL);
-    block = loop_add(b, groups.first, nest.index[0]);
-    if (l->is_for_gpus || !adds_integers(f)) scan_block(s, &sums, block);
-    else scan_block_by_rows(s, &sums, block);
-    loop_close_nest(l, &nest);
-    close_groups(l, &groups);
+    LoopRef blocks = loop_block_count(f->l, f->n);
+    Phases phases = {.scan = s,
+                     .sums = loop_slots(f, blocks),
+                     .sum = sum_free_block,
+                     .carry = carry_along_blocks,
+                     .output = output_free_block};
+    run_phases(&phases, blocks);
 }
 
 // Left to right, once over the input.

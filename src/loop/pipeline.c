@@ -36,6 +36,7 @@ void loop_optimise(LoopKernel *kernel, const LoopOptions *options) {
         const LoopPassInfo *pass = &loop_passes[i];
         if (pass->targets <= options->targets) {
             pass->run(kernel);
+            if (kernel->notes != NULL) arena_reset(kernel->notes);
             assert(is_sound(kernel));
             if (options->after != NULL) options->after(options->data, pass, kernel);
         }

@@ -81,8 +81,8 @@ static LoopStm *find_planes(Planes *p, const LoopStm *loop) {
     if (planes->op != LOOP_FOR || planes->order != ORDER_INDEPENDENT ||
         planes->number != 0 || may_fail(planes->bodies[0]))
         return NULL;
-    map_init(&p->by_turn, p->b.arena);
-    map_init(&p->by_plane, p->b.arena);
+    map_init(&p->by_turn, loop_notes(p->b.kernel));
+    map_init(&p->by_plane, loop_notes(p->b.kernel));
     map_set(&p->by_turn, body->params[0], 1);
     map_set(&p->by_plane, planes->bodies[0]->params[0], 1);
     depend_spread(&p->b, &p->by_turn, body);
@@ -139,6 +139,6 @@ static void walk_body(Planes *p, LoopBody *body) {
 
 void loop_planes(LoopKernel *kernel) {
     Planes p = {.b = loop_builder(kernel)};
-    map_init(&p.tables, kernel->arena);
+    map_init(&p.tables, loop_notes(kernel));
     if (kernel->is_parallel) walk_body(&p, kernel->root);
 }

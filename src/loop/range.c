@@ -13,7 +13,8 @@ enum { FUEL = 96, DEEPEST = 16, MOST_FACTS = 64 }; // steps; in a row; tried in 
 // ---- values -------------------------------------------------------------------------
 
 RangeValue *range_new_value(Ranges *r, LoopRef ref) {
-    while (r->values.len <= ref) vec_push(r->b->arena, &r->values, (RangeValue){0});
+    while (r->values.len <= ref)
+        vec_push(loop_notes(r->b->kernel), &r->values, (RangeValue){0});
     return &r->values.data[ref];
 }
 
@@ -134,7 +135,7 @@ void range_learn(Ranges *r, const RangeForm *form) {
         fact.before[i] = value->facts;
         value->facts = r->facts.len + 1;
     }
-    vec_push(r->b->arena, &r->facts, fact);
+    vec_push(loop_notes(r->b->kernel), &r->facts, fact);
 }
 
 void range_sizes(Ranges *r, LoopRef buffer, const LoopRef *sizes, uint32_t rank,

@@ -151,7 +151,7 @@ static LoopRef define_exactly(Ranges *r, LoopRef out, const RangeForm *form) {
         return form->terms[0].atom;
     if (!range_fits(r, form, type)) return 0;
     if (form->count == 0) return loop_const(r->b, type, (uint64_t)form->base);
-    RangeForm *kept = arena_copy(r->b->arena, form, sizeof *form);
+    RangeForm *kept = arena_copy(loop_notes(r->b->kernel), form, sizeof *form);
     range_value(r, out)->form = kept;
     return 0;
 }

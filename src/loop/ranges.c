@@ -173,7 +173,7 @@ static LoopRef find_like(RangeWalk *w, const LoopStm *stm, uint64_t hash,
             return loop_find(&w->b, found->stm->outs[0]);
     }
     map_set(&w->computed, hash, w->places.len);
-    vec_push(w->b.arena, &w->places, ((RangeComputed){stm, here}));
+    vec_push(loop_notes(w->b.kernel), &w->places, ((RangeComputed){stm, here}));
     return 0;
 }
 
@@ -418,9 +418,9 @@ void range_walk(RangeWalk *w, LoopKernel *kernel) {
     kernel->walked = kernel->values.len;
     w->b = loop_builder(kernel);
     w->r.b = &w->b;
-    vec_reserve(kernel->arena, &w->r.values, kernel->values.len + 32);
+    vec_reserve(loop_notes(kernel), &w->r.values, kernel->values.len + 32);
     w->r.values.len = kernel->values.len;
-    map_init_for(&w->computed, kernel->arena, kernel->values.len);
+    map_init_for(&w->computed, loop_notes(kernel), kernel->values.len);
     for (uint32_t i = 0; i < kernel->funs.len; i++)
         walk_body(w, kernel->funs.data[i].body);
     learn_params(w);

@@ -378,10 +378,10 @@ static bool suits(const LoopBuilder *b, const LoopStm *loop) {
 
 static void look_at_loop(Rare *x, LoopStm *loop) {
     const LoopBody *body = loop->bodies[0];
-    map_init(&x->inside, x->b->arena);
-    map_init(&x->stored, x->b->arena);
-    map_init(&x->changing, x->b->arena);
-    map_init(&x->lanes, x->b->arena);
+    map_init(&x->inside, loop_notes(x->b->kernel));
+    map_init(&x->stored, loop_notes(x->b->kernel));
+    map_init(&x->changing, loop_notes(x->b->kernel));
+    map_init(&x->lanes, loop_notes(x->b->kernel));
     loop_bind_body(&x->inside, body);
     note_stored(x, body);
     note_changing(x, body);
@@ -410,7 +410,7 @@ void loop_rare(LoopKernel *kernel) {
     Rare *x = arena_new(kernel->arena, Rare);
     x->b = &b;
     x->def_count = kernel->values.len;
-    x->defs = arena_array(kernel->arena, const LoopStm *, x->def_count);
+    x->defs = arena_array(loop_notes(kernel), const LoopStm *, x->def_count);
     for (int is_looking = 0; is_looking < 2; is_looking++) {
         for (uint32_t i = 0; i < kernel->funs.len; i++)
             walk_body(x, kernel->funs.data[i].body, is_looking);

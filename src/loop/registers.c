@@ -13,6 +13,7 @@ typedef struct Registers {
     LoopRef buffer;
     uint64_t size;
     LoopRef held[MOST_ELEMENTS]; // what each element holds; 0: nothing yet
+    bool has_changed;
 } Registers;
 
 // The element that a load or store is of; false: it is not known, or none.
@@ -71,6 +72,7 @@ static void take_body(Registers *r, LoopBody *body) {
         for (int change = 0; change < 2; change++) {
             r->buffer = stm->outs[0];
             for (int k = 0; k < MOST_ELEMENTS; k++) r->held[k] = 0;
+            r->has_changed = r->has_changed || change == 1;
             if (!visit(r, body, i + 1, false, change == 1)) break;
         }
     }
@@ -81,5 +83,5 @@ void loop_registers(LoopKernel *kernel) {
     for (uint32_t i = 0; i < kernel->funs.len; i++)
         take_body(&r, kernel->funs.data[i].body);
     take_body(&r, kernel->root);
-    loop_tidy(&r.b);
+    if (r.has_changed) loop_tidy(&r.b);
 }

@@ -96,7 +96,8 @@ bool loop_allocates(const LoopStm *stm) {
     return false;
 }
 
-// Whether statement `at` is a KEEP of nothing, and nothing was allocated since its mark.
+// Whether statement `at` is a KEEP of nothing, and nothing was allocated since its
+// mark.
 static bool frees_nothing(const LoopBody *body, uint32_t at) {
     const LoopStm *keep = body->stms.data[at];
     if (keep->op != LOOP_KEEP || keep->arg_count != 1) return false;
@@ -128,7 +129,8 @@ static void tidy_body(Tidy *t, LoopBody *body) {
 
 void loop_tidy(LoopBuilder *b) {
     LoopKernel *kernel = b->kernel;
-    Tidy t = {.b = b, .used = arena_array(b->arena, bool, kernel->values.len)};
+    Tidy t = {.b = b,
+              .used = arena_array(loop_notes(kernel), bool, kernel->values.len)};
     tidy_body(&t, kernel->root);
     for (uint32_t i = 0; i < kernel->funs.len; i++)
         tidy_body(&t, kernel->funs.data[i].body);

@@ -219,9 +219,9 @@ static void leave_loop(RangeWalk *w, LoopStm *loop) {
 
 static Unroll look_at(const LoopKernel *kernel) {
     Unroll u = {.kernel = kernel};
-    u.defs = arena_array(kernel->arena, const LoopStm *, kernel->values.len);
-    u.fors = arena_array(kernel->arena, const LoopStm *, kernel->values.len);
-    map_init(&u.wanted, kernel->arena);
+    u.defs = arena_array(loop_notes(kernel), const LoopStm *, kernel->values.len);
+    u.fors = arena_array(loop_notes(kernel), const LoopStm *, kernel->values.len);
+    map_init(&u.wanted, loop_notes(kernel));
     return u;
 }
 

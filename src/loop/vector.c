@@ -4,6 +4,8 @@
 // how many lanes. What would not gain stays as it is.
 #include "loop/vector.h"
 
+#include <string.h>
+
 #include "loop/copy.h"
 #include "loop/machine.h"
 #include "loop/passes.h"
@@ -342,18 +344,31 @@ static void vectorise(Vector *v, LoopStm *loop) {
     loop_set_bodies(&v->b, loop, bodies, 2);
 }
 
+// Room for what is noted of each value, which one loop after the other takes.
+static void make_room(Vector *pass, uint32_t count) {
+    if (count <= pass->room) return;
+    Arena *notes = loop_notes(pass->kernel);
+    pass->room = count + count / 2;
+    pass->varies = arena_array(notes, bool, pass->room);
+    pass->used = arena_array(notes, bool, pass->room);
+    pass->given = arena_array(notes, bool, pass->room);
+    pass->reps = arena_array(notes, Rep, pass->room);
+}
+
 // Gives the loop lanes if it can have them, in so many vectors at once, 0 being as many
 // as are good for it. Returns how many.
-static uint32_t make_lanes(const Vector *pass, LoopStm *loop, uint32_t flight) {
+static uint32_t make_lanes(Vector *pass, LoopStm *loop, uint32_t flight) {
+    make_room(pass, pass->kernel->values.len);
     Vector v = *pass;
     v.flight = flight;
     v.old = v.kernel->values.len;
-    v.varies = arena_array(v.arena, bool, v.old);
-    v.used = arena_array(v.arena, bool, v.old);
-    v.given = arena_array(v.arena, bool, v.old);
-    v.reps = arena_array(v.arena, Rep, v.old);
+    memset(v.used, 0, v.old * sizeof *v.used);
+    memset(v.given, 0, v.old * sizeof *v.given);
     note_uses(&v, loop->bodies[0]);
+    Arena *notes = v.kernel->notes;
+    ArenaMark mark = notes != NULL ? arena_mark(notes) : (ArenaMark){0};
     vectorise(&v, loop);
+    if (notes != NULL) arena_back(notes, mark); // the next loop may have the room
     return loop->number == 0 ? 0 : v.flight;
 }
 
@@ -383,7 +398,7 @@ static LoopStm *split_rest(LoopBuilder *b, LoopStm *loop, LoopBody **before) {
 }
 
 // Gives the loop at `at` lanes; returns the place of the last statement that it became.
-static uint32_t vectorise_at(const Vector *pass, LoopBody *body, uint32_t at) {
+static uint32_t vectorise_at(Vector *pass, LoopBody *body, uint32_t at) {
     LoopKernel *kernel = pass->kernel;
     LoopStm *loop = body->stms.data[at];
     uint32_t flight = make_lanes(pass, loop, 0);
@@ -406,7 +421,7 @@ static uint32_t vectorise_at(const Vector *pass, LoopBody *body, uint32_t at) {
 }
 
 // The innermost loops that can; returns whether there is one with lanes now.
-static bool vectorise_body(const Vector *pass, LoopBody *body) {
+static bool vectorise_body(Vector *pass, LoopBody *body) {
     bool has_lanes = false;
     for (uint32_t i = 0; i < body->stms.len; i++) {
         LoopStm *stm = body->stms.data[i];
@@ -453,14 +468,16 @@ static void note_sizes(const LoopKernel *kernel, const LoopBody *body,
 void vector_run(LoopKernel *kernel, uint32_t bytes, bool always) {
     Vector pass = vector_pass(kernel, bytes, always);
     pass.sized = kernel->values.len;
-    uint64_t *sizes = arena_array(kernel->arena, uint64_t, pass.sized);
+    uint64_t *sizes = arena_array(loop_notes(kernel), uint64_t, pass.sized);
     pass.sizes = sizes;
+    bool has_lanes = false;
     for (uint32_t i = 0; i < kernel->funs.len; i++) {
         note_sizes(kernel, kernel->funs.data[i].body, sizes);
-        vectorise_body(&pass, kernel->funs.data[i].body);
+        has_lanes = vectorise_body(&pass, kernel->funs.data[i].body) || has_lanes;
     }
     note_sizes(kernel, kernel->root, sizes);
-    vectorise_body(&pass, kernel->root);
+    has_lanes = vectorise_body(&pass, kernel->root) || has_lanes;
+    if (!has_lanes) return;
     LoopBuilder b = loop_builder(kernel);
     loop_tidy(&b);
 }

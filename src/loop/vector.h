@@ -30,6 +30,7 @@ typedef struct Vector {
     const uint64_t *sizes; // by LoopRef: of memory of a known size; or 0
     uint32_t sized;        // there are so many
     uint32_t old;          // values from here on are the pass's
+    uint32_t room;         // of the next four
     bool *varies;          // by LoopRef: from turn to turn
     bool *used;            // by LoopRef
     bool *given;           // by LoopRef: it needs no computing

@@ -55,7 +55,9 @@ static bool find_depths(const LoopBody *body, uint32_t *depths) {
 }
 
 bool vector_waits(const Vector *v, const LoopBody *body) {
-    uint32_t *depths = arena_array(v->arena, uint32_t, v->kernel->values.len), most = 0;
+    uint32_t *depths =
+                 arena_array(loop_notes(v->kernel), uint32_t, v->kernel->values.len),
+             most = 0;
     if (loop_body_size(body) < LONG || !find_depths(body, depths)) return false;
     for (uint32_t i = 0; i < body->stms.len; i++) {
         const LoopStm *stm = body->stms.data[i];

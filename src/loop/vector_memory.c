@@ -5,6 +5,8 @@
 // turn up before anything is stored.
 #include "loop/vector_turn.h"
 
+#include <string.h>
+
 typedef struct Access {
     LoopRef *args; // offset, then pairs of stride and index
     uint32_t count;
@@ -108,22 +110,99 @@ static bool take_places(Vector *v, const LoopStm *stm, const uint64_t *places) {
     return true;
 }
 
-// A load of every other element: of two vectors side by side take every other lane. The
-// later one begins a lane earlier, so that nothing is read behind the last element.
-static LoopRef take_every_other(Vector *v, const Access *p, LoopType type) {
-    LoopRef halves[2], *args = arena_array(v->arena, LoopRef, 2 + v->lanes);
-    for (uint32_t half = 0; half < 2; half++) {
-        LoopRef *place = arena_copy(v->arena, p->args, p->count * sizeof *place);
-        place[1] = loop_add(&v->b, place[1], loop_int(&v->b, half * (v->lanes - 1)));
-        halves[half] = loop_emit1(&v->b, LOOP_LOAD, place, p->count, type);
-    }
-    args[0] = halves[0];
-    args[1] = halves[1];
+// ---- every other element ------------------------------------------------------------
+
+// Which lane of two vectors side by side lane i is. The later vector may begin a lane
+// earlier than where the first ends, so that nothing is read behind the last element.
+static uint32_t other_of(const Vector *v, uint32_t i, bool is_early) {
+    return 2 * i + (is_early && 2 * i >= v->lanes);
+}
+
+static LoopRef take_others(Vector *v, const LoopRef halves[2], uint32_t first,
+                           bool is_early, LoopType type) {
+    LoopRef *args = arena_array(v->arena, LoopRef, 2 + v->lanes);
+    memcpy(args, halves, 2 * sizeof *args);
     for (uint32_t i = 0; i < v->lanes; i++)
-        args[2 + i] = loop_int(&v->b, 2 * i + (2 * i >= v->lanes));
+        args[2 + i] = loop_int(&v->b, first + other_of(v, i, is_early));
     turn_charge(v, 2, 3);
     return loop_emit1(&v->b, LOOP_TAKE, args, 2 + v->lanes, type);
 }
+
+// A place as what is known of it and what the turn says: offsets, strides, indices.
+typedef struct Sum {
+    uint64_t known;
+    LoopRef *refs;
+    uint32_t count;
+} Sum;
+
+static void add_index(const Vector *v, Sum *sum, LoopRef stride, LoopRef index) {
+    uint64_t times, steps;
+    bool is_even = loop_is_known(&v->b, stride, &times);
+    const LoopStm *stm = is_even ? turn_find_here(v, index) : NULL;
+    if (stm != NULL && stm->op == LOOP_SCALAR && stm->scalar == OP_ADD &&
+        loop_is_known(&v->b, stm->args[1], &steps)) {
+        sum->known += times * steps;
+        index = stm->args[0];
+    }
+    if (is_even && loop_is_known(&v->b, index, &steps)) {
+        sum->known += times * steps;
+        return;
+    }
+    sum->refs[sum->count++] = stride;
+    sum->refs[sum->count++] = index;
+}
+
+static Sum sum_of(const Vector *v, const LoopRef *args, uint32_t count) {
+    Sum sum = {.refs = arena_array(v->arena, LoopRef, count)};
+    if (!loop_is_known(&v->b, args[1], &sum.known)) sum.refs[sum.count++] = args[1];
+    for (uint32_t i = 2; i + 1 < count; i += 2)
+        add_index(v, &sum, args[i], args[i + 1]);
+    return sum;
+}
+
+// Whether the place is one behind that of the load.
+static bool is_behind(const Vector *v, const Access *p, const LoopStm *load) {
+    if (load == NULL || load->op != LOOP_LOAD || load->args[0] != p->args[0])
+        return false;
+    Sum x = sum_of(v, load->args, load->arg_count), y = sum_of(v, p->args, p->count);
+    return y.known == x.known + 1 && x.count == y.count &&
+           memcmp(x.refs, y.refs, x.count * sizeof *x.refs) == 0;
+}
+
+// Where every other element has been taken before, from the one before the place on;
+// NULL: nowhere, or memory may have changed since.
+static LoopStm *find_others(const Vector *v, const Access *p) {
+    const LoopBody *here = v->b.open.data[v->b.open.len - 1];
+    uint32_t i = here->stms.len;
+    while (i > 0 && here->stms.data[i - 1]->op != LOOP_TAKE) i--;
+    LoopStm *stm = i > 0 ? here->stms.data[i - 1] : NULL;
+    if (stm == NULL || !turn_is_quiet_since(v, stm)) return NULL;
+    for (uint32_t k = 0; k < v->lanes; k++)
+        if (!loop_is_int(&v->b, stm->args[2 + k], other_of(v, k, true))) return NULL;
+    return is_behind(v, p, turn_find_here(v, stm->args[0])) ? stm : NULL;
+}
+
+// A load of every other element: of two vectors side by side take every other lane.
+// Those that lie between are taken of the same two, which then hold nothing twice.
+static LoopRef take_every_other(Vector *v, const Access *p, LoopType type) {
+    LoopRef halves[2], *place = arena_array(v->arena, LoopRef, p->count + 2);
+    LoopStm *before = find_others(v, p);
+    if (before != NULL) {
+        LoopStm *later = turn_find_here(v, before->args[1]);
+        later->args[later->arg_count - 1] = loop_int(&v->b, v->lanes);
+        for (uint32_t i = 0; i < v->lanes; i++)
+            before->args[2 + i] = loop_int(&v->b, other_of(v, i, false));
+        return take_others(v, before->args, 1, false, type);
+    }
+    memcpy(place, p->args, p->count * sizeof *place);
+    place[p->count] = loop_int(&v->b, 1);
+    place[p->count + 1] = loop_int(&v->b, v->lanes - 1);
+    halves[0] = loop_emit1(&v->b, LOOP_LOAD, place, p->count, type);
+    halves[1] = loop_emit1(&v->b, LOOP_LOAD, place, p->count + 2, type);
+    return take_others(v, halves, 0, true, type);
+}
+
+// ---- loads and stores ---------------------------------------------------------------
 
 void turn_load(Vector *v, const LoopStm *stm, LoopRef mask) {
     ScalarType elem = turn_elem_of(v, stm->outs[0]);

@@ -148,7 +148,7 @@ bool turn_square(Vector *v, const LoopStm *loop) {
         !loop_is_known(&v->b, loop->args[0], &count) || count != v->lanes)
         return false;
     const LoopBody *body = loop->bodies[0];
-    bool *is_number = arena_array(v->arena, bool, v->kernel->values.len);
+    bool *is_number = arena_array(loop_notes(v->kernel), bool, v->kernel->values.len);
     for (uint32_t i = 0; i < body->stms.len; i++) {
         const LoopStm *stm = body->stms.data[i];
         if (stm->op == LOOP_LANES && stm->arg_count == 0)

@@ -7,6 +7,8 @@
 // looks at it.
 #include "loop/vector_turn.h"
 
+#include <string.h>
+
 ScalarType turn_elem_of(const Vector *v, LoopRef ref) {
     return (ScalarType)v->kernel->values.data[ref].type.elem;
 }
@@ -98,6 +100,35 @@ LoopRef turn_number_lanes(Vector *v, ScalarType elem) {
 LoopRef turn_any(Vector *v, LoopRef mask) {
     turn_charge(v, 0, 2);
     return loop_emit1(&v->b, LOOP_ANY, &mask, 1, loop_scalar_type(SCALAR_BOOL));
+}
+
+LoopStm *turn_find_here(const Vector *v, LoopRef ref) {
+    const LoopBody *here = v->b.open.data[v->b.open.len - 1];
+    for (uint32_t i = here->stms.len; i-- > 0;)
+        for (uint32_t k = 0; k < here->stms.data[i]->out_count; k++)
+            if (here->stms.data[i]->outs[k] == ref) return here->stms.data[i];
+    return NULL;
+}
+
+static bool is_quiet(const LoopStm *stm) {
+    switch ((int)stm->op) {
+    case LOOP_SCALAR:
+    case LOOP_LOAD:
+    case LOOP_SPLAT:
+    case LOOP_LANES:
+    case LOOP_SELECT:
+    case LOOP_PACK:
+    case LOOP_TAKE: return true;
+    default: return false;
+    }
+}
+
+bool turn_is_quiet_since(const Vector *v, const LoopStm *stm) {
+    const LoopBody *here = v->b.open.data[v->b.open.len - 1];
+    uint32_t i = here->stms.len;
+    while (i > 0 && here->stms.data[i - 1] != stm && is_quiet(here->stms.data[i - 1]))
+        i--;
+    return i > 0 && here->stms.data[i - 1] == stm;
 }
 
 Rep turn_rep_of(const Vector *v, LoopRef old) {
@@ -382,6 +413,75 @@ static LoopRef lanes_of_arm(Vector *v, LoopRef c, int arm) {
     return loop_emit1(&v->b, LOOP_PACK, table, v->lanes, turn_lanes_of(v, SCALAR_BOOL));
 }
 
+// Lanes of a vector.
+typedef struct Lanes {
+    LoopRef vector;
+    const LoopRef *from; // by lane: which of the vector's it is; NULL: the same
+    LoopRef only;        // or the one that it is in all lanes; 0: there is none
+} Lanes;
+
+// The vector that holds the element that the load has for all lanes; 0: the memory is
+// not known to hold so many elements.
+static LoopRef load_around(Vector *v, const LoopStm *load, LoopRef *lane_out) {
+    uint64_t place, size = load->args[0] < v->sized ? v->sizes[load->args[0]] : 0;
+    if (!v->at_once || load->arg_count != 4 || !loop_is_int(&v->b, load->args[1], 0) ||
+        !loop_is_int(&v->b, load->args[2], 1) ||
+        !loop_is_known(&v->b, load->args[3], &place))
+        return 0;
+    uint64_t from = place - place % v->lanes;
+    if (place >= size || size - from < v->lanes) return 0;
+    LoopRef args[4];
+    memcpy(args, load->args, sizeof args);
+    args[3] = loop_int(&v->b, (int64_t)from);
+    *lane_out = loop_int(&v->b, (int64_t)(place - from));
+    return loop_emit1(&v->b, LOOP_LOAD, args, 4,
+                      turn_lanes_of(v, turn_elem_of(v, load->outs[0])));
+}
+
+// The value, which has lanes, as lanes of the vector of which it was taken.
+static Lanes lanes_of(Vector *v, LoopRef value) {
+    Lanes lanes = {.vector = value};
+    const LoopStm *stm = turn_find_here(v, value);
+    if (stm != NULL && stm->op == LOOP_TAKE && stm->args[0] == stm->args[1])
+        lanes = (Lanes){.vector = stm->args[0], .from = stm->args + 2};
+    const LoopStm *load =
+        stm != NULL && stm->op == LOOP_SPLAT ? turn_find_here(v, stm->args[0]) : NULL;
+    LoopRef around =
+        load != NULL && load->op == LOOP_LOAD ? load_around(v, load, &lanes.only) : 0;
+    if (around != 0) lanes.vector = around;
+    return lanes;
+}
+
+// Whether both have been loaded from the same place, which has not changed.
+static bool are_same_load(const Vector *v, LoopRef x, LoopRef y) {
+    const LoopStm *a = turn_find_here(v, x), *b = turn_find_here(v, y);
+    return a != NULL && b != NULL && a->op == LOOP_LOAD && b->op == LOOP_LOAD &&
+           turn_is_quiet_since(v, a) && turn_is_quiet_since(v, b) &&
+           a->arg_count == b->arg_count &&
+           memcmp(a->args, b->args, a->arg_count * sizeof *a->args) == 0;
+}
+
+// Lanes of the one value and of the other.
+static LoopRef take_either(Vector *v, const LoopStm *stm, const LoopRef values[2]) {
+    LoopRef *args = arena_array(v->arena, LoopRef, 2 + v->lanes);
+    Lanes lanes[2];
+    for (int k = 0; k < 2; k++) {
+        lanes[k] = lanes_of(v, values[k]);
+        args[k] = lanes[k].vector;
+    }
+    if (are_same_load(v, args[0], args[1])) args[1] = args[0];
+    for (uint32_t lane = 0; lane < v->lanes; lane++) {
+        int k = takes_arm(v, stm->args[0], lane, 0) ? 0 : 1;
+        LoopRef from = lanes[k].from != NULL ? lanes[k].from[lane] : lanes[k].only;
+        uint64_t at = from != 0 ? v->kernel->values.data[from].bits : lane;
+        if (args[0] != args[1]) at += (uint64_t)k * v->lanes;
+        args[2 + lane] = loop_int(&v->b, (int64_t)at);
+    }
+    turn_charge(v, 1, 1);
+    LoopType type = turn_lanes_of(v, loop_type(&v->b, values[0]).elem);
+    return loop_emit1(&v->b, LOOP_TAKE, args, 2 + v->lanes, type);
+}
+
 // Both arms of a short branch whose way is known of each lane.
 static bool take_arms(Vector *v, const LoopStm *stm, LoopRef mask) {
     bool loads[2];
@@ -396,17 +496,10 @@ static bool take_arms(Vector *v, const LoopStm *stm, LoopRef mask) {
                        loads[k] ? lanes_of_arm(v, stm->args[0], k) : mask);
     for (uint32_t i = 0; i < stm->out_count; i++) {
         if (!v->used[stm->outs[i]]) continue;
-        LoopRef *args = arena_array(v->arena, LoopRef, 2 + v->lanes);
+        LoopRef values[2];
         for (int k = 0; k < 2; k++)
-            args[k] = turn_vector(v, stm->bodies[k]->results[i]);
-        for (uint32_t lane = 0; lane < v->lanes; lane++) {
-            bool is_first = takes_arm(v, stm->args[0], lane, 0);
-            args[2 + lane] = loop_int(&v->b, is_first ? lane : v->lanes + lane);
-        }
-        turn_charge(v, 1, 1);
-        turn_set_rep(v, stm->outs[i],
-                     loop_emit1(&v->b, LOOP_TAKE, args, 2 + v->lanes,
-                                turn_lanes_of(v, turn_elem_of(v, stm->outs[i]))));
+            values[k] = turn_vector(v, stm->bodies[k]->results[i]);
+        turn_set_rep(v, stm->outs[i], take_either(v, stm, values));
     }
     return true;
 }

@@ -38,6 +38,11 @@ LoopRef turn_vector(Vector *v, LoopRef old);
 // The constant that it is in that lane, or 0.
 LoopRef turn_lane_of(Vector *v, LoopRef old, uint32_t lane);
 
+// The statement in the open body that binds a new value; NULL: there is none.
+LoopStm *turn_find_here(const Vector *v, LoopRef ref);
+// Whether nothing in the open body behind the statement may fail or change memory.
+bool turn_is_quiet_since(const Vector *v, const LoopStm *stm);
+
 void turn_translate(Vector *v, const LoopBody *body, LoopRef mask);
 // Closes what was translated; its results have lanes where those of the statement vary.
 LoopBody *turn_close_body(Vector *v, const LoopStm *stm, const LoopBody *body);

@@ -226,11 +226,12 @@ static Value *apply_to(Lower *l, Frame *frame, const TExp *exp, Value *first) {
 
 // Chains such as a + b + c + ... may be long, and their first operand is the deep one.
 static Value *eval_chain(Lower *l, Frame *frame, const TExp *exp) {
+    enum { FEW = 8 };
+    const TExp *few[FEW], *first = exp;
     struct {
         const TExp **data;
         uint32_t len, cap;
-    } chain = {0};
-    const TExp *first = exp;
+    } chain = {few, 0, FEW};
     for (; first_operand(first) != NULL; first = first_operand(first))
         vec_push(l->arena, &chain, first);
     Value *value = lower_eval(l, frame, first);

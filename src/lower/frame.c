@@ -5,7 +5,7 @@
 // a new one is made for each body of core, for each application, for each instance.
 #include "lower/internal.h"
 
-enum { FEW = 8 };
+enum { FEW = 8, USUAL = 2 };
 
 Frame *lower_frame_new(Lower *l, Frame *parent) {
     Frame *frame = arena_new(l->arena, Frame);
@@ -25,6 +25,7 @@ static void bind(Lower *l, Frame *frame, uint64_t key, void *item) {
         frame->few.data[i].item = item;
         return;
     }
+    if (frame->few.cap == 0) vec_reserve(l->arena, &frame->few, USUAL);
     if (frame->many == NULL && frame->few.len < FEW) {
         vec_push(l->arena, &frame->few, (FrameItem){key, item});
         return;

@@ -267,6 +267,8 @@ CoreRef lower_emit_all(Lower *l, CoreRef flags); // of an array; in scalar.c
 // The operator on scalars, folded where no operand's error would go; in scalar.c.
 CoreRef lower_emit_scalar2(Lower *l, CoreOp op, CoreRef x, CoreRef y);
 CoreRef lower_emit_to_i64(Lower *l, CoreRef x);
+// Whether a check of it would say nothing: it holds anyway, or none is wanted.
+bool lower_needs_no_check(Lower *l, CoreRef cond);
 // A check with its token, or 0 when it holds anyway or is switched off.
 CoreRef lower_emit_check(Lower *l, CoreRef cond, Str text, const CoreRef *args,
                          uint32_t count);

@@ -151,11 +151,15 @@ CoreRef lower_emit_to_i64(Lower *l, CoreRef x) {
 
 // ---- errors as values -------------------------------------------------------------
 
+bool lower_needs_no_check(Lower *l, CoreRef cond) {
+    int64_t holds = 0;
+    return (l->now.b.flags & STM_UNSAFE) != 0 ||
+           (lower_ref_is_const(l, cond, &holds) && holds != 0);
+}
+
 CoreRef lower_emit_check(Lower *l, CoreRef cond, Str text, const CoreRef *args,
                          uint32_t count) {
-    int64_t holds = 0;
-    if ((l->now.b.flags & STM_UNSAFE) != 0) return 0;
-    if (lower_ref_is_const(l, cond, &holds) && holds != 0) return 0;
+    if (lower_needs_no_check(l, cond)) return 0;
     CoreRef *all = arena_array(l->arena, CoreRef, count + 1);
     all[0] = cond;
     for (uint32_t i = 0; i < count; i++) all[i + 1] = args[i];

@@ -285,11 +285,11 @@ static void check_dim(Lower *l, const Wanted *wanted, CoreRef expected, CoreRef 
     CoreRef actual = lower_ref_dim(l, refs[0], axis);
     CoreRef same = lower_emit_same_size(l, actual, expected), cond = same;
     if (wanted->choice != NULL) cond = lower_choice_allows(l, wanted->choice, same);
+    if (lower_needs_no_check(l, cond)) return;
     Str has = describe_dim(l, wanted, axis), wants = describe_wanted(l, wanted);
     Str text = lower_format(l, "size mismatch: %.*s %%0 where %.*s", STR_ARG(has),
                             STR_ARG(wants));
     CoreRef token = lower_emit_check(l, cond, text, (CoreRef[]){actual, expected}, 2);
-    if (token == 0) return;
     CoreRef size = lower_emit_guard(l, expected, token);
     lower_ref_is_size(l, size);
     for (uint32_t i = 0; i < count; i++) {

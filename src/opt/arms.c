@@ -94,8 +94,8 @@ bool opt_join_arms(Rewrite *rw, CoreStm *stm) {
     Arms a = {.rw = rw, .first = stm->bodies[0], .second = stm->bodies[1]};
     if (a.first->stms.len > MOST_STATEMENTS || a.second->stms.len > MOST_STATEMENTS)
         return false;
-    map_init(&a.inner, opt_notes(rw->program));
-    map_init(&a.joined, opt_notes(rw->program));
+    map_init(&a.inner, core_notes(rw->program));
+    map_init(&a.joined, core_notes(rw->program));
     if (!emit_common(&a)) return false;
     CoreBody *second = rest_of(&a, a.second, a.is_gone[1]);
     CoreBody *bodies[2] = {rest_of(&a, a.first, a.is_gone[0]),

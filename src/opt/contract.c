@@ -175,7 +175,7 @@ static CoreBody *make_acc(Rewrite *rw, const CoreBody *op, const CoreBody *pre) 
     uint32_t count = op->result_count;
     CoreRefs params = {0};
     Map map;
-    map_init(&map, opt_notes(p));
+    map_init(&map, core_notes(p));
     for (uint32_t i = 0; i < count + pre->param_count; i++) {
         CoreRef old = i < count ? op->params[i] : pre->params[i - count];
         CoreRef fresh = core_value(p, core_type(p, old), p->values.data[old].name);

@@ -18,13 +18,12 @@ typedef struct CseEntry {
 
 void cse_init(Cse *cse, CoreProgram *p) {
     *cse = (Cse){.program = p};
-    map_init(&cse->heads, opt_notes(p));
-    cse_open(cse);
+    map_init_for(&cse->heads, core_notes(p), p->values.len / 4);
 }
 
 void cse_open(Cse *cse) {
-    vec_push(opt_notes(cse->program), &cse->bodies, cse->is_open.len);
-    vec_push(opt_notes(cse->program), &cse->is_open, true);
+    vec_push(core_notes(cse->program), &cse->bodies, cse->is_open.len);
+    vec_push(core_notes(cse->program), &cse->is_open, true);
 }
 
 void cse_close(Cse *cse) {
@@ -73,7 +72,7 @@ static uint64_t hash_stm(const CoreProgram *p, const CoreStm *stm) {
     for (uint32_t i = 0; i < stm->arg_count; i++) hash = add_hash(hash, args[i]);
     for (uint32_t i = 0; i < stm->attr_count; i++)
         hash = add_hash(hash, (uint32_t)stm->attrs[i]);
-    hash = add_hash(hash, str_hash(stm->text));
+    if (stm->text.len > 0) hash = add_hash(hash, str_hash(stm->text));
     return hash == 0 ? 1 : hash;
 }
 
@@ -102,11 +101,13 @@ const CoreStm *cse_find(Cse *cse, const CoreStm *stm) {
     map_get(&cse->heads, hash, &head);
     for (uint32_t at = (uint32_t)head; at != 0; at = cse->entries.data[at - 1].older) {
         const CseEntry *entry = &cse->entries.data[at - 1];
-        if (cse->is_open.data[entry->body] && cse_are_equal(cse->program, entry->stm, stm))
+        if (cse->is_open.data[entry->body] &&
+            cse_are_equal(cse->program, entry->stm, stm))
             return entry->stm;
     }
     uint32_t body = cse->bodies.data[cse->bodies.len - 1];
-    vec_push(opt_notes(cse->program), &cse->entries, (CseEntry){stm, body, (uint32_t)head});
+    vec_push(core_notes(cse->program), &cse->entries,
+             (CseEntry){stm, body, (uint32_t)head});
     map_set(&cse->heads, hash, cse->entries.len);
     return NULL;
 }

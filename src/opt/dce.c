@@ -30,7 +30,8 @@ typedef struct Marker {
     bool changed;
     Binder *binders; // by CoreRef
     bool *is_needed; // by CoreRef
-    Map stms;        // CoreStm address -> 1: must stay
+    bool *is_kept;   // by first result: the statement must stay
+    Map others;      // CoreStm address -> 1: so must this one, which has no results
     struct {
         CoreRef *data;
         uint32_t len, cap;
@@ -65,12 +66,18 @@ static void note_binders(Marker *m, const CoreBody *body) {
 static void need(Marker *m, CoreRef ref) {
     if (ref == 0 || m->is_needed[ref]) return;
     m->is_needed[ref] = true;
-    vec_push(opt_notes(m->program), &m->work, ref);
+    vec_push(core_notes(m->program), &m->work, ref);
 }
 
 static bool is_kept(const Marker *m, const CoreStm *stm) {
     uint64_t known;
-    return map_get(&m->stms, (uint64_t)(uintptr_t)stm, &known);
+    if (stm->out_count > 0) return m->is_kept[stm->outs[0]];
+    return map_get(&m->others, (uint64_t)(uintptr_t)stm, &known);
+}
+
+static void note_kept(Marker *m, const CoreStm *stm) {
+    if (stm->out_count > 0) m->is_kept[stm->outs[0]] = true;
+    else map_set(&m->others, (uint64_t)(uintptr_t)stm, 1);
 }
 
 static bool is_fold(const CoreStm *stm) {
@@ -106,7 +113,7 @@ static void need_component(Marker *m, const CoreStm *stm, uint32_t index);
 // What a statement needs whichever of its results is needed.
 static void keep(Marker *m, CoreStm *stm) {
     if (is_kept(m, stm)) return;
-    map_set(&m->stms, (uint64_t)(uintptr_t)stm, 1);
+    note_kept(m, stm);
     if (!has_components(stm)) {
         need_args(m, stm, 0, stm->arg_count);
         for (uint32_t i = 0; i < stm->body_count; i++)
@@ -124,7 +131,7 @@ static void keep(Marker *m, CoreStm *stm) {
     case OP_MAP:
     case OP_REDUCE:
     case OP_SCAN:
-        vec_push(opt_notes(m->program), &m->folds, stm);
+        vec_push(core_notes(m->program), &m->folds, stm);
         if (m->keep_effects) need_args(m, stm, 0, (uint32_t)stm->attrs[0]);
         break;
     }
@@ -267,13 +274,19 @@ static bool wants_only_memory(const Marker *m, const CoreStm *stm) {
            ((stm->flags & STM_UNSAFE) != 0 || is_checked_size(m, stm->args[0]));
 }
 
-// With keep_effects: keeps what may fail, here and in the bodies.
-static void keep_effects(Marker *m, const CoreBody *body) {
+// With keep_effects: keeps what may fail, here and in the bodies. Whether anything may.
+static bool keep_effects(Marker *m, const CoreBody *body) {
+    bool any = false;
     for (uint32_t i = 0; i < body->stms.len; i++) {
         CoreStm *stm = body->stms.data[i];
-        for (uint32_t j = 0; j < stm->body_count; j++) keep_effects(m, stm->bodies[j]);
-        if (opt_is_effect(m->program, stm) && !wants_only_memory(m, stm)) keep(m, stm);
+        bool is_effect = false;
+        for (uint32_t j = 0; j < stm->body_count; j++)
+            is_effect = keep_effects(m, stm->bodies[j]) || is_effect;
+        is_effect = is_effect || opt_is_effect_itself(m->program, stm);
+        if (is_effect && !wants_only_memory(m, stm)) keep(m, stm);
+        any = any || is_effect;
     }
+    return any;
 }
 
 // ---- rebuilding ---------------------------------------------------------------------
@@ -297,7 +310,7 @@ typedef struct Choice {
 } Choice;
 
 static Choice choose(Marker *m, const CoreStm *stm) {
-    Arena *arena = m->program->arena;
+    Arena *arena = core_notes(m->program);
     Choice c = {.outs = arena_array(arena, bool, stm->out_count),
                 .args = arena_array(arena, bool, stm->arg_count)};
     for (uint32_t i = 0; i < stm->out_count; i++)
@@ -366,12 +379,14 @@ static bool keeps_param(const CoreStm *stm, const Choice *c, uint32_t body,
     return true;
 }
 
-static CoreBody *rebuild_body(Marker *m, const CoreBody *body);
+static CoreBody *rebuild_body(Marker *m, CoreBody *body);
 
-// The body's params and results that stay, in a body of its own.
-static void trim_body(Marker *m, const CoreStm *stm, const Choice *c, uint32_t index) {
-    CoreBody *body = stm->bodies[index];
-    bool *params = arena_array(m->program->arena, bool, body->param_count);
+// The body with the params and results that stay.
+static CoreBody *trim_body(Marker *m, const CoreStm *stm, const Choice *c,
+                           uint32_t index) {
+    CoreBody *body =
+        arena_copy(m->program->arena, stm->bodies[index], sizeof(CoreBody));
+    bool *params = arena_array(core_notes(m->program), bool, body->param_count);
     for (uint32_t i = 0; i < body->param_count; i++)
         params[i] = keeps_param(stm, c, index, i);
     body->params =
@@ -379,30 +394,41 @@ static void trim_body(Marker *m, const CoreStm *stm, const Choice *c, uint32_t i
     if (stm->op != OP_WHILE || index == 1)
         body->results = select_refs(m, body->results, c->outs, body->result_count,
                                     &body->result_count);
+    return body;
 }
 
-static CoreStm *rebuild_stm(Marker *m, CoreStm *stm) {
-    if (stm->body_count == 0 && !has_components(stm)) return stm;
+// A copy of the statement to change, with an array of its own for its bodies.
+static CoreStm *copy_stm(Marker *m, const CoreStm *stm) {
     Arena *arena = m->program->arena;
     CoreStm *made = arena_copy(arena, stm, sizeof *stm);
-    made->bodies = arena_array(arena, CoreBody *, stm->body_count);
-    for (uint32_t i = 0; i < stm->body_count; i++)
-        made->bodies[i] = rebuild_body(m, stm->bodies[i]);
-    if (!has_components(stm)) return made;
+    made->bodies =
+        arena_copy(arena, stm->bodies, stm->body_count * sizeof *stm->bodies);
+    return made;
+}
+
+static uint32_t count_of(const bool *flags, uint32_t count) {
+    uint32_t set = 0;
+    for (uint32_t i = 0; i < count; i++) set += flags[i];
+    return set;
+}
+
+// `made` is the statement with its bodies rebuilt; itself if nothing in them changed.
+static CoreStm *drop_components(Marker *m, CoreStm *stm, CoreStm *made) {
+    Arena *arena = m->program->arena;
     Choice c = choose(m, stm);
-    CoreRef *outs = select_refs(m, stm->outs, c.outs, stm->out_count, &made->out_count);
-    CoreRef *args = select_refs(m, stm->args, c.args, stm->arg_count, &made->arg_count);
-    if (made->out_count == stm->out_count && made->arg_count == stm->arg_count)
+    if (count_of(c.outs, stm->out_count) == stm->out_count &&
+        count_of(c.args, stm->arg_count) == stm->arg_count)
         return made;
     m->changed = true;
+    if (made == stm) made = copy_stm(m, stm);
     for (uint32_t i = 0; i < stm->body_count; i++) {
         // keeps_param asks the statement for its old shape
         CoreStm old = *stm;
         old.bodies = made->bodies;
-        trim_body(m, &old, &c, i);
+        made->bodies[i] = trim_body(m, &old, &c, i);
     }
-    made->outs = outs;
-    made->args = args;
+    made->outs = select_refs(m, stm->outs, c.outs, stm->out_count, &made->out_count);
+    made->args = select_refs(m, stm->args, c.args, stm->arg_count, &made->arg_count);
     if (stm->attr_count == 0) return made;
     made->attrs = arena_copy(arena, stm->attrs, stm->attr_count * sizeof *stm->attrs);
     if (c.arrays != NULL) made->attrs[0] = (int32_t)c.array_count;
@@ -410,23 +436,47 @@ static CoreStm *rebuild_stm(Marker *m, CoreStm *stm) {
     return made;
 }
 
-static CoreBody *rebuild_body(Marker *m, const CoreBody *body) {
+// A copy of the body with its first `count` statements, and room for all.
+static CoreBody *begin_copy(Marker *m, const CoreBody *body, uint32_t count) {
     CoreBody *made = arena_copy(m->program->arena, body, sizeof *body);
-    memset(&made->stms, 0, sizeof made->stms);
-    for (uint32_t i = 0; i < body->stms.len; i++) {
-        CoreStm *stm = body->stms.data[i];
-        if (is_kept(m, stm))
-            vec_push(m->program->arena, &made->stms, rebuild_stm(m, stm));
-        else m->changed = true;
-    }
+    vec_reserve(m->program->arena, &made->stms, body->stms.len);
+    memcpy(made->stms.data, body->stms.data, count * sizeof *body->stms.data);
+    made->stms.len = count;
     return made;
+}
+
+// The statement itself if nothing in it changes.
+static CoreStm *rebuild_stm(Marker *m, CoreStm *stm) {
+    CoreStm *made = stm;
+    for (uint32_t i = 0; i < stm->body_count; i++) {
+        CoreBody *body = rebuild_body(m, stm->bodies[i]);
+        if (body == stm->bodies[i]) continue;
+        if (made == stm) made = copy_stm(m, stm);
+        made->bodies[i] = body;
+    }
+    return has_components(stm) ? drop_components(m, stm, made) : made;
+}
+
+// The body itself if nothing in it changes.
+static CoreBody *rebuild_body(Marker *m, CoreBody *body) {
+    CoreBody *made = NULL;
+    for (uint32_t i = 0; i < body->stms.len; i++) {
+        CoreStm *old = body->stms.data[i];
+        CoreStm *stm = is_kept(m, old) ? rebuild_stm(m, old) : NULL;
+        if (stm == old && made == NULL) continue;
+        if (made == NULL) made = begin_copy(m, body, i);
+        if (stm == NULL) m->changed = true;
+        else made->stms.data[made->stms.len++] = stm;
+    }
+    return made == NULL ? body : made;
 }
 
 bool opt_drop_dead(CoreProgram *p, bool keep) {
     Marker m = {.program = p, .keep_effects = keep};
-    m.binders = arena_array(opt_notes(p), Binder, p->values.len);
-    m.is_needed = arena_array(opt_notes(p), bool, p->values.len);
-    map_init(&m.stms, opt_notes(p));
+    m.binders = arena_array(core_notes(p), Binder, p->values.len);
+    m.is_needed = arena_array(core_notes(p), bool, p->values.len);
+    m.is_kept = arena_array(core_notes(p), bool, p->values.len);
+    map_init(&m.others, core_notes(p));
     for (uint32_t i = 0; i < p->funs.len; i++) note_binders(&m, p->funs.data[i]->body);
     for (uint32_t i = 0; i < p->funs.len; i++) {
         const CoreBody *body = p->funs.data[i]->body;

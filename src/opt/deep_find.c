@@ -21,7 +21,7 @@ static void note_inside(void *data, const CoreStm *stm) {
 
 DeepScope deep_scope(const Rewrite *rw, const CoreStm *stm) {
     DeepScope s = {.rw = rw};
-    map_init(&s.inside, opt_notes(rw->program));
+    map_init(&s.inside, core_notes(rw->program));
     note_inside(&s.inside, stm);
     for (uint32_t i = 0; i < stm->body_count; i++)
         core_walk(stm->bodies[i], note_inside, &s.inside);
@@ -54,8 +54,8 @@ static bool want_equal(DeepScope *s, FuseSize a, FuseSize b) {
     bool is_known = is_told && fuse_is_equal(fuse_find_size(s->rw, NULL, a),
                                              fuse_find_size(s->rw, NULL, b));
     if (!is_told || is_known) return is_told;
-    vec_push(opt_notes(s->rw->program), &s->equal, a);
-    vec_push(opt_notes(s->rw->program), &s->equal, b);
+    vec_push(core_notes(s->rw->program), &s->equal, a);
+    vec_push(core_notes(s->rw->program), &s->equal, b);
     return true;
 }
 

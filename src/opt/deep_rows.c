@@ -207,7 +207,7 @@ const CoreRef *deep_emit_made(Deep *d, CoreRef row, CoreRef rows) {
     if (made.len == 0) return NULL;
     const CoreStm *map = rows_alone(d, &made);
     Map none;
-    map_init(&none, d->program->arena);
+    map_init(&none, core_notes(d->program));
     return deep_emit_map(d->b, map, rows_of(d, map, row, rows), &none)->outs;
 }
 
@@ -227,7 +227,7 @@ CoreRef deep_emit_nest(Deep *d, DeepRows at, CoreRef start, CoreRef count) {
     const CoreRef *params = sums->bodies[0]->params;
     CoreRef *args = rows_of(d, sums, at.row, at.rows);
     Map map;
-    map_init(&map, p->arena);
+    map_init(&map, core_notes(p));
     for (int32_t i = 0, k = 0; i < sums->attrs[0]; i++) {
         if (args[i] == params[i]) args[i] = at.made[k++];
         if (deep_has(d->row_of, d->count, params[i]))
@@ -287,6 +287,6 @@ void deep_emit_rest(Deep *d, CoreRef sums) {
     CoreStm *rest = map_like(d, d->outer, &stms, body->results, body->result_count);
     change_arrays(d, rest, &sums, &row, 1);
     Map map;
-    map_init(&map, p->arena);
+    map_init(&map, core_notes(p));
     deep_emit_map(d->b, rest, rest->args, &map);
 }

@@ -295,7 +295,7 @@ static bool visit_beside(Rewrite *rw, CoreStm *stm) {
 
 static bool fuse_once(CoreProgram *p, bool (*rule)(Rewrite *rw, CoreStm *stm)) {
     Fuser fuser = {.uses = opt_count_uses(p),
-                   .feed_uses = arena_array(opt_notes(p), uint32_t, p->values.len)};
+                   .feed_uses = arena_array(core_notes(p), uint32_t, p->values.len)};
     Rewrite rw = rewrite_new(p);
     rw.visit = rule;
     rw.enter = enter;

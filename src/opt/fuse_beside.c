@@ -102,7 +102,7 @@ static bool can_move_to(const Rewrite *rw, const CoreStm *stm, uint32_t at) {
     core_free(p, &body, p->arena, &uses);
     Map late;
     uint64_t known;
-    map_init(&late, opt_notes(p));
+    map_init(&late, core_notes(p));
     for (uint32_t i = at; i < here->stms.len; i++)
         for (uint32_t k = 0; k < here->stms.data[i]->out_count; k++)
             map_set(&late, here->stms.data[i]->outs[k], 1);
@@ -327,7 +327,7 @@ static void add_params(Joiner *j, CoreRefs *params, const CoreRef *like, uint32_
 static void append_body(CoreBuilder *b, const CoreBody *body, const CoreRef *args,
                         CoreRefs *results_out) {
     Map map;
-    map_init(&map, opt_notes(b->program));
+    map_init(&map, core_notes(b->program));
     for (uint32_t i = 0; i < body->param_count; i++)
         map_set(&map, body->params[i], args[i]);
     fuse_append(b, body, &map, results_out);

@@ -85,7 +85,7 @@ static CoreBody *compose(const Composer *c, const CoreBody *body, uint32_t lead)
     CoreRef *params = make_params(c, body, lead), *rows = params + lead;
     CoreRefs made = {0}, results = {0};
     Map map;
-    map_init(&map, opt_notes(p));
+    map_init(&map, core_notes(p));
     core_open(&b, params, lead + c->arrays.refs.len);
     for (uint32_t k = 0; k < c->array_count; k++)
         map_set(&map, first->params[k], rows[c->arrays.at[k]]);

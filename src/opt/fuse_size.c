@@ -180,7 +180,7 @@ bool fuse_has_equal_rows(const Rewrite *rw, const CoreStm *producer, uint32_t k)
     uint32_t arg = (uint32_t)producer->attrs[0];
     for (uint32_t i = 0; i < k; i++) arg += core_type(p, producer->outs[i]).rank - 1u;
     Map bound;
-    map_init(&bound, opt_notes(p));
+    map_init(&bound, core_notes(p));
     core_walk(body, note_bound, &bound);
     for (uint32_t i = 0; i < body->param_count; i++)
         map_set(&bound, body->params[i], 1);

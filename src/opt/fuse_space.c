@@ -60,7 +60,7 @@ static CoreBody *make_body(Rewrite *rw, const CoreStm *space) {
     CoreRef rest = core_value(p, (CoreType){SCALAR_I64, 0}, 0);
     CoreRefs results = {0};
     Map map;
-    map_init(&map, opt_notes(p));
+    map_init(&map, core_notes(p));
     b.loc = space->loc;
     core_open(&b, &rest, 1);
     for (uint32_t d = (uint32_t)space->attrs[0]; d-- > 1;) {

@@ -62,7 +62,7 @@ static bool swap_view(Rewrite *rw, CoreStm *view) {
     for (uint32_t i = 0; i < count; i++) made->args[i] = emit_view(rw, view, arrays[i]);
     made->outs = view->outs;
     Map map;
-    map_init(&map, opt_notes(p));
+    map_init(&map, core_notes(p));
     CoreBody *body = core_clone(p, producer->bodies[0], &map, 0);
     core_set_bodies(&rw->builder, made, &body, 1);
     core_append(&rw->builder, made);
@@ -104,7 +104,7 @@ static bool make_element(Rewrite *rw, const CoreStm *index) {
     check_index(rw, index, producer->args[0]);
     CoreRefs results = {0};
     Map map;
-    map_init(&map, opt_notes(p));
+    map_init(&map, core_notes(p));
     map_set(&map, producer->bodies[0]->params[0], index->args[1]);
     fuse_append(&rw->builder, producer->bodies[0], &map, &results);
     rewrite_set(rw, index->outs[0], results.data[0]);

@@ -13,7 +13,7 @@ static bool inline_call(Rewrite *rw, CoreStm *stm) {
     const CoreFun *callee = p->funs.data[stm->attrs[0]];
     if (callee->no_inline) return false;
     Map map;
-    map_init(&map, opt_notes(p));
+    map_init(&map, core_notes(p));
     for (uint32_t i = 0; i < stm->arg_count; i++)
         map_set(&map, callee->body->params[i], stm->args[i]);
     CoreBody open = *callee->body; // its params are in the map already

@@ -14,10 +14,11 @@
 //   such sizes are equal, it checks that again, to know it; and so where an array is
 //   known to have such a size, as one has that a loop carries if each turn keeps it.
 // - A loop, or a branch that holds one, becomes a sequential kernel, for it may be
-//   small, unless it is said to be large. If there is parallel work inside, the function
-//   that stands for it otherwise is outlined in its turn, or calls one parallel kernel:
-//   of a loop whose arrays keep their sizes. Where operators are in parts for devices,
-//   branches stay on the host, which choose between the parts and the whole.
+//   small, unless it is said to be large. If there is parallel work inside, the
+//   function that stands for it otherwise is outlined in its turn, or calls one
+//   parallel kernel: of a loop whose arrays keep their sizes. Where operators are in
+//   parts for devices, branches stay on the host, which choose between the parts and
+//   the whole.
 // - A function kept out of line is outlined for the host, and stays as it is for the
 //   kernels that call it.
 // - Traces stay on the host.
@@ -119,9 +120,10 @@ static void note_view(Outliner *o, CoreStm *stm) {
 // A function from a body with free values, which become its params; *frees gets them.
 static CoreFun *close_function(Outliner *o, const CoreBody *body, CoreRefs *frees) {
     CoreProgram *p = o->program;
+    ArenaMark mark = arena_mark(core_notes(p));
     core_free(p, body, p->arena, frees);
     Map map;
-    map_init(&map, p->arena);
+    map_init(&map, core_notes(p));
     CoreFun *fun = arena_new(p->arena, CoreFun);
     CoreRef *params = arena_array(p->arena, CoreRef, frees->len);
     for (uint32_t i = 0; i < frees->len; i++) {
@@ -130,6 +132,7 @@ static CoreFun *close_function(Outliner *o, const CoreBody *body, CoreRefs *free
         map_set(&map, frees->data[i], params[i]);
     }
     fun->body = core_clone(p, body, &map, 0);
+    if (p->notes != NULL) arena_back(p->notes, mark);
     fun->body->params = params;
     fun->body->param_count = frees->len;
     fun->result_types = arena_array(p->arena, CoreType, body->result_count);
@@ -239,7 +242,7 @@ static const CoreBody *with_views(Outliner *o, CoreStm **stms, uint32_t count,
     CoreBody alone = {.stms = {stms, count, count}};
     CoreRefs used = {0};
     Map done;
-    map_init(&done, p->arena);
+    map_init(&done, core_notes(p));
     core_free(p, &alone, p->arena, &used);
     core_open(&o->builder, NULL, 0);
     append_views(o, used.data, used.len, kernel != CORE_PARALLEL_KERNEL, &done);
@@ -408,6 +411,7 @@ static void move_entries(CoreProgram *p) {
 bool opt_outline(CoreProgram *p) {
     for (uint32_t i = 0; i < p->funs.len; i++)
         if (p->funs.data[i]->kernel != CORE_NO_KERNEL) return false; // it has been done
+    opt_forget_notes(p);
     Outliner o = {.program = p, .builder = core_builder(p), .old_count = p->funs.len};
     o.defs = rewrite_new(p);
     for (uint32_t i = 0; i < p->funs.len; i++)
@@ -417,11 +421,11 @@ bool opt_outline(CoreProgram *p) {
     o.traces = arena_array(p->arena, bool, p->funs.len);
     for (uint32_t i = 0; i < o.old_count; i++)
         o.traces[i] = has_trace(&o, p->funs.data[i]->body);
-    map_init(&o.dims, p->arena);
-    map_init(&o.sizes, p->arena);
-    map_init(&o.views, p->arena);
-    map_init(&o.scalars, p->arena);
-    map_init(&o.guarded, p->arena);
+    map_init(&o.dims, core_notes(p));
+    map_init(&o.sizes, core_notes(p));
+    map_init(&o.views, core_notes(p));
+    map_init(&o.scalars, core_notes(p));
+    map_init(&o.guarded, core_notes(p));
     for (uint32_t i = 0; i < o.old_count; i++) {
         CoreFun *fun = p->funs.data[i];
         if (fun->is_entry) {
@@ -429,7 +433,7 @@ bool opt_outline(CoreProgram *p) {
             continue;
         }
         Map map;
-        map_init(&map, p->arena);
+        map_init(&map, core_notes(p));
         CoreFun *host = arena_copy(p->arena, fun, sizeof *fun);
         CoreBody *body = core_clone(p, fun->body, &map, 0);
         core_walk(body, note_def, &o.defs);
@@ -437,7 +441,9 @@ bool opt_outline(CoreProgram *p) {
         o.hosts[i] = add_function(&o, host);
     }
     if (p->funs.len == o.old_count) return false;
+    opt_forget_notes(p);
     move_entries(p);
+    opt_forget_notes(p);
     opt_drop_dead(p, true); // views that only kernels looked at
     return true;
 }

@@ -84,7 +84,7 @@ uint32_t outline_find_reader(const CoreProgram *p, const CoreBody *body, uint32_
     if (next == body->stms.len || !has_few_turns(p, body->stms.data[next])) return 0;
     Rows r = {.p = p, .maker = body->stms.data[at]};
     const CoreStm *reader = body->stms.data[next];
-    map_init(&r.sizes, p->arena);
+    map_init(&r.sizes, core_notes(p));
     core_walk(reader->bodies[0], note_sizes, &r);
     core_walk(reader->bodies[0], note_reads, &r);
     note_reads(&r, reader);

@@ -235,9 +235,9 @@ void outline_append_scalars(Outliner *o, const CoreBody *body) {
     CoreRefs frees = {0};
     Parts parts;
     core_free(p, body, p->arena, &frees);
-    map_init(&parts.given, p->arena);
-    map_init(&parts.made, p->arena);
-    map_init(&parts.sizes, p->arena);
+    map_init(&parts.given, core_notes(p));
+    map_init(&parts.made, core_notes(p));
+    map_init(&parts.sizes, core_notes(p));
     give(o, &parts, &frees);
     note_sizes(o, &parts, &frees);
     Checks checks = list_checks(o, &parts, &frees);

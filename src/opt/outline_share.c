@@ -71,7 +71,7 @@ static bool same_kernel(const CoreProgram *p, const CoreFun *a, const CoreFun *b
     if (a->kernel != b->kernel || a->otherwise != 0 || b->otherwise != 0) return false;
     if (a->body->stms.len != b->body->stms.len) return false;
     Pair pair = {.program = p};
-    map_init(&pair.to, p->arena);
+    map_init(&pair.to, core_notes(p));
     return same_body(&pair, a->body, b->body);
 }
 

@@ -10,8 +10,8 @@
 
 Rewrite rewrite_new(CoreProgram *p) {
     Rewrite rw = {.program = p, .builder = core_builder(p)};
-    vec_reserve(opt_notes(p), &rw.values, p->values.len + p->values.len / 4 + 1);
-    map_init(&rw.dropped, opt_notes(p));
+    vec_reserve(core_notes(p), &rw.values, p->values.len + p->values.len / 4 + 1);
+    map_init(&rw.dropped, core_notes(p));
     return rw;
 }
 
@@ -21,7 +21,7 @@ static RewriteValue known_of(const Rewrite *rw, CoreRef ref) {
 
 static RewriteValue *learn_of(Rewrite *rw, CoreRef ref) {
     while (rw->values.len <= ref)
-        vec_push(opt_notes(rw->program), &rw->values, (RewriteValue){0});
+        vec_push(core_notes(rw->program), &rw->values, (RewriteValue){0});
     return &rw->values.data[ref];
 }
 
@@ -132,9 +132,28 @@ static bool is_same(const CoreBody *a, const CoreBody *b) {
     return true;
 }
 
+// While a body is open it is a note, since most stay as they are.
+static CoreBody *open_copy(const Rewrite *rw, const CoreBody *body) {
+    enum { MORE = 8 };
+    Arena *notes = core_notes(rw->program);
+    CoreBody *made = arena_copy(notes, body, sizeof *body);
+    made->stms.len = 0;
+    made->stms.cap = body->stms.len + MORE;
+    made->stms.data = arena_alloc(notes, made->stms.cap * sizeof *made->stms.data);
+    return made;
+}
+
+static CoreBody *keep_body(const Rewrite *rw, const CoreBody *made) {
+    Arena *arena = rw->program->arena;
+    CoreBody *kept = arena_copy(arena, made, sizeof *made);
+    size_t size = made->stms.len * sizeof *made->stms.data;
+    kept->stms.data = arena_copy(arena, made->stms.data, size);
+    kept->stms.cap = made->stms.len;
+    return kept;
+}
+
 static CoreBody *rewrite_body(Rewrite *rw, CoreBody *body) {
-    CoreBody *made = arena_copy(rw->program->arena, body, sizeof *body);
-    memset(&made->stms, 0, sizeof made->stms);
+    CoreBody *made = open_copy(rw, body);
     vec_push(rw->program->arena, &rw->builder.open, made);
     for (uint32_t i = 0; i < body->stms.len; i++) {
         CoreStm *stm = rebuild_stm(rw, body->stms.data[i]);
@@ -150,7 +169,7 @@ static CoreBody *rewrite_body(Rewrite *rw, CoreBody *body) {
     made->results = replace_refs(rw, body->results, body->result_count);
     if (is_same(made, body)) return body;
     rw->changed = true;
-    return made;
+    return keep_body(rw, made);
 }
 
 void rewrite_fun(Rewrite *rw, CoreFun *fun) {
@@ -181,7 +200,7 @@ static void count_body(uint32_t *uses, const CoreBody *body) {
 }
 
 uint32_t *opt_count_uses(const CoreProgram *p) {
-    uint32_t *uses = arena_array(opt_notes(p), uint32_t, p->values.len);
+    uint32_t *uses = arena_array(core_notes(p), uint32_t, p->values.len);
     for (uint32_t i = 0; i < p->funs.len; i++) count_body(uses, p->funs.data[i]->body);
     return uses;
 }
@@ -265,7 +284,10 @@ static bool any_body_has(const CoreProgram *p, const CoreStm *stm,
     return false;
 }
 
+bool opt_is_effect_itself(const CoreProgram *p, const CoreStm *stm) {
+    return stm->op == OP_TRACE || may_fail_itself(p, stm);
+}
+
 bool opt_is_effect(const CoreProgram *p, const CoreStm *stm) {
-    return stm->op == OP_TRACE || may_fail_itself(p, stm) ||
-           any_body_has(p, stm, opt_is_effect);
+    return opt_is_effect_itself(p, stm) || any_body_has(p, stm, opt_is_effect);
 }

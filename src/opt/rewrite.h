@@ -37,12 +37,7 @@ typedef struct Rewrite {
     Map dropped; // statements (addresses) that leave their body when it is done
 } Rewrite;
 
-// Where to keep what is wanted no longer than the pass takes.
-static inline Arena *opt_notes(const CoreProgram *p) {
-    return p->notes != NULL ? p->notes : p->arena;
-}
-
-// Gives all of that up, for the next round of a pass.
+// Gives all notes up, for the next round of a pass.
 static inline void opt_forget_notes(const CoreProgram *p) {
     if (p->notes != NULL) arena_reset(p->notes);
 }
@@ -82,6 +77,8 @@ bool opt_is_positive(const CoreProgram *p, CoreRef ref);
 // an error or never end, or somebody watches (TRACE), here or in its bodies. That
 // memory may run out does not count.
 bool opt_is_effect(const CoreProgram *p, const CoreStm *stm);
+// The same, its bodies aside.
+bool opt_is_effect_itself(const CoreProgram *p, const CoreStm *stm);
 
 // The rules of normalise.c for one statement, and their hook before its bodies. They
 // want uses.

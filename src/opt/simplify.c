@@ -48,15 +48,20 @@ static bool has_loop(const CoreStm *stm) {
     return false;
 }
 
-static bool uses_inner(CoreProgram *p, const Map *inner, const CoreStm *stm) {
+static bool has_inner(const Map *inner, const CoreRef *refs, uint32_t count) {
     uint64_t known;
-    for (uint32_t i = 0; i < stm->arg_count; i++)
-        if (map_get(inner, stm->args[i], &known)) return true;
+    for (uint32_t i = 0; i < count; i++)
+        if (map_get(inner, refs[i], &known)) return true;
+    return false;
+}
+
+static bool uses_inner(const Map *inner, const CoreStm *stm) {
+    if (has_inner(inner, stm->args, stm->arg_count)) return true;
     for (uint32_t i = 0; i < stm->body_count; i++) {
-        CoreRefs refs = {0};
-        core_free(p, stm->bodies[i], p->arena, &refs);
-        for (uint32_t j = 0; j < refs.len; j++)
-            if (map_get(inner, refs.data[j], &known)) return true;
+        const CoreBody *body = stm->bodies[i];
+        for (uint32_t j = 0; j < body->stms.len; j++)
+            if (uses_inner(inner, body->stms.data[j])) return true;
+        if (has_inner(inner, body->results, body->result_count)) return true;
     }
     return false;
 }
@@ -65,7 +70,7 @@ static bool uses_inner(CoreProgram *p, const Map *inner, const CoreStm *stm) {
 static CoreBody *hoist_from(Rewrite *rw, CoreBody *body) {
     CoreProgram *p = rw->program;
     Map inner; // values bound in the body
-    map_init(&inner, opt_notes(p));
+    map_init(&inner, core_notes(p));
     for (uint32_t i = 0; i < body->param_count; i++)
         map_set(&inner, body->params[i], 1);
     CoreBody *made = arena_copy(p->arena, body, sizeof *body);
@@ -75,7 +80,7 @@ static CoreBody *hoist_from(Rewrite *rw, CoreBody *body) {
     for (uint32_t i = 0; i < body->stms.len; i++) {
         CoreStm *stm = body->stms.data[i];
         if (is_movable(p, stm) && !(may_stop && has_loop(stm)) &&
-            !uses_inner(p, &inner, stm)) {
+            !uses_inner(&inner, stm)) {
             core_append(&rw->builder, stm);
             continue;
         }
@@ -132,26 +137,35 @@ static bool visit(Rewrite *rw, CoreStm *stm) {
     return runs_repeatedly(stm) && hoist(rw, stm);
 }
 
-static bool simplify_once(CoreProgram *program) {
+// Whether anything has changed.
+static bool rewrite_once(CoreProgram *program) {
     Rewrite rw = rewrite_new(program);
     rw.visit = visit;
     rw.enter = enter;
     rw.leave = leave;
     rw.uses = opt_count_uses(program);
     rw.use_count = program->values.len;
+    Cse cse;
+    cse_init(&cse, program);
+    rw.data = &cse;
     for (uint32_t i = 0; i < program->funs.len; i++) {
-        Cse cse;
-        cse_init(&cse, program);
-        rw.data = &cse;
+        cse_open(&cse);
         rewrite_fun(&rw, program->funs.data[i]);
+        cse_close(&cse);
     }
-    bool dropped = opt_drop_dead(program, true);
-    opt_forget_notes(program);
-    return rw.changed || dropped;
+    return rw.changed;
 }
 
 bool opt_simplify(CoreProgram *program) {
-    bool changed = simplify_once(program);
-    for (bool more = changed; more;) more = simplify_once(program);
+    bool changed = false, is_clean = false; // nothing was left to drop
+    for (bool more = true; more; changed = changed || more) {
+        more = rewrite_once(program);
+        if (!more && is_clean) break; // nor is now
+        bool dropped = opt_drop_dead(program, true);
+        opt_forget_notes(program);
+        is_clean = !dropped;
+        more = more || dropped;
+    }
+    opt_forget_notes(program);
     return changed;
 }

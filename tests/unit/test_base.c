@@ -73,6 +73,35 @@ static void test_spares(void) {
     CHECK(mem.spare == 0 && !mem_trim(&mem));
 }
 
+// Spare blocks go from one to another, as many as are wanted and have room.
+static void test_handed_on(void) {
+    Mem mem = {.spare_most = 32 * LARGE}, to = {.spare_most = LARGE};
+    Mem bounded = {.spare_most = LARGE, .limit = 9 * LARGE}, without = {0};
+    take_and_free(&mem, 4, LARGE);
+    if (mem.spare == 0) {
+        SKIP("a sanitizer wants to see the end of each block");
+        return;
+    }
+    void *last = mem.spares[3].block;
+    mem_hand_on(&mem, &bounded, SIZE_MAX);
+    mem_hand_on(&mem, &without, SIZE_MAX);
+    CHECK(mem.spare == 4 * LARGE && bounded.spare == 0 && without.spare == 0);
+    mem_hand_on(&mem, &to, 2 * LARGE - 1);
+    CHECK(mem.spare == 3 * LARGE && mem.spare_count == 3);
+    CHECK(to.spare == LARGE && to.spare_count == 1 && to.spares[0].block == last);
+    void *block = mem_try_alloc(&to, LARGE);
+    CHECK(block == last && to.spare == 0 && atomic_load(&to.used) == LARGE);
+    mem_free(&to, block, LARGE);
+    for (uint32_t i = mem.spare_count; i < MEM_SPARES; i++)
+        take_and_free(&mem, 1, LARGE - 64 * i);
+    CHECK(mem.spare_count == MEM_SPARES);
+    mem_hand_on(&mem, &to, SIZE_MAX);
+    CHECK(mem.spare_count == 1 && to.spare_count == MEM_SPARES);
+    mem_trim(&mem);
+    mem_trim(&to);
+    CHECK(mem.spare == 0 && to.spare == 0);
+}
+
 // Small ones are kept, too, some hundred KiB of them.
 static void test_small_spares(void) {
     Mem mem = {.spare_most = LARGE};
@@ -184,6 +213,28 @@ static void test_arena(void) {
     char *large = arena_alloc(&arena, 10 << 20);
     memset(large, 1, 10 << 20);
     CHECK(((uintptr_t)arena_alloc(&arena, 3) & 15) == 0);
+    arena_free(&arena);
+    CHECK(mem.used == 0);
+}
+
+// What came after a mark is given up, with the chunks that it took.
+static void test_back(void) {
+    Mem mem = {0};
+    Arena arena;
+    arena_init(&arena, &mem);
+    ArenaMark nothing = arena_mark(&arena);
+    arena_alloc(&arena, 100);
+    arena_back(&arena, nothing);
+    CHECK(mem.used == 0 && arena.chunks == NULL);
+    char *first = arena_alloc(&arena, 100);
+    memset(first, 1, 100);
+    size_t used = mem.used;
+    ArenaMark mark = arena_mark(&arena);
+    char *next = arena_alloc(&arena, 100);
+    for (int i = 0; i < 100; i++) arena_alloc(&arena, 50000);
+    arena_back(&arena, mark);
+    CHECK(mem.used == used && first[0] == 1 && first[99] == 1);
+    CHECK((char *)arena_alloc(&arena, 100) == next);
     arena_free(&arena);
     CHECK(mem.used == 0);
 }
@@ -442,12 +493,14 @@ int main(void) {
     cx_init(&cx, &arena);
     test_mem();
     test_spares();
+    test_handed_on();
     test_small_spares();
     test_places_in_pages();
     test_loosened();
     test_spares_below_ceiling();
     test_stacks();
     test_arena();
+    test_back();
     test_reset();
     test_adopting();
     test_unwinding();

@@ -168,24 +168,28 @@ typedef struct Items {
     uint32_t *made[ITEMS];
 } Items;
 
-static void make_item(void *data, uint32_t item, Arena *kept, Arena *scratch) {
+static void make_item(void *data, uint32_t item, const ApiRooms *rooms) {
     Items *items = data;
-    memset(arena_alloc(scratch, 100000), 1, 100000);
-    uint32_t *made = arena_new(kept, uint32_t);
+    Arena *const all[] = {rooms->kept, rooms->scratch, rooms->notes};
+    memset(arena_alloc(rooms->scratch, 100000), 1, 100000);
+    memset(arena_alloc(rooms->notes, 100000), 1, 100000);
+    uint32_t *made = arena_new(rooms->kept, uint32_t);
     for (int i = 0; i < HANDS - 1; i++)
-        if (items->fails[i] == item) mem_fail(i % 2 == 0 ? kept->mem : scratch->mem);
+        if (items->fails[i] == item) mem_fail(all[i % 3]->mem);
     *made = item;
     items->made[item] = made;
 }
 
 // All is done save where memory was short, as long as one thread has some.
 static void test_hands(void) {
-    WeftContext none = {.options.threads = HANDS};
+    WeftContext none = {.options.threads = HANDS, .mem.spare_most = 1 << 24};
     WeftProgram program = {.context = &none};
     ApiEngine engine = {.program = &program};
     Items items = {.fails = {1, 50, ITEMS - 1}};
     arena_init(&program.arena, &none.mem);
     CHECK(!api_hands(&engine, 10, ITEMS, make_item, &items)); // too little for two
+    void *touched = mem_try_alloc(&none.mem, 1 << 18);        // a thread takes it over
+    mem_free(&none.mem, touched, 1 << 18);
     CHECK(api_hands(&engine, 1000000, ITEMS, make_item, &items));
     for (uint32_t i = 0; i < ITEMS; i++) {
         bool fails = i == 1 || i == 50 || i == ITEMS - 1;
@@ -194,6 +198,7 @@ static void test_hands(void) {
     CHECK(none.mem.used > 0 && none.mem.peak >= none.mem.used + 100000);
     arena_free(&program.arena);
     CHECK(none.mem.used == 0);
+    mem_trim(&none.mem);
     none.mem.limit = 1 << 30; // a ceiling is one thread's
     CHECK(!api_hands(&engine, 1000000, ITEMS, make_item, &items));
 }

@@ -313,6 +313,31 @@ static void test_kept(void) {
               (Count[]){{": i64[32] = select(", 1}, {"i32[32] = conv(", 1}, {NULL, 0}});
 }
 
+// What lies between every other element is taken of the same loads, unless a store
+// comes between the two; and so is what a branch takes of one place.
+static void test_taken(void) {
+    static const char even[] =
+        "k: i64 = mul(i, 2i64) j: i64 = add(k, 1i64) x: f64 = load(xs, 0i64, 1i64, k) ";
+    static const char odd[] = "y: f64 = load(xs, 0i64, 1i64, j) z: f64 = sub(x, y) "
+                              "w: f32 = conv(z) = store(ys, w, 0i64, 1i64, i)";
+    static const char branch[] = "g: bool = lt(i, 16i64) z: f64 = if(g) {-> x} {-> y} "
+                                 "= store(xs, z, 0i64, 1i64, i)";
+    char turn[1024];
+    snprintf(turn, sizeof turn, "%s%s", even, odd);
+    expect("n", turn, true,
+           (Count[]){{"f64[4] = load(xs", 2}, {"f64[4] = take(", 2}, {NULL, 0}});
+    snprintf(turn, sizeof turn, "%s= store(xs, 0f64, 0i64, 1i64, j) %s", even, odd);
+    expect("n", turn, true,
+           (Count[]){{"f64[4] = load(xs", 4}, {"f64[4] = take(", 2}, {NULL, 0}});
+    snprintf(turn, sizeof turn, LOAD "y: f64 = load(xs, 0i64, 1i64, i) %s", branch);
+    expect("32i64", turn, true, (Count[]){{"= take(x, x, ", 1}, {NULL, 0}});
+    snprintf(turn, sizeof turn,
+             LOAD
+             "= store(xs, 1f64, 0i64, 1i64, i) y: f64 = load(xs, 0i64, 1i64, i) %s",
+             branch);
+    expect("32i64", turn, true, (Count[]){{"= take(x, y, ", 1}, {NULL, 0}});
+}
+
 static void test_pass(void) {
     expect("n", LOAD "y: f64 = mul(x, x)" STORE("y"), false,
            (Count[]){{"for.parallel[4](n)", 1}, {"f64[4] = load", 1}, {NULL, 0}});
@@ -436,6 +461,7 @@ int main(void) {
     test_text();
     test_verifier();
     test_outside();
+    test_taken();
     test_pass();
     test_kept();
     test_late();

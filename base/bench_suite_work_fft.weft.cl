@@ -1,1 +1,0 @@
-f143837cb27ac2110fcfe26ccea77f15

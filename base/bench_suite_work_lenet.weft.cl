@@ -1,1 +1,0 @@
-f0ade51e81fcafd0e42778d6610fff56

@@ -1,1 +1,0 @@
-c3daa57405d9daef2365fd00c92cf731

@@ -1,1 +1,0 @@
-a6a77e7c92fc39b818c0f4e7bf84bcae

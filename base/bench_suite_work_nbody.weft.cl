@@ -1,1 +1,0 @@
-8b0d9be7f4e0c9a11f4909f33cd3aa79

@@ -1,1 +1,0 @@
-afeed9d95ad614a6bbabc63c1dbf940f

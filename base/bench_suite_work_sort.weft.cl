@@ -1,1 +1,0 @@
-5a2af0b366bceb9bca476b70b5f4b8c6

@@ -1,1 +1,0 @@
-f24a8e740adde1ae1ac0497af8170edb

@@ -1,1 +1,0 @@
-518b2eaff32cd61d9157e72c1bba03fd

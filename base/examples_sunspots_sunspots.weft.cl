@@ -1,1 +1,0 @@
-f88240bedfdc8f4f6163e9b9827aa9f8
