@@ -255,12 +255,8 @@ static void find_neutrals(const Fold *f, Val *out) {
     }
 }
 
-static LoopRef and_int(LoopBuilder *b, LoopRef x, int64_t bits) {
-    return loop_scalar(b, OP_AND, SCALAR_I64, (LoopRef[]){x, loop_int(b, bits)}, 2);
-}
-
-static LoopRef shift_right(LoopBuilder *b, LoopRef x, int64_t by) {
-    return loop_scalar(b, OP_SHR, SCALAR_I64, (LoopRef[]){x, loop_int(b, by)}, 2);
+static LoopRef with_int(LoopBuilder *b, CoreOp op, LoopRef x, int64_t y) {
+    return loop_scalar(b, op, SCALAR_I64, (LoopRef[]){x, loop_int(b, y)}, 2);
 }
 
 // Sklansky's scan of a row's first `count` slots: at distance d, the upper half of each
@@ -276,8 +272,10 @@ static void scan_row(const Along *a, LoopRef count) {
         const Slots *from = &a->steps[step];
         Nest nest;
         loop_open_nest(l, &nest, 1, &count, ORDER_INDEPENDENT);
-        LoopRef i = nest.index[0], half = and_int(b, shift_right(b, i, step), 1);
-        LoopRef back = loop_add(b, and_int(b, i, (1 << step) - 1), loop_int(b, 1));
+        LoopRef i = nest.index[0],
+                half = with_int(b, OP_AND, with_int(b, OP_SHR, i, step), 1);
+        LoopRef back =
+            loop_add(b, with_int(b, OP_AND, i, (1 << step) - 1), loop_int(b, 1));
         LoopRef last = loop_sub(b, i, loop_mul(b, half, back)); // in a lower half: any
         LoopRef is_upper = loop_lt(b, loop_int(b, 0), half);
         Val *left = loop_group(f), *right = loop_group(f), *out = loop_group(f);

@@ -60,73 +60,7 @@ static void charge_access(Vector *v, const Access *p, LoopRef mask) {
     else turn_charge(v, 1, mask == 0 ? 1 : 3);
 }
 
-// The place of a load in a lane, if it is known.
-static bool find_place(Vector *v, const LoopStm *stm, uint32_t lane, uint64_t *out) {
-    LoopRef offset = turn_lane_of(v, stm->args[1], lane);
-    if (offset == 0) return false;
-    *out = v->kernel->values.data[offset].bits;
-    for (uint32_t i = 2; i < stm->arg_count; i += 2) {
-        LoopRef stride = turn_lane_of(v, stm->args[i], lane);
-        LoopRef index = turn_lane_of(v, stm->args[i + 1], lane);
-        if (stride == 0 || index == 0) return false;
-        *out +=
-            v->kernel->values.data[stride].bits * v->kernel->values.data[index].bits;
-    }
-    return true;
-}
-
-// Where each lane loads from, if that is known and each is an element of an array of
-// known size.
-static bool find_places(Vector *v, const LoopStm *stm, uint64_t *places) {
-    uint64_t size = stm->args[0] < v->sized ? v->sizes[stm->args[0]] : 0;
-    for (uint32_t i = 0; i < v->lanes; i++)
-        if (!v->at_once || !find_place(v, stm, i, &places[i]) || places[i] >= size)
-            return false;
-    return true;
-}
-
-// A load from known places among as many elements as there are lanes: of those lanes
-// take theirs, without memory in between.
-static bool take_places(Vector *v, const LoopStm *stm, const uint64_t *places) {
-    uint64_t from = places[0] - places[0] % v->lanes;
-    bool follows = true;
-    for (uint32_t i = 0; i < v->lanes; i++) {
-        if (places[i] < from || places[i] - from >= v->lanes) return false;
-        follows = follows && places[i] == places[0] + i;
-    }
-    if (follows || v->sizes[stm->args[0]] - from < v->lanes) return false;
-    LoopType type = turn_lanes_of(v, turn_elem_of(v, stm->outs[0]));
-    LoopRef all = loop_emit1(
-        &v->b, LOOP_LOAD,
-        (LoopRef[]){turn_rep_of(v, stm->args[0]).ref, loop_int(&v->b, (int64_t)from)},
-        2, type);
-    LoopRef *args = arena_array(v->arena, LoopRef, 2 + v->lanes);
-    args[0] = args[1] = all;
-    for (uint32_t i = 0; i < v->lanes; i++)
-        args[2 + i] = loop_int(&v->b, (int64_t)(places[i] - from));
-    turn_charge(v, 1, 2);
-    turn_set_rep(v, stm->outs[0],
-                 loop_emit1(&v->b, LOOP_TAKE, args, 2 + v->lanes, type));
-    return true;
-}
-
-// ---- every other element ------------------------------------------------------------
-
-// Which lane of two vectors side by side lane i is. The later vector may begin a lane
-// earlier than where the first ends, so that nothing is read behind the last element.
-static uint32_t other_of(const Vector *v, uint32_t i, bool is_early) {
-    return 2 * i + (is_early && 2 * i >= v->lanes);
-}
-
-static LoopRef take_others(Vector *v, const LoopRef halves[2], uint32_t first,
-                           bool is_early, LoopType type) {
-    LoopRef *args = arena_array(v->arena, LoopRef, 2 + v->lanes);
-    memcpy(args, halves, 2 * sizeof *args);
-    for (uint32_t i = 0; i < v->lanes; i++)
-        args[2 + i] = loop_int(&v->b, first + other_of(v, i, is_early));
-    turn_charge(v, 2, 3);
-    return loop_emit1(&v->b, LOOP_TAKE, args, 2 + v->lanes, type);
-}
+// ---- places that are known ----------------------------------------------------------
 
 // A place as what is known of it and what the turn says: offsets, strides, indices.
 typedef struct Sum {
@@ -152,6 +86,7 @@ static void add_index(const Vector *v, Sum *sum, LoopRef stride, LoopRef index) 
     sum->refs[sum->count++] = index;
 }
 
+// Of the args of a load.
 static Sum sum_of(const Vector *v, const LoopRef *args, uint32_t count) {
     Sum sum = {.refs = arena_array(v->arena, LoopRef, count)};
     if (!loop_is_known(&v->b, args[1], &sum.known)) sum.refs[sum.count++] = args[1];
@@ -160,13 +95,104 @@ static Sum sum_of(const Vector *v, const LoopRef *args, uint32_t count) {
     return sum;
 }
 
-// Whether the place is one behind that of the load.
-static bool is_behind(const Vector *v, const Access *p, const LoopStm *load) {
-    if (load == NULL || load->op != LOOP_LOAD || load->args[0] != p->args[0])
-        return false;
-    Sum x = sum_of(v, load->args, load->arg_count), y = sum_of(v, p->args, p->count);
-    return y.known == x.known + 1 && x.count == y.count &&
+// Whether the place of a load with these args is so much behind that of the other.
+static bool is_behind(const Vector *v, const LoopRef *args, uint32_t count,
+                      const LoopStm *load, uint64_t by) {
+    if (load == NULL || load->op != LOOP_LOAD || load->args[0] != args[0]) return false;
+    Sum x = sum_of(v, load->args, load->arg_count), y = sum_of(v, args, count);
+    return y.known == x.known + by && x.count == y.count &&
            memcmp(x.refs, y.refs, x.count * sizeof *x.refs) == 0;
+}
+
+bool turn_are_same(const Vector *v, LoopRef x, LoopRef y) {
+    const LoopStm *a = turn_find_here(v, x), *b = turn_find_here(v, y);
+    return a != NULL && a->op == LOOP_LOAD &&
+           is_behind(v, a->args, a->arg_count, b, 0) && turn_is_quiet_since(v, a) &&
+           turn_is_quiet_since(v, b);
+}
+
+// ---- elements of small arrays -------------------------------------------------------
+
+// The place of a load in a lane, if it is known.
+static bool find_place(Vector *v, const LoopStm *stm, uint32_t lane, uint64_t *out) {
+    LoopRef offset = turn_lane_of(v, stm->args[1], lane);
+    if (offset == 0) return false;
+    *out = v->kernel->values.data[offset].bits;
+    for (uint32_t i = 2; i < stm->arg_count; i += 2) {
+        LoopRef stride = turn_lane_of(v, stm->args[i], lane);
+        LoopRef index = turn_lane_of(v, stm->args[i + 1], lane);
+        if (stride == 0 || index == 0) return false;
+        *out +=
+            v->kernel->values.data[stride].bits * v->kernel->values.data[index].bits;
+    }
+    return true;
+}
+
+// Where each lane loads from, if that is known and each is an element of an array of
+// known size.
+static bool find_places(Vector *v, const LoopStm *stm, uint64_t *places) {
+    uint64_t size = stm->args[0] < v->sized ? v->sizes[stm->args[0]] : 0;
+    for (uint32_t i = 0; i < v->lanes; i++)
+        if (!v->at_once || !find_place(v, stm, i, &places[i]) || places[i] >= size)
+            return false;
+    return true;
+}
+
+// As many elements as there are lanes, from the place on.
+static LoopRef load_whole(Vector *v, LoopRef buffer, uint64_t from, ScalarType elem) {
+    LoopRef args[] = {buffer, loop_int(&v->b, (int64_t)from)};
+    return loop_emit1(&v->b, LOOP_LOAD, args, 2, turn_lanes_of(v, elem));
+}
+
+LoopRef turn_load_around(Vector *v, const LoopStm *load, LoopRef *lane_out) {
+    uint64_t size = load->args[0] < v->sized ? v->sizes[load->args[0]] : 0;
+    if (!v->at_once || load->op != LOOP_LOAD || !turn_is_quiet_since(v, load)) return 0;
+    Sum place = sum_of(v, load->args, load->arg_count);
+    uint64_t from = place.known - place.known % v->lanes;
+    if (place.count > 0 || place.known >= size || size - from < v->lanes) return 0;
+    *lane_out = loop_int(&v->b, (int64_t)(place.known - from));
+    return load_whole(v, load->args[0], from, turn_elem_of(v, load->outs[0]));
+}
+
+// A load from known places among as many elements as there are lanes: of those lanes
+// take theirs, without memory in between.
+static bool take_places(Vector *v, const LoopStm *stm, const uint64_t *places) {
+    uint64_t from = places[0] - places[0] % v->lanes;
+    bool follows = true;
+    for (uint32_t i = 0; i < v->lanes; i++) {
+        if (places[i] < from || places[i] - from >= v->lanes) return false;
+        follows = follows && places[i] == places[0] + i;
+    }
+    if (follows || v->sizes[stm->args[0]] - from < v->lanes) return false;
+    ScalarType elem = turn_elem_of(v, stm->outs[0]);
+    LoopRef all = load_whole(v, turn_rep_of(v, stm->args[0]).ref, from, elem);
+    LoopRef *args = arena_array(v->arena, LoopRef, 2 + v->lanes);
+    args[0] = args[1] = all;
+    for (uint32_t i = 0; i < v->lanes; i++)
+        args[2 + i] = loop_int(&v->b, (int64_t)(places[i] - from));
+    turn_charge(v, 1, 2);
+    turn_set_rep(
+        v, stm->outs[0],
+        loop_emit1(&v->b, LOOP_TAKE, args, 2 + v->lanes, turn_lanes_of(v, elem)));
+    return true;
+}
+
+// ---- every other element ------------------------------------------------------------
+
+// Which lane of two vectors side by side lane i is. The later vector may begin a lane
+// earlier than where the first ends, so that nothing is read behind the last element.
+static uint32_t other_of(const Vector *v, uint32_t i, bool is_early) {
+    return 2 * i + (is_early && 2 * i >= v->lanes);
+}
+
+static LoopRef take_others(Vector *v, const LoopRef halves[2], uint32_t first,
+                           bool is_early, LoopType type) {
+    LoopRef *args = arena_array(v->arena, LoopRef, 2 + v->lanes);
+    memcpy(args, halves, 2 * sizeof *args);
+    for (uint32_t i = 0; i < v->lanes; i++)
+        args[2 + i] = loop_int(&v->b, first + other_of(v, i, is_early));
+    turn_charge(v, 2, 3);
+    return loop_emit1(&v->b, LOOP_TAKE, args, 2 + v->lanes, type);
 }
 
 // Where every other element has been taken before, from the one before the place on;
@@ -179,7 +205,8 @@ static LoopStm *find_others(const Vector *v, const Access *p) {
     if (stm == NULL || !turn_is_quiet_since(v, stm)) return NULL;
     for (uint32_t k = 0; k < v->lanes; k++)
         if (!loop_is_int(&v->b, stm->args[2 + k], other_of(v, k, true))) return NULL;
-    return is_behind(v, p, turn_find_here(v, stm->args[0])) ? stm : NULL;
+    return is_behind(v, p->args, p->count, turn_find_here(v, stm->args[0]), 1) ? stm
+                                                                               : NULL;
 }
 
 // A load of every other element: of two vectors side by side take every other lane.

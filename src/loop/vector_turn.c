@@ -7,8 +7,6 @@
 // looks at it.
 #include "loop/vector_turn.h"
 
-#include <string.h>
-
 ScalarType turn_elem_of(const Vector *v, LoopRef ref) {
     return (ScalarType)v->kernel->values.data[ref].type.elem;
 }
@@ -420,24 +418,6 @@ typedef struct Lanes {
     LoopRef only;        // or the one that it is in all lanes; 0: there is none
 } Lanes;
 
-// The vector that holds the element that the load has for all lanes; 0: the memory is
-// not known to hold so many elements.
-static LoopRef load_around(Vector *v, const LoopStm *load, LoopRef *lane_out) {
-    uint64_t place, size = load->args[0] < v->sized ? v->sizes[load->args[0]] : 0;
-    if (!v->at_once || load->arg_count != 4 || !loop_is_int(&v->b, load->args[1], 0) ||
-        !loop_is_int(&v->b, load->args[2], 1) ||
-        !loop_is_known(&v->b, load->args[3], &place))
-        return 0;
-    uint64_t from = place - place % v->lanes;
-    if (place >= size || size - from < v->lanes) return 0;
-    LoopRef args[4];
-    memcpy(args, load->args, sizeof args);
-    args[3] = loop_int(&v->b, (int64_t)from);
-    *lane_out = loop_int(&v->b, (int64_t)(place - from));
-    return loop_emit1(&v->b, LOOP_LOAD, args, 4,
-                      turn_lanes_of(v, turn_elem_of(v, load->outs[0])));
-}
-
 // The value, which has lanes, as lanes of the vector of which it was taken.
 static Lanes lanes_of(Vector *v, LoopRef value) {
     Lanes lanes = {.vector = value};
@@ -446,19 +426,9 @@ static Lanes lanes_of(Vector *v, LoopRef value) {
         lanes = (Lanes){.vector = stm->args[0], .from = stm->args + 2};
     const LoopStm *load =
         stm != NULL && stm->op == LOOP_SPLAT ? turn_find_here(v, stm->args[0]) : NULL;
-    LoopRef around =
-        load != NULL && load->op == LOOP_LOAD ? load_around(v, load, &lanes.only) : 0;
+    LoopRef around = load != NULL ? turn_load_around(v, load, &lanes.only) : 0;
     if (around != 0) lanes.vector = around;
     return lanes;
-}
-
-// Whether both have been loaded from the same place, which has not changed.
-static bool are_same_load(const Vector *v, LoopRef x, LoopRef y) {
-    const LoopStm *a = turn_find_here(v, x), *b = turn_find_here(v, y);
-    return a != NULL && b != NULL && a->op == LOOP_LOAD && b->op == LOOP_LOAD &&
-           turn_is_quiet_since(v, a) && turn_is_quiet_since(v, b) &&
-           a->arg_count == b->arg_count &&
-           memcmp(a->args, b->args, a->arg_count * sizeof *a->args) == 0;
 }
 
 // Lanes of the one value and of the other.
@@ -469,7 +439,7 @@ static LoopRef take_either(Vector *v, const LoopStm *stm, const LoopRef values[2
         lanes[k] = lanes_of(v, values[k]);
         args[k] = lanes[k].vector;
     }
-    if (are_same_load(v, args[0], args[1])) args[1] = args[0];
+    if (turn_are_same(v, args[0], args[1])) args[1] = args[0];
     for (uint32_t lane = 0; lane < v->lanes; lane++) {
         int k = takes_arm(v, stm->args[0], lane, 0) ? 0 : 1;
         LoopRef from = lanes[k].from != NULL ? lanes[k].from[lane] : lanes[k].only;

@@ -50,6 +50,11 @@ LoopBody *turn_close_body(Vector *v, const LoopStm *stm, const LoopBody *body);
 // ---- vector_memory.c ---------------------------------------------------------------
 
 void turn_load(Vector *v, const LoopStm *stm, LoopRef mask);
+// The vector that holds the element that the new load has for all lanes, and in which
+// lane; 0: the memory is not known to hold so many elements, or may have changed since.
+LoopRef turn_load_around(Vector *v, const LoopStm *load, LoopRef *lane_out);
+// Whether both new values have been loaded from the same place, which has not changed.
+bool turn_are_same(const Vector *v, LoopRef x, LoopRef y);
 void turn_store(Vector *v, const LoopStm *stm, LoopRef mask);
 void turn_tally(Vector *v, const LoopStm *stm, LoopRef mask);
 void turn_check(Vector *v, const LoopStm *stm, LoopRef mask);

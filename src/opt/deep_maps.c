@@ -134,7 +134,7 @@ static CoreBody *close_last(CoreBuilder *b) {
 
 static CoreBody *as_it_was(CoreBuilder *b, const CoreStm *stm) {
     Map none;
-    map_init(&none, b->program->arena);
+    map_init(&none, core_notes(b->program));
     core_open(b, NULL, 0);
     deep_emit_map(b, stm, stm->args, &none);
     return close_last(b);

@@ -336,6 +336,17 @@ static void test_taken(void) {
              "= store(xs, 1f64, 0i64, 1i64, i) y: f64 = load(xs, 0i64, 1i64, i) %s",
              branch);
     expect("32i64", turn, true, (Count[]){{"= take(x, y, ", 1}, {NULL, 0}});
+    // One element for all lanes is a lane of a vector, unless it may be another by now.
+    static const char one[] =
+        "m: [f64] = alloc(32i64) = for.independent(32i64) {|k: i64| "
+        "x: f64 = load(m, 0i64, 1i64, 7i64) y: f64 = load(m, 0i64, 1i64, k) %s "
+        "g: bool = lt(k, 16i64) z: f64 = if(g) {-> x} {-> y} "
+        "= store(m, z, 0i64, 1i64, k) ->}";
+    snprintf(turn, sizeof turn, one, "");
+    expect("n", turn, true,
+           (Count[]){{"splat(", 0}, {"take(%1, %1, 7i64", 1}, {NULL, 0}});
+    snprintf(turn, sizeof turn, one, "= store(m, 1f64, 0i64, 1i64, k)");
+    expect("n", turn, true, (Count[]){{"splat(x)", 1}, {"7i64, 7i64", 0}, {NULL, 0}});
 }
 
 static void test_pass(void) {
