@@ -279,18 +279,23 @@ static bool knows_lengths(const Preparer *p, const Step *join, const Step *call)
     return true;
 }
 
-static void prepare_part(Preparer *p, Code *code, const Step *join, uint32_t part) {
-    uint32_t slot = join->args[part];
-    for (Step *call = code->steps; call < join; call++) {
-        uint32_t count = call->stm->out_count;
-        if (call->offer == NULL || slot < call->out || slot >= call->out + count)
-            continue;
-        if (!knows_lengths(p, join, call)) return;
-        if (call->joined == NULL) {
-            call->joined = arena_array(p->run->code_arena, Joined, count);
-            call->lays = arena_array(p->run->code_arena, RtLay, count);
+// Of the steps of `code` before `end`: the one that makes the slot is told where that
+// part belongs, or the last ones of both its arms are.
+static void prepare_part(Preparer *p, const Code *code, const Step *end, uint32_t slot,
+                         Joined joined) {
+    for (Step *step = code->steps; step < end; step++) {
+        uint32_t count = step->stm->out_count, k = slot - step->out;
+        if (slot < step->out || k >= count) continue;
+        for (uint32_t i = 0; step->stm->op == OP_IF && i < 2; i++) {
+            const Code *arm = step->bodies[i];
+            prepare_part(p, arm, arm->steps + arm->step_count, arm->results[k], joined);
         }
-        call->joined[slot - call->out] = (Joined){join, part};
+        if (step->offer == NULL || !knows_lengths(p, joined.by, step)) return;
+        if (step->joined == NULL) {
+            step->joined = arena_array(p->run->code_arena, Joined, count);
+            step->lays = arena_array(p->run->code_arena, RtLay, count);
+        }
+        step->joined[k] = joined;
         return;
     }
 }
@@ -301,7 +306,7 @@ static void prepare_joins(Preparer *p, Code *code) {
         const Step *join = &code->steps[i];
         if (join->stm->op != OP_CONCAT || join->spare == 0) continue;
         for (uint32_t part = 0; part < core_parts(join->stm); part++)
-            prepare_part(p, code, join, part);
+            prepare_part(p, code, join, join->args[part], (Joined){join, part});
     }
 }
 
