@@ -248,21 +248,69 @@ static bool is_table(Vector *v, const LoopStm *stm, Rep *rep_out) {
     return true;
 }
 
-static void do_scalar(Vector *v, const LoopStm *stm, LoopRef mask) {
+// The operator in lanes. Those that are off do not divide by zero.
+static LoopRef apply_in_lanes(Vector *v, const LoopStm *stm, LoopRef mask) {
     LoopRef args[3];
     ScalarType in = turn_elem_of(v, stm->args[0]), to = turn_elem_of(v, stm->outs[0]);
-    Rep *rep = &v->reps[stm->outs[0]];
-    if (v->given[stm->outs[0]] || (v->varies[stm->outs[0]] && is_linear(v, stm, rep)) ||
-        is_converted(v, stm) || (v->varies[stm->outs[0]] && is_table(v, stm, rep)))
-        return;
     for (uint32_t i = 0; i < stm->arg_count; i++)
         args[i] = turn_operand(v, stm->args[i]);
     bool fails = (core_op_info[stm->scalar].flags & OP_FAILS) != 0 && scalar_is_int(in);
-    if (fails && mask != 0 && v->varies[stm->outs[0]] &&
-        !v->kernel->values.data[args[1]].is_const)
+    if (fails && mask != 0 && v->varies[stm->outs[0]] && !is_known(v, args[1]))
         args[1] = turn_select(v, mask, args[1], loop_const(&v->b, in, 1));
-    LoopRef out = turn_apply(v, stm->scalar, to, args, stm->arg_count);
-    if (turn_is_vector(v, out)) charge_scalar(v, stm->scalar, in, to);
+    return turn_apply(v, stm->scalar, to, args, stm->arg_count);
+}
+
+// Remainders of numbers that count up from x, and are not negative: y begins anew in
+// one lane at most, if there are no more lanes than y.
+static LoopRef count_around(Vector *v, LoopRef x, LoopRef y) {
+    LoopRef first = loop_rem(&v->b, x, y);
+    LoopRef lanes = turn_number_lanes(v, SCALAR_I64);
+    LoopRef number = turn_apply2(v, OP_ADD, SCALAR_I64, lanes, first);
+    LoopRef anew = turn_apply2(v, OP_ADD, SCALAR_I64, lanes, loop_sub(&v->b, first, y));
+    LoopRef is_less = turn_apply2(v, OP_LT, SCALAR_BOOL, number, turn_splat(v, y));
+    return turn_select(v, is_less, number, anew);
+}
+
+// A division for all lanes in place of one for each.
+static bool is_remainder(Vector *v, const LoopStm *stm, LoopRef mask) {
+    LoopBuilder *b = &v->b;
+    Rep x = turn_rep_of(v, stm->args[0]);
+    if ((stm->scalar != OP_MOD && stm->scalar != OP_REM) || x.kind != REP_LINEAR ||
+        !loop_is_int(b, x.stride, 1) || turn_elem_of(v, stm->outs[0]) != SCALAR_I64 ||
+        turn_rep_of(v, stm->args[1]).kind != REP_SAME)
+        return false;
+    LoopRef y = turn_rep_of(v, stm->args[1]).ref, lanes = loop_int(b, v->lanes);
+    uint64_t known;
+    if (loop_is_known(b, y, &known) && (int64_t)known < (int64_t)v->lanes) return false;
+    LoopRef last = loop_int(b, INT64_MAX - v->lanes);
+    LoopRef counts =
+        loop_and(b, loop_le(b, loop_int(b, 0), x.ref),
+                 loop_and(b, loop_le(b, x.ref, last), loop_le(b, lanes, y)));
+    turn_charge(v, 10, 14);
+    loop_open(b, NULL, 0);
+    LoopRef around = count_around(v, x.ref, y);
+    LoopBody *bodies[2] = {loop_close(b, &around, 1), NULL};
+    loop_open(b, NULL, 0);
+    LoopRef any = apply_in_lanes(v, stm, mask);
+    bodies[1] = loop_close(b, &any, 1);
+    LoopStm *made =
+        loop_emit(b, LOOP_IF, &counts, 1, turn_types_of(v, stm->outs, 1), 1);
+    loop_set_bodies(b, made, bodies, 2);
+    turn_set_rep(v, stm->outs[0], made->outs[0]);
+    return true;
+}
+
+static void do_scalar(Vector *v, const LoopStm *stm, LoopRef mask) {
+    Rep *rep = &v->reps[stm->outs[0]];
+    bool varies = v->varies[stm->outs[0]];
+    if (v->given[stm->outs[0]] || (varies && is_linear(v, stm, rep)) ||
+        is_converted(v, stm) || (varies && is_table(v, stm, rep)) ||
+        (varies && is_remainder(v, stm, mask)))
+        return;
+    LoopRef out = apply_in_lanes(v, stm, mask);
+    if (turn_is_vector(v, out))
+        charge_scalar(v, stm->scalar, turn_elem_of(v, stm->args[0]),
+                      turn_elem_of(v, stm->outs[0]));
     turn_set_rep(v, stm->outs[0], out);
 }
 
