@@ -6,19 +6,8 @@
 
 #include "base/clock.h"
 
-// As it did elsewhere, by how fast the places are thought to be.
-static double elsewhere(const ApiTask *task, uint32_t place) {
-    const WeftContext *context = task->context;
-    const double *seconds = task->run.kernel->seconds;
-    double weight = api_place_weight(context, &context->places[place]);
-    for (uint32_t i = 0; i < context->place_count; i++)
-        if (seconds[i] > 0)
-            return seconds[i] * api_place_weight(context, &context->places[i]) / weight;
-    return 0;
-}
-
-// Seconds that the kernel will take there: of a part, as others of its operator did;
-// else as last time, or as it did elsewhere. 0: nobody knows.
+// Seconds that the kernel will take there: of a part, as others of its operator did.
+// 0: nobody knows.
 static double known_seconds(const ApiTask *task, uint32_t place) {
     const EngineKernel *kernel = task->run.kernel;
     if (kernel == NULL) return 0; // parts lie where they belong
@@ -27,7 +16,7 @@ static double known_seconds(const ApiTask *task, uint32_t place) {
         double seconds = api_shares_predict(shares, task->piece, task->cut, place);
         if (seconds > 0) return seconds;
     }
-    return kernel->seconds[place] > 0 ? kernel->seconds[place] : elsewhere(task, place);
+    return api_kernel_seconds(task->context, kernel, place);
 }
 
 static double seconds_of(const ApiTask *task, uint32_t place) {

@@ -66,7 +66,8 @@ static double took(const void *data, const PlanTask *task, uint32_t device) {
     if (task->piece != NULL && task->piece->is_timed)
         return part_took(engine, task->piece, device);
     if (!map_get(&engine->by_fun, (uint64_t)(uintptr_t)task->kernel, &number)) return 0;
-    double seconds = engine->kernels[number - 1].seconds[device];
+    const WeftContext *context = engine->program->context;
+    double seconds = api_kernel_seconds(context, &engine->kernels[number - 1], device);
     return seconds > 0 ? seconds : parts_took(engine, task->loc, device);
 }
 

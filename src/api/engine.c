@@ -83,6 +83,7 @@ static WeftStatus add_kernel(ApiEngine *engine, Making *making) {
     kernel->fun = making->fun;
     kernel->loop = loop;
     kernel->seconds = arena_array(arena, double, program->context->place_count);
+    kernel->calls = arena_array(arena, uint32_t, program->context->place_count);
     kernel->keeps = arena_array(arena, bool, loop->param_count);
     exec_kernel_init(&kernel->exec, loop, engine->count - 1, arena);
     map_set(&engine->by_fun, (uint64_t)(uintptr_t)making->fun, engine->count);

@@ -23,6 +23,7 @@ typedef struct EngineKernel {
     struct EngineGroup *group;    // NULL: there are no cores to build it for
     struct LaunchGroup *launched; // NULL: there is no device to build it for
     double *seconds;              // by place: of its last call there; 0: none
+    uint32_t *calls;              // by place: there
     const bool *keeps;            // by param: false, for may_take
 } EngineKernel;
 
@@ -166,6 +167,10 @@ typedef struct KernelRun {
 
 // Runs it at that place, and notes how long it took there.
 void api_kernel_run_at(KernelRun *run, ApiPlace *place, ExecEnd *end_out);
+// Seconds that a call takes there: as the last one did, or those elsewhere, by how fast
+// places are thought to be. 0: nobody knows.
+double api_kernel_seconds(const WeftContext *context, const EngineKernel *kernel,
+                          uint32_t place);
 // How it ended, for people; texts are in the scratch arena.
 void api_kernel_tell(const KernelRun *run, const ApiPlace *place, const ExecEnd *end,
                      InterpError *error_out);

@@ -79,10 +79,16 @@ static bool is_any_cut(const Plan *plan) {
     return false;
 }
 
-static void choose(const Choice *c) {
+static Plan *make(const Choice *c, bool in_parts) {
+    set_all(c, in_parts);
+    return plan_make(&c->in);
+}
+
+static void choose(Choice *c) {
     for (uint32_t i = 0; i < c->count; i++) c->all[i]->in_parts = c->all[i]->whole = 0;
-    set_all(c, true);
-    const Plan *plan = plan_make(&c->in);
+    // What has run so far ran in parts or whole; both are to be thought as fast.
+    if (c->in.took != NULL) c->in.paces = make(c, false)->paces;
+    const Plan *plan = make(c, true);
     if (!is_any_cut(plan)) { // there is too little of everything
         if (fission_is_of_entry(c->in.decisions, c->all[0])) set(c->all[0], false);
         return;
@@ -90,8 +96,8 @@ static void choose(const Choice *c) {
     if (!is_telling(c, plan)) return;
     double in_parts = improve(c, plan);
     const int64_t *best = read_all(c);
-    set_all(c, false);
-    double whole = plan_make(&c->in)->seconds;
+    c->in.paces = plan->paces;
+    double whole = make(c, false)->seconds;
     if (in_parts < WORTH * whole) {
         fission_write_switches(c->in.decisions, c->in.entry, best);
         return;

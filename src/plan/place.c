@@ -108,22 +108,28 @@ static double took_on(const Plan *plan, const PlanTask *task, uint32_t device) {
     return may_have_run ? plan->in.took(plan->in.data, task, device) : 0;
 }
 
-// Tasks that have not run there take as much longer than by their work, or less, as the
-// others did, of which short ones tell nothing.
-static void find_paces(Plan *plan) {
+// Of those that have run there, of which short ones tell nothing; 0: none has.
+static double pace_of(const Plan *plan, uint32_t device) {
     static const double telling = 1e-4; // seconds
+    double took = 0, alone = 0;
+    for (uint32_t i = 0; i < plan->tasks.len; i++) {
+        const PlanTask *task = &plan->tasks.data[i];
+        double seconds = took_on(plan, task, device),
+               by_work = seconds_of(plan, task, device);
+        if (!(seconds > 0) || !(by_work * task->turns > telling)) continue;
+        took += seconds * task->turns;
+        alone += by_work * task->turns;
+    }
+    return alone > 0 ? took / alone : 0;
+}
+
+// Tasks that have not run there take as much longer than by their work, or less, as the
+// others did, or as those of another plan.
+static void find_paces(Plan *plan) {
     plan->paces = arena_array(plan->in.arena, double, plan->in.device_count + 1);
     for (uint32_t d = 0; d < plan->in.device_count && plan->in.took != NULL; d++) {
-        double took = 0, alone = 0;
-        for (uint32_t i = 0; i < plan->tasks.len; i++) {
-            const PlanTask *task = &plan->tasks.data[i];
-            double seconds = took_on(plan, task, d),
-                   by_work = seconds_of(plan, task, d);
-            if (!(seconds > 0) || !(by_work * task->turns > telling)) continue;
-            took += seconds * task->turns;
-            alone += by_work * task->turns;
-        }
-        plan->paces[d] = alone > 0 ? took / alone : 0;
+        double pace = pace_of(plan, d);
+        plan->paces[d] = pace > 0 || plan->in.paces == NULL ? pace : plan->in.paces[d];
     }
 }
 

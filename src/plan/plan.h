@@ -52,6 +52,8 @@ typedef struct PlanInput {
     bool is_shifting;      // who is idle takes chunks over; else they are at home
     PlanTook *took;        // what is known of earlier runs; NULL: nothing
     const void *data;      // for that
+    const double *paces;   // of another plan, for devices of which this one tells none;
+                           // NULL: there is no other
     Arena *arena;          // in which everything is made
 } PlanInput;
 

@@ -178,6 +178,11 @@ void visit_scalar(Walk *w, const CoreStm *stm) {
     // Blocks of rows: the last one may be shorter.
     for (uint32_t i = 0; stm->op == OP_MIN && i < 2; i++)
         if (visit_int(w, stm->args[i]) > 0) v.most = visit_int(w, stm->args[i]);
+    if (w->depth > 0 && v.most > 0 &&
+        !v.is_known) { // where only work is counted, it counts as whole
+        v.is_known = true;
+        v.bits = (uint64_t)v.most;
+    }
     visit_bind(w, stm, 0, v);
 }
 

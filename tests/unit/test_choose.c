@@ -153,6 +153,26 @@ static void test_took(void) {
     close_world(&w);
 }
 
+// Nothing is known of parts; what is whole took a tenth of what its work tells.
+static double whole_took(const void *data, const PlanTask *task, uint32_t device) {
+    (void)device;
+    return task->piece == NULL ? *(const double *)data : 0;
+}
+
+// Parts that have not run are thought as fast as what has run whole.
+static void test_took_whole(void) {
+    World w = open_world("cpu:0,cpu:1", heavy);
+    PlanInput in = input_of(&w, 100000);
+    w.devices[1].rate = w.devices[1].one = 1e8;
+    CHECK(plan_choose(&in) && count_parts(plan_make(&in)) == 0);
+    double took = plan_make(&in)->seconds / 10;
+    w.devices[1].rate = w.devices[1].one = 2e9;
+    in.took = whole_took;
+    in.data = &took;
+    CHECK(plan_choose(&in) && count_parts(plan_make(&in)) == 2);
+    close_world(&w);
+}
+
 // ---- calls --------------------------------------------------------------------------
 
 static uint64_t call(World *w, int64_t n) {
@@ -170,6 +190,29 @@ static uint64_t call(World *w, int64_t n) {
     weft_value_free(arg);
     weft_value_free(result);
     return bytes;
+}
+
+// The first call at a place tells little, if others know more.
+static void test_first_calls(void) {
+    World w = open_world("cpu:0,cpu:1@0.5", heavy);
+    call(&w, 100000);
+    double seconds[2] = {0.01, 0.5};
+    uint32_t calls[2] = {0};
+    const EngineKernel kernel = {.seconds = seconds, .calls = calls};
+    CHECK(api_kernel_seconds(w.context,
+                             &(EngineKernel){.seconds = (double[2]){0}, .calls = calls},
+                             0) == 0);
+    calls[0] = calls[1] = 1; // each is as good as the other
+    CHECK(api_kernel_seconds(w.context, &kernel, 0) == 0.01);
+    CHECK(api_kernel_seconds(w.context, &kernel, 1) == 0.5);
+    calls[0] = 2; // the other has half the speed
+    CHECK(api_kernel_seconds(w.context, &kernel, 1) == 0.02);
+    calls[1] = 2;
+    CHECK(api_kernel_seconds(w.context, &kernel, 1) == 0.5);
+    calls[1] = 0;
+    seconds[1] = 0;
+    CHECK(api_kernel_seconds(w.context, &kernel, 1) == 0.02);
+    close_world(&w);
 }
 
 static void test_calls(void) {
@@ -236,6 +279,8 @@ static void test_trials(void) {
 int main(void) {
     test_plans();
     test_took();
+    test_took_whole();
+    test_first_calls();
     test_calls();
     test_trials();
     return test_done();

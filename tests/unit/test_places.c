@@ -399,6 +399,16 @@ static void check_shared(void) {
     moved = move_on("cpu*2", "entry main (xs: []i64): []i64 =\n"
                              "  flatten (map (\\x -> [x + 3, x]) xs)");
     CHECK(moved.made == 2 * bytes + shares);
+    // where long rows have code of their own, which is in one arm of a branch
+    moved = move_on(
+        "cpu*2",
+        "entry main (xs: []i64): []i64 =\n"
+        "  let d = length xs / 1000\n"
+        "  let ms = tabulate d (\\c -> tabulate_2d 25 d (\\i j ->\n"
+        "             f64.i64 xs[(c * 25 + i) * d + j]))\n"
+        "  let dots m = map (\\r -> map (\\s -> f64.sum (map2 (*) r s)) m) m\n"
+        "  in map (\\x -> i64.f64 x - 20537) (flatten (flatten (map dots ms)))");
+    CHECK(moved.made == bytes + 2 * (bytes / 8 * 5) + 2 * shares);
     // what has memory of its own is read straight to there
     moved = move_on("cpu*1,cpu:1",
                     "entry main (xs: []i64): []i64 = map (\\x -> x * x + 3) xs");
