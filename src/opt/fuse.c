@@ -46,6 +46,7 @@ typedef struct Fuser {
     uint32_t *uses;      // by CoreRef, as rw->uses
     uint32_t *feed_uses; // by CoreRef: how many uses are of its elements
     Around *around;      // the innermost one
+    Map near;            // fuse_find_near
     Rewrite defs;        // what binds each value, once that was asked for
 } Fuser;
 
@@ -293,12 +294,22 @@ static bool visit_beside(Rewrite *rw, CoreStm *stm) {
     return fuse_beside(rw, stm);
 }
 
+static void enter_near(Rewrite *rw, const CoreStm *stm, const CoreBody *body) {
+    enter(rw, stm, body);
+    fuse_find_near(rw, stm, &((Fuser *)rw->data)->near);
+}
+
+static bool visit_near(Rewrite *rw, CoreStm *stm) {
+    return fuse_near(rw, stm, &((Fuser *)rw->data)->near);
+}
+
 static bool fuse_once(CoreProgram *p, bool (*rule)(Rewrite *rw, CoreStm *stm)) {
     Fuser fuser = {.uses = opt_count_uses(p),
                    .feed_uses = arena_array(core_notes(p), uint32_t, p->values.len)};
+    map_init(&fuser.near, core_notes(p));
     Rewrite rw = rewrite_new(p);
     rw.visit = rule;
-    rw.enter = enter;
+    rw.enter = rule == visit_near ? enter_near : enter;
     rw.leave = leave;
     rw.data = &fuser;
     rw.use_count = p->values.len;
@@ -312,8 +323,10 @@ static bool fuse_once(CoreProgram *p, bool (*rule)(Rewrite *rw, CoreStm *stm)) {
 
 bool opt_fuse(CoreProgram *program) {
     bool changed = false;
-    // Side by side last: results that then are one statement's have several consumers.
-    while (fuse_once(program, visit) || fuse_once(program, visit_beside)) {
+    // Side by side later: results that then are one statement's have several consumers.
+    // And then those whose elements several of one statement's are.
+    while (fuse_once(program, visit) || fuse_once(program, visit_beside) ||
+           fuse_once(program, visit_near)) {
         opt_simplify(program);
         changed = true;
     }

@@ -107,6 +107,28 @@ CoreStm *fuse_compose(Rewrite *rw, const CoreStm *producer, const CoreRef *array
 // body; *results_out gets what its results have become.
 void fuse_append(CoreBuilder *b, const CoreBody *body, Map *map, CoreRefs *results_out);
 
+// ---- maps of rows (fuse_nest.c) ------------------------------------------------------
+
+static inline bool fuse_are_same(const CoreRef *a, const CoreRef *b, uint32_t count) {
+    for (uint32_t i = 0; i < count; i++)
+        if (a[i] != b[i]) return false;
+    return true;
+}
+// How many maps stand in each other: all that a body does is to map the rows it was
+// given, and what it makes of them it returns. The innermost one is returned, too.
+uint32_t fuse_nest_depth(const CoreStm *map, const CoreStm **innermost_out);
+// Whether the arrays and the results of the nest are known to have the shape of that
+// array, as far as maps stand in each other.
+bool fuse_has_shape(Rewrite *rw, const CoreStm *stm, CoreRef like, uint32_t depth);
+
+// ---- neighbours (fuse_near.c) --------------------------------------------------------
+
+// Notes of which arrays the generate, whose body is about to be rebuilt, makes the
+// elements itself, by what it is of: in `near`, by array.
+void fuse_find_near(Rewrite *rw, const CoreStm *generate, Map *near);
+// Makes that element, if its array is one of those.
+bool fuse_near(Rewrite *rw, CoreStm *index, const Map *near);
+
 // ---- side by side (fuse_beside.c) ---------------------------------------------------
 
 // Joins the statement, which is not in the open body yet, to one there that has an

@@ -25,71 +25,6 @@ static bool is_among(const CoreRef *some, uint32_t some_count, const CoreRef *re
     return false;
 }
 
-static bool is_same(const CoreRef *a, const CoreRef *b, uint32_t count) {
-    for (uint32_t i = 0; i < count; i++)
-        if (a[i] != b[i]) return false;
-    return true;
-}
-
-// ---- maps of rows -------------------------------------------------------------------
-
-// Whether the inner map makes rows of the sizes that the outer one says, of as many
-// results.
-static bool says_same_rows(const CoreStm *outer, const CoreStm *inner) {
-    uint32_t said = core_feeds(outer).count, own = core_feeds(inner).count;
-    uint32_t outs = outer->out_count;
-    if (outs == 0 || inner->out_count != outs) return false;
-    uint32_t rank = (outer->arg_count - said) / outs;
-    if (inner->arg_count - own != outs * (rank - 1)) return false;
-    for (uint32_t k = 0; k < outs; k++)
-        if (!is_same(outer->args + said + k * rank + 1,
-                     inner->args + own + k * (rank - 1), rank - 1))
-            return false;
-    return true;
-}
-
-// How many maps stand in each other: all that a body does is to map the rows it was
-// given, and what it makes of them it returns. The innermost one is returned, too.
-static uint32_t depth_of(const CoreStm *map, const CoreStm **innermost_out) {
-    uint32_t depth = 1;
-    for (;; depth++) {
-        const CoreBody *body = map->bodies[0];
-        *innermost_out = map;
-        if (map->op != OP_MAP || body->stms.len != 1) return depth;
-        const CoreStm *inner = body->stms.data[0];
-        if (inner->op != OP_MAP || !says_same_rows(map, inner) ||
-            !is_same(body->results, inner->outs, inner->out_count))
-            return depth;
-        for (uint32_t i = 0; i < core_feeds(inner).count; i++)
-            if (!is_among(&inner->args[i], 1, body->params, body->param_count))
-                return depth;
-        map = inner;
-    }
-}
-
-// Whether the arrays and the results of the nest are known to have the shape of that
-// array, as far as maps stand in each other.
-static bool has_shape_of(Rewrite *rw, const CoreStm *stm, CoreRef like,
-                         uint32_t depth) {
-    const FuseState *states = fuse_states_here(rw);
-    uint32_t feeds = core_feeds(stm).count;
-    for (int32_t axis = 0; axis < (int32_t)depth; axis++) {
-        FuseSize said = {.array = like, .axis = axis};
-        FuseSize size = fuse_find_size(rw, states, said);
-        for (uint32_t i = 0; i < feeds; i++) {
-            if (core_type(rw->program, stm->args[i]).rank <= axis) continue;
-            FuseSize own = {.array = stm->args[i], .axis = axis};
-            if (!fuse_is_equal(fuse_find_size(rw, states, own), size)) return false;
-        }
-        for (uint32_t i = 0; i < stm->out_count && axis > 0; i++) {
-            uint32_t at = feeds + i * (depth - 1) + (uint32_t)axis - 1;
-            FuseSize row = {.value = stm->args[at]};
-            if (!fuse_is_equal(fuse_find_size(rw, states, row), size)) return false;
-        }
-    }
-    return true;
-}
-
 // ---- order --------------------------------------------------------------------------
 
 // Whether all that the statement uses is bound before number `at` of the open body.
@@ -115,7 +50,8 @@ static bool can_move_to(const Rewrite *rw, const CoreStm *stm, uint32_t at) {
 static bool keeps_errors(const Rewrite *rw, const CoreStm *stm, uint32_t at) {
     const CoreBody *here = rw->builder.open.data[rw->builder.open.len - 1];
     const CoreStm *inner;
-    if (depth_of(stm, &inner) > 1) return true; // are_alike knows that it cannot fail
+    if (fuse_nest_depth(stm, &inner) > 1)
+        return true; // are_alike knows that it cannot fail
     if (!fuse_consumer_may_fail(rw->program, stm)) return true;
     for (uint32_t i = at; i < here->stms.len; i++)
         if (opt_is_effect(rw->program, here->stms.data[i])) return false;
@@ -167,7 +103,7 @@ static bool looks_at_own(const CoreBody *body, CoreRef array) {
         const CoreStm *stm = body->stms.data[i];
         if (stm->op == OP_INDEX && stm->args[0] == array &&
             stm->arg_count == body->param_count + 1 &&
-            is_same(stm->args + 1, body->params, body->param_count))
+            fuse_are_same(stm->args + 1, body->params, body->param_count))
             return true;
     }
     return false;
@@ -175,7 +111,7 @@ static bool looks_at_own(const CoreBody *body, CoreRef array) {
 
 // Whether two generates are of one space, and look at one array in each place.
 static bool share_space(const CoreStm *a, const CoreStm *b) {
-    if (a->arg_count != b->arg_count || !is_same(a->args, b->args, a->arg_count))
+    if (a->arg_count != b->arg_count || !fuse_are_same(a->args, b->args, a->arg_count))
         return false;
     const CoreBody *body = a->bodies[0];
     for (uint32_t i = 0; i < body->stms.len; i++) {
@@ -276,7 +212,7 @@ static uint32_t rank_of_results(const CoreStm *stm, uint32_t depth) {
 static bool is_simple(const CoreProgram *p, const CoreStm *stm, uint32_t *weight) {
     uint32_t most = stm->op == OP_GENERATE ? MOST_GENERATED : MOST_JOINED;
     const CoreStm *inner;
-    uint32_t depth = depth_of(stm, &inner);
+    uint32_t depth = fuse_nest_depth(stm, &inner);
     for (uint32_t i = 0; i < stm->out_count; i++)
         if (core_type(p, stm->outs[i]).rank != rank_of_results(stm, depth))
             return false;
@@ -466,16 +402,16 @@ static bool are_alike(Rewrite *rw, const CoreStm *a, const CoreStm *b) {
     if (a->op != b->op || a->stamp != b->stamp ||
         a->out_count + b->out_count > MOST_RESULTS)
         return false;
-    uint32_t depth = depth_of(a, &inner);
+    uint32_t depth = fuse_nest_depth(a, &inner);
     bool is_space = a->op == OP_GENERATE;
-    if (depth != depth_of(b, &inner) ||
+    if (depth != fuse_nest_depth(b, &inner) ||
         !(is_space ? share_space(a, b) : share_arrays(rw, a, b, depth)) ||
         !is_simple(p, a, &weight) || !is_simple(p, b, &weight))
         return false;
     if (is_space) return true;
     CoreRef shared = find_shared(rw, a, b, depth);
-    return has_shape_of(rw, a, shared != 0 ? shared : a->args[0], depth) &&
-           has_shape_of(rw, b, shared != 0 ? shared : b->args[0], depth);
+    return fuse_has_shape(rw, a, shared != 0 ? shared : a->args[0], depth) &&
+           fuse_has_shape(rw, b, shared != 0 ? shared : b->args[0], depth);
 }
 
 // Joins the statement to number `at` of the open body, if it may.
