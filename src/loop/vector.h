@@ -14,10 +14,18 @@ typedef enum RepKind {
     REP_VECTOR  // `ref` has lanes
 } RepKind;
 
+// Of lanes that count up: lane l has `first` + l as long as `number` + l is less than
+// `limit`, and else `other` + l. What says which are the first has no lanes of its own.
+typedef struct Around {
+    LoopRef number, limit, first, other;
+} Around;
+
 typedef struct Rep {
     RepKind kind;
     LoopRef ref, stride;
     LoopRef *table;
+    const Around
+        *around; // REP_VECTOR: known, too; of a mask: the lanes of which; or NULL
 } Rep;
 
 typedef struct Vector {

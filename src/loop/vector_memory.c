@@ -258,6 +258,12 @@ void turn_load(Vector *v, const LoopStm *stm, LoopRef mask) {
         turn_set_rep(v, stm->outs[0], take_every_other(v, &p, type));
         return;
     }
+    uint32_t around = mask == 0 ? turn_find_around(v, stm) : 0;
+    if (around != 0) {
+        const Around *how = turn_rep_of(v, stm->args[around]).around;
+        turn_set_rep(v, stm->outs[0], turn_load_anew(v, p.args, p.count, around, how));
+        return;
+    }
     number_places(v, &p);
     charge_access(v, &p, mask);
     turn_set_rep(

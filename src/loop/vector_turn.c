@@ -248,8 +248,7 @@ static bool is_table(Vector *v, const LoopStm *stm, Rep *rep_out) {
     return true;
 }
 
-// The operator in lanes. Those that are off do not divide by zero.
-static LoopRef apply_in_lanes(Vector *v, const LoopStm *stm, LoopRef mask) {
+LoopRef turn_scalar(Vector *v, const LoopStm *stm, LoopRef mask) {
     LoopRef args[3];
     ScalarType in = turn_elem_of(v, stm->args[0]), to = turn_elem_of(v, stm->outs[0]);
     for (uint32_t i = 0; i < stm->arg_count; i++)
@@ -260,58 +259,19 @@ static LoopRef apply_in_lanes(Vector *v, const LoopStm *stm, LoopRef mask) {
     return turn_apply(v, stm->scalar, to, args, stm->arg_count);
 }
 
-// Remainders of numbers that count up from x, and are not negative: y begins anew in
-// one lane at most, if there are no more lanes than y.
-static LoopRef count_around(Vector *v, LoopRef x, LoopRef y) {
-    LoopRef first = loop_rem(&v->b, x, y);
-    LoopRef lanes = turn_number_lanes(v, SCALAR_I64);
-    LoopRef number = turn_apply2(v, OP_ADD, SCALAR_I64, lanes, first);
-    LoopRef anew = turn_apply2(v, OP_ADD, SCALAR_I64, lanes, loop_sub(&v->b, first, y));
-    LoopRef is_less = turn_apply2(v, OP_LT, SCALAR_BOOL, number, turn_splat(v, y));
-    return turn_select(v, is_less, number, anew);
-}
-
-// A division for all lanes in place of one for each.
-static bool is_remainder(Vector *v, const LoopStm *stm, LoopRef mask) {
-    LoopBuilder *b = &v->b;
-    Rep x = turn_rep_of(v, stm->args[0]);
-    if ((stm->scalar != OP_MOD && stm->scalar != OP_REM) || x.kind != REP_LINEAR ||
-        !loop_is_int(b, x.stride, 1) || turn_elem_of(v, stm->outs[0]) != SCALAR_I64 ||
-        turn_rep_of(v, stm->args[1]).kind != REP_SAME)
-        return false;
-    LoopRef y = turn_rep_of(v, stm->args[1]).ref, lanes = loop_int(b, v->lanes);
-    uint64_t known;
-    if (loop_is_known(b, y, &known) && (int64_t)known < (int64_t)v->lanes) return false;
-    LoopRef last = loop_int(b, INT64_MAX - v->lanes);
-    LoopRef counts =
-        loop_and(b, loop_le(b, loop_int(b, 0), x.ref),
-                 loop_and(b, loop_le(b, x.ref, last), loop_le(b, lanes, y)));
-    turn_charge(v, 10, 14);
-    loop_open(b, NULL, 0);
-    LoopRef around = count_around(v, x.ref, y);
-    LoopBody *bodies[2] = {loop_close(b, &around, 1), NULL};
-    loop_open(b, NULL, 0);
-    LoopRef any = apply_in_lanes(v, stm, mask);
-    bodies[1] = loop_close(b, &any, 1);
-    LoopStm *made =
-        loop_emit(b, LOOP_IF, &counts, 1, turn_types_of(v, stm->outs, 1), 1);
-    loop_set_bodies(b, made, bodies, 2);
-    turn_set_rep(v, stm->outs[0], made->outs[0]);
-    return true;
-}
-
 static void do_scalar(Vector *v, const LoopStm *stm, LoopRef mask) {
     Rep *rep = &v->reps[stm->outs[0]];
     bool varies = v->varies[stm->outs[0]];
     if (v->given[stm->outs[0]] || (varies && is_linear(v, stm, rep)) ||
         is_converted(v, stm) || (varies && is_table(v, stm, rep)) ||
-        (varies && is_remainder(v, stm, mask)))
+        (varies && turn_remainder(v, stm, mask)))
         return;
-    LoopRef out = apply_in_lanes(v, stm, mask);
+    LoopRef out = turn_scalar(v, stm, mask);
     if (turn_is_vector(v, out))
         charge_scalar(v, stm->scalar, turn_elem_of(v, stm->args[0]),
                       turn_elem_of(v, stm->outs[0]));
     turn_set_rep(v, stm->outs[0], out);
+    turn_note_compared(v, stm);
 }
 
 // A plain function is meant for what happens rarely. A short one has its body here, in
@@ -541,11 +501,13 @@ static void do_if(Vector *v, const LoopStm *stm, LoopRef mask) {
         if (results[k] == NULL)
             all = results[k] =
                 do_long_arm(v, stm, stm->bodies[k], masks[k], results[1 - k]);
-    for (uint32_t i = 0; i < stm->out_count; i++)
-        if (v->used[stm->outs[i]])
-            turn_set_rep(v, stm->outs[i],
-                         all != NULL ? all[i]
-                                     : turn_select(v, c, results[0][i], results[1][i]));
+    for (uint32_t i = 0; i < stm->out_count; i++) {
+        if (!v->used[stm->outs[i]]) continue;
+        LoopRef out =
+            all != NULL ? all[i] : turn_select(v, c, results[0][i], results[1][i]);
+        turn_set_rep(v, stm->outs[i], out);
+        if (all == NULL) turn_note_chosen(v, stm, i);
+    }
 }
 
 // ---- all ----------------------------------------------------------------------------

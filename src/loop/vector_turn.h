@@ -28,6 +28,9 @@ LoopRef turn_number_lanes(Vector *v, ScalarType elem);
 LoopRef turn_any(Vector *v, LoopRef mask);
 LoopRef turn_both(Vector *v, LoopRef mask, LoopRef c);
 LoopRef turn_negate(Vector *v, LoopRef c);
+// A scalar operator of the loop, in lanes if an operand has lanes. Those that are off
+// do not divide by zero.
+LoopRef turn_scalar(Vector *v, const LoopStm *stm, LoopRef mask);
 
 // What became of a value of the loop.
 Rep turn_rep_of(const Vector *v, LoopRef old);
@@ -46,6 +49,24 @@ bool turn_is_quiet_since(const Vector *v, const LoopStm *stm);
 void turn_translate(Vector *v, const LoopBody *body, LoopRef mask);
 // Closes what was translated; its results have lanes where those of the statement vary.
 LoopBody *turn_close_body(Vector *v, const LoopStm *stm, const LoopBody *body);
+
+// ---- vector_around.c ---------------------------------------------------------------
+
+// A division for all lanes in place of one for each, if what is divided counts up, and
+// is not negative: the divisor begins anew in one lane at most, if there are no more
+// lanes than that.
+bool turn_remainder(Vector *v, const LoopStm *stm, LoopRef mask);
+// Notes of which lanes the comparison holds, if that is known without lanes.
+void turn_note_compared(Vector *v, const LoopStm *stm);
+// The same of result `k` of a choice, if both that it is between count up.
+void turn_note_chosen(Vector *v, const LoopStm *stm, uint32_t k);
+// Which index of a load counts up in all lanes but where it begins anew, side by side,
+// and all else is the same for all; 0: none.
+uint32_t turn_find_around(const Vector *v, const LoopStm *load);
+// A load with these args, of which number `at` does: of elements that follow each
+// other, unless they begin anew in this turn.
+LoopRef turn_load_anew(Vector *v, const LoopRef *args, uint32_t count, uint32_t at,
+                       const Around *around);
 
 // ---- vector_memory.c ---------------------------------------------------------------
 

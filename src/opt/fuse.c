@@ -88,18 +88,19 @@ bool fuse_is_fed(const Rewrite *rw, CoreRef array) {
     return array < rw->use_count && rw->uses[array] == fuser->feed_uses[array];
 }
 
-bool fuse_is_small(const CoreProgram *p, const CoreStm *producer) {
+bool fuse_is_small(const Rewrite *rw, const CoreStm *producer) {
+    const CoreProgram *p = rw->program;
     const CoreBody *body = producer->bodies[0];
     return producer->out_count == 1 && producer->attrs[0] == 1 &&
            core_type(p, producer->outs[0]).rank == 1 &&
            core_type(p, body->params[0]).rank == 0 &&
-           fuse_weight(p, body) <= MOST_COPIED && !fuse_may_fail(p, body);
+           fuse_weight(p, body) <= MOST_COPIED && !fuse_may_fail(rw, body);
 }
 
 // Whether each consumer may make the elements for itself: there are only consumers,
 // and what they load instead is no more than what they loaded.
 static bool is_copied(const Rewrite *rw, const CoreStm *producer) {
-    return fuse_is_small(rw->program, producer) && fuse_is_fed(rw, producer->outs[0]);
+    return fuse_is_small(rw, producer) && fuse_is_fed(rw, producer->outs[0]);
 }
 
 void fuse_use_again(Rewrite *rw, CoreRef array) {
@@ -150,8 +151,8 @@ static bool may_fuse(const Rewrite *rw, const CoreStm *producer,
     if (!is_only_for(rw, producer, consumer) && !is_copied(rw, producer)) return false;
     if (!is_light_enough(rw, producer, consumer)) return false;
     if (!rows_fit(rw, producer, consumer)) return false;
-    if (fuse_may_fail(p, producer->bodies[0]) &&
-        (fuse_consumer_may_fail(p, consumer) || !are_as_long(rw, consumer)))
+    if (fuse_may_fail(rw, producer->bodies[0]) &&
+        (fuse_consumer_may_fail(rw, consumer) || !are_as_long(rw, consumer)))
         return false;
     return fuse_may_move(rw, producer, consumer);
 }

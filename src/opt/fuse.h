@@ -48,10 +48,12 @@ bool fuse_is_safe(const Rewrite *defs, const FuseState *states,
 
 // ---- order (fuse_order.c) -----------------------------------------------------------
 
-// Whether anything in the body may be noticed but by its results.
-bool fuse_may_fail(const CoreProgram *p, const CoreBody *body);
+// Whether anything in the body may be noticed but by its results. What the program asks
+// to leave the checks out of is not, nor does it count that memory may run out for as
+// many numbers as an array has elements.
+bool fuse_may_fail(const Rewrite *rw, const CoreBody *body);
 // Whether the statement may fail once its elements are there.
-bool fuse_consumer_may_fail(const CoreProgram *p, const CoreStm *stm);
+bool fuse_consumer_may_fail(const Rewrite *rw, const CoreStm *stm);
 // Whether the producer, which stands in the open body, may run at its end instead: no
 // error changes its place among others, and no array that is overwritten in place
 // meanwhile, or by the consumer, is needed for longer.
@@ -67,7 +69,7 @@ uint32_t fuse_weight(const CoreProgram *p, const CoreBody *body);
 bool fuse_is_producer(const CoreStm *stm);
 // Whether it is as well made anew, from one scalar of each element of one array, as
 // loaded, and cannot fail.
-bool fuse_is_small(const CoreProgram *p, const CoreStm *producer);
+bool fuse_is_small(const Rewrite *rw, const CoreStm *producer);
 // Whether all uses of the array are its elements: those that a statement takes one by
 // one, or single ones.
 bool fuse_is_fed(const Rewrite *rw, CoreRef array);

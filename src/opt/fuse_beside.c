@@ -52,7 +52,7 @@ static bool keeps_errors(const Rewrite *rw, const CoreStm *stm, uint32_t at) {
     const CoreStm *inner;
     if (fuse_nest_depth(stm, &inner) > 1)
         return true; // are_alike knows that it cannot fail
-    if (!fuse_consumer_may_fail(rw->program, stm)) return true;
+    if (!fuse_consumer_may_fail(rw, stm)) return true;
     for (uint32_t i = at; i < here->stms.len; i++)
         if (opt_is_effect(rw->program, here->stms.data[i])) return false;
     return true;
@@ -209,7 +209,8 @@ static uint32_t rank_of_results(const CoreStm *stm, uint32_t depth) {
 }
 
 // A nest of maps cannot fail: what stands between it and its new place would not know.
-static bool is_simple(const CoreProgram *p, const CoreStm *stm, uint32_t *weight) {
+static bool is_simple(const Rewrite *rw, const CoreStm *stm, uint32_t *weight) {
+    const CoreProgram *p = rw->program;
     uint32_t most = stm->op == OP_GENERATE ? MOST_GENERATED : MOST_JOINED;
     const CoreStm *inner;
     uint32_t depth = fuse_nest_depth(stm, &inner);
@@ -218,7 +219,7 @@ static bool is_simple(const CoreProgram *p, const CoreStm *stm, uint32_t *weight
             return false;
     for (uint32_t i = 0; i < inner->body_count; i++) {
         uint32_t more = fuse_weight(p, inner->bodies[i]);
-        if (more > most || (depth > 1 && fuse_may_fail(p, inner->bodies[i])))
+        if (more > most || (depth > 1 && fuse_may_fail(rw, inner->bodies[i])))
             return false;
         *weight += more;
     }
@@ -406,7 +407,7 @@ static bool are_alike(Rewrite *rw, const CoreStm *a, const CoreStm *b) {
     bool is_space = a->op == OP_GENERATE;
     if (depth != fuse_nest_depth(b, &inner) ||
         !(is_space ? share_space(a, b) : share_arrays(rw, a, b, depth)) ||
-        !is_simple(p, a, &weight) || !is_simple(p, b, &weight))
+        !is_simple(rw, a, &weight) || !is_simple(rw, b, &weight))
         return false;
     if (is_space) return true;
     CoreRef shared = find_shared(rw, a, b, depth);

@@ -124,7 +124,7 @@ static bool may_make(Rewrite *rw, const CoreStm *producer, const CoreStm *genera
     uint32_t depth = fuse_nest_depth(producer, &inner);
     if (depth != (uint32_t)generate->attrs[0] ||
         core_type(p, producer->outs[0]).rank != depth ||
-        fuse_may_fail(p, inner->bodies[0]))
+        fuse_may_fail(rw, inner->bodies[0]))
         return false;
     return is_little(rw, producer, inner, generate) &&
            fuse_has_shape(rw, producer, producer->args[0], depth) &&

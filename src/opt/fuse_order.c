@@ -5,9 +5,22 @@
 // where it is last used must not be read after that, or it would be copied.
 #include "opt/fuse.h"
 
-bool fuse_may_fail(const CoreProgram *p, const CoreBody *body) {
-    for (uint32_t i = 0; i < body->stms.len; i++)
-        if (opt_is_effect(p, body->stms.data[i])) return true;
+static bool may_fail(const Rewrite *rw, const CoreStm *stm) {
+    if ((stm->flags & STM_UNSAFE) != 0) return false;
+    if (stm->op == OP_IOTA) {
+        const CoreStm *size = rewrite_def(rw, stm->args[0]);
+        if (size != NULL && size->op == OP_DIM) return false;
+    }
+    return opt_is_effect_itself(rw->program, stm);
+}
+
+bool fuse_may_fail(const Rewrite *rw, const CoreBody *body) {
+    for (uint32_t i = 0; i < body->stms.len; i++) {
+        const CoreStm *stm = body->stms.data[i];
+        if (may_fail(rw, stm)) return true;
+        for (uint32_t k = 0; k < stm->body_count; k++)
+            if (fuse_may_fail(rw, stm->bodies[k])) return true;
+    }
     return false;
 }
 
@@ -17,9 +30,10 @@ static bool has_scalar_rows(const CoreProgram *p, const CoreStm *stm, unsigned o
     return true;
 }
 
-bool fuse_consumer_may_fail(const CoreProgram *p, const CoreStm *stm) {
+bool fuse_consumer_may_fail(const Rewrite *rw, const CoreStm *stm) {
+    const CoreProgram *p = rw->program;
     for (uint32_t i = 0; i < stm->body_count; i++)
-        if (fuse_may_fail(p, stm->bodies[i])) return true;
+        if (fuse_may_fail(rw, stm->bodies[i])) return true;
     switch ((int)stm->op) {
     case OP_MAP:
     case OP_SCAN: return !has_scalar_rows(p, stm, 1);
@@ -124,7 +138,7 @@ static bool overwrites(const Reads *reads, const CoreStm *stm) {
 bool fuse_may_move(const Rewrite *rw, const CoreStm *producer,
                    const CoreStm *consumer) {
     const CoreBody *here = rw->builder.open.data[rw->builder.open.len - 1];
-    bool fails = fuse_may_fail(rw->program, producer->bodies[0]);
+    bool fails = fuse_may_fail(rw, producer->bodies[0]);
     Reads reads = find_reads(rw, producer);
     for (uint32_t i = here->stms.len; i-- > 0 && here->stms.data[i] != producer;) {
         const CoreStm *between = here->stms.data[i];

@@ -30,9 +30,9 @@ static bool may_swap(const Rewrite *rw, const CoreStm *producer, const CoreStm *
     CoreRef made = producer->outs[0], seen = view->outs[0];
     if (producer->out_count > 1 || made >= rw->use_count || seen >= rw->use_count)
         return false;
-    bool is_small = fuse_is_small(p, producer);
+    bool is_small = fuse_is_small(rw, producer);
     return (rw->uses[made] == 1 || is_small) && fuse_is_fed(rw, seen) &&
-           has_like_arrays(p, producer) && !fuse_may_fail(p, producer->bodies[0]) &&
+           has_like_arrays(p, producer) && !fuse_may_fail(rw, producer->bodies[0]) &&
            (core_type(p, made).rank == 1 || fuse_has_equal_rows(rw, producer, 0)) &&
            fuse_may_move(rw, producer, view);
 }
@@ -98,7 +98,7 @@ static bool make_element(Rewrite *rw, const CoreStm *index) {
     const CoreStm *producer = rewrite_def(rw, index->args[0]);
     if (!fuse_is_producer(producer) || producer->op != OP_GENERATE ||
         index->arg_count != 2 || core_type(p, index->outs[0]).rank > 0 ||
-        !fuse_is_small(p, producer) || reads_arrays(p, producer->bodies[0]) ||
+        !fuse_is_small(rw, producer) || reads_arrays(p, producer->bodies[0]) ||
         !fuse_is_fed(rw, index->args[0]))
         return false;
     check_index(rw, index, producer->args[0]);
