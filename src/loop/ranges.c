@@ -100,6 +100,38 @@ static bool is_natural(Ranges *r, RangeForm form, int64_t sign, const RangeForm 
            range_prove(r, &sum);
 }
 
+// Whether x - y is z or -z.
+static bool differ_by(Ranges *r, LoopRef x, LoopRef y, const RangeForm *z) {
+    for (int64_t sign = -1; sign <= 1; sign += 2) {
+        RangeForm rest;
+        if (range_difference(r, x, y, 0, &rest) && range_add(&rest, z, sign) &&
+            rest.count == 0 && rest.base == 0)
+            return true;
+    }
+    return false;
+}
+
+// A sum with one of two numbers that are the same but for y, of which one is a
+// constant, as the sum with that: its remainder by y is the same. So is 1 % y + i,
+// which has become a choice between 1 and 1 - y, as i + 1.
+static LoopRef without_choice(RangeWalk *w, LoopRef x, const RangeForm *y) {
+    Ranges *r = &w->r;
+    const LoopStm *sum = range_value(r, x)->def;
+    uint64_t bits;
+    if (sum == NULL || sum->op != LOOP_SCALAR || sum->scalar != OP_ADD) return x;
+    for (uint32_t k = 0; k < 4; k++) {
+        LoopRef other = sum->args[k % 2];
+        const RangeValue *choice = range_value(r, sum->args[1 - k % 2]);
+        LoopRef one = choice->either[k / 2], two = choice->either[1 - k / 2];
+        if (one == 0 || !loop_is_known(&w->b, one, &bits)) continue;
+        RangeForm form = range_form(r, other), known = range_form(r, one);
+        if (differ_by(r, one, two, y) && range_add(&form, &known, 1) &&
+            range_fits(r, &form, SCALAR_I64))
+            return emit2(w, OP_ADD, other, one);
+    }
+    return x;
+}
+
 // The remainder of what is less than y beyond the numbers below y, on either side, is
 // that or one addition away, which costs less than a division: indices that wrap. 0:
 // it is not known to be so.
@@ -111,6 +143,7 @@ static LoopRef wrap(RangeWalk *w, const LoopStm *stm) {
         return 0;
     RangeForm divisor = range_form(r, y), rest;
     ScalarType type = (ScalarType)loop_type(&w->b, x).elem;
+    if (type == SCALAR_I64) x = without_choice(w, x, &divisor);
     int64_t times = take_multiple(r, x, y, &rest);
     bool falls = !is_natural(r, rest, 1, &divisor, 0, 0);
     bool rises = !is_natural(r, rest, -1, &divisor, 1, -1);
