@@ -11,7 +11,7 @@
 // them. What is looked at in one place is made as often as before, whatever it takes.
 #include "opt/fuse.h"
 
-enum { MOST_MORE = 16 }; // statements and loads, for all elements of a producer
+enum { MOST_MORE = 16 }; // statements and loads more, of all results of a producer
 
 // ---- where a generate looks ---------------------------------------------------------
 
