@@ -6,8 +6,8 @@
 
 #include "base/clock.h"
 
-// Seconds that the kernel will take there: of a part, as others of its operator did.
-// 0: nobody knows.
+// Seconds that the kernel will take there: of a part, as others of its operator did;
+// else as calls of it did. 0: nobody knows.
 static double known_seconds(const ApiTask *task, uint32_t place) {
     const EngineKernel *kernel = task->run.kernel;
     if (kernel == NULL) return 0; // parts lie where they belong

@@ -24,8 +24,7 @@ typedef struct Rep {
     RepKind kind;
     LoopRef ref, stride;
     LoopRef *table;
-    const Around
-        *around; // REP_VECTOR: known, too; of a mask: the lanes of which; or NULL
+    const Around *around; // of a vector, or a mask: what is known, too; or NULL
 } Rep;
 
 typedef struct Vector {
