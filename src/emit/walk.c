@@ -608,9 +608,9 @@ void walk_statement(Walker *w, const LoopStm *stm) {
         return;
     case LOOP_KEEP: put_keep(w, stm); return;
     case LOOP_RESULT: put_result(w, stm); return;
-    case LOOP_ALONE:
+    case LOOP_THREADS:
         start_definition(w, stm->outs[0]);
-        strbuf_cstr(w->out, "env->threads == 1;\n");
+        strbuf_cstr(w->out, "env->threads;\n");
         return;
     case LOOP_CHECK: put_check(w, stm); return;
     case LOOP_CALL:

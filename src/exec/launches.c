@@ -286,6 +286,8 @@ static void do_scalar(Walk *w, const LoopStm *stm) {
               &w->values[stm->outs[0]]); // it cannot fail: checks came before
 }
 
+enum { MANY = 1024 }; // threads that a device may have for parallel loops
+
 static bool walk_statement(Walk *w, const LoopStm *stm) {
     switch (stm->op) {
     case LOOP_SCALAR: do_scalar(w, stm); return true;
@@ -294,7 +296,7 @@ static bool walk_statement(Walk *w, const LoopStm *stm) {
     case LOOP_MARK: w->values[stm->outs[0]] = w->block_count; return true;
     case LOOP_KEEP: do_keep(w, stm); return true;
     case LOOP_RESULT: return do_result(w, stm);
-    case LOOP_ALONE: w->values[stm->outs[0]] = false; return true;
+    case LOOP_THREADS: w->values[stm->outs[0]] = MANY; return true;
     case LOOP_CHECK: return do_check(w, stm);
     case LOOP_CALL:
     case LOOP_APPLY: return do_call(w, stm);

@@ -347,6 +347,10 @@ static LoopRef bool2(LoopBuilder *b, CoreOp op, LoopRef x, LoopRef y) {
     return loop_scalar(b, op, SCALAR_BOOL, (LoopRef[]){x, y}, 2);
 }
 
+LoopRef loop_threads(LoopBuilder *b) {
+    return loop_emit1(b, LOOP_THREADS, NULL, 0, loop_scalar_type(SCALAR_I64));
+}
+
 LoopRef loop_eq(LoopBuilder *b, LoopRef x, LoopRef y) {
     bool is_float = scalar_is_float((ScalarType)loop_type(b, x).elem);
     if (!is_float && loop_same(b, x, y)) return loop_const(b, SCALAR_BOOL, 1);

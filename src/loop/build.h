@@ -146,6 +146,8 @@ LoopRef loop_le(LoopBuilder *b, LoopRef x, LoopRef y);
 LoopRef loop_and(LoopBuilder *b, LoopRef x, LoopRef y);
 LoopRef loop_or(LoopBuilder *b, LoopRef x, LoopRef y);
 LoopRef loop_not(LoopBuilder *b, LoopRef x);
+// How many threads run turns of parallel loops, at the most; in root code.
+LoopRef loop_threads(LoopBuilder *b);
 // An IF of one scalar.
 LoopRef loop_select(LoopBuilder *b, LoopRef c, LoopRef x, LoopRef y);
 

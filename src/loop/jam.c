@@ -69,7 +69,7 @@ static void look_at(Fold *f, const LoopBody *body) {
         case LOOP_MARK:
         case LOOP_KEEP:
         case LOOP_RESULT:
-        case LOOP_ALONE:
+        case LOOP_THREADS:
         case LOOP_CHECK:
         case LOOP_CALL:
         case LOOP_APPLY:

@@ -164,7 +164,7 @@ static void add_stm(const Planner *p, Effects *e, const LoopStm *stm) {
     case LOOP_DATA:
     case LOOP_MARK:
     case LOOP_RESULT:
-    case LOOP_ALONE:
+    case LOOP_THREADS:
     case LOOP_CHECK:
     case LOOP_SPLAT:
     case LOOP_LANES:
@@ -278,7 +278,7 @@ static bool is_for_host(const Planner *p, const LoopStm *stm) {
     case LOOP_MARK:
     case LOOP_KEEP:
     case LOOP_RESULT:
-    case LOOP_ALONE: return true;
+    case LOOP_THREADS: return true;
     case LOOP_SCALAR:
     case LOOP_LOAD:
     case LOOP_STORE:

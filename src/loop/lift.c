@@ -349,7 +349,7 @@ static LoopRef choose_across(Lift *l, LoopRef down, LoopRef count) {
     if (l->n->rows_packed.len == 0) return least;
     if (l->n->rows->order != ORDER_PARALLEL) return loop_max(b, count, least);
     LoopRef shared = loop_quot(b, loop_mul(b, count, down), loop_int(b, LIFT_TURNS));
-    LoopRef alone = loop_emit1(b, LOOP_ALONE, NULL, 0, loop_scalar_type(SCALAR_BOOL));
+    LoopRef alone = loop_eq(b, loop_threads(b), loop_int(b, 1));
     return loop_max(b, loop_select(b, alone, count, shared), least);
 }
 

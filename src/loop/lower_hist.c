@@ -15,7 +15,8 @@ enum {
     EXACT_TIMES = 8, // likewise on cores, where the parts are as one likes
     AT_ONCE = 4,     // values of a turn
     COPIES = 8,      // of the bins of a part, where these are few
-    FEW = 512        // bins
+    FEW = 512,       // bins
+    NEAR = 1 << 16   // bins, of which caches hold some copies
 };
 
 // Bins as slots: the dimensions of the index space as one.
@@ -366,6 +367,14 @@ static LoopRef space_copies(const Hist *h) {
     return loop_add(b, loop_scalar(b, OP_AND, SCALAR_I64, args, 2), loop_int(b, ODD));
 }
 
+// What more parts would even out is less than bins of their own cost that go to memory
+// and back: then each thread has one.
+static LoopRef count_copies(const Hist *h) {
+    LoopBuilder *b = h->fold.l->b;
+    LoopRef is_near = loop_le(b, h->bins, loop_int(b, NEAR));
+    return loop_select(b, is_near, loop_int(b, MOST_PARTS), loop_threads(b));
+}
+
 // Any order gives the same bits. Where there are few values for each bin, parts would
 // cost more than they save: memory for all bins each, to be cleared and joined.
 static void fold_exact(const Hist *h, bool is_parallel) {
@@ -380,6 +389,7 @@ static void fold_exact(const Hist *h, bool is_parallel) {
     exact.fold.ne = ne;
     exact.atomic = find_atomic(&h->fold);
     LoopRef parts = count_parts(h, l->is_for_gpus ? TIMES : EXACT_TIMES);
+    if (!l->is_for_gpus) parts = loop_min(b, parts, count_copies(h));
     LoopRef is_one = loop_eq(b, parts, loop_int(b, 1));
     LoopRef is_many = loop_not(b, is_one);
     When when;

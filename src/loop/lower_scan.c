@@ -596,8 +596,7 @@ static void scan_by_threads(Scan *s, void in_order(Scan *s),
         return;
     }
     LoopRef one = loop_int(b, 1);
-    LoopRef is_alone =
-        loop_emit1(b, LOOP_ALONE, NULL, 0, loop_scalar_type(SCALAR_BOOL));
+    LoopRef is_alone = loop_eq(b, loop_threads(b), one);
     LoopRef is_block = loop_le(b, s->fold.n, loop_int(b, CORE_BLOCK));
     LoopRef is_in_order = loop_or(b, is_alone, is_block);
     Nest nest;

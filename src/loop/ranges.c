@@ -413,7 +413,7 @@ void range_walk_stm(RangeWalk *w, LoopStm *stm) {
     case LOOP_ATOMIC:
     case LOOP_DATA:
     case LOOP_MARK:
-    case LOOP_ALONE:
+    case LOOP_THREADS:
     case LOOP_KEEP:
     case LOOP_CALL:
     case LOOP_APPLY:

@@ -34,7 +34,7 @@ static bool is_needed(const Tidy *t, const LoopStm *stm) {
     case LOOP_DATA:
     case LOOP_ALLOC:
     case LOOP_MARK:
-    case LOOP_ALONE:
+    case LOOP_THREADS:
     case LOOP_APPLY:
     case LOOP_IF:
     case LOOP_FOR:

@@ -226,10 +226,10 @@ static void verify_lanes(Verifier *v, const LoopStm *stm) {
     want(v, same(out, wanted), "its result has the wrong type");
 }
 
-static void verify_alone(Verifier *v, const LoopStm *stm) {
+static void verify_threads(Verifier *v, const LoopStm *stm) {
     want(v, v->thread == 0, "it is not in root code");
     if (!counts(v, stm, 0, 1, 0)) return;
-    want(v, same(type_of(v, stm->outs[0]), scalar(SCALAR_BOOL)),
+    want(v, same(type_of(v, stm->outs[0]), scalar(SCALAR_I64)),
          "its result has the wrong type");
 }
 
@@ -415,7 +415,7 @@ static void verify_while(Verifier *v, const LoopStm *stm) {
 // What of a vector turn cannot be in lanes, or taken back.
 static bool suits_lanes(const LoopStm *stm) {
     return stm->op != LOOP_ALLOC && stm->op != LOOP_MARK && stm->op != LOOP_KEEP &&
-           stm->op != LOOP_RESULT && stm->op != LOOP_ALONE && stm->op != LOOP_CHECK &&
+           stm->op != LOOP_RESULT && stm->op != LOOP_THREADS && stm->op != LOOP_CHECK &&
            stm->op != LOOP_CALL && stm->op != LOOP_SIFT &&
            !(stm->op == LOOP_FOR && stm->number > 0);
 }
@@ -446,7 +446,7 @@ static void verify_op(Verifier *v, const LoopStm *stm) {
     case LOOP_MARK: verify_mark(v, stm); return;
     case LOOP_KEEP: verify_keep(v, stm); return;
     case LOOP_RESULT: verify_result(v, stm); return;
-    case LOOP_ALONE: verify_alone(v, stm); return;
+    case LOOP_THREADS: verify_threads(v, stm); return;
     case LOOP_CHECK: verify_check(v, stm); return;
     case LOOP_CALL: verify_call(v, stm); return;
     case LOOP_APPLY: verify_apply(v, stm); return;

@@ -682,8 +682,8 @@ static bool run_stm(Eval *e, const LoopStm *stm) {
              stm->out_count);
         return true;
     case LOOP_RESULT: run_result(e, stm); return true;
-    case LOOP_ALONE: // one thread goes forward
-        e->values[stm->outs[0]].bits = e->order == EVAL_FORWARD;
+    case LOOP_THREADS: // one goes forward
+        e->values[stm->outs[0]].bits = e->order == EVAL_FORWARD ? 1 : 3;
         return true;
     case LOOP_CHECK: return run_check(e, stm);
     case LOOP_CALL: return run_call(e, stm);

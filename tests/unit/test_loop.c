@@ -194,9 +194,9 @@ static void test_verifier(void) {
     find_fault("kernel \"k\" () -> ([]f32) { = for.parallel(1i64) {|i: i64| r: [f32] = "
                "result[0](1i64) ->} b: [f32] = alloc(1i64) -> b, 1i64 }",
                "it is not in root code");
-    find_fault(KERNEL "{ = for.parallel(1i64) {|i: i64| a: bool = alone ->} -> }",
+    find_fault(KERNEL "{ = for.parallel(1i64) {|i: i64| n: i64 = threads ->} -> }",
                "it is not in root code");
-    find_fault(KERNEL "{ a: i64 = alone -> }", "its result has the wrong type");
+    find_fault(KERNEL "{ n: bool = threads -> }", "its result has the wrong type");
     find_fault(KERNEL "{ r: [f32] = result[0](1i64) -> }", "there is no result 0");
     find_fault(KERNEL
                "{ m: mark = mark = for.parallel(1i64) {|i: i64| = keep(m) ->} -> }",

@@ -62,6 +62,19 @@ def large_hist_ranges(n, k):
                      for c in range(4)])
 
 
+def large_hist_copies(n, k):
+    n, k = int(n), int(k)
+    sums, tops = [0] * k, [-2**31] * k
+    for i in range(n):
+        at = (i * 7919 + i // 5) % (k + 3) - 1
+        if 0 <= at < k:
+            value = (i * 2654435761 ^ i >> 3) % 1000 - 500
+            sums[at] += value
+            tops[at] = max(tops[at], value)
+    weighed = lambda bins: sum(at % 1009 * (x & 0xffffff) for at, x in enumerate(bins))
+    return np.int64(weighed(sums)), np.int64(weighed(tops))
+
+
 def large_transpose(n, m):
     n, m = int(n), int(m)
     a = [[i * 1000 + j * 3 % 17 for j in range(m)] for i in range(n)]
