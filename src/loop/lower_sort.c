@@ -163,9 +163,9 @@ static Array *choose(Lower *l, LoopRef c, const Array *x, const Array *y) {
     return loop_dense(l, elem, chosen[0], chosen[1], 1, x->shape);
 }
 
-// The state of the passes: bits to go, and per column where elements are, and where
-// they go.
-enum { BITS, BUFFERS };
+// The state of the passes: bits to go, how many passes there have been, and per column
+// where elements are, and where they go.
+enum { BITS, PASS, BUFFERS };
 enum { FROM, TO, BUFFER_COUNT };
 
 // A buffer of the next turn, of n elements like all of them, which then are no state.
@@ -192,8 +192,11 @@ static void repeat_passes(const Sort *s, const Val *init) {
         then[FROM] = next_buffer(s, &now[TO]);
         then[TO] = next_buffer(s, &now[FROM]);
     }
-    sort_pass(s, columns, sort_lowest_digit(s, c.state[BITS].scalar), false);
+    Sort pass = *s;
+    pass.pass = c.state[PASS].scalar;
+    sort_pass(&pass, columns, sort_lowest_digit(s, c.state[BITS].scalar), false);
     next[BITS] = val_scalar(sort_higher_digits(s, c.state[BITS].scalar));
+    next[PASS] = val_scalar(loop_add(l->b, pass.pass, loop_int(l->b, 1)));
     for (uint32_t i = BUFFERS; i < count; i++) is_ours[i] = true;
     loop_close_carry(l, &c, next, is_ours, last);
 }
@@ -212,6 +215,7 @@ LoopRef sort_by_bits(const Sort *s, LoopRef bits, Array *const *from,
                      Array *const *others) {
     Val *state = arena_array(s->l->arena, Val, BUFFERS + BUFFER_COUNT * s->columns);
     state[BITS] = val_scalar(bits);
+    state[PASS] = val_scalar(loop_int(s->l->b, 0));
     for (uint32_t k = 0; k < s->columns; k++) {
         Val *buffers = state + BUFFERS + BUFFER_COUNT * k;
         buffers[FROM] = val_array(from[k]);
@@ -237,6 +241,7 @@ static void sort_by_digits(const Sort *s, Array *from, Array *const *to,
     }
     sort_pass(s, columns, sort_lowest_digit(s, bits), true);
     state[BITS] = val_scalar(sort_higher_digits(s, bits));
+    state[PASS] = val_scalar(loop_int(l->b, 1));
     repeat_passes(s, state);
     if (from != to[SORT_KEYS]) return;
     When when = loop_open_if(l, odd);

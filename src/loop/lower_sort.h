@@ -6,6 +6,8 @@
 
 #include "loop/lower.h"
 
+enum { SORT_AHEAD = 3 };
+
 // What goes through the passes: keys and, if they are wanted, their places.
 enum { SORT_KEYS, SORT_PLACES, SORT_MOST_COLUMNS };
 
@@ -22,6 +24,10 @@ typedef struct Sort {
     LoopOrder order;                // of parts
     const Array *counts;            // by part and digit; then where the next one goes
     const Array *totals;            // by digit and one more: where it begins
+    // Of one part: counts of the first SORT_AHEAD passes, by pass and digit; NULL: each
+    // pass counts. Then which pass this is.
+    const Array *ahead;
+    LoopRef pass;
 } Sort;
 
 typedef struct SortColumn {
@@ -90,6 +96,8 @@ LoopRef sort_close_fold(const Sort *s, Carry *c, LoopRef result);
 Array *sort_numbers(const Sort *s, LoopRef count);
 // The memory that a sort of so many parts counts in.
 void sort_make_counts(Sort *s);
+// Counts all keys by each of the lowest digits of these bits, which are moved already.
+void sort_count_ahead(const Sort *s, const Array *keys, LoopRef bits);
 // Finds where the digits at `shift` of elements put them, which are moved for the first
 // time or once more; and moves them there.
 void sort_count(const Sort *s, const SortColumn *columns, LoopRef shift, bool is_first);

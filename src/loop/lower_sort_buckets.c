@@ -1,18 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Many elements are put into buckets by their highest bits first, and each bucket is
-// sorted alone, in the caches. A table says the bucket by these bits; it follows from a
-// sample, so that buckets have about one size. If one is too large, which the counts of
-// the first pass say, all passes go over all elements.
+// sorted alone, in the caches. If one is too large, which the counts of the first pass
+// say, all passes go over all elements.
 //
-// A bucket has fewer elements than there are numbers of its bits, most of which only
-// sort what is in order. So it is sorted by as many of its highest bits as its elements
-// want, and then put right by insertion. If that takes too many moves, it is sorted by
-// all of its bits after all.
+// Of keys of 32 bits the highest digit is the bucket. Of 64 bits a table says it by the
+// highest bits; it follows from a sample, so that buckets have about one size.
+//
+// A bucket of the latter has fewer elements than there are numbers of its bits, most of
+// which only sort what is in order. So it is sorted by as many of its highest bits as
+// its elements want, and then put right by insertion. If that takes too many moves, it
+// is sorted by all of its bits after all.
 #include "loop/lower_sort.h"
 
 enum {
-    MANY = 1 << 18, // elements, so that buckets are large beside their counts
+    MANY = 1 << 18,       // elements, so that buckets are large beside their counts
+    MANY_WORDS = 1 << 19, // likewise, of 32 bits
     SAMPLE = 1 << 13,
     BUCKETS = 256,
     INT_BITS = 12,   // of a key, which say its bucket
@@ -176,6 +179,7 @@ static void sort_bucket(const Sort *s, Array *const *spares, Array *const *to) {
     loop_open_guard(l, &c, state);
     c.guard = loop_close(b, &state[AGAIN].scalar, 1);
     LoopRef bits = c.state[BITS].scalar;
+    sort_count_ahead(s, spares[SORT_KEYS], bits);
     copy_if(s, loop_not(b, sort_by_bits(s, bits, spares, to)), to, spares);
     LoopBody *bodies[2];
     loop_open(b, NULL, 0);
@@ -231,6 +235,8 @@ static void sort_buckets(const Sort *s, Array *const *spares, Array *const *to) 
     bucket.n = bucket.each = size;
     When when = loop_open_if(l, loop_lt(b, loop_int(b, 0), size));
     sort_make_counts(&bucket);
+    bucket.ahead =
+        sort_numbers(&bucket, loop_mul(b, loop_int(b, SORT_AHEAD), bucket.digits));
     for (uint32_t k = 0; k < s->columns; k++) {
         from[k] = part_of(&bucket, spares[k], start);
         into[k] = part_of(&bucket, to[k], start);
@@ -245,9 +251,16 @@ static void sort_buckets(const Sort *s, Array *const *spares, Array *const *to) 
     loop_close_nest(l, &nest);
 }
 
-// Whether there are many, and buckets take two passes less than all digits would.
+// Whether there are many, and buckets take two passes less than all digits would, or as
+// many, of which but one goes through memory.
 static LoopRef is_worth_it(const Sort *s, LoopRef bits) {
+    enum { LEAST_DIGITS = 3 };
     LoopBuilder *b = s->l->b;
+    if (s->width < 64) {
+        LoopRef many = loop_le(b, loop_int(b, MANY_WORDS), s->n);
+        LoopRef least = loop_int(b, LEAST_DIGITS);
+        return loop_and(b, many, loop_le(b, least, sort_count_digits(s, bits)));
+    }
     LoopRef each = loop_quot(b, s->n, loop_int(b, BUCKETS));
     LoopRef least = loop_add(b, wanted_digits(s, each), loop_int(b, 3));
     LoopRef is_less = loop_le(b, least, sort_count_digits(s, bits));
@@ -259,12 +272,16 @@ static LoopRef try_buckets(const Sort *s, Array *from, Array *const *to,
                            Array *const *spares, LoopRef bits) {
     Lower *l = s->l;
     LoopBuilder *b = l->b;
-    unsigned width = scalar_is_float((ScalarType)from->elem) ? FLOAT_BITS : INT_BITS;
+    unsigned width = s->width < 64                             ? DIGIT
+                     : scalar_is_float((ScalarType)from->elem) ? FLOAT_BITS
+                                                               : INT_BITS;
     LoopRef top = bit_length(s, s->word, bits);
     LoopRef shift = as_shift(s, loop_sub(b, top, loop_int(b, width)));
     Sort first = *s;
-    first.mask = word_const(s, (1u << width) - 1);
-    first.table = make_table(&first, from, shift, loop_int(b, 1 << width));
+    if (width != DIGIT) {
+        first.mask = word_const(s, (1u << width) - 1);
+        first.table = make_table(&first, from, shift, loop_int(b, 1 << width));
+    }
     SortColumn columns[SORT_MOST_COLUMNS];
     for (uint32_t k = 0; k < s->columns; k++)
         columns[k] = (SortColumn){k == SORT_KEYS ? from : NULL, spares[k]};
@@ -282,7 +299,7 @@ LoopRef sort_by_buckets(const Sort *s, Array *from, Array *const *to,
                         Array *const *spares, LoopRef bits) {
     LoopBuilder *b = s->l->b;
     LoopRef no = loop_const(b, SCALAR_BOOL, 0);
-    if (s->order != ORDER_PARALLEL || s->l->is_for_gpus || s->width < 64) return no;
+    if (s->order != ORDER_PARALLEL || s->l->is_for_gpus || s->width < 32) return no;
     LoopBody *bodies[2];
     loop_open(b, NULL, 0);
     LoopRef is_done = try_buckets(s, from, to, spares, bits);

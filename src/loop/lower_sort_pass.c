@@ -81,19 +81,84 @@ static void join_tables(const Part *part, LoopRef p) {
     loop_close_nest(l, &nest);
 }
 
+// So many numbers from `first` on become 0.
+static void clear_numbers(const Sort *s, const Array *a, LoopRef first, LoopRef count) {
+    LoopBuilder *b = s->l->b;
+    Nest nest;
+    loop_open_nest(s->l, &nest, 1, &count, ORDER_INDEPENDENT);
+    LoopRef at = loop_add(b, first, nest.index[0]);
+    loop_store(s->l, a, &at, loop_int(b, 0));
+    loop_close_nest(s->l, &nest);
+}
+
 static void count_digits(Part part, LoopRef p) {
     const Sort *s = part.sort;
     Lower *l = s->l;
     LoopBuilder *b = l->b;
     LoopRef size = loop_mul(b, loop_int(b, table_count(s)), s->digits);
     if (!l->is_for_gpus) part.table = sort_numbers(s, size);
-    Nest nest;
-    loop_open_nest(l, &nest, 1, &size, ORDER_INDEPENDENT);
-    LoopRef at = loop_add(b, part.row, nest.index[0]);
-    loop_store(l, part.table, &at, loop_int(b, 0));
-    loop_close_nest(l, &nest);
+    clear_numbers(s, part.table, part.row, size);
     take_elements(&part, p, count_element);
     if (!l->is_for_gpus) join_tables(&part, p);
+}
+
+// What has been counted ahead for a pass is all its one part has.
+static void take_counts(const Sort *s) {
+    Lower *l = s->l;
+    Nest nest;
+    loop_open_nest(l, &nest, 1, &s->digits, ORDER_INDEPENDENT);
+    LoopRef row = loop_mul(l->b, s->pass, s->digits);
+    LoopRef at = loop_add(l->b, row, nest.index[0]);
+    loop_store(l, s->counts, nest.index, loop_load(l, s->ahead, &at));
+    loop_close_nest(l, &nest);
+}
+
+// The digits of part p are counted, if they have not been.
+static void find_counts(const Part *part, LoopRef p) {
+    const Sort *s = part->sort;
+    LoopBuilder *b = s->l->b;
+    if (s->ahead == NULL) {
+        count_digits(*part, p);
+        return;
+    }
+    LoopRef is_ahead = loop_lt(b, s->pass, loop_int(b, SORT_AHEAD));
+    When when = loop_open_if(s->l, is_ahead);
+    take_counts(s);
+    loop_close_if(s->l, when);
+    when = loop_open_if(s->l, loop_not(b, is_ahead));
+    count_digits(*part, p);
+    loop_close_if(s->l, when);
+}
+
+typedef struct Ahead {
+    const Sort *sort;
+    const Array *keys;
+    LoopRef shifts[SORT_AHEAD];
+} Ahead;
+
+static void count_element_ahead(const void *env, LoopRef i, uint32_t k) {
+    const Ahead *ahead = env;
+    const Sort *s = ahead->sort;
+    LoopBuilder *b = s->l->b;
+    LoopRef key = sort_load_key(s, ahead->keys, i);
+    (void)k;
+    for (int64_t pass = 0; pass < SORT_AHEAD; pass++) {
+        LoopRef row = loop_mul(b, loop_int(b, pass), s->digits);
+        LoopRef at = loop_add(b, row, sort_digit(s, key, ahead->shifts[pass]));
+        add_to(s, s->ahead, at, loop_int(b, 1));
+    }
+}
+
+void sort_count_ahead(const Sort *s, const Array *keys, LoopRef bits) {
+    LoopBuilder *b = s->l->b;
+    Ahead ahead = {.sort = s, .keys = keys};
+    for (int64_t pass = 0; pass < SORT_AHEAD; pass++) {
+        ahead.shifts[pass] = sort_lowest_digit(s, bits);
+        bits = sort_higher_digits(s, bits);
+    }
+    LoopRef size = loop_mul(b, loop_int(b, SORT_AHEAD), s->digits);
+    clear_numbers(s, s->ahead, loop_int(b, 0), size);
+    loop_several(s->l, loop_int(b, 0), s->n, AT_ONCE, count_element_ahead, &ahead);
 }
 
 // For a range of digits: counts become sums of those of the parts before.
@@ -185,7 +250,7 @@ void sort_count(const Sort *s, const SortColumn *columns, LoopRef shift,
     Nest nest;
     Part part = {.sort = s, .columns = columns, .is_first = is_first, .shift = shift};
     open_parts(&part, &nest);
-    count_digits(part, nest.index[0]);
+    find_counts(&part, nest.index[0]);
     loop_close_nest(l, &nest);
     loop_open_nest(l, &nest, 1, &ranges, s->order);
     sum_counts(s, nest.index[0]);

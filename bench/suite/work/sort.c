@@ -7,10 +7,10 @@
 // digits of 7 to 11 bits and of 16 these were the fastest; to gather a line of the
 // cache for each digit, and to write whole lines only, took half as long again.
 //
-// Keys of 64 bits have more bits than it takes to tell them apart. They are put into
-// buckets by their highest bits first, with shares that a sample makes even; each
-// bucket is sorted in the caches by the highest 24 bits in which its keys differ, and
-// put right by insertion, or, if that takes many moves, sorted by all bits.
+// Many keys are put into buckets by their highest bits first, and each bucket is sorted
+// in the caches. Keys of 64 bits have more bits than it takes to tell them apart: a
+// sample makes buckets even, and each is sorted by the highest 24 bits in which its keys
+// differ and put right by insertion, or, if that takes many moves, sorted by all bits.
 #include "../vector.h"
 
 enum { BITS = 8 * sizeof(Real), DIGIT = 8, DIGITS = 1 << DIGIT };
@@ -18,7 +18,7 @@ enum {
     TABLE_BITS = 16,
     TABLE = 1 << TABLE_BITS,
     SAMPLE = 1 << 13,
-    MANY = 1 << 18,
+    MANY = BITS == 64 ? 1 << 18 : 1 << 22,
     HIGHEST = 3, // digits of a bucket that are sorted first
     BLOCK = 64   // keys that are looked at together
 };
@@ -155,6 +155,10 @@ static void make_table(const Job *job, Key differing, Table *table) {
     int64_t apart = job->n / SAMPLE;
     int top = highest_bit(differing);
     table->shift = top > TABLE_BITS ? top - TABLE_BITS : 0;
+    if (BITS == 32) { // a bucket for each highest digit
+        for (int i = 0; i < TABLE; i++) table->bucket[i] = (uint8_t)(i >> DIGIT);
+        return;
+    }
     for (int64_t i = 0; i < SAMPLE; i++)
         counts[key_of(job->xs[i * apart]) >> table->shift & (TABLE - 1)]++;
     for (int i = 0; i < TABLE; i++) {
@@ -297,7 +301,7 @@ static void sort_part(void *env, int me, int threads) {
     Key differing = 0;
     int passes = 0;
     for (int t = 0; t < threads; t++) differing |= job->differing[t];
-    if (BITS == 64 && job->n >= MANY && differing >> (BITS - 16) != 0 &&
+    if (job->n >= MANY && differing >> (BITS - 16) != 0 &&
         sort_buckets(job, me, threads, begin, end, differing))
         return;
     for (int s = next_shift(differing, 0); s < BITS;
