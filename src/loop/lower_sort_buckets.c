@@ -4,10 +4,10 @@
 // sorted alone, in the caches. If one is too large, which the counts of the first pass
 // say, all passes go over all elements.
 //
-// Of keys of 32 bits the highest digit is the bucket. Of 64 bits a table says it by the
-// highest bits; it follows from a sample, so that buckets have about one size.
+// The highest digit of integers of 32 bits is their bucket. Of others a table says it
+// by the highest bits; it follows from a sample, so that buckets have about one size.
 //
-// A bucket of the latter has fewer elements than there are numbers of its bits, most of
+// A bucket has fewer elements than there are numbers of its bits, most of
 // which only sort what is in order. So it is sorted by as many of its highest bits as
 // its elements want, and then put right by insertion. If that takes too many moves, it
 // is sorted by all of its bits after all.
@@ -19,7 +19,7 @@ enum {
     SAMPLE = 1 << 13,
     BUCKETS = 256,
     INT_BITS = 12,   // of a key, which say its bucket
-    FLOAT_BITS = 16, // likewise: sign, exponent, and four of the mantissa
+    FLOAT_BITS = 16, // likewise: sign, exponent, and four or seven of the mantissa
     LARGEST = 32,    // the largest bucket has a so many-th of all elements
     DIGIT = 8,       // bits
     SLACK = 3,       // bits by which a bucket is sorted, more than its size has
@@ -251,20 +251,55 @@ static void sort_buckets(const Sort *s, Array *const *spares, Array *const *to) 
     loop_close_nest(l, &nest);
 }
 
-// Whether there are many, and buckets take two passes less than all digits would, or as
-// many, of which but one goes through memory.
-static LoopRef is_worth_it(const Sort *s, LoopRef bits) {
+// By how many of the highest bits elements are put into buckets, and how far these are
+// above the lowest bit of keys that differ in some bits.
+static unsigned table_bits(const Sort *s, const Array *from) {
+    if (scalar_is_float((ScalarType)from->elem)) return FLOAT_BITS;
+    return s->width < 64 ? DIGIT : INT_BITS;
+}
+
+static LoopRef table_shift(const Sort *s, const Array *from, LoopRef bits) {
+    LoopRef top = bit_length(s, s->word, bits);
+    return as_shift(s, loop_sub(s->l->b, top, loop_int(s->l->b, table_bits(s, from))));
+}
+
+// Whether no highest digit is that of too many in the sample.
+static LoopRef has_even_digits(const Sort *s, const Array *from, LoopRef bits) {
+    Lower *l = s->l;
+    LoopBuilder *b = l->b;
+    LoopRef size = loop_int(b, BUCKETS);
+    const Array *counts = sort_numbers(s, size);
+    count_sample(s, from, table_shift(s, from, bits), counts, size);
+    Carry c;
+    LoopRef largest = sort_open_fold(s, &c, loop_int(b, 0), size);
+    LoopRef count = loop_load(l, counts, &c.index);
+    largest = sort_close_fold(s, &c, loop_max(b, largest, count));
+    return loop_le(b, largest, loop_int(b, SAMPLE / LARGEST));
+}
+
+// Whether there are many, and buckets take two passes less than all digits would; or,
+// of words, as many, of which but one goes through memory.
+static LoopRef is_worth_it(const Sort *s, const Array *from, LoopRef bits) {
     enum { LEAST_DIGITS = 3 };
     LoopBuilder *b = s->l->b;
-    if (s->width < 64) {
-        LoopRef many = loop_le(b, loop_int(b, MANY_WORDS), s->n);
-        LoopRef least = loop_int(b, LEAST_DIGITS);
-        return loop_and(b, many, loop_le(b, least, sort_count_digits(s, bits)));
+    LoopRef digits = sort_count_digits(s, bits);
+    if (s->width == 64) {
+        LoopRef each = loop_quot(b, s->n, loop_int(b, BUCKETS));
+        LoopRef least = loop_add(b, wanted_digits(s, each), loop_int(b, 3));
+        LoopRef many = loop_le(b, loop_int(b, MANY), s->n);
+        return loop_and(b, many, loop_le(b, least, digits));
     }
-    LoopRef each = loop_quot(b, s->n, loop_int(b, BUCKETS));
-    LoopRef least = loop_add(b, wanted_digits(s, each), loop_int(b, 3));
-    LoopRef is_less = loop_le(b, least, sort_count_digits(s, bits));
-    return loop_and(b, loop_le(b, loop_int(b, MANY), s->n), is_less);
+    LoopRef many = loop_le(b, loop_int(b, MANY_WORDS), s->n);
+    many = loop_and(b, many, loop_le(b, loop_int(b, LEAST_DIGITS), digits));
+    if (table_bits(s, from) != DIGIT) return many;
+    LoopRef no = loop_const(b, SCALAR_BOOL, 0);
+    LoopBody *bodies[2];
+    loop_open(b, NULL, 0);
+    LoopRef is_even = has_even_digits(s, from, bits);
+    bodies[0] = loop_close(b, &is_even, 1);
+    loop_open(b, NULL, 0);
+    bodies[1] = loop_close(b, &no, 1);
+    return sort_if(b, many, bodies, SCALAR_BOOL);
 }
 
 // Returns whether no bucket was too large.
@@ -272,11 +307,8 @@ static LoopRef try_buckets(const Sort *s, Array *from, Array *const *to,
                            Array *const *spares, LoopRef bits) {
     Lower *l = s->l;
     LoopBuilder *b = l->b;
-    unsigned width = s->width < 64                             ? DIGIT
-                     : scalar_is_float((ScalarType)from->elem) ? FLOAT_BITS
-                                                               : INT_BITS;
-    LoopRef top = bit_length(s, s->word, bits);
-    LoopRef shift = as_shift(s, loop_sub(b, top, loop_int(b, width)));
+    unsigned width = table_bits(s, from);
+    LoopRef shift = table_shift(s, from, bits);
     Sort first = *s;
     if (width != DIGIT) {
         first.mask = word_const(s, (1u << width) - 1);
@@ -306,5 +338,5 @@ LoopRef sort_by_buckets(const Sort *s, Array *from, Array *const *to,
     bodies[0] = loop_close(b, &is_done, 1);
     loop_open(b, NULL, 0);
     bodies[1] = loop_close(b, &no, 1);
-    return sort_if(b, is_worth_it(s, bits), bodies, SCALAR_BOOL);
+    return sort_if(b, is_worth_it(s, from, bits), bodies, SCALAR_BOOL);
 }
