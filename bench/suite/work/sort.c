@@ -142,6 +142,7 @@ typedef struct Table {
 } Table;
 
 static inline int bucket_of(const Table *table, Key key) {
+    if (BITS == 32) return digit_of(key, table->shift);
     return table->bucket[key >> table->shift & (TABLE - 1)];
 }
 
@@ -153,12 +154,9 @@ static void make_table(const Job *job, Key differing, Table *table) {
     static const int share = SAMPLE / DIGITS;
     int32_t counts[TABLE] = {0}, before = 0;
     int64_t apart = job->n / SAMPLE;
-    int top = highest_bit(differing);
-    table->shift = top > TABLE_BITS ? top - TABLE_BITS : 0;
-    if (BITS == 32) { // a bucket for each highest digit
-        for (int i = 0; i < TABLE; i++) table->bucket[i] = (uint8_t)(i >> DIGIT);
-        return;
-    }
+    int top = highest_bit(differing), bits = BITS == 32 ? DIGIT : TABLE_BITS;
+    table->shift = top > bits ? top - bits : 0;
+    if (BITS == 32) return;
     for (int64_t i = 0; i < SAMPLE; i++)
         counts[key_of(job->xs[i * apart]) >> table->shift & (TABLE - 1)]++;
     for (int i = 0; i < TABLE; i++) {
