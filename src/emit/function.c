@@ -278,6 +278,10 @@ static bool has_type(LoopKernel *const *kernels, uint32_t count, ScalarType type
     return false;
 }
 
+static bool has_below(const LoopBody *body) {
+    return loop_has_op(body, LOOP_BELOW);
+}
+
 static bool has_lanes(LoopKernel *const *kernels, uint32_t count) {
     for (uint32_t i = 0; i < count; i++)
         for (uint32_t ref = 1; ref < kernels[i]->values.len; ref++)
@@ -315,7 +319,7 @@ static void put_texts(const char *const *texts, StrBuf *out) {
 static void put_head(const Dialect *dialect, LoopKernel *const *kernels, uint32_t count,
                      StrBuf *out) {
     bool has_f16 = has_type(kernels, count, SCALAR_F16);
-    bool is_in_lanes = has_lanes(kernels, count);
+    bool is_in_lanes = has_lanes(kernels, count) || any_has(kernels, count, has_below);
     bool is_wide = is_in_lanes && machine_vector_bytes() == 64;
     if (is_wide && any_has(kernels, count, has_fma)) put_texts(dialect->head_long, out);
     put_texts(dialect->head, out);

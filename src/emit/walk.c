@@ -608,6 +608,7 @@ void walk_statement(Walker *w, const LoopStm *stm) {
         return;
     case LOOP_KEEP: put_keep(w, stm); return;
     case LOOP_RESULT: put_result(w, stm); return;
+    case LOOP_BELOW: walk_below(w, stm); return;
     case LOOP_THREADS:
         start_definition(w, stm->outs[0]);
         strbuf_cstr(w->out, "env->threads;\n");

@@ -142,6 +142,8 @@ void walk_fetch_square(Walker *w, const LoopBody *body, uint32_t from);
 // Writes a square that is copied from there on (square.c); returns where it ends, or
 // `from` if there is none.
 uint32_t walk_square(Walker *w, const LoopBody *body, uint32_t from);
+// Writes whether elements are below a bound (below.c).
+void walk_below(Walker *w, const LoopStm *stm);
 // Writes what is sifted by the same flags from there on (sift.c); returns likewise.
 uint32_t walk_sifts(Walker *w, const LoopBody *body, uint32_t from);
 // Before a loop along a row: fetches of the rows behind it what lies ahead

@@ -306,6 +306,7 @@ static bool walk_statement(Walk *w, const LoopStm *stm) {
     case LOOP_LOAD:
     case LOOP_STORE:
     case LOOP_SIFT:
+    case LOOP_BELOW:
     case LOOP_ATOMIC:
     case LOOP_SPLAT:
     case LOOP_LANES:

@@ -284,6 +284,7 @@ static bool is_other(const LoopStm *stm, int unused) {
     (void)unused;
     switch ((int)stm->op) {
     case LOOP_SIFT:
+    case LOOP_BELOW:
     case LOOP_ATOMIC:
     case LOOP_CALL:
     case LOOP_LOADIF:

@@ -131,7 +131,8 @@ static void add_stm(const Planner *p, Effects *e, const LoopStm *stm) {
     for (uint32_t i = 0; i < stm->body_count; i++) add_body(p, e, stm->bodies[i]);
     uint32_t count = stm->out_count;
     switch (stm->op) {
-    case LOOP_LOAD: use(e, stm->args[0], LAUNCH_LOADS); return;
+    case LOOP_LOAD:
+    case LOOP_BELOW: use(e, stm->args[0], LAUNCH_LOADS); return;
     case LOOP_STORE: use(e, stm->args[0], LAUNCH_STORES); return;
     case LOOP_SIFT:
         use(e, stm->args[0], LAUNCH_STORES);
@@ -283,6 +284,7 @@ static bool is_for_host(const Planner *p, const LoopStm *stm) {
     case LOOP_LOAD:
     case LOOP_STORE:
     case LOOP_SIFT:
+    case LOOP_BELOW:
     case LOOP_ATOMIC:
     case LOOP_CHECK:
     case LOOP_CALL:
@@ -313,8 +315,8 @@ static bool is_for_host(const Planner *p, const LoopStm *stm) {
 static bool is_work(const LoopStm *stm) {
     if (stm->op != LOOP_IF)
         return stm->op == LOOP_LOAD || stm->op == LOOP_STORE || stm->op == LOOP_SIFT ||
-               stm->op == LOOP_ATOMIC || stm->op == LOOP_CALL || stm->op == LOOP_FOR ||
-               stm->op == LOOP_WHILE;
+               stm->op == LOOP_BELOW || stm->op == LOOP_ATOMIC ||
+               stm->op == LOOP_CALL || stm->op == LOOP_FOR || stm->op == LOOP_WHILE;
     for (uint32_t i = 0; i < stm->body_count; i++)
         for (uint32_t k = 0; k < stm->bodies[i]->stms.len; k++)
             if (is_work(stm->bodies[i]->stms.data[k])) return true;

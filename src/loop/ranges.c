@@ -410,6 +410,7 @@ void range_walk_stm(RangeWalk *w, LoopStm *stm) {
         if (w->see_access != NULL) w->see_access(w, stm);
         break;
     case LOOP_SIFT:
+    case LOOP_BELOW:
     case LOOP_ATOMIC:
     case LOOP_DATA:
     case LOOP_MARK:

@@ -31,6 +31,7 @@ static bool is_needed(const Tidy *t, const LoopStm *stm) {
     case LOOP_STOREIF: return true;
     case LOOP_SCALAR:
     case LOOP_LOAD:
+    case LOOP_BELOW:
     case LOOP_DATA:
     case LOOP_ALLOC:
     case LOOP_MARK:

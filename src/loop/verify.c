@@ -183,6 +183,25 @@ static void verify_sift(Verifier *v, const LoopStm *stm) {
          "its result is no place");
 }
 
+static void verify_below(Verifier *v, const LoopStm *stm) {
+    enum { MOST = 16, LEAST_BYTES = 32 };
+    if (!counts(v, stm, 4, 1, 0) || !buffer_is(v, stm->args[0])) return;
+    ScalarType elem = (ScalarType)type_of(v, stm->args[0]).elem;
+    const LoopValue *count = &v->kernel->values.data[stm->args[2]];
+    want(v, scalar_is_int(elem) && scalar_info[elem].bytes >= 4,
+         "its elements have the wrong type");
+    arg_is(v, stm, 1, scalar(SCALAR_I64));
+    arg_is(v, stm, 2, scalar(SCALAR_I64));
+    arg_is(v, stm, 3, scalar(SCALAR_U64));
+    want(v,
+         count->is_const && count->bits <= MOST &&
+             count->bits * scalar_info[elem].bytes >= LEAST_BYTES &&
+             (count->bits & (count->bits - 1)) == 0,
+         "it has a wrong number of elements");
+    want(v, same(type_of(v, stm->outs[0]), scalar(SCALAR_BOOL)),
+         "its result has the wrong type");
+}
+
 static void verify_take(Verifier *v, const LoopStm *stm, ScalarType elem) {
     arg_is(v, stm, 0, in_lanes(v, elem));
     arg_is(v, stm, 1, in_lanes(v, elem));
@@ -416,7 +435,7 @@ static void verify_while(Verifier *v, const LoopStm *stm) {
 static bool suits_lanes(const LoopStm *stm) {
     return stm->op != LOOP_ALLOC && stm->op != LOOP_MARK && stm->op != LOOP_KEEP &&
            stm->op != LOOP_RESULT && stm->op != LOOP_THREADS && stm->op != LOOP_CHECK &&
-           stm->op != LOOP_CALL && stm->op != LOOP_SIFT &&
+           stm->op != LOOP_CALL && stm->op != LOOP_SIFT && stm->op != LOOP_BELOW &&
            !(stm->op == LOOP_FOR && stm->number > 0);
 }
 
@@ -432,6 +451,7 @@ static void verify_op(Verifier *v, const LoopStm *stm) {
     case LOOP_STORE:
     case LOOP_ATOMIC: verify_access(v, stm); return;
     case LOOP_SIFT: verify_sift(v, stm); return;
+    case LOOP_BELOW: verify_below(v, stm); return;
     case LOOP_DATA:
         if (counts(v, stm, 0, 1, 0) && buffer_is(v, stm->outs[0]))
             want(v,

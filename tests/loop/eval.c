@@ -343,6 +343,20 @@ static void run_sift(Eval *e, const LoopStm *stm) {
     for (; at < most; at++) sifted(e, stm, 0, at, true)->is_set[at] = 0;
 }
 
+static void run_below(Eval *e, const LoopStm *stm) {
+    int64_t at = (int64_t)bits_of(e, stm->args[1]),
+            n = (int64_t)bits_of(e, stm->args[2]);
+    ScalarType elem = elem_of(e, stm->args[0]);
+    bool is_below = true;
+    for (int64_t k = 0; k < n; k++) {
+        uint64_t bits = sifted(e, stm, 0, at + k, false)->bits[at + k], wide;
+        core_eval(OP_CONV, elem, SCALAR_U64, &bits, &wide);
+        if (scalar_info[elem].bytes == 4 && wide >= INT32_MAX) is_below = false;
+        is_below = is_below && wide < bits_of(e, stm->args[3]);
+    }
+    set_bits(e, stm->outs[0], is_below);
+}
+
 static void run_atomic(Eval *e, const LoopStm *stm) {
     int64_t at;
     Buffer *b = access_element(e, stm, 2, 0, &at);
@@ -673,6 +687,7 @@ static bool run_stm(Eval *e, const LoopStm *stm) {
     case LOOP_LOADIF:
     case LOOP_STOREIF: return run_lanes(e, stm);
     case LOOP_SIFT: run_sift(e, stm); return true;
+    case LOOP_BELOW: run_below(e, stm); return true;
     case LOOP_ATOMIC: run_atomic(e, stm); return true;
     case LOOP_DATA: run_data(e, stm); return true;
     case LOOP_ALLOC: run_alloc(e, stm); return true;

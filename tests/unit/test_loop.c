@@ -173,6 +173,15 @@ static void test_verifier(void) {
     find_fault(KERNEL "{ b: [i16] = alloc(4i64) x: [i16] = alloc(4i64) "
                       "k: i64 = sift(b, 0i64, 4i64, x, 0i64, x, 0i64, 4i64) -> }",
                "its flags are none");
+    find_fault(KERNEL "{ b: [i32] = alloc(8i64) c: bool = below(b, 0i64, 4i64, 9u64) "
+                      "-> }",
+               "it has a wrong number of elements");
+    find_fault(KERNEL "{ b: [i16] = alloc(16i64) c: bool = below(b, 0i64, 16i64, 9u64) "
+                      "-> }",
+               "its elements have the wrong type");
+    find_fault(KERNEL "{ b: [i32] = alloc(8i64) c: bool = below(b, 0i64, 8i64, 9i64) "
+                      "-> }",
+               "arg 3 has the wrong type");
     find_fault(KERNEL "{ = check(false) \"%0\" -> }", "mentions %0");
     find_fault(KERNEL
                "{ = for.parallel(1i64) {|i: i64| = for.parallel(1i64) {|j: i64| ->} "
@@ -401,22 +410,28 @@ static const char scattered_rows[] =
     "}\n";
 
 static const char sorted[] = "stage0\n"
-                             "entry main(xs: []f32) -> ([]f32) {\n"
-                             "  r: []f32 = sort(xs)\n"
+                             "entry main(xs: []f16) -> ([]f16) {\n"
+                             "  r: []f16 = sort(xs)\n"
                              "  -> r\n"
                              "}\n";
 
+static const char sorted_floats[] = "stage0\n"
+                                    "entry main(xs: []f32) -> ([]f32) {\n"
+                                    "  r: []f32 = sort(xs)\n"
+                                    "  -> r\n"
+                                    "}\n";
+
 static const char sorted_own[] = "stage0\n"
-                                 "entry main(xs: []f32) -> ([]f32) {\n"
-                                 "  ys: []f32 = map[1](xs) "
-                                 "{|x: f32| y: f32 = neg(x) -> y}\n"
-                                 "  r: []f32 = sort(ys)\n"
+                                 "entry main(xs: []f16) -> ([]f16) {\n"
+                                 "  ys: []f16 = map[1](xs) "
+                                 "{|x: f16| y: f16 = neg(x) -> y}\n"
+                                 "  r: []f16 = sort(ys)\n"
                                  "  -> r\n"
                                  "}\n";
 
 static const char sorted_places[] = "stage0\n"
-                                    "entry main(xs: []f32) -> ([]f32, []i64) {\n"
-                                    "  r: []f32, p: []i64 = sort(xs)\n"
+                                    "entry main(xs: []f16) -> ([]f16, []i64) {\n"
+                                    "  r: []f16, p: []i64 = sort(xs)\n"
                                     "  -> xs, p\n"
                                     "}\n";
 
@@ -458,13 +473,15 @@ static void test_lowering(void) {
     expect_counts(
         scattered_rows, true,
         COUNTS({"owned", 1}, {"for.parallel(", 1}, {"= for(", 2}, {"alloc", 1}));
-    // Differences, counts, sums, moves; tables of all but the sums and moves, lanes of
-    // the differences, a second buffer, and in the first pass and the others those of a
-    // part, where it counts and where it moves. A caller's array is not copied to be
-    // overwritten.
+    // Of elements that have no buckets: differences, counts, sums, moves; tables of all
+    // but the sums and moves, lanes of the differences, a second buffer, and in the
+    // first pass and the others those of a part, where it counts and where it moves. A
+    // caller's array is not copied to be overwritten.
     expect_counts(sorted, true,
                   COUNTS({"owned", 0}, {"result[", 1}, {"for.parallel(", 7},
-                         {"alloc", 9}, {"keep", 2}, {"unsafe to_bits(", 10}));
+                         {"alloc", 9}, {"keep", 2}));
+    // What has moved is no other NaN than the canonical one.
+    expect_counts(sorted_floats, false, COUNTS({"unsafe to_bits(", 10}));
     // Beside the map: back to where it was if passes are odd in number.
     expect_counts(sorted_own, true,
                   COUNTS({"owned", 0}, {"result[", 1}, {"for.parallel(", 9},

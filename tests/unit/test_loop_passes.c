@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "loop/build.h"
+#include "loop/machine.h"
 #include "loop/passes.h"
 #include "session.h"
 
@@ -1124,6 +1125,60 @@ static void test_out_of_memory(void) {
     stop(&s);
 }
 
+// ---- guards -------------------------------------------------------------------------
+
+// So many keys of a turn, each of which counts in its bin if it has one. Key number
+// `odd` is so many places further than it should be, or has something else about it.
+typedef struct Keys {
+    const char *type;
+    int count, odd, places;
+    const char *bound, *otherwise, *counts;
+} Keys;
+
+static void looks_once(const Keys *keys, bool does) {
+    char text[16384];
+    int at = snprintf(
+        text, sizeof text,
+        "kernel \"k\" (owned []%s, owned []i64, i64, u64, u64) -> () "
+        "{|keys: [%s], n: i64, bins: [i64], m: i64, k: i64, bound: u64, other: "
+        "u64| "
+        "= for(k) {|t: i64| i: i64 = mul(t, %di64) ",
+        keys->type, keys->type, keys->count);
+    for (int j = 0; j < keys->count; j++) {
+        bool is_odd = j == keys->odd;
+        at +=
+            snprintf(text + at, sizeof text - (size_t)at,
+                     "p%d: i64 = add(i, %di64) k%d: %s = load(keys, 0i64, 1i64, p%d) "
+                     "w%d: i64 = conv(k%d) u%d: u64 = conv(w%d) "
+                     "c%d: bool = lt(u%d, %s) = if(c%d) {x%d: i64 = load(bins, 0i64, "
+                     "1i64, w%d) y%d: i64 = add(x%d, 1i64) = store(%s, y%d, 0i64, "
+                     "1i64, w%d) ->} {%s->} ",
+                     j, j + (is_odd ? keys->places : 0), j, keys->type, j, j, j, j, j,
+                     j, j, is_odd && keys->bound != NULL ? keys->bound : "bound", j, j,
+                     j, j, j, is_odd && keys->counts != NULL ? keys->counts : "bins", j,
+                     j, is_odd && keys->otherwise != NULL ? keys->otherwise : "");
+    }
+    snprintf(text + at, sizeof text - (size_t)at, "->} -> }");
+    uint32_t branches = (uint32_t)keys->count;
+    expect_for(LOOP_FOR_HERE, text, LOOP_PASS_GUARDS,
+               COUNTS({"below(", does}, {"= if(", branches + does},
+                      {"= store(", branches << does}));
+}
+
+static void test_guards(void) {
+    uint32_t bytes = machine_vector_bytes();
+    looks_once(&(Keys){"i32", 8, -1}, bytes > 0);
+    looks_once(&(Keys){"u32", 16, -1}, bytes > 0);
+    looks_once(&(Keys){"i64", 4, -1}, bytes == 64);
+    looks_once(&(Keys){"i32", 4, -1}, false); // too few for a vector
+    looks_once(&(Keys){"i32", 12, -1}, false);
+    looks_once(&(Keys){"i16", 16, -1}, false); // u16 may be i16 in between
+    looks_once(&(Keys){"i32", 8, 3, 1}, false);
+    looks_once(&(Keys){"i32", 8, 3, 0, "other"}, false);
+    looks_once(&(Keys){"i32", 8, 3, 0, NULL, "= check(c3) \"none\" "}, false);
+    looks_once(&(Keys){"i64", 8, 3, 0, NULL, NULL, "keys"}, false);
+}
+
 // ---- constants ----------------------------------------------------------------------
 
 // One of a kind, whichever builder makes them; of those that were taken back none.
@@ -1179,6 +1234,7 @@ int main(void) {
     test_registers();
     test_computed();
     test_rows();
+    test_guards();
     test_constants();
     test_sums();
     test_out_of_memory();
