@@ -94,6 +94,8 @@ LoopRef sort_close_fold(const Sort *s, Carry *c, LoopRef result);
 
 // An array of so many i64 in private memory.
 Array *sort_numbers(const Sort *s, LoopRef count);
+// So many of them from `first` on become 0.
+void sort_clear(const Sort *s, const Array *a, LoopRef first, LoopRef count);
 // The memory that a sort of so many parts counts in.
 void sort_make_counts(Sort *s);
 // Counts all keys by each of the lowest digits of these bits, which are moved already.

@@ -7,10 +7,10 @@
 // The highest digit of integers of 32 bits is their bucket. Of others a table says it
 // by the highest bits; it follows from a sample, so that buckets have about one size.
 //
-// A bucket has fewer elements than there are numbers of its bits, most of
-// which only sort what is in order. So it is sorted by as many of its highest bits as
-// its elements want, and then put right by insertion. If that takes too many moves, it
-// is sorted by all of its bits after all.
+// A bucket has fewer elements than there are numbers of its bits, most of which only
+// sort what is in order. So it is sorted by as many of its highest bits as its elements
+// want, and then put right by insertion. If that takes too many moves, it is sorted by
+// all of its bits after all.
 #include "loop/lower_sort.h"
 
 enum {
@@ -65,9 +65,7 @@ static void count_sample(const Sort *s, const Array *from, LoopRef shift,
     LoopBuilder *b = l->b;
     LoopRef sample = loop_int(b, SAMPLE), apart = loop_quot(b, s->n, sample);
     Nest nest;
-    loop_open_nest(l, &nest, 1, &size, ORDER_INDEPENDENT);
-    loop_store(l, counts, nest.index, loop_int(b, 0));
-    loop_close_nest(l, &nest);
+    sort_clear(s, counts, loop_int(b, 0), size);
     loop_open_nest(l, &nest, 1, &sample, ORDER_SEQUENTIAL);
     LoopRef key = sort_load_key(s, from, loop_mul(b, nest.index[0], apart));
     LoopRef at = sort_digit(s, key, shift);

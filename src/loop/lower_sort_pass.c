@@ -26,6 +26,15 @@ Array *sort_numbers(const Sort *s, LoopRef count) {
     return loop_dense(s->l, SCALAR_I64, buf, loop_int(s->l->b, 0), 1, &count);
 }
 
+void sort_clear(const Sort *s, const Array *a, LoopRef first, LoopRef count) {
+    LoopBuilder *b = s->l->b;
+    Nest nest;
+    loop_open_nest(s->l, &nest, 1, &count, ORDER_INDEPENDENT);
+    LoopRef at = loop_add(b, first, nest.index[0]);
+    loop_store(s->l, a, &at, loop_int(b, 0));
+    loop_close_nest(s->l, &nest);
+}
+
 void sort_make_counts(Sort *s) {
     LoopBuilder *b = s->l->b;
     s->counts = sort_numbers(s, loop_mul(b, s->parts, s->digits));
@@ -81,23 +90,13 @@ static void join_tables(const Part *part, LoopRef p) {
     loop_close_nest(l, &nest);
 }
 
-// So many numbers from `first` on become 0.
-static void clear_numbers(const Sort *s, const Array *a, LoopRef first, LoopRef count) {
-    LoopBuilder *b = s->l->b;
-    Nest nest;
-    loop_open_nest(s->l, &nest, 1, &count, ORDER_INDEPENDENT);
-    LoopRef at = loop_add(b, first, nest.index[0]);
-    loop_store(s->l, a, &at, loop_int(b, 0));
-    loop_close_nest(s->l, &nest);
-}
-
 static void count_digits(Part part, LoopRef p) {
     const Sort *s = part.sort;
     Lower *l = s->l;
     LoopBuilder *b = l->b;
     LoopRef size = loop_mul(b, loop_int(b, table_count(s)), s->digits);
     if (!l->is_for_gpus) part.table = sort_numbers(s, size);
-    clear_numbers(s, part.table, part.row, size);
+    sort_clear(s, part.table, part.row, size);
     take_elements(&part, p, count_element);
     if (!l->is_for_gpus) join_tables(&part, p);
 }
@@ -157,7 +156,7 @@ void sort_count_ahead(const Sort *s, const Array *keys, LoopRef bits) {
         bits = sort_higher_digits(s, bits);
     }
     LoopRef size = loop_mul(b, loop_int(b, SORT_AHEAD), s->digits);
-    clear_numbers(s, s->ahead, loop_int(b, 0), size);
+    sort_clear(s, s->ahead, loop_int(b, 0), size);
     loop_several(s->l, loop_int(b, 0), s->n, AT_ONCE, count_element_ahead, &ahead);
 }
 
