@@ -245,12 +245,17 @@ static bool has_for(const LoopKernel *kernel, const LoopSite *sites,
     return false;
 }
 
-bool loop_kernel_has_for(const LoopKernel *kernel, LoopForTest *is) {
+LoopSite *loop_sites(const LoopKernel *kernel) {
     LoopSite *sites = arena_array(loop_notes(kernel), LoopSite, kernel->values.len);
-    bool found = false;
     find_sites(sites, kernel->root, 0);
     for (uint32_t i = 0; i < kernel->funs.len; i++)
         find_sites(sites, kernel->funs.data[i].body, 0);
+    return sites;
+}
+
+bool loop_kernel_has_for(const LoopKernel *kernel, LoopForTest *is) {
+    const LoopSite *sites = loop_sites(kernel);
+    bool found = false;
     for (uint32_t i = 0; i < kernel->funs.len && !found; i++)
         found = has_for(kernel, sites, kernel->funs.data[i].body, is);
     return found || has_for(kernel, sites, kernel->root, is);

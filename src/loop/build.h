@@ -109,6 +109,8 @@ typedef struct LoopSite {
     uint32_t depth;
 } LoopSite;
 
+// By LoopRef, of the values that there are.
+LoopSite *loop_sites(const LoopKernel *kernel);
 // Whether `is` holds of a FOR in the kernel, given where the values are bound, by
 // LoopRef. Passes that walk with ranges (range.h) ask this first: most have nothing to
 // do in most kernels.

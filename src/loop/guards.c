@@ -9,8 +9,9 @@
 
 enum {
     LEAST_BYTES = 32, // that are looked at together
-    MOST = 16,        // branches
-    MOST_SIZE = 160   // statements in a turn
+    LEAST = 4,        // branches
+    MOST = 16,
+    MOST_SIZE = 160 // statements in a turn
 };
 
 // Whether the statement makes a wider integer of another one, or one as wide, so that
@@ -28,8 +29,8 @@ static bool widens(const LoopBuilder *b, const LoopStm *stm) {
 
 typedef struct Guards {
     LoopBuilder *b;
-    const LoopStm **defs; // by LoopRef: what binds it; NULL: a parameter
-    uint32_t def_count;   // what is made here is behind
+    const LoopSite *sites;
+    uint32_t site_count;  // what is made here is behind
     Map inside;           // what the turn binds
     const LoopStm *first; // load of elements
     LoopRef bound;
@@ -38,7 +39,7 @@ typedef struct Guards {
 
 static const LoopStm *def_of(const Guards *g, LoopRef ref) {
     ref = loop_find(g->b, ref);
-    return ref < g->def_count ? g->defs[ref] : NULL;
+    return ref < g->site_count ? g->sites[ref].def : NULL;
 }
 
 static bool is_inside(const Guards *g, LoopRef ref) {
@@ -123,8 +124,7 @@ static bool find_guards(Guards *g, const LoopBody *turn) {
         const LoopStm *stm = turn->stms.data[i];
         if (!is_plain(stm) && (stm->op != LOOP_IF || !see_branch(g, stm))) return false;
     }
-    if (g->count == 0 || g->count > MOST || (g->count & (g->count - 1)) != 0)
-        return false;
+    if (g->count == 0 || (g->count & (g->count - 1)) != 0) return false;
     uint32_t bytes = scalar_info[loop_type(g->b, g->first->outs[0]).elem].bytes;
     return bytes * g->count >= LEAST_BYTES && is_constant(g, turn);
 }
@@ -170,24 +170,23 @@ static void ask_once(const Guards *g, LoopBody *turn) {
     loop_close(b, NULL, 0);
 }
 
-static bool suits(const LoopStm *loop) {
-    return loop->op == LOOP_FOR && loop->order == ORDER_SEQUENTIAL &&
-           loop->number == 0 && loop->arg_count == 1 &&
-           loop_body_size(loop->bodies[0]) <= MOST_SIZE;
-}
-
-static void note_defs(Guards *g, const LoopBody *body) {
-    for (uint32_t i = 0; i < body->stms.len; i++) {
-        const LoopStm *stm = body->stms.data[i];
-        for (uint32_t k = 0; k < stm->out_count; k++) g->defs[stm->outs[k]] = stm;
-        for (uint32_t k = 0; k < stm->body_count; k++) note_defs(g, stm->bodies[k]);
-    }
+static bool suits(const LoopStm *loop, int unused) {
+    uint32_t branches = 0;
+    (void)unused;
+    if (loop->op != LOOP_FOR || loop->order != ORDER_SEQUENTIAL || loop->number != 0 ||
+        loop->arg_count != 1)
+        return false;
+    const LoopBody *turn = loop->bodies[0];
+    for (uint32_t i = 0; i < turn->stms.len; i++)
+        branches += turn->stms.data[i]->op == LOOP_IF;
+    return LEAST <= branches && branches <= MOST && loop_body_size(turn) <= MOST_SIZE;
 }
 
 static void look(Guards *g, const LoopBody *body) {
     for (uint32_t i = 0; i < body->stms.len; i++) {
         LoopStm *stm = body->stms.data[i];
-        if (suits(stm) && find_guards(g, stm->bodies[0])) ask_once(g, stm->bodies[0]);
+        if (suits(stm, 0) && find_guards(g, stm->bodies[0]))
+            ask_once(g, stm->bodies[0]);
         else
             for (uint32_t k = loop_has_lanes(stm); k < stm->body_count; k++)
                 look(g, stm->bodies[k]);
@@ -195,15 +194,12 @@ static void look(Guards *g, const LoopBody *body) {
 }
 
 void loop_guards(LoopKernel *kernel) {
-    if (machine_vector_bytes() == 0) return;
+    if (machine_vector_bytes() == 0 || !loop_kernel_has(kernel, suits, 0)) return;
     LoopBuilder b = loop_builder(kernel);
     Guards *g = arena_new(kernel->arena, Guards);
     g->b = &b;
-    g->def_count = kernel->values.len;
-    g->defs = arena_array(loop_notes(kernel), const LoopStm *, g->def_count);
-    for (uint32_t i = 0; i < kernel->funs.len; i++)
-        note_defs(g, kernel->funs.data[i].body);
-    note_defs(g, kernel->root);
+    g->sites = loop_sites(kernel);
+    g->site_count = kernel->values.len;
     for (uint32_t i = 0; i < kernel->funs.len; i++) look(g, kernel->funs.data[i].body);
     look(g, kernel->root);
     loop_tidy_news(&b);

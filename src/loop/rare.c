@@ -32,11 +32,11 @@ typedef struct Change {
 
 typedef struct Rare {
     LoopBuilder *b;
-    const LoopStm **defs; // by LoopRef: what binds it; NULL: a parameter
-    uint32_t def_count;   // what is made here is behind
-    Map inside;           // what the loop binds
-    Map stored;           // buffers that it stores to
-    Map changing;         // values that depend on memory which it may change
+    const LoopSite *sites;
+    uint32_t site_count; // what is made here is behind
+    Map inside;          // what the loop binds
+    Map stored;          // buffers that it stores to
+    Map changing;        // values that depend on memory which it may change
     Change changes[MOST_CONDITIONS];
     uint32_t count; // of changes
     LoopRef index;
@@ -47,7 +47,7 @@ typedef struct Rare {
 
 static const LoopStm *def_of(const Rare *x, LoopRef ref) {
     ref = loop_find(x->b, ref);
-    return ref < x->def_count ? x->defs[ref] : NULL;
+    return ref < x->site_count ? x->sites[ref].def : NULL;
 }
 
 static bool is_in(const Map *set, LoopRef ref) {
@@ -395,15 +395,13 @@ static void look_at_loop(Rare *x, LoopStm *loop) {
     if (x->turn_count > 0) take_together(x, loop);
 }
 
-static void walk_body(Rare *x, const LoopBody *body, bool is_looking) {
+static void walk_body(Rare *x, const LoopBody *body) {
     for (uint32_t i = 0; i < body->stms.len; i++) {
         LoopStm *stm = body->stms.data[i];
         // There are no lanes within lanes.
-        for (uint32_t k = is_looking && loop_has_lanes(stm); k < stm->body_count; k++)
-            walk_body(x, stm->bodies[k], is_looking);
-        for (uint32_t k = 0; k < stm->out_count && !is_looking; k++)
-            x->defs[stm->outs[k]] = stm;
-        if (is_looking && suits(x->b, stm)) look_at_loop(x, stm);
+        for (uint32_t k = loop_has_lanes(stm); k < stm->body_count; k++)
+            walk_body(x, stm->bodies[k]);
+        if (suits(x->b, stm)) look_at_loop(x, stm);
     }
 }
 
@@ -411,12 +409,10 @@ void loop_rare(LoopKernel *kernel) {
     LoopBuilder b = loop_builder(kernel);
     Rare *x = arena_new(kernel->arena, Rare);
     x->b = &b;
-    x->def_count = kernel->values.len;
-    x->defs = arena_array(loop_notes(kernel), const LoopStm *, x->def_count);
-    for (int is_looking = 0; is_looking < 2; is_looking++) {
-        for (uint32_t i = 0; i < kernel->funs.len; i++)
-            walk_body(x, kernel->funs.data[i].body, is_looking);
-        walk_body(x, kernel->root, is_looking);
-    }
+    x->sites = loop_sites(kernel);
+    x->site_count = kernel->values.len;
+    for (uint32_t i = 0; i < kernel->funs.len; i++)
+        walk_body(x, kernel->funs.data[i].body);
+    walk_body(x, kernel->root);
     loop_tidy_news(&b);
 }
