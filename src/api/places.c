@@ -97,7 +97,7 @@ static WeftStatus add_parts(WeftContext *context, PlaceList *list, Str word) {
     if (threads == 0) threads = thread_cores();
     for (unsigned long i = 0; i < count; i++) {
         char address[DEVICE_ADDRESS];
-        snprintf(address, sizeof address, "cpu:%lu", i);
+        snprintf(address, sizeof address, "cpu:%u", (unsigned)i);
         WeftStatus status = add(context, list, str_of(address));
         if (status != WEFT_STATUS_OK) return status;
         ApiPlace *place = &list->data[list->len - 1];

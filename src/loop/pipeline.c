@@ -23,10 +23,12 @@ bool loop_pass_find(Str name, LoopPass *pass_out) {
     return false;
 }
 
-static inline bool is_sound(const LoopKernel *kernel) {
+#ifndef NDEBUG
+static bool is_sound(const LoopKernel *kernel) {
     StrBuf faults = strbuf(kernel->arena);
     return loop_verify(kernel, &faults);
 }
+#endif
 
 void loop_optimise(LoopKernel *kernel, const LoopOptions *options) {
     if (options->targets == LOOP_FOR_HERE && kernel->vector_bytes == 0)

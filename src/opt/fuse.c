@@ -147,7 +147,6 @@ static bool are_as_long(const Rewrite *rw, const CoreStm *consumer) {
 
 static bool may_fuse(const Rewrite *rw, const CoreStm *producer,
                      const CoreStm *consumer) {
-    const CoreProgram *p = rw->program;
     if (!is_only_for(rw, producer, consumer) && !is_copied(rw, producer)) return false;
     if (!is_light_enough(rw, producer, consumer)) return false;
     if (!rows_fit(rw, producer, consumer)) return false;

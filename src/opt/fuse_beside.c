@@ -397,7 +397,6 @@ static CoreStm *join(Rewrite *rw, const CoreStm *a, const CoreStm *b) {
 // Whether both share what makes it worth to join them, are simple enough, and are known
 // to be of one shape.
 static bool are_alike(Rewrite *rw, const CoreStm *a, const CoreStm *b) {
-    const CoreProgram *p = rw->program;
     uint32_t weight = 0;
     const CoreStm *inner;
     if (a->op != b->op || a->stamp != b->stamp ||

@@ -3,6 +3,7 @@
 // Which operators are cut in a call, of those that could be: as plans of two devices
 // say, with what earlier calls took, and without; what is tried, kept and taken back;
 // and what stays whole does not travel.
+#define _POSIX_C_SOURCE 200809L
 #include <stdlib.h>
 #include <string.h>
 

@@ -513,8 +513,8 @@ static void test_next_rows(Cx *cx, const CoreProgram *core, Arena *arena) {
     static const char *const last[] = {
         "e: f64[8] = load(x, 4i64, w, r, 1i64, i)",
         "e: f64[8] = load(x, 4i64, w, r, 1i64, k)",
-        "e: f64[8] = load(x, 4i64, w, r, 1i64, i) "
-        "f: f64[8] = load(x, 4i64, w, s, 1i64, i)",
+        ("e: f64[8] = load(x, 4i64, w, r, 1i64, i) "
+         "f: f64[8] = load(x, 4i64, w, s, 1i64, i)"),
         "m: bool[8] = lt(b, c) e: f64[8] = loadif(m, x, 4i64, w, r, 1i64, k)"};
     for (int i = 0; i < 4; i++) {
         StrBuf text = strbuf(arena);

@@ -179,7 +179,7 @@ static bool guard_loss(const FissionSplit *s) {
 static const FissionRule *find_rule(const char *name) {
     for (uint32_t i = 0; i < fission_rule_count; i++)
         if (strcmp(fission_rules[i].name, name) == 0) return &fission_rules[i];
-    CHECK(!"there is such a rule");
+    CHECK(false); // there is such a rule
     return NULL;
 }
 
