@@ -4,7 +4,6 @@
 // whether a key has a bin. Elements are looked at in one vector, and where all are
 // below the bound the turn has no branch but that one.
 #include "loop/copy.h"
-#include "loop/machine.h"
 #include "loop/passes.h"
 
 enum {
@@ -60,9 +59,7 @@ static const LoopStm *load_of(const Guards *g, LoopRef value) {
         !is_inside(g, def->outs[0]) || !loop_is_int(g->b, def->args[2], 1))
         return NULL;
     ScalarType elem = (ScalarType)loop_type(g->b, def->outs[0]).elem;
-    uint32_t bytes = scalar_info[elem].bytes;
-    bool fits = bytes == 4 || (bytes == 8 && machine_vector_bytes() == 64);
-    return scalar_is_int(elem) && fits ? def : NULL;
+    return scalar_is_int(elem) && scalar_info[elem].bytes >= 4 ? def : NULL;
 }
 
 // Whether the load is of the element so many places behind that of the first one.
@@ -194,7 +191,7 @@ static void look(Guards *g, const LoopBody *body) {
 }
 
 void loop_guards(LoopKernel *kernel) {
-    if (machine_vector_bytes() == 0 || !loop_kernel_has(kernel, suits, 0)) return;
+    if (kernel->vector_bytes == 0 || !loop_kernel_has(kernel, suits, 0)) return;
     LoopBuilder b = loop_builder(kernel);
     Guards *g = arena_new(kernel->arena, Guards);
     g->b = &b;
