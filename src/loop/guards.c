@@ -7,9 +7,9 @@
 #include "loop/passes.h"
 
 enum {
-    LEAST_BYTES = 32, // that are looked at together
-    LEAST = 4,        // branches
-    MOST = 16,
+    BYTES = 32, // that are looked at together: more would mostly lie in two lines
+    LEAST = 4,  // branches
+    MOST = 8,
     MOST_SIZE = 160 // statements in a turn
 };
 
@@ -121,9 +121,9 @@ static bool find_guards(Guards *g, const LoopBody *turn) {
         const LoopStm *stm = turn->stms.data[i];
         if (!is_plain(stm) && (stm->op != LOOP_IF || !see_branch(g, stm))) return false;
     }
-    if (g->count == 0 || (g->count & (g->count - 1)) != 0) return false;
+    if (g->count == 0) return false;
     uint32_t bytes = scalar_info[loop_type(g->b, g->first->outs[0]).elem].bytes;
-    return bytes * g->count >= LEAST_BYTES && is_constant(g, turn);
+    return bytes * g->count == BYTES && is_constant(g, turn);
 }
 
 // ---- both turns ---------------------------------------------------------------------

@@ -184,7 +184,7 @@ static void verify_sift(Verifier *v, const LoopStm *stm) {
 }
 
 static void verify_below(Verifier *v, const LoopStm *stm) {
-    enum { MOST = 16, LEAST_BYTES = 32 };
+    enum { BYTES = 32 };
     if (!counts(v, stm, 4, 1, 0) || !buffer_is(v, stm->args[0])) return;
     ScalarType elem = (ScalarType)type_of(v, stm->args[0]).elem;
     const LoopValue *count = &v->kernel->values.data[stm->args[2]];
@@ -193,10 +193,7 @@ static void verify_below(Verifier *v, const LoopStm *stm) {
     arg_is(v, stm, 1, scalar(SCALAR_I64));
     arg_is(v, stm, 2, scalar(SCALAR_I64));
     arg_is(v, stm, 3, scalar(SCALAR_U64));
-    want(v,
-         count->is_const && count->bits <= MOST &&
-             count->bits * scalar_info[elem].bytes >= LEAST_BYTES &&
-             (count->bits & (count->bits - 1)) == 0,
+    want(v, count->is_const && count->bits == BYTES / scalar_info[elem].bytes,
          "it has a wrong number of elements");
     want(v, same(type_of(v, stm->outs[0]), scalar(SCALAR_BOOL)),
          "its result has the wrong type");
