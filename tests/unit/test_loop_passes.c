@@ -1177,7 +1177,7 @@ static void test_guards(void) {
     looks_once(&(Keys){"i32", 8, 3, 1}, false);
     looks_once(&(Keys){"i32", 8, 3, 0, "other"}, false);
     looks_once(&(Keys){"i32", 8, 3, 0, NULL, "= check(c3) \"none\" "}, false);
-    looks_once(&(Keys){"i64", 8, 3, 0, NULL, NULL, "keys"}, false);
+    looks_once(&(Keys){"i64", 4, 3, 0, NULL, NULL, "keys"}, false);
 }
 
 // ---- constants ----------------------------------------------------------------------
