@@ -1137,26 +1137,25 @@ typedef struct Keys {
 
 static void looks_once(const Keys *keys, bool does) {
     char text[16384];
-    int at = snprintf(
-        text, sizeof text,
-        "kernel \"k\" (owned []%s, owned []i64, i64, u64, u64) -> () "
-        "{|keys: [%s], n: i64, bins: [i64], m: i64, k: i64, bound: u64, other: "
-        "u64| "
-        "= for(k) {|t: i64| i: i64 = mul(t, %di64) ",
-        keys->type, keys->type, keys->count);
+    const char *type = keys->type;
+    int at = snprintf(text, sizeof text,
+                      "kernel \"k\" (owned []%s, owned []%s, i64, u64, u64) -> () "
+                      "{|keys: [%s], n: i64, bins: [%s], m: i64, k: i64, bound: u64, "
+                      "other: u64| = for(k) {|t: i64| i: i64 = mul(t, %di64) ",
+                      type, type, type, type, keys->count);
     for (int j = 0; j < keys->count; j++) {
         bool is_odd = j == keys->odd;
-        at +=
-            snprintf(text + at, sizeof text - (size_t)at,
-                     "p%d: i64 = add(i, %di64) k%d: %s = load(keys, 0i64, 1i64, p%d) "
-                     "w%d: i64 = conv(k%d) u%d: u64 = conv(w%d) "
-                     "c%d: bool = lt(u%d, %s) = if(c%d) {x%d: i64 = load(bins, 0i64, "
-                     "1i64, w%d) y%d: i64 = add(x%d, 1i64) = store(%s, y%d, 0i64, "
-                     "1i64, w%d) ->} {%s->} ",
-                     j, j + (is_odd ? keys->places : 0), j, keys->type, j, j, j, j, j,
-                     j, j, is_odd && keys->bound != NULL ? keys->bound : "bound", j, j,
-                     j, j, j, is_odd && keys->counts != NULL ? keys->counts : "bins", j,
-                     j, is_odd && keys->otherwise != NULL ? keys->otherwise : "");
+        at += snprintf(text + at, sizeof text - (size_t)at,
+                       "p%d: i64 = add(i, %di64) k%d: %s = load(keys, 0i64, 1i64, p%d) "
+                       "w%d: i64 = conv(k%d) u%d: u64 = conv(w%d) "
+                       "c%d: bool = lt(u%d, %s) = if(c%d) {x%d: %s = load(bins, 0i64, "
+                       "1i64, w%d) y%d: %s = add(x%d, 1%s) = store(%s, y%d, 0i64, "
+                       "1i64, w%d) ->} {%s->} ",
+                       j, j + (is_odd ? keys->places : 0), j, type, j, j, j, j, j, j, j,
+                       is_odd && keys->bound != NULL ? keys->bound : "bound", j, j,
+                       type, j, j, type, j, type,
+                       is_odd && keys->counts != NULL ? keys->counts : "bins", j, j,
+                       is_odd && keys->otherwise != NULL ? keys->otherwise : "");
     }
     snprintf(text + at, sizeof text - (size_t)at, "->} -> }");
     uint32_t branches = (uint32_t)keys->count;
@@ -1177,7 +1176,7 @@ static void test_guards(void) {
     looks_once(&(Keys){"i32", 8, 3, 1}, false);
     looks_once(&(Keys){"i32", 8, 3, 0, "other"}, false);
     looks_once(&(Keys){"i32", 8, 3, 0, NULL, "= check(c3) \"none\" "}, false);
-    looks_once(&(Keys){"i64", 4, 3, 0, NULL, NULL, "keys"}, false);
+    looks_once(&(Keys){"i32", 8, 3, 0, NULL, NULL, "keys"}, false);
 }
 
 // ---- constants ----------------------------------------------------------------------
