@@ -294,10 +294,10 @@ static LoopRef narrow_of(Rare *x, LoopRef ref) {
     for (const LoopStm *def; (def = computes(x, ref, OP_CONV)) != NULL;) {
         ScalarType from = (ScalarType)loop_type(x->b, def->args[0]).elem;
         ScalarType to = (ScalarType)loop_type(x->b, ref).elem;
-        uint32_t bytes = scalar_info[from].bytes;
+        uint32_t bytes = scalar_info[from].bytes, size = scalar_info[to].bytes;
         // The upper half of u8 and u16 must not become negative.
-        bool keeps = bytes < scalar_info[to].bytes || bytes >= 4;
-        if (!scalar_is_int(from) || !keeps) return 0;
+        if (!scalar_is_int(from) || bytes > size || (bytes == size && bytes < 4))
+            return 0;
         ref = loop_find(x->b, def->args[0]);
     }
     ScalarType elem = (ScalarType)loop_type(x->b, ref).elem;
