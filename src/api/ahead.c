@@ -337,7 +337,8 @@ static void share_cores(const WeftContext *context, RtQueue *queue) {
     rt_turn_give(turn);
 }
 
-WeftStatus api_ahead_open(WeftContext *context, const InterpBeside **beside_out) {
+WeftStatus api_ahead_open(const ApiEngine *engine, const InterpBeside **beside_out) {
+    WeftContext *context = engine->program->context;
     *beside_out = NULL;
     if (context->place_count < 2) return WEFT_STATUS_OK;
     if (context->ahead == NULL) {
@@ -355,8 +356,12 @@ WeftStatus api_ahead_open(WeftContext *context, const InterpBeside **beside_out)
     }
     context->ahead->host = pthread_self();
     context->ahead->is_orderly = context->ahead->has_run = false;
-    *beside_out = &beside;
+    if (!engine->is_together) *beside_out = &beside;
     return WEFT_STATUS_OK;
+}
+
+bool api_is_ahead(const ApiEngine *engine) {
+    return engine->program->context->ahead != NULL && !engine->is_together;
 }
 
 bool api_ahead_again(WeftProgram *program) {

@@ -120,6 +120,7 @@ struct WeftContext {
     char devices[256];    // those of the options; "": none are named
     ApiPlace *places;     // places.h; NULL before the first program that may need one
     uint32_t place_count;
+    ApiPlace *together;   // all of them as one, behind the last; NULL: they are not one
     ApiAhead *ahead;      // NULL: there is one place, or none was needed yet
     // What is recorded (record.c).
     RtEvents *events;     // NULL: nothing

@@ -151,7 +151,8 @@ WeftStatus api_call(WeftContext *context, void *data) {
     }
     if (program->engine != NULL) {
         WeftStatus ready = api_engine_enter(program->engine, entry->fun);
-        if (ready == WEFT_STATUS_OK) ready = api_ahead_open(context, &options.beside);
+        if (ready == WEFT_STATUS_OK)
+            ready = api_ahead_open(program->engine, &options.beside);
         if (ready != WEFT_STATUS_OK) return ready;
         api_direct_plan(program, entry);
         program->engine->has_traced = false;

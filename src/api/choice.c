@@ -89,6 +89,26 @@ static void swap(ApiChoice *choice) {
     choice->other = now;
 }
 
+// For so many calls, or for good if that is 0.
+static void try_other(ApiChoice *choice, uint32_t calls) {
+    swap(choice);
+    choice->now.least = 0;
+    choice->is_rejected = false;
+    choice->trials = calls;
+}
+
+static void try_together(WeftProgram *program, const ApiEntry *entry) {
+    ApiChoice *choice = entry->choice;
+    FissionLog *log = &program->decisions;
+    fission_read_switches(log, choice->now.from);
+    for (uint32_t i = 0; i < fission_switches(log); i++)
+        choice->other.from[i] = INT64_MAX;
+    fission_write_switches(log, entry->fun, choice->other.from);
+    choice->other.is_together = true;
+    try_other(choice, API_TRIALS);
+    program->engine->entry = NULL; // other kernels may be needed
+}
+
 static WeftStatus choose(const ApiPlanning *planning) {
     ApiEngine *engine = planning->program->engine;
     ApiChoice *choice = planning->entry->choice;
@@ -108,17 +128,27 @@ static WeftStatus choose(const ApiPlanning *planning) {
         fission_write_switches(in.decisions, in.entry, choice->now.from);
         return WEFT_STATUS_OK;
     }
-    swap(choice);
-    fission_read_switches(in.decisions, choice->now.from);
-    choice->now.least = 0;
-    choice->is_rejected = false;
-    choice->trials = is_trial ? API_TRIALS : 0;
+    fission_read_switches(in.decisions, choice->other.from);
+    choice->other.is_together = false;
+    try_other(choice, is_trial ? API_TRIALS : 0);
     return WEFT_STATUS_OK;
 }
 
 // 4, 16 and so on: what calls took tells more than plans, later ones little more.
 static bool is_due(uint32_t calls) {
     return calls > 1 && (calls & (calls - 1)) == 0 && (calls & 0x55555555) != 0;
+}
+
+// The first time places are tried as one, unless memory is counted. What is better then
+// is not thought over again.
+static void think_again(WeftContext *context, WeftProgram *program, ApiEntry *entry,
+                        WeftValue *const *args) {
+    enum { FIRST = 4 };
+    const ApiChoice *choice = entry->choice;
+    if (choice->trials > 0 || choice->now.is_together || !is_due(choice->calls)) return;
+    if (choice->calls == FIRST && context->together != NULL && context->mem.limit == 0)
+        try_together(program, entry);
+    else api_plan(context, program, entry, args, choose);
 }
 
 void api_choose_rows(WeftContext *context, WeftProgram *program, ApiEntry *entry,
@@ -136,11 +166,12 @@ void api_choose_rows(WeftContext *context, WeftProgram *program, ApiEntry *entry
         memcpy(choice->sizes, sizes, count * sizeof *sizes);
         choice->calls = choice->trials = 0;
         choice->now.least = 0;
-        choice->is_planned = choice->is_rejected = false;
+        choice->now.is_together = choice->is_planned = choice->is_rejected = false;
     }
     choice->calls += is_call;
-    if (!is_same || (is_call && choice->trials == 0 && is_due(choice->calls)))
-        api_plan(context, program, entry, args, choose);
+    if (!is_same) api_plan(context, program, entry, args, choose);
+    else if (is_call) think_again(context, program, entry, args);
+    program->engine->is_together = choice->now.is_together;
 }
 
 void api_chosen_took(WeftProgram *program, const ApiEntry *entry, double seconds) {

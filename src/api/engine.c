@@ -82,8 +82,9 @@ static WeftStatus add_kernel(ApiEngine *engine, Making *making) {
     EngineKernel *kernel = &engine->kernels[engine->count++];
     kernel->fun = making->fun;
     kernel->loop = loop;
-    kernel->seconds = arena_array(arena, double, program->context->place_count);
-    kernel->calls = arena_array(arena, uint32_t, program->context->place_count);
+    uint32_t places = program->context->place_count + 1; // and all of them together
+    kernel->seconds = arena_array(arena, double, places);
+    kernel->calls = arena_array(arena, uint32_t, places);
     kernel->keeps = arena_array(arena, bool, loop->param_count);
     exec_kernel_init(&kernel->exec, loop, engine->count - 1, arena);
     map_set(&engine->by_fun, (uint64_t)(uintptr_t)making->fun, engine->count);
@@ -258,9 +259,9 @@ WeftStatus api_engine_new(WeftProgram *program) {
     bool must = wanted == WEFT_ENGINE_NATIVE || context->devices[0] != '\0';
     program->engine = make_engine(program, must);
     program->engine->shares = api_shares_new(&program->arena, &program->decisions);
-    program->engine->chooses = context->place_count > 1 &&
-                               program->decisions.rows.len > 0 &&
-                               getenv("WEFT_SPLIT") == NULL;
+    bool has_choice = program->decisions.rows.len > 0 || context->together != NULL;
+    program->engine->chooses =
+        context->place_count > 1 && has_choice && getenv("WEFT_SPLIT") == NULL;
     return program->engine->must ? api_engine_start(program->engine) : WEFT_STATUS_OK;
 }
 

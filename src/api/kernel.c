@@ -188,7 +188,8 @@ void api_kernel_run(ApiEngine *engine, EngineKernel *kernel, const InterpOffer *
                      .may_take = offer->may_take,
                      .cancel = &context->cancel,
                      .progress = tell_progress};
+    ApiPlace *place = engine->is_together ? context->together : &context->places[0];
     ExecEnd end;
-    api_kernel_run_at(&run, &context->places[0], &end);
-    api_kernel_tell(&run, &context->places[0], &end, error_out);
+    api_kernel_run_at(&run, place, &end);
+    api_kernel_tell(&run, place, &end, error_out);
 }

@@ -236,15 +236,14 @@ static EngineKernel *find_or_await(ApiEngine *engine, InterpOffer *offer,
 
 static void run(ApiEngine *engine, EngineKernel *kernel, const InterpOffer *offer,
                 InterpError *error) {
-    if (engine->program->context->ahead != NULL)
-        api_ahead_run(engine, kernel, offer, error);
+    if (api_is_ahead(engine)) api_ahead_run(engine, kernel, offer, error);
     else api_kernel_run(engine, kernel, offer, error);
 }
 
 bool api_engine_run(void *data, InterpOffer *offer, InterpError *error_out) {
     enum { MOST_TRIES = 64 }; // short kernels are not to be prepared each time
     ApiEngine *engine = data;
-    if (engine->program->context->ahead != NULL) {
+    if (api_is_ahead(engine)) {
         EngineKernel *ready = find_or_await(engine, offer, error_out);
         if (ready != NULL) run(engine, ready, offer, error_out);
         if (ready != NULL || error_out->status != STATUS_OK) return true;

@@ -141,14 +141,15 @@ static WeftStatus name_places(WeftContext *context, PlaceList *list) {
 
 // ---- opening ------------------------------------------------------------------------
 
+// `count` places, and the one that may be all of them.
 static void close_places(WeftContext *context, ApiPlace *places, uint32_t count) {
-    for (uint32_t i = 0; i < count; i++) {
+    for (uint32_t i = 0; i < count + 1; i++) {
         rt_team_free(places[i].team);
         if (places[i].device == NULL) continue;
         rt_leave(&context->heap, places[i].device);
         dev_close(places[i].device);
     }
-    mem_free(&context->mem, places, count * sizeof *places);
+    mem_free(&context->mem, places, (count + 1) * sizeof *places);
 }
 
 static void record_transfer(Device *device, bool is_write, size_t bytes,
@@ -190,15 +191,25 @@ static WeftStatus open_device(WeftContext *context, ApiPlace *place) {
     return WEFT_STATUS_OK;
 }
 
+// Whether they are the cores, in parts.
+static bool are_parts_of_one(const ApiPlace *places, uint32_t count) {
+    bool all = count > 1;
+    for (uint32_t i = 0; i < count; i++)
+        all = all && places[i].is_shared && api_place_has_row(&places[i]);
+    return all;
+}
+
 WeftStatus api_places_open(WeftContext *context) {
     if (context->places != NULL) return WEFT_STATUS_OK;
-    PlaceList list = {0};
+    PlaceList list = {0}, whole = {0};
     WeftStatus status = name_places(context, &list);
+    if (status == WEFT_STATUS_OK) status = add(context, &whole, STR("cpu"));
     if (status != WEFT_STATUS_OK) return status;
-    ApiPlace *places = mem_try_alloc(&context->mem, list.len * sizeof *places);
+    ApiPlace *places = mem_try_alloc(&context->mem, (list.len + 1) * sizeof *places);
     if (places == NULL)
         return api_fail(context, WEFT_STATUS_MEMORY, "out of memory for devices");
     memcpy(places, list.data, list.len * sizeof *places);
+    places[list.len] = whole.data[0];
     for (uint32_t i = 0; i < list.len; i++) {
         status = open_device(context, &places[i]);
         if (status == WEFT_STATUS_OK) continue;
@@ -207,6 +218,7 @@ WeftStatus api_places_open(WeftContext *context) {
     }
     context->places = places;
     context->place_count = list.len;
+    if (are_parts_of_one(places, list.len)) context->together = &places[list.len];
     return WEFT_STATUS_OK;
 }
 
@@ -214,7 +226,7 @@ void api_places_close(WeftContext *context) {
     api_ahead_close(context);
     if (context->places != NULL)
         close_places(context, context->places, context->place_count);
-    context->places = NULL;
+    context->places = context->together = NULL;
     context->place_count = 0;
 }
 
@@ -246,6 +258,7 @@ uint32_t api_place_weight(const WeftContext *context, const ApiPlace *place) {
 // The threads of those before it, which have cores of their own.
 static unsigned threads_before(const WeftContext *context, const ApiPlace *place) {
     unsigned threads = 0;
+    if (place == context->together) return 0;
     for (const ApiPlace *other = context->places; other < place; other++)
         if (!api_is_launched(other)) threads += other->threads;
     return threads;

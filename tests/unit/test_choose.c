@@ -277,6 +277,67 @@ static void test_trials(void) {
     close_world(&w);
 }
 
+static bool is_right(World *w, int64_t n) {
+    WeftValue *arg, *result;
+    char text[24];
+    snprintf(text, sizeof text, "%lld", (long long)n);
+    CHECK(weft_value_read(w->program, 0, 0, "n", text, strlen(text), &arg) ==
+          WEFT_STATUS_OK);
+    CHECK(weft_call(w->program, 0, &arg, 1, &result, 1) == WEFT_STATUS_OK);
+    const int64_t *xs = result->leaves[0].array->data;
+    bool ok = result->leaves[0].array->shape[0] == n;
+    for (int64_t i = 0; i < n && ok; i++) {
+        int64_t x = i;
+        for (int64_t k = 0; k < 1000; k++) x = (x * 31 + k) % 1009;
+        ok = xs[i] == x;
+    }
+    weft_value_free(arg);
+    weft_value_free(result);
+    return ok;
+}
+
+// How many kernels of the program have run at that place.
+static uint32_t count_runs(const World *w, uint32_t place) {
+    const ApiEngine *engine = w->program->engine;
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < engine->count; i++)
+        count += engine->kernels[i].calls[place];
+    return count;
+}
+
+// Parts of the cores are tried as one in the calls from the fourth on; what is better
+// then stays, until sizes are others.
+static void test_together(void) {
+    for (int better = 0; better < 2; better++) {
+        World w = open_world("cpu*2", heavy);
+        ApiEntry *entry = &w.program->entries[0];
+        for (int i = 0; i < 3; i++) CHECK(is_right(&w, 2000));
+        ApiChoice *choice = entry->choice;
+        CHECK(count_runs(&w, 0) >= 3 && count_runs(&w, 1) >= 3);
+        CHECK(!choice->now.is_together && choice->trials == 0);
+        choice->now.least = better ? 1e9 : 1e-9;
+        uint32_t before = count_runs(&w, 0) + count_runs(&w, 1);
+        for (int i = 0; i < API_TRIALS; i++) CHECK(is_right(&w, 2000));
+        uint32_t tried = count_runs(&w, 2); // of the two a slow one is enough
+        CHECK(tried == (better ? API_TRIALS : API_TRIALS - 1));
+        CHECK(choice->trials == 0 && choice->now.is_together == better);
+        for (int i = 0; i < 20; i++) CHECK(is_right(&w, 2000));
+        CHECK(count_runs(&w, 2) == tried + (better ? 20 : 0));
+        if (better) CHECK(count_runs(&w, 0) + count_runs(&w, 1) == before);
+        CHECK(is_right(&w, 5000) && !choice->now.is_together);
+        CHECK(count_runs(&w, 0) + count_runs(&w, 1) > before);
+        close_world(&w);
+    }
+    // these have memory of their own, or are all cores already
+    static const char *const apart[] = {"cpu:0,cpu:1", "cpu,cpu:1", "cpu*1", "cpu"};
+    for (size_t i = 0; i < sizeof apart / sizeof *apart; i++) {
+        World w = open_world(apart[i], heavy);
+        for (int k = 0; k < 6; k++) CHECK(is_right(&w, 2000));
+        CHECK(w.context->together == NULL && !w.program->engine->is_together);
+        close_world(&w);
+    }
+}
+
 int main(void) {
     test_plans();
     test_took();
@@ -284,5 +345,6 @@ int main(void) {
     test_first_calls();
     test_calls();
     test_trials();
+    test_together();
     return test_done();
 }
