@@ -158,23 +158,31 @@ void api_kernel_run_at(KernelRun *run, ApiPlace *place, ExecEnd *end) {
     record(run, place, span, began, end->status == EXEC_OK);
 }
 
-// By what it took in that many calls elsewhere.
+// By what it took in that many calls elsewhere, of which some tell nothing.
 static double seconds_elsewhere(const WeftContext *context, const EngineKernel *kernel,
-                                uint32_t place, uint32_t calls) {
+                                uint32_t place, uint32_t calls, bool by_cores) {
     double weight = api_place_weight(context, &context->places[place]);
-    for (uint32_t i = 0; i < context->place_count; i++)
-        if (i != place && kernel->calls[i] >= calls)
-            return kernel->seconds[i] * api_place_weight(context, &context->places[i]) /
-                   weight;
+    for (uint32_t i = 0; i < context->place_count; i++) {
+        const ApiPlace *other = &context->places[i];
+        if (i == place || kernel->calls[i] < calls) continue;
+        if (by_cores && api_is_launched(other)) continue;
+        return kernel->seconds[i] * api_place_weight(context, other) / weight;
+    }
     return 0;
 }
 
 double api_kernel_seconds(const WeftContext *context, const EngineKernel *kernel,
                           uint32_t place) {
-    double here = kernel->seconds[place];
-    if (kernel->calls[place] > 1) return here;
+    double here = kernel->seconds[place], there;
+    if (kernel->calls[place] > 1) {
+        // One of cores may have been disturbed. If that were believed, it might never
+        // run there again.
+        if (api_is_launched(&context->places[place])) return here;
+        there = seconds_elsewhere(context, kernel, place, 2, true);
+        return there > 0 && there < here ? (here + there) / 2 : here;
+    }
     // The first call there took what it takes to load the code, too.
-    double there = seconds_elsewhere(context, kernel, place, here > 0 ? 2 : 1);
+    there = seconds_elsewhere(context, kernel, place, here > 0 ? 2 : 1, false);
     return there > 0 && (here == 0 || there < here) ? there : here;
 }
 

@@ -208,8 +208,11 @@ static void test_first_calls(void) {
     CHECK(api_kernel_seconds(w.context, &kernel, 1) == 0.5);
     calls[0] = 2; // the other has half the speed
     CHECK(api_kernel_seconds(w.context, &kernel, 1) == 0.02);
-    calls[1] = 2;
-    CHECK(api_kernel_seconds(w.context, &kernel, 1) == 0.5);
+    calls[1] = 2; // that much longer is half believed
+    CHECK(api_kernel_seconds(w.context, &kernel, 1) == 0.26);
+    seconds[1] = 0.015;
+    CHECK(api_kernel_seconds(w.context, &kernel, 1) == 0.015);
+    CHECK(api_kernel_seconds(w.context, &kernel, 0) == (0.01 + 0.0075) / 2);
     calls[1] = 0;
     seconds[1] = 0;
     CHECK(api_kernel_seconds(w.context, &kernel, 1) == 0.02);
