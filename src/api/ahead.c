@@ -356,12 +356,12 @@ WeftStatus api_ahead_open(const ApiEngine *engine, const InterpBeside **beside_o
     }
     context->ahead->host = pthread_self();
     context->ahead->is_orderly = context->ahead->has_run = false;
-    if (!engine->is_together) *beside_out = &beside;
+    if (!engine->is_alone) *beside_out = &beside;
     return WEFT_STATUS_OK;
 }
 
 bool api_is_ahead(const ApiEngine *engine) {
-    return engine->program->context->ahead != NULL && !engine->is_together;
+    return engine->program->context->ahead != NULL && !engine->is_alone;
 }
 
 bool api_ahead_again(WeftProgram *program) {

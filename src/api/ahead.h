@@ -13,12 +13,12 @@
 
 // For an interpreter that is about to run, by the thread that calls, which has the
 // heap's turn while it does; the data of its functions is the engine. NULL: there is
-// one place, or all are one. WEFT_STATUS_MEMORY: no memory or no threads.
+// one place, or one has the call alone. WEFT_STATUS_MEMORY: no memory or no threads.
 WeftStatus api_ahead_open(const ApiEngine *engine, const InterpBeside **beside_out);
 // Whether the call so far has lines.
 bool api_is_ahead(const ApiEngine *engine);
-// After a run that found no memory: whether it is tried again, one call after the other,
-// for what ran ahead has kept some; not if somebody was shown a trace of it.
+// After a run that found no memory: whether it is tried again, one call after the
+// other, for what ran ahead has kept some; not if somebody was shown a trace of it.
 bool api_ahead_again(WeftProgram *program);
 void api_ahead_close(WeftContext *context);
 

@@ -22,11 +22,11 @@
 #include "rt/events.h"
 #include "weft.h"
 
-typedef struct ApiEngine ApiEngine;   // engine.h
-typedef struct ApiPlace ApiPlace;     // places.h
-typedef struct ApiAhead ApiAhead;     // ahead.h
-typedef struct ApiDirect ApiDirect;   // direct.h
-typedef struct ApiChoice ApiChoice;   // choice.h
+typedef struct ApiEngine ApiEngine; // engine.h
+typedef struct ApiPlace ApiPlace;   // places.h
+typedef struct ApiAhead ApiAhead;   // ahead.h
+typedef struct ApiDirect ApiDirect; // direct.h
+typedef struct ApiChoice ApiChoice; // choice.h
 
 // A parameter or result of an entry: how its leaves lie in core and what they mean.
 typedef struct ApiPort {
@@ -50,7 +50,7 @@ typedef struct ApiEntry {
     const CoreFun *fun;
     ApiPort *params, *results;
     uint32_t param_count, result_count;
-    InterpCode code; // what the calls so far have prepared
+    InterpCode code;   // what the calls so far have prepared
     ApiChoice *choice; // for several devices: what of it is cut (choice.h); or NULL
     ApiDirect *direct; // in its memory, too: how it is called without that; or NULL
 } ApiEntry;
@@ -116,12 +116,12 @@ struct WeftContext {
     Arena report;        // texts that live until the next call that runs something
     Arena scratch;       // texts that live until the next call
     atomic_bool cancel;
-    atomic_bool stop;     // what the host runs itself among places (ahead_task.h)
-    char devices[256];    // those of the options; "": none are named
-    ApiPlace *places;     // places.h; NULL before the first program that may need one
+    atomic_bool stop;  // what the host runs itself among places (ahead_task.h)
+    char devices[256]; // those of the options; "": none are named
+    ApiPlace *places;  // places.h; NULL before the first program that may need one
     uint32_t place_count;
-    ApiPlace *together;   // all of them as one, behind the last; NULL: they are not one
-    ApiAhead *ahead;      // NULL: there is one place, or none was needed yet
+    ApiPlace *alone; // that a call may be for, with nothing cut; NULL: none
+    ApiAhead *ahead; // NULL: there is one place, or none was needed yet
     // What is recorded (record.c).
     RtEvents *events;     // NULL: nothing
     const char *activity; // what the call that goes on does; NULL: nothing of note
@@ -357,8 +357,8 @@ WeftStatus api_random_bytes(WeftContext *context, const char *types, Str *bytes_
 
 // ---- for weft dump ------------------------------------------------------------------
 
-// Prints a program at a stage ("ast", "typed", "core", "loop", "c"); core after the pass
-// `after` (NULL: all of them; "lower": none).
+// Prints a program at a stage ("ast", "typed", "core", "loop", "c"); core after the
+// pass `after` (NULL: all of them; "lower": none).
 WeftStatus api_dump(WeftContext *context, const char *path, const char *stage,
                     const char *after, const char **text_out);
 

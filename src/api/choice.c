@@ -97,14 +97,14 @@ static void try_other(ApiChoice *choice, uint32_t calls) {
     choice->trials = calls;
 }
 
-static void try_together(WeftProgram *program, const ApiEntry *entry) {
+static void try_alone(WeftProgram *program, const ApiEntry *entry) {
     ApiChoice *choice = entry->choice;
     FissionLog *log = &program->decisions;
     fission_read_switches(log, choice->now.from);
     for (uint32_t i = 0; i < fission_switches(log); i++)
         choice->other.from[i] = INT64_MAX;
     fission_write_switches(log, entry->fun, choice->other.from);
-    choice->other.is_together = true;
+    choice->other.is_alone = true;
     try_other(choice, API_TRIALS);
     program->engine->entry = NULL; // other kernels may be needed
 }
@@ -129,7 +129,7 @@ static WeftStatus choose(const ApiPlanning *planning) {
         return WEFT_STATUS_OK;
     }
     fission_read_switches(in.decisions, choice->other.from);
-    choice->other.is_together = false;
+    choice->other.is_alone = false;
     try_other(choice, is_trial ? API_TRIALS : 0);
     return WEFT_STATUS_OK;
 }
@@ -139,15 +139,15 @@ static bool is_due(uint32_t calls) {
     return calls > 1 && (calls & (calls - 1)) == 0 && (calls & 0x55555555) != 0;
 }
 
-// The first time places are tried as one, unless memory is counted. What is better then
-// is not thought over again.
+// Once one place is tried alone, when shares have been learned, unless memory is
+// counted. If it is better, that is not thought over again.
 static void think_again(WeftContext *context, WeftProgram *program, ApiEntry *entry,
                         WeftValue *const *args) {
-    enum { FIRST = 4 };
+    enum { LEARNED = 16 };
     const ApiChoice *choice = entry->choice;
-    if (choice->trials > 0 || choice->now.is_together || !is_due(choice->calls)) return;
-    if (choice->calls == FIRST && context->together != NULL && context->mem.limit == 0)
-        try_together(program, entry);
+    if (choice->trials > 0 || choice->now.is_alone || !is_due(choice->calls)) return;
+    if (choice->calls == LEARNED && context->alone != NULL && context->mem.limit == 0)
+        try_alone(program, entry);
     else api_plan(context, program, entry, args, choose);
 }
 
@@ -166,12 +166,12 @@ void api_choose_rows(WeftContext *context, WeftProgram *program, ApiEntry *entry
         memcpy(choice->sizes, sizes, count * sizeof *sizes);
         choice->calls = choice->trials = 0;
         choice->now.least = 0;
-        choice->now.is_together = choice->is_planned = choice->is_rejected = false;
+        choice->now.is_alone = choice->is_planned = choice->is_rejected = false;
     }
     choice->calls += is_call;
     if (!is_same) api_plan(context, program, entry, args, choose);
     else if (is_call) think_again(context, program, entry, args);
-    program->engine->is_together = choice->now.is_together;
+    program->engine->is_alone = choice->now.is_alone;
 }
 
 void api_chosen_took(WeftProgram *program, const ApiEntry *entry, double seconds) {

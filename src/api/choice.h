@@ -2,8 +2,8 @@
 //
 // Which operators are cut among several devices, in calls of an entry with about the
 // same sizes: at first as plans say (plan_choose); once it is known what calls took,
-// what plans then think better is tried, and kept if it is. Devices that are parts of
-// the cores are tried as one, too, with nothing cut.
+// what plans then think better is tried, and kept if it is. So is one place alone, with
+// nothing cut.
 #ifndef WEFT_API_CHOICE_H
 #define WEFT_API_CHOICE_H
 
@@ -14,9 +14,9 @@ enum { API_TRIALS = 3 };
 
 // What the switches of a program say, and the shortest call with that; 0: none was.
 typedef struct ApiSetting {
-    int64_t *from;    // by number (fission_switch)
-    bool is_together; // all places are one
-    double least;     // seconds
+    int64_t *from; // by number (fission_switch)
+    bool is_alone; // nothing is cut, and all is for one place
+    double least;  // seconds
 } ApiSetting;
 
 // Of an entry. Lies in the memory of its program.

@@ -82,7 +82,7 @@ static WeftStatus add_kernel(ApiEngine *engine, Making *making) {
     EngineKernel *kernel = &engine->kernels[engine->count++];
     kernel->fun = making->fun;
     kernel->loop = loop;
-    uint32_t places = program->context->place_count + 1; // and all of them together
+    uint32_t places = program->context->place_count + 1; // and all as one
     kernel->seconds = arena_array(arena, double, places);
     kernel->calls = arena_array(arena, uint32_t, places);
     kernel->keeps = arena_array(arena, bool, loop->param_count);
@@ -259,7 +259,7 @@ WeftStatus api_engine_new(WeftProgram *program) {
     bool must = wanted == WEFT_ENGINE_NATIVE || context->devices[0] != '\0';
     program->engine = make_engine(program, must);
     program->engine->shares = api_shares_new(&program->arena, &program->decisions);
-    bool has_choice = program->decisions.rows.len > 0 || context->together != NULL;
+    bool has_choice = program->decisions.rows.len > 0 || context->alone != NULL;
     program->engine->chooses =
         context->place_count > 1 && has_choice && getenv("WEFT_SPLIT") == NULL;
     return program->engine->must ? api_engine_start(program->engine) : WEFT_STATUS_OK;

@@ -80,7 +80,7 @@ struct ApiEngine {
     bool chooses;                // which of it is not, by plans of calls (choice.h)
     uint32_t parts, least_parts; // for a device with little memory (stream.h)
     bool has_traced;             // the call so far, there
-    bool is_together;            // it is by all places as one (choice.h)
+    bool is_alone; // nothing of it is cut, all is for one place (choice.h)
 };
 
 // Gives a program past its passes an engine, if it is to have one. With
@@ -175,7 +175,7 @@ double api_kernel_seconds(const WeftContext *context, const EngineKernel *kernel
 // How it ended, for people; texts are in the scratch arena.
 void api_kernel_tell(const KernelRun *run, const ApiPlace *place, const ExecEnd *end,
                      InterpError *error_out);
-// Runs it at the only place, or where all are one.
+// Runs it at the only place, or the one that has the call alone.
 void api_kernel_run(ApiEngine *engine, EngineKernel *kernel, const InterpOffer *offer,
                     InterpError *error_out);
 

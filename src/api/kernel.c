@@ -196,7 +196,7 @@ void api_kernel_run(ApiEngine *engine, EngineKernel *kernel, const InterpOffer *
                      .may_take = offer->may_take,
                      .cancel = &context->cancel,
                      .progress = tell_progress};
-    ApiPlace *place = engine->is_together ? context->together : &context->places[0];
+    ApiPlace *place = engine->is_alone ? context->alone : &context->places[0];
     ExecEnd end;
     api_kernel_run_at(&run, place, &end);
     api_kernel_tell(&run, place, &end, error_out);

@@ -191,12 +191,18 @@ static WeftStatus open_device(WeftContext *context, ApiPlace *place) {
     return WEFT_STATUS_OK;
 }
 
-// Whether they are the cores, in parts.
-static bool are_parts_of_one(const ApiPlace *places, uint32_t count) {
-    bool all = count > 1;
-    for (uint32_t i = 0; i < count; i++)
-        all = all && places[i].is_shared && api_place_has_row(&places[i]);
-    return all;
+// Context.alone. Who knows which is faster, a GPU or the cores?
+static ApiPlace *find_alone(ApiPlace *places, uint32_t count) {
+    ApiPlace *fastest = places;
+    bool are_parts = true;
+    for (uint32_t i = 0; i < count; i++) {
+        ApiPlace *place = &places[i];
+        if (count < 2 || api_is_launched(place) || !api_place_has_row(place))
+            return NULL;
+        are_parts = are_parts && place->is_shared;
+        if (place->speed > fastest->speed) fastest = place;
+    }
+    return are_parts ? &places[count] : fastest;
 }
 
 WeftStatus api_places_open(WeftContext *context) {
@@ -218,7 +224,7 @@ WeftStatus api_places_open(WeftContext *context) {
     }
     context->places = places;
     context->place_count = list.len;
-    if (are_parts_of_one(places, list.len)) context->together = &places[list.len];
+    context->alone = find_alone(places, list.len);
     return WEFT_STATUS_OK;
 }
 
@@ -226,7 +232,7 @@ void api_places_close(WeftContext *context) {
     api_ahead_close(context);
     if (context->places != NULL)
         close_places(context, context->places, context->place_count);
-    context->places = context->together = NULL;
+    context->places = context->alone = NULL;
     context->place_count = 0;
 }
 
@@ -258,7 +264,7 @@ uint32_t api_place_weight(const WeftContext *context, const ApiPlace *place) {
 // The threads of those before it, which have cores of their own.
 static unsigned threads_before(const WeftContext *context, const ApiPlace *place) {
     unsigned threads = 0;
-    if (place == context->together) return 0;
+    if (place == &context->places[context->place_count]) return 0; // all of them
     for (const ApiPlace *other = context->places; other < place; other++)
         if (!api_is_launched(other)) threads += other->threads;
     return threads;

@@ -27,6 +27,9 @@ struct ApiPlace {
 };
 
 // Opens the devices that the options name; without any there is one place, the host.
+// Behind the last lies one that is all cores, as "cpu". If they are parts of these
+// (cpu*K), a call in which nothing is cut can be its alone; if they are cores with
+// memory of their own, that of the fastest of them.
 // WEFT_STATUS_USAGE if they make no sense or cannot run kernels.
 WeftStatus api_places_open(WeftContext *context);
 void api_places_close(WeftContext *context);

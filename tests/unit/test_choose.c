@@ -308,35 +308,42 @@ static uint32_t count_runs(const World *w, uint32_t place) {
     return count;
 }
 
-// Parts of the cores are tried as one in the calls from the fourth on; what is better
-// then stays, until sizes are others.
-static void test_together(void) {
+// A place is tried alone once, in the calls from the 16th on; what is better then
+// stays, until sizes are others.
+static void try_alone(const char *devices, uint32_t place, bool better) {
+    World w = open_world(devices, heavy);
+    CHECK(w.context->alone == &w.context->places[place]);
+    ApiEntry *entry = &w.program->entries[0];
+    for (int i = 0; i < 15; i++) CHECK(is_right(&w, 2000));
+    ApiChoice *choice = entry->choice;
+    CHECK(count_runs(&w, 0) > 0 && count_runs(&w, 1) > 0 && count_runs(&w, 2) == 0);
+    CHECK(!choice->now.is_alone && choice->trials == 0);
+    choice->now.least = better ? 1e9 : 1e-9;
+    uint32_t other = place == 1 ? 0 : 1, before = count_runs(&w, other);
+    for (int i = 0; i < API_TRIALS; i++) CHECK(is_right(&w, 2000));
+    // of those that take too long two are enough
+    CHECK((count_runs(&w, other) == before) == better);
+    CHECK(choice->trials == 0 && choice->now.is_alone == better);
+    uint32_t tried = count_runs(&w, place);
+    for (int i = 0; i < 60; i++) CHECK(is_right(&w, 2000));
+    CHECK(!better || count_runs(&w, place) == tried + 60);
+    CHECK((count_runs(&w, other) == before) == better);
+    CHECK(is_right(&w, 5000) && !choice->now.is_alone);
+    CHECK(count_runs(&w, other) > before);
+    close_world(&w);
+}
+
+static void test_alone(void) {
     for (int better = 0; better < 2; better++) {
-        World w = open_world("cpu*2", heavy);
-        ApiEntry *entry = &w.program->entries[0];
-        for (int i = 0; i < 3; i++) CHECK(is_right(&w, 2000));
-        ApiChoice *choice = entry->choice;
-        CHECK(count_runs(&w, 0) >= 3 && count_runs(&w, 1) >= 3);
-        CHECK(!choice->now.is_together && choice->trials == 0);
-        choice->now.least = better ? 1e9 : 1e-9;
-        uint32_t before = count_runs(&w, 0) + count_runs(&w, 1);
-        for (int i = 0; i < API_TRIALS; i++) CHECK(is_right(&w, 2000));
-        uint32_t tried = count_runs(&w, 2); // of the two a slow one is enough
-        CHECK(tried == (better ? API_TRIALS : API_TRIALS - 1));
-        CHECK(choice->trials == 0 && choice->now.is_together == better);
-        for (int i = 0; i < 20; i++) CHECK(is_right(&w, 2000));
-        CHECK(count_runs(&w, 2) == tried + (better ? 20 : 0));
-        if (better) CHECK(count_runs(&w, 0) + count_runs(&w, 1) == before);
-        CHECK(is_right(&w, 5000) && !choice->now.is_together);
-        CHECK(count_runs(&w, 0) + count_runs(&w, 1) > before);
-        close_world(&w);
+        try_alone("cpu*2", 2, better); // all cores
+        try_alone("cpu:0@0.9,cpu:1", 1, better);
+        try_alone("cpu:0,cpu:1", 0, better);
     }
-    // these have memory of their own, or are all cores already
-    static const char *const apart[] = {"cpu:0,cpu:1", "cpu,cpu:1", "cpu*1", "cpu"};
-    for (size_t i = 0; i < sizeof apart / sizeof *apart; i++) {
-        World w = open_world(apart[i], heavy);
-        for (int k = 0; k < 6; k++) CHECK(is_right(&w, 2000));
-        CHECK(w.context->together == NULL && !w.program->engine->is_together);
+    static const char *const one[] = {"cpu,cpu:1", "cpu*1", "cpu"};
+    for (size_t i = 0; i < sizeof one / sizeof *one; i++) {
+        World w = open_world(one[i], heavy);
+        for (int k = 0; k < 18; k++) CHECK(is_right(&w, 2000));
+        CHECK(w.context->alone == NULL && !w.program->engine->is_alone);
         close_world(&w);
     }
 }
@@ -348,6 +355,6 @@ int main(void) {
     test_first_calls();
     test_calls();
     test_trials();
-    test_together();
+    test_alone();
     return test_done();
 }
