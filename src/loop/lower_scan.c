@@ -45,15 +45,20 @@ static void run_phase(const Phases *ph, Phase phase, LoopRef first, LoopRef coun
     loop_close_nest(l, &nest);
 }
 
-// How many blocks go through all phases before the next ones do: the last phase finds
-// in the caches what the first has read.
-static LoopRef group_size(const Scan *s) {
-    enum { NEAR_BYTES = 1 << 21 };
+// Of each result.
+static uint32_t count_bytes(const Scan *s) {
     uint32_t bytes = 0;
     for (uint32_t c = 0; c < s->fold.width; c++)
         bytes +=
             scalar_info[loop_core_type(s->fold.l, s->fold.stm->outs[c]).elem].bytes;
-    return loop_int(s->fold.l->b, NEAR_BYTES / CORE_BLOCK / bytes);
+    return bytes;
+}
+
+// How many blocks go through all phases before the next ones do: the last phase finds
+// in the caches what the first has read.
+static LoopRef group_size(const Scan *s) {
+    enum { NEAR_BYTES = 1 << 21 };
+    return loop_int(s->fold.l->b, NEAR_BYTES / CORE_BLOCK / count_bytes(s));
 }
 
 // Group by group, the last phase of one along with the first of the next, so that
@@ -585,6 +590,18 @@ static void scan_free_in_order(Scan *s) {
 
 // ---- the whole ----------------------------------------------------------------------
 
+// Of how many threads one does it all. Where memory is what they wait for, two that
+// look at each element twice and meet take longer than one.
+static LoopRef least_threads(const Scan *s) {
+    enum { FAR_BYTES = 1 << 24 }; // of results
+    const Fold *f = &s->fold;
+    LoopBuilder *b = f->l->b;
+    LoopRef one = loop_int(b, 1), two = loop_int(b, 2);
+    if (f->width > 1 || (f->pre != NULL && !loop_is_cheap(f->pre))) return one;
+    LoopRef is_far = loop_lt(b, loop_int(b, FAR_BYTES / count_bytes(s)), f->n);
+    return loop_select(b, is_far, two, one);
+}
+
 // The same numbers in two ways: one thread alone reads the input once, as all do if it
 // is one block; several read it twice, first for what blocks amount to.
 static void scan_by_threads(Scan *s, void in_order(Scan *s),
@@ -596,7 +613,7 @@ static void scan_by_threads(Scan *s, void in_order(Scan *s),
         return;
     }
     LoopRef one = loop_int(b, 1);
-    LoopRef is_alone = loop_eq(b, loop_threads(b), one);
+    LoopRef is_alone = loop_le(b, loop_threads(b), least_threads(s));
     LoopRef is_block = loop_le(b, s->fold.n, loop_int(b, CORE_BLOCK));
     LoopRef is_in_order = loop_or(b, is_alone, is_block);
     Nest nest;
