@@ -168,10 +168,24 @@ static void get_results(Run *run, const CoreFun *fun, RtValue *results) {
     }
 }
 
+// Results that are there come to the host while others are being made. What that cannot
+// do is seen when all are wanted.
+static void fetch_results(Run *run) {
+    const InterpOptions *options = run->options;
+    for (uint32_t i = 0; i < run->entry->result_count; i++) {
+        uint32_t slot = run->entry->results[i];
+        if (!run->is_array.data[slot]) continue;
+        RtArray *a = run->slots.data[slot].array;
+        if (!options->beside->await(options->kernel_data, a)) return;
+        if (rt_fetch(run->heap, a) != STATUS_OK) return;
+    }
+}
+
 // Waits for what runs beside; then nothing is promised any more.
 static void finish_beside(Run *run) {
     const InterpOptions *options = run->options;
     if (options->beside == NULL) return;
+    if (run->status == STATUS_OK) fetch_results(run);
     run->status =
         options->beside->finish(options->kernel_data, run->status, &run->error);
     for (uint32_t i = 0; run->promised != NULL && i < run->slots.len; i++)

@@ -365,10 +365,10 @@ static WeftStatus run(WeftContext *context, WeftProgram *program, int64_t n) {
 }
 
 // The program on two places. False: there is no compiler.
-static bool open_program(const char *source, WeftContext **context_out,
-                         WeftProgram **program_out) {
+static bool open_program(const char *devices, const char *source,
+                         WeftContext **context_out, WeftProgram **program_out) {
     WeftOptions options = {.struct_size = sizeof options,
-                           .devices = "cpu*2",
+                           .devices = devices,
                            .engine = WEFT_ENGINE_NATIVE,
                            .threads = 2};
     CHECK(weft_context_new(&options, context_out) == WEFT_STATUS_OK);
@@ -385,7 +385,7 @@ static bool open_program(const char *source, WeftContext **context_out,
 static void test_allocations(void) {
     WeftContext *context;
     WeftProgram *program;
-    if (!open_program(text, &context, &program)) return;
+    if (!open_program("cpu*2", text, &context, &program)) return;
     bool is_over = false;
     int right = 0;
     for (uint64_t k = 1; !is_over; k++) {
@@ -424,7 +424,7 @@ static void test_scalar(void) {
     int64_t n = 5000, sum = 0, total = 0;
     for (int64_t i = 0; i < n; i++) sum += steps(i);
     for (int64_t i = 0; i < n; i++) total += steps(i + sum);
-    if (!open_program(slow, &context, &program)) return;
+    if (!open_program("cpu*2", slow, &context, &program)) return;
     CHECK(weft_value_new(context, WEFT_I64, 0, NULL, &n, &arg) == WEFT_STATUS_OK);
     for (int round = 0; round < 3; round++) {
         CHECK(weft_call(program, 0, &arg, 1, results, 2) == WEFT_STATUS_OK);
@@ -459,7 +459,7 @@ static void test_chain(void) {
         int64_t sum = 0;
         for (int64_t i = 0; i < 4000; i++) expected[i] = sum += expected[i] % 1000;
     }
-    if (!open_program(chain, &context, &program)) return;
+    if (!open_program("cpu*2", chain, &context, &program)) return;
     CHECK(weft_value_new(context, WEFT_I64, 0, NULL, &n, &arg) == WEFT_STATUS_OK);
     bool stays = IS_SLOW;
     for (int round = 0; round < 8 && (round < 2 || !stays); round++) {
@@ -497,7 +497,7 @@ static void test_order(void) {
     WeftContext *context;
     WeftProgram *program;
     int64_t sizes[] = {10, 4000000};
-    if (!open_program(two, &context, &program)) return;
+    if (!open_program("cpu*2", two, &context, &program)) return;
     for (int i = 0; i < 2; i++) {
         WeftValue *arg, *results[2] = {NULL, NULL};
         const void *found;
@@ -518,6 +518,51 @@ static void test_order(void) {
     weft_context_free(context);
 }
 
+// When an event of that kind began on a place's row first, or ended last; clock_ns.
+static uint64_t when(WeftContext *context, RtEventKind kind, bool is_end) {
+    uint64_t at = 0;
+    for (uint32_t p = 0; p < context->place_count; p++) {
+        size_t count;
+        uint64_t dropped, busy;
+        uint32_t row = api_place_row(context, &context->places[p]);
+        const RtEvent *on = rt_events_on(context->events, row, &count, &dropped, &busy);
+        for (size_t i = 0; i < count; i++) {
+            if (on[i].kind != kind) continue;
+            if (is_end && on[i].end > at) at = on[i].end;
+            if (!is_end && (at == 0 || on[i].begin < at)) at = on[i].begin;
+        }
+    }
+    return at;
+}
+
+// A result that is there comes to the host while the other is made.
+static void test_results(void) {
+    static const char two[] =
+        "def steps (x: i64) = loop x for _j < 2000 do (x * 5 + 1) % 1009\n"
+        "entry main (n: i64): ([]i64, []i64) =\n"
+        "  (map (+ 1) (iota (n + 8)), map steps (iota n))\n";
+    WeftContext *context;
+    WeftProgram *program;
+    WeftValue *arg, *results[2];
+    const void *found;
+    int64_t n = 20000;
+    if (!open_program("cpu:0,cpu:1", two, &context, &program)) return;
+    CHECK(weft_value_new(context, WEFT_I64, 0, NULL, &n, &arg) == WEFT_STATUS_OK);
+    CHECK(weft_record(context, WEFT_RECORD_EVENTS) == WEFT_STATUS_OK);
+    CHECK(weft_call(program, 0, &arg, 1, results, 2) == WEFT_STATUS_OK);
+    uint64_t read = when(context, RT_EVENT_TRANSFER, false);
+    CHECK(read > 0 && read < when(context, RT_EVENT_KERNEL, true));
+    CHECK(weft_value_data(results[0], &found) == WEFT_STATUS_OK);
+    CHECK(((const int64_t *)found)[n] == n + 1);
+    CHECK(weft_value_data(results[1], &found) == WEFT_STATUS_OK);
+    CHECK(((const int64_t *)found)[n - 1] == steps(n - 1));
+    weft_value_free(results[0]);
+    weft_value_free(results[1]);
+    weft_value_free(arg);
+    weft_program_free(program);
+    weft_context_free(context);
+}
+
 int main(void) {
     test_turns(0);
     test_turns(20000);
@@ -527,6 +572,7 @@ int main(void) {
     test_sleeps(true);
     setenv("WEFT_SPLIT", "none", 1);
     test_scalar();
+    test_results();
     test_chain();
     test_order();
     setenv("WEFT_SPLIT", "0", 1); // however small
