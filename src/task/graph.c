@@ -152,9 +152,17 @@ static void need_var(Graph *g, uint32_t bit, uint32_t to) {
     set_bit(g->before[to], bit);
 }
 
+static bool has_succ(const Graph *g, uint32_t from, uint32_t to) {
+    const Nodes *succs = &g->succs[from]; // in the order of the nodes
+    return succs->len > 0 && succs->data[succs->len - 1] == to;
+}
+
+// What is needed for something else that is needed says nothing new, but to branches
+// and loops, which may want it before that.
 static void need_node(Graph *g, uint32_t from, uint32_t to) {
     uint64_t *before = g->before[to];
-    if (from == to || has_bit(before, bit_of(g, from))) return;
+    bool is_known = has_bit(before, bit_of(g, from));
+    if (from == to || (is_known && !is_control(g, to)) || has_succ(g, from, to)) return;
     set_bit(before, bit_of(g, from));
     const uint64_t *row = g->before[from];
     for (uint32_t w = 0; w < words_of(g, from); w++) before[w] |= row[w];
