@@ -117,6 +117,15 @@ static bool has_space_of(Rewrite *rw, const CoreStm *generate, CoreRef array) {
     return true;
 }
 
+// Whether it is given elements. An index that is out of bounds is told otherwise where
+// it is of a row.
+static bool takes_elements(const CoreProgram *p, const CoreBody *body) {
+    bool all = true;
+    for (uint32_t i = 0; i < body->param_count; i++)
+        all = all && core_type(p, body->params[i]).rank == 0;
+    return all;
+}
+
 static bool may_make(Rewrite *rw, const CoreStm *producer, const CoreStm *generate) {
     const CoreProgram *p = rw->program;
     const CoreStm *inner;
@@ -124,7 +133,7 @@ static bool may_make(Rewrite *rw, const CoreStm *producer, const CoreStm *genera
     uint32_t depth = fuse_nest_depth(producer, &inner);
     if (depth != (uint32_t)generate->attrs[0] ||
         core_type(p, producer->outs[0]).rank != depth ||
-        fuse_may_fail(rw, inner->bodies[0]))
+        !takes_elements(p, inner->bodies[0]) || fuse_may_fail(rw, inner->bodies[0]))
         return false;
     return is_little(rw, producer, inner, generate) &&
            fuse_has_shape(rw, producer, producer->args[0], depth) &&
