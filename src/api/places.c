@@ -191,14 +191,15 @@ static WeftStatus open_device(WeftContext *context, ApiPlace *place) {
     return WEFT_STATUS_OK;
 }
 
-// Context.alone. Who knows which is faster, a GPU or the cores?
+// Who may have a call alone, as api_places_open says. Who knows which is faster, a GPU
+// or the cores?
 static ApiPlace *find_alone(ApiPlace *places, uint32_t count) {
     ApiPlace *fastest = places;
     bool are_parts = true;
+    if (count < 2) return NULL;
     for (uint32_t i = 0; i < count; i++) {
         ApiPlace *place = &places[i];
-        if (count < 2 || api_is_launched(place) || !api_place_has_row(place))
-            return NULL;
+        if (api_is_launched(place) || !api_place_has_row(place)) return NULL;
         are_parts = are_parts && place->is_shared;
         if (place->speed > fastest->speed) fastest = place;
     }

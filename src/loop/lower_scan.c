@@ -45,7 +45,7 @@ static void run_phase(const Phases *ph, Phase phase, LoopRef first, LoopRef coun
     loop_close_nest(l, &nest);
 }
 
-// Of each result.
+// Of what an element gives, in all results.
 static uint32_t count_bytes(const Scan *s) {
     uint32_t bytes = 0;
     for (uint32_t c = 0; c < s->fold.width; c++)
@@ -590,9 +590,9 @@ static void scan_free_in_order(Scan *s) {
 
 // ---- the whole ----------------------------------------------------------------------
 
-// Of how many threads one does it all. Where memory is what they wait for, two that
-// look at each element twice and meet take longer than one.
-static LoopRef least_threads(const Scan *s) {
+// Up to how many threads one of them does it all. Where memory is what they wait for,
+// two that look at each element twice and meet take longer than one.
+static LoopRef most_for_one(const Scan *s) {
     enum { FAR_BYTES = 1 << 24 }; // of results
     const Fold *f = &s->fold;
     LoopBuilder *b = f->l->b;
@@ -613,7 +613,7 @@ static void scan_by_threads(Scan *s, void in_order(Scan *s),
         return;
     }
     LoopRef one = loop_int(b, 1);
-    LoopRef is_alone = loop_le(b, loop_threads(b), least_threads(s));
+    LoopRef is_alone = loop_le(b, loop_threads(b), most_for_one(s));
     LoopRef is_block = loop_le(b, s->fold.n, loop_int(b, CORE_BLOCK));
     LoopRef is_in_order = loop_or(b, is_alone, is_block);
     Nest nest;
