@@ -7,7 +7,8 @@
 // What is given up is resolved by a task of its own, which waits for what the right
 // itself would have waited for: resolved at once, a later writer could overtake an
 // earlier one. (The thesis resolves at once in 4.11d, e and g, and names 4.10d and e
-// the wrong way round.)
+// the wrong way round.) Of a right to write, readers are told once the variable can be
+// read; that earlier readers are done is told to a later writer alone, with the reads.
 #include "task/make.h"
 
 void task_wait_resolve(TaskMaker *m, TaskBlock *block, TaskName a, TaskName b,
@@ -21,7 +22,12 @@ void task_wait_resolve(TaskMaker *m, TaskBlock *block, TaskName a, TaskName b,
 
 void task_give_up_write(TaskMaker *m, TaskBlock *block, TaskEntry *entry) {
     if (!entry->has_write) return;
-    task_wait_resolve(m, block, entry->read.wait, entry->write.wait, entry->write.done);
+    task_wait_resolve(m, block, entry->read.wait, 0, entry->write.done);
+    if (entry->write.wait != 0 && entry->read.done != 0) {
+        TaskName was_read = task_emit_signal(m, block);
+        task_wait_resolve(m, block, was_read, entry->write.wait, entry->read.done);
+        entry->read.done = was_read;
+    }
     entry->has_write = false;
     entry->write = (TaskLock){0};
 }
@@ -29,8 +35,8 @@ void task_give_up_write(TaskMaker *m, TaskBlock *block, TaskEntry *entry) {
 void task_give_up(TaskMaker *m, TaskBlock *block, TaskEntry *entry) {
     TaskName also = entry->has_write ? entry->write.wait : 0;
     task_wait_resolve(m, block, entry->read.wait, also, entry->read.done);
-    task_give_up_write(m, block, entry);
     entry->read.done = 0;
+    task_give_up_write(m, block, entry);
 }
 
 // Both read (4.10c).
