@@ -7,6 +7,8 @@
 #include "emit/vector.h"
 #include "loop/machine.h"
 
+enum { BITS_DEPTH = 5 }; // operators of masks that are written as bits
+
 ScalarType walk_elem(const Walker *w, LoopRef ref) {
     return (ScalarType)w->kernel->values.data[ref].type.elem;
 }
@@ -345,53 +347,6 @@ static Str first_without(Walker *w, LoopRef mask) {
     return first;
 }
 
-// Turns before the first that is not sure are over; that one goes alone.
-static void put_sure_of_turns(Walker *w, LoopRef c) {
-    Str i = walk_value(w, w->vector);
-    walk_line(w, "if (__builtin_expect(!(%.*s), 0)) {",
-              STR_ARG(walk_all(w, join_parts(w, c, '&'))));
-    w->indent++;
-    walk_line(w, "%.*s += %.*s;", STR_ARG(i), STR_ARG(first_without(w, c)));
-    walk_line(w, "end_%u = %.*s + 1;", w->vector, STR_ARG(i));
-    walk_line(w, "goto one_%u;", w->vector);
-    w->indent--;
-    walk_line(w, "}");
-}
-
-static void put_sure(Walker *w, const LoopStm *stm) {
-    LoopRef c = stm->args[0];
-    if (w->is_in_order && walk_has_lanes(w, c)) {
-        put_sure_of_turns(w, c);
-        return;
-    }
-    Str ok =
-        walk_has_lanes(w, c) ? walk_all(w, join_parts(w, c, '&')) : walk_value(w, c);
-    walk_line(w,
-              w->is_in_order ? "if (__builtin_expect(!(%.*s), 0)) goto alone_%u;"
-                             : "if (!(%.*s)) goto alone_%u;",
-              STR_ARG(ok), w->vector);
-}
-
-// That a mask is not set in all lanes is known without its opposite.
-static bool is_opposite(const Walker *w, LoopRef mask) {
-    const LoopStm *stm = w->made[mask];
-    return stm != NULL && stm->op == LOOP_SCALAR && stm->scalar == OP_NOT &&
-           walk_has_lanes(w, stm->args[0]);
-}
-
-static void put_any(Walker *w, const LoopStm *stm) {
-    if (is_opposite(w, stm->args[0])) {
-        LoopRef mask = w->made[stm->args[0]]->args[0];
-        walk_line(w, "const bool %.*s = !%.*s;", STR_ARG(walk_value(w, stm->outs[0])),
-                  STR_ARG(walk_all(w, join_parts(w, mask, '&'))));
-        return;
-    }
-    walk_line(w, "const bool %.*s = weft_mask_%.*s(%.*s) != 0;",
-              STR_ARG(walk_value(w, stm->outs[0])),
-              STR_ARG(walk_vector_type(w, SCALAR_BOOL)),
-              STR_ARG(join_parts(w, stm->args[0], '|')));
-}
-
 // The comparison that gives a mask of whole registers, in C; or NULL.
 static const char *comparison(const Walker *w, const LoopStm *stm) {
     ScalarType elem = walk_elem(w, stm->args[0]);
@@ -449,9 +404,69 @@ static void put_bits(Walker *w, LoopRef mask, uint32_t part, int depth, StrBuf *
     }
 }
 
+// Whether all lanes of a mask are set. In turns that may give up that is all that masks
+// are for, so these need no vectors.
+static Str is_all(Walker *w, LoopRef mask) {
+    if (!w->is_in_order || w->part.count * w->part.mask != 512)
+        return walk_all(w, join_parts(w, mask, '&'));
+    StrBuf text = strbuf(w->arena);
+    unsigned long long all = UINT64_MAX >> (64 - w->part.count);
+    strbuf_char(&text, '(');
+    for (uint32_t p = 0; p < walk_parts(w, mask); p++) {
+        if (p > 0) strbuf_cstr(&text, " & ");
+        put_bits(w, mask, p, BITS_DEPTH, &text);
+    }
+    strbuf_printf(&text, " & %#llxu) == %#llxu", all, all);
+    return strbuf_done(&text);
+}
+
+// Turns before the first that is not sure are over; that one goes alone.
+static void put_sure_of_turns(Walker *w, LoopRef c) {
+    Str i = walk_value(w, w->vector);
+    walk_line(w, "if (__builtin_expect(!(%.*s), 0)) {", STR_ARG(is_all(w, c)));
+    w->indent++;
+    walk_line(w, "%.*s += %.*s;", STR_ARG(i), STR_ARG(first_without(w, c)));
+    walk_line(w, "end_%u = %.*s + 1;", w->vector, STR_ARG(i));
+    walk_line(w, "goto one_%u;", w->vector);
+    w->indent--;
+    walk_line(w, "}");
+}
+
+static void put_sure(Walker *w, const LoopStm *stm) {
+    LoopRef c = stm->args[0];
+    if (w->is_in_order && walk_has_lanes(w, c)) {
+        put_sure_of_turns(w, c);
+        return;
+    }
+    Str ok = walk_has_lanes(w, c) ? is_all(w, c) : walk_value(w, c);
+    walk_line(w,
+              w->is_in_order ? "if (__builtin_expect(!(%.*s), 0)) goto alone_%u;"
+                             : "if (!(%.*s)) goto alone_%u;",
+              STR_ARG(ok), w->vector);
+}
+
+// That a mask is not set in all lanes is known without its opposite.
+static bool is_opposite(const Walker *w, LoopRef mask) {
+    const LoopStm *stm = w->made[mask];
+    return stm != NULL && stm->op == LOOP_SCALAR && stm->scalar == OP_NOT &&
+           walk_has_lanes(w, stm->args[0]);
+}
+
+static void put_any(Walker *w, const LoopStm *stm) {
+    if (is_opposite(w, stm->args[0])) {
+        LoopRef mask = w->made[stm->args[0]]->args[0];
+        walk_line(w, "const bool %.*s = !(%.*s);", STR_ARG(walk_value(w, stm->outs[0])),
+                  STR_ARG(is_all(w, mask)));
+        return;
+    }
+    walk_line(w, "const bool %.*s = weft_mask_%.*s(%.*s) != 0;",
+              STR_ARG(walk_value(w, stm->outs[0])),
+              STR_ARG(walk_vector_type(w, SCALAR_BOOL)),
+              STR_ARG(join_parts(w, stm->args[0], '|')));
+}
+
 // How many lanes of a part are set.
 static void put_count(Walker *w, LoopRef mask, uint32_t part, StrBuf *out) {
-    enum { DEPTH = 5 };
     if (w->part.count * w->part.mask != 512) {
         strbuf_printf(out, "weft_count_%.*s(%.*s)",
                       STR_ARG(walk_vector_type(w, SCALAR_BOOL)),
@@ -460,7 +475,7 @@ static void put_count(Walker *w, LoopRef mask, uint32_t part, StrBuf *out) {
     }
     strbuf_printf(out, "weft_popc(%#llxu & ",
                   (unsigned long long)(UINT64_MAX >> (64 - w->part.count)));
-    put_bits(w, mask, part, DEPTH, out);
+    put_bits(w, mask, part, BITS_DEPTH, out);
     strbuf_char(out, ')');
 }
 

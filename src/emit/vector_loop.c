@@ -3,6 +3,7 @@
 // Loops with lanes: vector turns, and the turns that are left over.
 #include "emit/vector.h"
 #include "loop/build.h"
+#include "loop/copy.h"
 #include "loop/machine.h"
 
 static void widen(const Walker *w, LoopRef ref, uint32_t *widest) {
@@ -49,23 +50,40 @@ static Lanes choose_part(const Walker *w, const LoopBody *vector) {
     return part;
 }
 
+// Whether turns look at memory together, and one goes alone that would change it
+// (loop/rare.c).
+static bool look_first(const LoopStm *loop) {
+    return loop->order == ORDER_SEQUENTIAL && loop_has_op(loop->bodies[0], LOOP_SURE);
+}
+
+static bool has_ahead(const WalkAhead *ahead, LoopRef buffer) {
+    for (uint32_t i = 0; i < ahead->count; i++)
+        if (ahead->buffers[i] == buffer) return true;
+    return false;
+}
+
 // The one buffer that a turn loads vectors from, if it does much with each and stores
-// nothing; else 0. Processors fetch ahead a few lines alone, and start anew with each
+// nothing; else none. Turns that look first may load two, of which they look at much
+// else one by one. Processors fetch ahead a few lines alone, and start anew with each
 // page; where little waits, as in short turns, they see many loads beforehand.
-static LoopRef find_ahead(const Walker *w, const LoopBody *vector) {
+static WalkAhead find_ahead(const Walker *w, const LoopStm *loop) {
     enum { MUCH = 12 }; // statements
-    LoopRef buffer = 0;
-    if (w->lanes != w->part.count || vector->stms.len < MUCH) return 0;
+    const LoopBody *vector = loop->bodies[0];
+    bool looks = look_first(loop);
+    WalkAhead ahead = {.bytes = looks ? 2048 : 4096}, none = {0};
+    if (w->lanes != w->part.count || vector->stms.len < MUCH) return none;
     for (uint32_t i = 0; i < vector->stms.len; i++) {
         const LoopStm *stm = vector->stms.data[i];
         if (stm->body_count > 0 || stm->op == LOOP_STORE || stm->op == LOOP_STOREIF)
-            return 0;
-        if (stm->op != LOOP_LOAD) continue;
+            return none;
+        if (stm->op != LOOP_LOAD || (looks && !walk_has_lanes(w, stm->outs[0])))
+            continue;
         WalkAccess a = walk_access(w, stm);
-        if (a.has_places || (buffer != 0 && buffer != a.buffer)) return 0;
-        buffer = a.buffer;
+        if (!a.has_places && has_ahead(&ahead, a.buffer)) continue;
+        if (a.has_places || ahead.count == (looks ? WALK_MOST_AHEAD : 1)) return none;
+        ahead.buffers[ahead.count++] = a.buffer;
     }
-    return buffer;
+    return ahead;
 }
 
 static void enter_turn(Walker *w, const LoopStm *stm) {
@@ -82,7 +100,7 @@ static void put_vector_turn(Walker *w, const LoopStm *stm, bool is_only) {
     LoopRef turn = w->turn;
     if (!is_only) w->turn = vector->params[0];
     enter_turn(w, stm);
-    w->ahead = find_ahead(w, vector);
+    w->ahead = find_ahead(w, stm);
     w->vector = vector->params[0];
     w->is_in_order = stm->order == ORDER_SEQUENTIAL;
     w->is_short = vector->stms.len <= SHORT;
@@ -242,6 +260,36 @@ static void put_sure_loop(Walker *w, const LoopStm *stm, const WalkTurns *turns)
     walk_line(w, "}");
 }
 
+bool walk_has_part(const Walker *w, LoopRef buffer, LoopRef offset) {
+    for (uint32_t i = 0; i < w->parts.len; i++)
+        if (w->parts.data[i].buffer == buffer && w->parts.data[i].offset == offset)
+            return true;
+    return false;
+}
+
+// Parts of buffers whose elements turns look at one by one, such as the bins of a
+// thread, have pointers made before the loop: compilers else add the offset to each
+// place.
+static void put_parts(Walker *w, const LoopBody *vector) {
+    const LoopValue *values = w->kernel->values.data;
+    Map inside;
+    map_init(&inside, w->arena);
+    loop_bind_body(&inside, vector);
+    for (uint32_t i = 0; i < vector->stms.len; i++) {
+        const LoopStm *stm = vector->stms.data[i];
+        if (stm->op != LOOP_LOAD || values[stm->outs[0]].type.lanes > 0) continue;
+        LoopRef buffer = stm->args[0], offset = stm->args[1];
+        uint64_t is;
+        if (values[offset].is_const || map_get(&inside, offset, &is) ||
+            map_get(&inside, buffer, &is) || walk_has_part(w, buffer, offset))
+            continue;
+        walk_line(w, "%sconst part_%u_%u = %.*s + %.*s;", walk_type(w, buffer), buffer,
+                  offset, STR_ARG(walk_value(w, buffer)),
+                  STR_ARG(walk_value(w, offset)));
+        vec_push(w->arena, &w->parts, ((WalkPart){buffer, offset}));
+    }
+}
+
 // A vector turn that gives up is followed by its turns, one by one, or by one of them,
 // and then by others.
 static void put_unsure_loop(Walker *w, const LoopStm *stm, const WalkTurns *turns) {
@@ -250,6 +298,9 @@ static void put_unsure_loop(Walker *w, const LoopStm *stm, const WalkTurns *turn
     Str i = walk_value(w, number);
     StrBuf last = strbuf(w->arena);
     strbuf_printf(&last, "end_%u", number);
+    walk_line(w, "{");
+    w->indent++;
+    if (look_first(stm)) put_parts(w, stm->bodies[0]);
     walk_line(w, "for (%s%.*s = %s; %.*s < %s;) {", type, STR_ARG(i), turns->begin,
               STR_ARG(i), turns->end);
     w->indent++;
@@ -267,6 +318,9 @@ static void put_unsure_loop(Walker *w, const LoopStm *stm, const WalkTurns *turn
     w->depth++;
     put_turns_alone(w, stm, str_terminated(w->arena, strbuf_done(&last)), turns->after);
     w->depth--;
+    w->indent--;
+    walk_line(w, "}");
+    w->parts.len = 0;
     w->indent--;
     walk_line(w, "}");
 }

@@ -116,14 +116,22 @@ static Str load_some(Walker *w, const WalkAccess *a, uint32_t part) {
     return strbuf_done(&text);
 }
 
+// Once in a turn.
+static void fetch_ahead(Walker *w, const WalkAccess *a, uint32_t part) {
+    WalkAhead *ahead = &w->ahead;
+    for (uint32_t i = 0; i < ahead->count; i++) {
+        if (ahead->buffers[i] != a->buffer) continue;
+        walk_line(w, "__builtin_prefetch((const char *)&%.*s + %u);",
+                  STR_ARG(place_of(w, a, part, 0)), ahead->bytes);
+        ahead->buffers[i] = ahead->buffers[--ahead->count];
+        return;
+    }
+}
+
 Str walk_load(Walker *w, const LoopStm *stm, uint32_t part) {
     WalkAccess a = walk_access(w, stm);
     if (a.has_places) return gather(w, &a, part, a.mask != 0);
-    if (w->ahead == a.buffer) {
-        walk_line(w, "__builtin_prefetch((const char *)&%.*s + 4096);",
-                  STR_ARG(place_of(w, &a, part, 0)));
-        w->ahead = 0;
-    }
+    fetch_ahead(w, &a, part);
     if (a.mask == 0) return load_part(w, &a, part);
     if (is_some(w, &a)) return load_some(w, &a, part);
     StrBuf text = strbuf(w->arena);

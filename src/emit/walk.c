@@ -154,10 +154,12 @@ static bool is_const(const Walker *w, LoopRef ref, uint64_t bits) {
 // "xs_3[offset + stride * index]", from the arg `first` on.
 static Str place_of(Walker *w, const LoopStm *stm, uint32_t first) {
     StrBuf text = strbuf(w->arena);
-    strbuf_printf(&text, "%.*s[", STR_ARG(walk_value(w, stm->args[0])));
+    LoopRef offset = stm->args[first];
+    bool is_part = walk_has_part(w, stm->args[0], offset);
+    if (is_part) strbuf_printf(&text, "part_%u_%u[", stm->args[0], offset);
+    else strbuf_printf(&text, "%.*s[", STR_ARG(walk_value(w, stm->args[0])));
     size_t start = text.len;
-    if (!is_const(w, stm->args[first], 0))
-        strbuf_str(&text, walk_value(w, stm->args[first]));
+    if (!is_part && !is_const(w, offset, 0)) strbuf_str(&text, walk_value(w, offset));
     for (uint32_t i = first + 1; i + 1 < stm->arg_count; i += 2) {
         LoopRef stride = stm->args[i], index = stm->args[i + 1];
         if (is_const(w, stride, 0) || is_const(w, index, 0)) continue;

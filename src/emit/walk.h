@@ -20,6 +20,18 @@ typedef struct WalkRows {
     LoopRef column;
 } WalkRows;
 
+// The elements of a buffer from an offset on, to which there is a pointer.
+typedef struct WalkPart {
+    LoopRef buffer, offset;
+} WalkPart;
+
+// Buffers that each vector turn fetches from, so many bytes ahead.
+enum { WALK_MOST_AHEAD = 2 };
+typedef struct WalkAhead {
+    LoopRef buffers[WALK_MOST_AHEAD];
+    uint32_t count, bytes;
+} WalkAhead;
+
 // Writing one kernel. In C parallel loops are functions of their own, put before the
 // one that is being written.
 typedef struct Walker {
@@ -57,9 +69,13 @@ typedef struct Walker {
     bool is_tallied;           // it adds its counts to vectors (tally.c)
     LoopRefs streams;        // results that the loop stores past the caches (stream.c)
     uint32_t least_streamed; // bytes of a vector
-    LoopRef ahead;           // the buffer that the vector turn fetches from ahead; or 0
-    bool *is_counted;        // by LoopRef: it is not used in places alone
-    const LoopLaunch *team;  // whose turn this is, outside of loops that are spread
+    WalkAhead ahead;         // of the vector turn
+    struct {
+        WalkPart *data;
+        uint32_t len, cap;
+    } parts;                // of the vector loop
+    bool *is_counted;       // by LoopRef: it is not used in places alone
+    const LoopLaunch *team; // whose turn this is, outside of loops that are spread
 } Walker;
 
 // Starts a line.
@@ -126,6 +142,8 @@ typedef struct WalkTurns {
     const char *after;       // a line after a turn that goes alone; or NULL
 } WalkTurns;
 
+// Whether there is a pointer to that part: "part_<buffer>_<offset>".
+bool walk_has_part(const Walker *w, LoopRef buffer, LoopRef offset);
 // Writes a loop with lanes.
 void walk_vector_loop(Walker *w, const LoopStm *stm, const WalkTurns *turns);
 // How many turns of a loop with lanes are a block that counts in vectors, if it does;

@@ -63,13 +63,25 @@ void hist_join(const Hist *h, const Slots *bins, LoopRef bin, const Val *value) 
     else loop_join_into(&h->fold, bins, bin, value);
 }
 
-// Takes value i into its bin, counted from `first`, if it has one.
-void hist_take(const Hist *h, const Slots *bins, LoopRef first, LoopRef i) {
+// The bins from `first` on.
+static Slots bins_from(const Hist *h, const Slots *bins, LoopRef first) {
+    Lower *l = h->fold.l;
+    Slots rest = {.parts = arena_array(l->arena, Array *, h->fold.width)};
+    for (uint32_t c = 0; c < h->fold.width; c++) {
+        const Array *all = bins->parts[c];
+        Array *part = rest.parts[c] = arena_copy(l->arena, all, sizeof *all);
+        LoopRef before = loop_mul(l->b, first, all->strides[0]);
+        part->off = loop_add(l->b, all->off, before);
+    }
+    return rest;
+}
+
+// Takes value i into its bin if it has one.
+void hist_take(const Hist *h, const Slots *bins, LoopRef i) {
     Lower *l = h->fold.l;
     LoopRef bin;
     const Val *made = loop_produce(l, &h->feeds, i);
     LoopRef inside = hist_find_bin(h, made, i, &bin);
-    bin = loop_add(l->b, first, bin);
     Val *value = loop_group(&h->fold);
     When when = loop_open_if(l, inside);
     hist_value(h, made, i, value);
@@ -96,17 +108,12 @@ static bool chooses(const Fold *f) {
 
 typedef struct Take {
     const Hist *h;
-    const Slots *bins;
-    LoopRef first;
+    Slots copies[COPIES]; // of the bins; the first, if there are no others
 } Take;
 
-// Into copy k, if there are copies.
 static void take_value(const void *env, LoopRef i, uint32_t k) {
     const Take *t = env;
-    LoopBuilder *b = t->h->fold.l->b;
-    LoopRef first = t->first, apart = t->h->apart;
-    if (apart != 0) first = loop_add(b, first, loop_mul(b, loop_int(b, k), apart));
-    hist_take(t->h, t->bins, first, i);
+    hist_take(t->h, &t->copies[t->h->apart != 0 ? k : 0], i);
 }
 
 // Takes values into bins from `first` on, in order. With copies neighbours go into
@@ -115,11 +122,15 @@ static void take_value(const void *env, LoopRef i, uint32_t k) {
 static void take_values(const Hist *h, const Slots *bins, LoopRef first, LoopRef from,
                         LoopRef to) {
     Lower *l = h->fold.l;
-    Take take = {.h = h, .bins = bins, .first = first};
+    LoopBuilder *b = l->b;
+    Take take = {.h = h, .copies = {bins_from(h, bins, first)}};
+    for (uint32_t k = 1; k < COPIES && h->apart != 0; k++)
+        take.copies[k] =
+            bins_from(h, &take.copies[0], loop_mul(b, loop_int(b, k), h->apart));
     uint32_t several = h->apart != 0                             ? COPIES
                        : hist_is_simple(h) && !chooses(&h->fold) ? AT_ONCE
                                                                  : 1;
-    loop_several(l, from, loop_sub(l->b, to, from), several, take_value, &take);
+    loop_several(l, from, loop_sub(b, to, from), several, take_value, &take);
 }
 
 // ---- parts --------------------------------------------------------------------------
@@ -278,7 +289,8 @@ static void make_parts_atomically(const Hist *h, const Slots *all, LoopRef parts
     loop_close_nest(l, &nest);
     loop_open_nest(l, &nest, 1, &f->n, ORDER_PARALLEL);
     LoopRef part = loop_rem(b, nest.index[0], parts);
-    hist_take(h, all, loop_mul(b, part, h->bins), nest.index[0]);
+    Slots own = bins_from(h, all, loop_mul(b, part, h->bins));
+    hist_take(h, &own, nest.index[0]);
     loop_close_nest(l, &nest);
 }
 
@@ -352,7 +364,7 @@ static void fold_into_dest(const Hist *h) {
         return;
     }
     loop_open_nest(l, &nest, 1, &h->fold.n, ORDER_PARALLEL);
-    hist_take(h, &h->dest, zero, nest.index[0]);
+    hist_take(h, &h->dest, nest.index[0]);
     loop_close_nest(l, &nest);
 }
 

@@ -27,8 +27,8 @@ typedef struct Hist {
 LoopRef hist_find_bin(const Hist *h, const Val *made, LoopRef i, LoopRef *bin_out);
 void hist_value(const Hist *h, const Val *made, LoopRef i, Val *out);
 void hist_join(const Hist *h, const Slots *bins, LoopRef bin, const Val *value);
-// Takes value i into its bin, counted from `first`, if it has one.
-void hist_take(const Hist *h, const Slots *bins, LoopRef first, LoopRef i);
+// Takes value i into its bin if it has one.
+void hist_take(const Hist *h, const Slots *bins, LoopRef i);
 // On cores, scalars that cost little to make: several of them may stand side by side.
 bool hist_is_simple(const Hist *h);
 // floor(p * n / parts)

@@ -59,7 +59,7 @@ void hist_blocks_by_teams(const Hist *h) {
     Val *value = loop_group(f);
     clear_bins(h, &own);
     loop_open_nest(l, &inner, 1, &size, ORDER_INDEPENDENT);
-    hist_take(h, &own, zero, loop_add(b, from, inner.index[0]));
+    hist_take(h, &own, loop_add(b, from, inner.index[0]));
     loop_close_nest(l, &inner);
     loop_open_nest(l, &inner, 1, &h->bins, ORDER_INDEPENDENT);
     loop_load_slot(f, &own, inner.index[0], value);
