@@ -19,7 +19,8 @@ WEFT_JOIN(i32x8, i32x16, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15)
 WEFT_JOIN(u32x8, u32x16, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15)
 WEFT_JOIN(f32x8, f32x16, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15)
 
-#if defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512DQ__)
+#if defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512DQ__) &&           \
+    defined(__AVX512VL__)
 #define WEFT_WIDE_HERE
 #endif
 
@@ -136,6 +137,51 @@ WEFT_INT_BITS(i8x64, i8x64, weft_64c, cmpb)
 WEFT_INT_BITS(u8x64, i8x64, weft_64c, ucmpb)
 WEFT_FLOAT_BITS(f64x8, i64x8, cmppd)
 WEFT_FLOAT_BITS(f32x16, i32x16, cmpps)
+
+// A choice by bits.
+#if defined(WEFT_WIDE_HERE) && defined(__clang__)
+#define WEFT_CHOOSE(V, W, n, how)                                                      \
+    static inline V weft_choose_##V(uint##n##_t bits, V x, V y) {                      \
+        return (V)__builtin_ia32_select##how(bits, (W)x, (W)y);                        \
+    }
+#elif defined(WEFT_WIDE_HERE)
+#define WEFT_CHOOSE(V, W, n, how)                                                      \
+    static inline V weft_choose_##V(uint##n##_t bits, V x, V y) {                      \
+        return (V)__builtin_ia32_blendm##how##_mask((W)y, (W)x, bits);                 \
+    }
+#else
+#define WEFT_CHOOSE(V, W, n, how)                                                      \
+    static inline V weft_choose_##V(uint##n##_t bits, V x, V y) {                      \
+        for (int i = 0; i < n; i++)                                                    \
+            if (!(bits >> i & 1)) x[i] = y[i];                                         \
+        return x;                                                                      \
+    }
+#endif
+typedef int weft_8d __attribute__((vector_size(32)));
+typedef short weft_16w __attribute__((vector_size(32)));
+typedef short weft_8w __attribute__((vector_size(16)));
+typedef char weft_16b __attribute__((vector_size(16)));
+WEFT_CHOOSE(i64x8, weft_8l, 8, q_512)
+WEFT_CHOOSE(u64x8, weft_8l, 8, q_512)
+WEFT_CHOOSE(f64x8, weft_8l, 8, q_512)
+WEFT_CHOOSE(i32x16, weft_16i, 16, d_512)
+WEFT_CHOOSE(u32x16, weft_16i, 16, d_512)
+WEFT_CHOOSE(f32x16, weft_16i, 16, d_512)
+WEFT_CHOOSE(i16x32, weft_32s, 32, w_512)
+WEFT_CHOOSE(u16x32, weft_32s, 32, w_512)
+WEFT_CHOOSE(i8x64, weft_64c, 64, b_512)
+WEFT_CHOOSE(u8x64, weft_64c, 64, b_512)
+WEFT_CHOOSE(i32x8, weft_8d, 8, d_256)
+WEFT_CHOOSE(u32x8, weft_8d, 8, d_256)
+WEFT_CHOOSE(f32x8, weft_8d, 8, d_256)
+WEFT_CHOOSE(i16x16, weft_16w, 16, w_256)
+WEFT_CHOOSE(u16x16, weft_16w, 16, w_256)
+WEFT_CHOOSE(i8x32, weft_32c, 32, b_256)
+WEFT_CHOOSE(u8x32, weft_32c, 32, b_256)
+WEFT_CHOOSE(i16x8, weft_8w, 8, w_128)
+WEFT_CHOOSE(u16x8, weft_8w, 8, w_128)
+WEFT_CHOOSE(i8x16, weft_16b, 16, b_128)
+WEFT_CHOOSE(u8x16, weft_16b, 16, b_128)
 
 // A mask as bools in memory, a byte for each lane.
 #define WEFT_FLAGS(M, B)                                                               \

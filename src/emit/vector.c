@@ -40,7 +40,10 @@ Str walk_vector_type(Walker *w, ScalarType elem) {
 }
 
 Str walk_vector_type_of(Walker *w, LoopRef ref) {
-    return walk_vector_type(w, walk_elem(w, ref));
+    StrBuf text = strbuf(w->arena);
+    if (!walk_is_bits(w, ref)) return walk_vector_type(w, walk_elem(w, ref));
+    walk_bits_type(w, &text);
+    return strbuf_done(&text);
 }
 
 // Whether it is an integer that compilers would put together in a register and copy
@@ -198,8 +201,11 @@ static Str select(Walker *w, const LoopStm *stm, uint32_t part) {
                       STR_ARG(walk_vector(w, stm->args[2], part)));
         return strbuf_done(&text);
     }
-    strbuf_printf(&text, "weft_select_%.*s(", STR_ARG(walk_vector_type(w, elem)));
-    emit_mask_for(elem, w->part, walk_part(w, stm->args[0], part), &text);
+    bool is_by_bits = walk_is_bits(w, stm->args[0]) && elem != SCALAR_BOOL;
+    strbuf_printf(&text, "weft_%s_%.*s(", is_by_bits ? "choose" : "select",
+                  STR_ARG(walk_vector_type(w, elem)));
+    if (is_by_bits) strbuf_str(&text, walk_part(w, stm->args[0], part));
+    else emit_mask_for(elem, w->part, walk_mask(w, stm->args[0], part), &text);
     for (uint32_t i = 1; i < 3; i++)
         strbuf_printf(&text, ", %.*s", STR_ARG(walk_vector(w, stm->args[i], part)));
     strbuf_char(&text, ')');
@@ -347,19 +353,6 @@ static Str first_without(Walker *w, LoopRef mask) {
     return first;
 }
 
-// The comparison that gives a mask of whole registers, in C; or NULL.
-static const char *comparison(const Walker *w, const LoopStm *stm) {
-    ScalarType elem = walk_elem(w, stm->args[0]);
-    if (elem == SCALAR_BOOL || scalar_info[elem].bytes * w->part.count != 64)
-        return NULL;
-    switch (stm->scalar) {
-    case OP_EQ: return "eq";
-    case OP_LT: return "lt";
-    case OP_LE: return "le";
-    default: return NULL;
-    }
-}
-
 static void put_bits(Walker *w, LoopRef mask, uint32_t part, int depth, StrBuf *out);
 
 // Two masks joined by an operator.
@@ -383,7 +376,7 @@ static bool is_false(const Walker *w, LoopRef ref) {
 static void put_bits(Walker *w, LoopRef mask, uint32_t part, int depth, StrBuf *out) {
     const LoopStm *stm = depth > 0 ? w->made[mask] : NULL;
     bool is_scalar = stm != NULL && stm->op == LOOP_SCALAR;
-    const char *name = is_scalar ? comparison(w, stm) : NULL;
+    const char *name = is_scalar ? walk_comparison(w, stm) : NULL;
     if (name != NULL) {
         strbuf_printf(out, "weft_%s_bits_%.*s(%.*s, %.*s)", name,
                       STR_ARG(walk_vector_type_of(w, stm->args[0])),
@@ -453,6 +446,12 @@ static bool is_opposite(const Walker *w, LoopRef mask) {
 }
 
 static void put_any(Walker *w, const LoopStm *stm) {
+    if (walk_is_bits(w, stm->args[0])) {
+        walk_line(w, "const bool %.*s = (%.*s) != 0;",
+                  STR_ARG(walk_value(w, stm->outs[0])),
+                  STR_ARG(join_parts(w, stm->args[0], '|')));
+        return;
+    }
     if (is_opposite(w, stm->args[0])) {
         LoopRef mask = w->made[stm->args[0]]->args[0];
         walk_line(w, "const bool %.*s = !(%.*s);", STR_ARG(walk_value(w, stm->outs[0])),
@@ -491,6 +490,7 @@ static void put_tally(Walker *w, const LoopStm *stm) {
 
 // A part of what a statement gives that goes by parts.
 static Str part_of(Walker *w, const LoopStm *stm, uint32_t part) {
+    if (walk_is_bits(w, stm->outs[0])) return walk_bits(w, stm, part);
     switch (stm->op) {
     case LOOP_SCALAR: return scalar(w, stm, part);
     case LOOP_LOAD:

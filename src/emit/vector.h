@@ -20,10 +20,18 @@ Str walk_all(Walker *w, Str mask);
 // Writes a part of what a statement gives that goes by parts, or of a TAKE.
 void walk_define(Walker *w, const LoopStm *stm, uint32_t part);
 
+// ---- bits.c -------------------------------------------------------------------------
+
+// The comparison that gives a mask of whole registers, in C; or NULL.
+const char *walk_comparison(const Walker *w, const LoopStm *stm);
+// A part of a mask that is bits, as what the statement makes; and of any, as a vector.
+Str walk_bits(Walker *w, const LoopStm *stm, uint32_t part);
+Str walk_mask(Walker *w, LoopRef mask, uint32_t part);
+
 // ---- tally.c ------------------------------------------------------------------------
 
-// Before and after a block of turns that counts: opens its counts, and adds them to their
-// places.
+// Before and after a block of turns that counts: opens its counts, and adds them to
+// their places.
 void walk_open_tallies(Walker *w, const LoopStm *loop);
 void walk_close_tallies(Walker *w, const LoopStm *loop);
 // Adds a mask to what is counted in a block.

@@ -92,6 +92,7 @@ static void enter_turn(Walker *w, const LoopStm *stm) {
     w->is_counted = arena_array(w->arena, bool, w->kernel->values.len);
     note_counted(w, vector);
     w->part = choose_part(w, vector);
+    walk_find_bits(w, vector);
 }
 
 static void put_vector_turn(Walker *w, const LoopStm *stm, bool is_only) {
@@ -108,6 +109,7 @@ static void put_vector_turn(Walker *w, const LoopStm *stm, bool is_only) {
     walk_body(w, vector);
     if (w->next_rows == NULL) walk_fetch_rows(w, stm);
     w->next_rows = NULL;
+    w->is_bits = NULL;
     w->lanes = 0;
     w->turn = turn;
 }

@@ -68,7 +68,8 @@ static void put_type(Walker *w, LoopRef ref, StrBuf *out) {
     bool is_scalar = type_of(w, ref).kind == LOOP_IS_SCALAR;
     bool is_shared = w->plan != NULL && w->plan->is_shared[ref];
     if (type_of(w, ref).lanes > 0) {
-        emit_lanes_type(elem_of(w, ref), w->part, out);
+        if (walk_is_bits(w, ref)) walk_bits_type(w, out);
+        else emit_lanes_type(elem_of(w, ref), w->part, out);
         strbuf_char(out, ' ');
         return;
     }

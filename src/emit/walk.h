@@ -75,6 +75,7 @@ typedef struct Walker {
         uint32_t len, cap;
     } parts;                // of the vector loop
     bool *is_counted;       // by LoopRef: it is not used in places alone
+    bool *is_bits;          // by LoopRef, of a mask: it is bits (bits.c); or NULL
     const LoopLaunch *team; // whose turn this is, outside of loops that are spread
 } Walker;
 
@@ -144,6 +145,11 @@ typedef struct WalkTurns {
 
 // Whether there is a pointer to that part: "part_<buffer>_<offset>".
 bool walk_has_part(const Walker *w, LoopRef buffer, LoopRef offset);
+// Finds the masks of a vector turn that are bits; whether it is one of them; and the
+// type of a part (bits.c).
+void walk_find_bits(Walker *w, const LoopBody *vector);
+bool walk_is_bits(const Walker *w, LoopRef ref);
+void walk_bits_type(const Walker *w, StrBuf *out);
 // Writes a loop with lanes.
 void walk_vector_loop(Walker *w, const LoopStm *stm, const WalkTurns *turns);
 // How many turns of a loop with lanes are a block that counts in vectors, if it does;
