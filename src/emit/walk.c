@@ -543,11 +543,37 @@ static void put_for(Walker *w, const LoopStm *stm) {
     walk_line(w, "}");
 }
 
+// The first turns ask each time: there may be few.
+static void put_seldom(Walker *w, const LoopStm *stm, LoopRef also) {
+    enum { FIRST = 8, EACH = 4 };
+    const LoopStm *any = stm->bodies[0]->stms.data[0];
+    uint32_t number = any->outs[0];
+    walk_line(w, "for (uint32_t turn_%u = 0;; turn_%u++) {", number, number);
+    w->indent++;
+    if (also != 0) walk_line(w, "if (!%.*s) break;", STR_ARG(walk_value(w, also)));
+    walk_line(w, "if (turn_%u < %u || turn_%u %% %u == 0) {", number, FIRST, number,
+              EACH);
+    w->indent++;
+    walk_line(w, "if (*env->cancel) %s", cancelled(w));
+    walk_statement(w, any);
+    walk_line(w, "if (!%.*s) break;", STR_ARG(walk_value(w, any->outs[0])));
+    w->indent--;
+    walk_line(w, "}");
+    w->indent--;
+}
+
 static void put_while(Walker *w, const LoopStm *stm) {
     const LoopBody *guard = stm->bodies[0], *body = stm->bodies[1];
+    LoopRef also;
     declare_outs(w, stm, 0);
     share_names(w, guard->params, stm);
     share_names(w, body->params, stm);
+    if (w->depth > 0 && walk_asks_seldom(w, stm, &also)) {
+        put_seldom(w, stm, also);
+        put_turn(w, stm, body, body->params);
+        walk_line(w, "}");
+        return;
+    }
     if (w->plan != NULL) {
         walk_line(w, "for (;;) {");
     } else if (w->depth == 0) {

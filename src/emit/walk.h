@@ -74,6 +74,7 @@ typedef struct Walker {
         WalkPart *data;
         uint32_t len, cap;
     } parts;                // of the vector loop
+    bool *is_used; // by LoopRef: the vector turn uses it
     bool *is_counted;       // by LoopRef: it is not used in places alone
     bool *is_bits;          // by LoopRef, of a mask: it is bits (bits.c); or NULL
     const LoopLaunch *team; // whose turn this is, outside of loops that are spread
@@ -150,6 +151,9 @@ bool walk_has_part(const Walker *w, LoopRef buffer, LoopRef offset);
 void walk_find_bits(Walker *w, const LoopBody *vector);
 bool walk_is_bits(const Walker *w, LoopRef ref);
 void walk_bits_type(const Walker *w, StrBuf *out);
+// Whether a loop that lanes leave one by one may ask in a few of its turns alone if one
+// is left; it then ends, too, when that other value is false, if it is not 0 (leave.c).
+bool walk_asks_seldom(const Walker *w, const LoopStm *loop, LoopRef *also_out);
 // Writes a loop with lanes.
 void walk_vector_loop(Walker *w, const LoopStm *stm, const WalkTurns *turns);
 // How many turns of a loop with lanes are a block that counts in vectors, if it does;
