@@ -27,7 +27,8 @@ bool walk_is_bits(const Walker *w, LoopRef ref) {
     return w->is_bits != NULL && w->is_bits[ref];
 }
 
-const char *walk_comparison(const Walker *w, const LoopStm *stm) {
+// The comparison that gives a mask of whole registers, in C; or NULL.
+static const char *comparison(const Walker *w, const LoopStm *stm) {
     ScalarType elem = walk_elem(w, stm->args[0]);
     if (elem == SCALAR_BOOL || scalar_info[elem].bytes * w->part.count != REGISTER)
         return NULL;
@@ -98,7 +99,7 @@ static void agree_in(Finder *f, const LoopBody *body) {
         for (uint32_t k = 0; k < stm->body_count; k++) agree_in(f, stm->bodies[k]);
         bool is_scalar = stm->op == LOOP_SCALAR;
         if (stm->op == LOOP_ANY || stm->op == LOOP_SPLAT ||
-            (is_scalar && walk_comparison(w, stm) != NULL) ||
+            (is_scalar && comparison(w, stm) != NULL) ||
             (stm->op == LOOP_SELECT && chooses(w, walk_elem(w, stm->outs[0]))))
             continue;
         if (stm->op == LOOP_WHILE) {
@@ -144,7 +145,7 @@ static Str bits_of(Walker *w, LoopRef ref, uint32_t part) {
     StrBuf text = strbuf(w->arena);
     if (walk_is_bits(w, ref)) return walk_part(w, ref, part);
     if (walk_has_lanes(w, ref))
-        strbuf_printf(&text, "weft_mask_%.*s(%.*s)",
+        strbuf_printf(&text, "(uint64_t)weft_mask_%.*s(%.*s)",
                       STR_ARG(walk_vector_type(w, SCALAR_BOOL)),
                       STR_ARG(walk_part(w, ref, part)));
     else strbuf_printf(&text, "(uint64_t)-(int64_t)%.*s", STR_ARG(walk_value(w, ref)));
@@ -160,28 +161,76 @@ Str walk_mask(Walker *w, LoopRef mask, uint32_t part) {
     return strbuf_done(&text);
 }
 
+static bool is_false(const Walker *w, LoopRef ref) {
+    const LoopValue *value = &w->kernel->values.data[ref];
+    return value->is_const && value->bits == 0;
+}
+
+static void put_mask_bits(Walker *w, LoopRef mask, uint32_t part, int depth,
+                          StrBuf *out);
+
+static void put_joined(Walker *w, const LoopStm *stm, uint32_t part, char op, int depth,
+                       StrBuf *out) {
+    strbuf_char(out, '(');
+    put_mask_bits(w, stm->args[0], part, depth, out);
+    strbuf_printf(out, " %c ", op);
+    put_mask_bits(w, stm->args[1], part, depth, out);
+    strbuf_char(out, ')');
+}
+
+// What the statement makes, if that can be said in bits.
+static bool put_bits(Walker *w, const LoopStm *stm, uint32_t part, int depth,
+                     StrBuf *out) {
+    bool is_scalar = stm->op == LOOP_SCALAR, selects = stm->op == LOOP_SELECT;
+    const char *name = is_scalar ? comparison(w, stm) : NULL;
+    if (name != NULL) {
+        strbuf_printf(out, "weft_%s_bits_%.*s(%.*s, %.*s)", name,
+                      STR_ARG(walk_vector_type_of(w, stm->args[0])),
+                      STR_ARG(walk_vector(w, stm->args[0], part)),
+                      STR_ARG(walk_vector(w, stm->args[1], part)));
+    } else if (is_scalar && stm->scalar == OP_NOT) {
+        strbuf_char(out, '~');
+        put_mask_bits(w, stm->args[0], part, depth, out);
+    } else if (is_scalar && stm->scalar == OP_OR) {
+        put_joined(w, stm, part, '|', depth, out);
+    } else if ((is_scalar && stm->scalar == OP_AND) ||
+               (selects && is_false(w, stm->args[2]))) {
+        put_joined(w, stm, part, '&', depth, out);
+    } else if (selects) {
+        Str c = bits_of(w, stm->args[0], part);
+        strbuf_printf(out, "((%.*s & ", STR_ARG(c));
+        put_mask_bits(w, stm->args[1], part, depth, out);
+        strbuf_printf(out, ") | (~%.*s & ", STR_ARG(c));
+        put_mask_bits(w, stm->args[2], part, depth, out);
+        strbuf_cstr(out, "))");
+    } else if (stm->op == LOOP_SPLAT) {
+        strbuf_str(out, bits_of(w, stm->args[0], part));
+    } else {
+        return false;
+    }
+    return true;
+}
+
+// `depth`: of operators that are written once more, as far as it goes.
+static void put_mask_bits(Walker *w, LoopRef mask, uint32_t part, int depth,
+                          StrBuf *out) {
+    const LoopStm *stm = depth > 0 ? w->made[mask] : NULL;
+    if (stm == NULL || !put_bits(w, stm, part, depth - 1, out))
+        strbuf_str(out, bits_of(w, mask, part));
+}
+
+Str walk_mask_bits(Walker *w, LoopRef mask, uint32_t part) {
+    enum { DEPTH = 5 };
+    StrBuf text = strbuf(w->arena);
+    put_mask_bits(w, mask, part, DEPTH, &text);
+    return strbuf_done(&text);
+}
+
 Str walk_bits(Walker *w, const LoopStm *stm, uint32_t part) {
     StrBuf text = strbuf(w->arena);
-    const LoopRef *args = stm->args;
     strbuf_char(&text, '(');
     walk_bits_type(w, &text);
-    const char *name = stm->op == LOOP_SCALAR ? walk_comparison(w, stm) : NULL;
-    if (name != NULL)
-        strbuf_printf(&text, ")weft_%s_bits_%.*s(%.*s, %.*s)", name,
-                      STR_ARG(walk_vector_type_of(w, args[0])),
-                      STR_ARG(walk_vector(w, args[0], part)),
-                      STR_ARG(walk_vector(w, args[1], part)));
-    else if (stm->op == LOOP_SELECT)
-        strbuf_printf(
-            &text, ")((%.*s & %.*s) | (~%.*s & %.*s))",
-            STR_ARG(bits_of(w, args[0], part)), STR_ARG(bits_of(w, args[1], part)),
-            STR_ARG(bits_of(w, args[0], part)), STR_ARG(bits_of(w, args[2], part)));
-    else if (stm->op == LOOP_SPLAT || stm->scalar == OP_NOT)
-        strbuf_printf(&text, ")%s%.*s", stm->op == LOOP_SPLAT ? "" : "~",
-                      STR_ARG(bits_of(w, args[0], part)));
-    else
-        strbuf_printf(&text, ")(%.*s %c %.*s)", STR_ARG(bits_of(w, args[0], part)),
-                      stm->scalar == OP_AND ? '&' : '|',
-                      STR_ARG(bits_of(w, args[1], part)));
+    strbuf_char(&text, ')');
+    put_bits(w, stm, part, 0, &text);
     return strbuf_done(&text);
 }

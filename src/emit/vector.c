@@ -7,8 +7,6 @@
 #include "emit/vector.h"
 #include "loop/machine.h"
 
-enum { BITS_DEPTH = 5 }; // operators of masks that are written as bits
-
 ScalarType walk_elem(const Walker *w, LoopRef ref) {
     return (ScalarType)w->kernel->values.data[ref].type.elem;
 }
@@ -353,50 +351,6 @@ static Str first_without(Walker *w, LoopRef mask) {
     return first;
 }
 
-static void put_bits(Walker *w, LoopRef mask, uint32_t part, int depth, StrBuf *out);
-
-// Two masks joined by an operator.
-static void put_joined_bits(Walker *w, const LoopStm *stm, uint32_t part, char op,
-                            int depth, StrBuf *out) {
-    strbuf_char(out, '(');
-    put_bits(w, stm->args[0], part, depth, out);
-    strbuf_printf(out, " %c ", op);
-    put_bits(w, stm->args[1], part, depth, out);
-    strbuf_char(out, ')');
-}
-
-static bool is_false(const Walker *w, LoopRef ref) {
-    const LoopValue *value = &w->kernel->values.data[ref];
-    return value->is_const && value->bits == 0;
-}
-
-// A bit for each lane of a mask, and others above. Compilers put what comparisons say
-// into a vector and take it out of there again; so comparisons are written once more,
-// as bits, and what joins them, too. `depth`: of these, as far as it goes.
-static void put_bits(Walker *w, LoopRef mask, uint32_t part, int depth, StrBuf *out) {
-    const LoopStm *stm = depth > 0 ? w->made[mask] : NULL;
-    bool is_scalar = stm != NULL && stm->op == LOOP_SCALAR;
-    const char *name = is_scalar ? walk_comparison(w, stm) : NULL;
-    if (name != NULL) {
-        strbuf_printf(out, "weft_%s_bits_%.*s(%.*s, %.*s)", name,
-                      STR_ARG(walk_vector_type_of(w, stm->args[0])),
-                      STR_ARG(walk_vector(w, stm->args[0], part)),
-                      STR_ARG(walk_vector(w, stm->args[1], part)));
-    } else if (is_scalar && stm->scalar == OP_NOT) {
-        strbuf_char(out, '~');
-        put_bits(w, stm->args[0], part, depth - 1, out);
-    } else if (is_scalar && stm->scalar == OP_OR) {
-        put_joined_bits(w, stm, part, '|', depth - 1, out);
-    } else if ((is_scalar && stm->scalar == OP_AND) ||
-               (stm != NULL && stm->op == LOOP_SELECT && is_false(w, stm->args[2]))) {
-        put_joined_bits(w, stm, part, '&', depth - 1, out);
-    } else {
-        strbuf_printf(out, "(uint64_t)weft_mask_%.*s(%.*s)",
-                      STR_ARG(walk_vector_type(w, SCALAR_BOOL)),
-                      STR_ARG(walk_vector(w, mask, part)));
-    }
-}
-
 // Whether all lanes of a mask are set. In turns that may give up that is all that masks
 // are for, so these need no vectors.
 static Str is_all(Walker *w, LoopRef mask) {
@@ -407,7 +361,7 @@ static Str is_all(Walker *w, LoopRef mask) {
     strbuf_char(&text, '(');
     for (uint32_t p = 0; p < walk_parts(w, mask); p++) {
         if (p > 0) strbuf_cstr(&text, " & ");
-        put_bits(w, mask, p, BITS_DEPTH, &text);
+        strbuf_str(&text, walk_mask_bits(w, mask, p));
     }
     strbuf_printf(&text, " & %#llxu) == %#llxu", all, all);
     return strbuf_done(&text);
@@ -474,7 +428,7 @@ static void put_count(Walker *w, LoopRef mask, uint32_t part, StrBuf *out) {
     }
     strbuf_printf(out, "weft_popc(%#llxu & ",
                   (unsigned long long)(UINT64_MAX >> (64 - w->part.count)));
-    put_bits(w, mask, part, BITS_DEPTH, out);
+    strbuf_str(out, walk_mask_bits(w, mask, part));
     strbuf_char(out, ')');
 }
 

@@ -22,11 +22,13 @@ void walk_define(Walker *w, const LoopStm *stm, uint32_t part);
 
 // ---- bits.c -------------------------------------------------------------------------
 
-// The comparison that gives a mask of whole registers, in C; or NULL.
-const char *walk_comparison(const Walker *w, const LoopStm *stm);
-// A part of a mask that is bits, as what the statement makes; and of any, as a vector.
+// A part of a mask that is bits, as what the statement makes.
 Str walk_bits(Walker *w, const LoopStm *stm, uint32_t part);
+// A part of any mask, as a vector; and a bit for each of its lanes, and others above.
+// Compilers put what comparisons say into a vector and take it out of there again; so
+// these are written once more, as bits, and what joins them, too.
 Str walk_mask(Walker *w, LoopRef mask, uint32_t part);
+Str walk_mask_bits(Walker *w, LoopRef mask, uint32_t part);
 
 // ---- tally.c ------------------------------------------------------------------------
 
