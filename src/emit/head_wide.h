@@ -183,6 +183,46 @@ WEFT_CHOOSE(u16x8, weft_8w, 8, w_128)
 WEFT_CHOOSE(i8x16, weft_16b, 16, b_128)
 WEFT_CHOOSE(u8x16, weft_16b, 16, b_128)
 
+// Elements of an array of 1 to 8 in all, by their places.
+#if defined(WEFT_WIDE_HERE) && defined(__clang__)
+#define WEFT_OF_TABLE_D(table, at) __builtin_ia32_permvardi512(table, at)
+#elif defined(WEFT_WIDE_HERE)
+#define WEFT_OF_TABLE_D(table, at)                                                     \
+    __builtin_ia32_permvardi512_mask(table, at, (weft_8l){0}, -1)
+#endif
+#if defined(WEFT_WIDE_HERE)
+#define WEFT_LOOKUP_D(T, V)                                                            \
+    static inline V weft_lookup_##V(const T *from, int64_t size, i64x8 at) {           \
+        const uint8_t has = (uint8_t)((1u << size) - 1);                               \
+        const weft_8l table =                                                          \
+            __builtin_ia32_loaddqudi512_mask((const void *)from, (weft_8l){0}, has);   \
+        return (V)WEFT_OF_TABLE_D(table, (weft_8l)at);                                 \
+    }
+#define WEFT_LOOKUP_S(T, V)                                                            \
+    static inline V weft_lookup_##V(const T *from, int64_t size, i64x8 at) {           \
+        const uint8_t has = (uint8_t)((1u << size) - 1);                               \
+        const weft_8d table =                                                          \
+            __builtin_ia32_loaddqusi256_mask((const void *)from, (weft_8d){0}, has);   \
+        return (V)__builtin_ia32_permvarsi256(table,                                   \
+                                              __builtin_convertvector(at, weft_8d));   \
+    }
+#else
+#define WEFT_LOOKUP_D(T, V)                                                            \
+    static inline V weft_lookup_##V(const T *from, int64_t size, i64x8 at) {           \
+        V x;                                                                           \
+        (void)size;                                                                    \
+        for (int i = 0; i < 8; i++) x[i] = from[at[i]];                                \
+        return x;                                                                      \
+    }
+#define WEFT_LOOKUP_S(T, V) WEFT_LOOKUP_D(T, V)
+#endif
+WEFT_LOOKUP_D(double, f64x8)
+WEFT_LOOKUP_D(int64_t, i64x8)
+WEFT_LOOKUP_D(uint64_t, u64x8)
+WEFT_LOOKUP_S(float, f32x8)
+WEFT_LOOKUP_S(int32_t, i32x8)
+WEFT_LOOKUP_S(uint32_t, u32x8)
+
 // A mask as bools in memory, a byte for each lane.
 #define WEFT_FLAGS(M, B)                                                               \
     static inline void weft_flags_##M(void *to, M m) {                                 \

@@ -449,6 +449,7 @@ static Str part_of(Walker *w, const LoopStm *stm, uint32_t part) {
     case LOOP_SCALAR: return scalar(w, stm, part);
     case LOOP_LOAD:
     case LOOP_LOADIF: return walk_load(w, stm, part);
+    case LOOP_LOOKUP: return walk_lookup(w, stm, part);
     case LOOP_SPLAT: return walk_vector(w, stm->args[0], part);
     case LOOP_LANES: return number_lanes(w, stm, part);
     case LOOP_SELECT: return select(w, stm, part);
@@ -461,6 +462,7 @@ static bool goes_by_parts(const Walker *w, const LoopStm *stm) {
     switch (stm->op) {
     case LOOP_SCALAR:
     case LOOP_LOADIF:
+    case LOOP_LOOKUP:
     case LOOP_SPLAT:
     case LOOP_LANES:
     case LOOP_SELECT:

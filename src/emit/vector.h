@@ -59,6 +59,7 @@ bool walk_streams_parts(const Walker *w, const WalkAccess *a);
 // A part of what is loaded; and a store of all parts, and of a part without a mask of
 // places that follow each other.
 Str walk_load(Walker *w, const LoopStm *stm, uint32_t part);
+Str walk_lookup(Walker *w, const LoopStm *stm, uint32_t part);
 void walk_store_part(Walker *w, const LoopStm *stm, uint32_t part);
 void walk_store(Walker *w, const LoopStm *stm);
 

@@ -144,8 +144,8 @@ static bool loads_stored(const Traffic *t, const LoopBody *body) {
     for (uint32_t i = 0; i < body->stms.len; i++) {
         const LoopStm *stm = body->stms.data[i];
         bool is_masked = stm->op == LOOP_LOADIF;
-        if ((stm->op == LOOP_LOAD || is_masked) && t->is_stored[stm->args[is_masked]])
-            return true;
+        bool loads = stm->op == LOOP_LOAD || stm->op == LOOP_LOOKUP || is_masked;
+        if (loads && t->is_stored[stm->args[is_masked]]) return true;
         for (uint32_t k = 0; k < stm->body_count; k++)
             if (loads_stored(t, stm->bodies[k])) return true;
     }

@@ -2,6 +2,7 @@
 //
 // Loads and stores of vector turns.
 #include "emit/vector.h"
+#include "loop/machine.h"
 
 WalkAccess walk_access(const Walker *w, const LoopStm *stm) {
     bool is_masked = stm->op == LOOP_LOADIF || stm->op == LOOP_STOREIF;
@@ -113,6 +114,26 @@ static Str load_some(Walker *w, const WalkAccess *a, uint32_t part) {
     strbuf_printf(&text, "weft_some_%.*s(&%.*s, %#llx)",
                   STR_ARG(walk_vector_type(w, a->elem)),
                   STR_ARG(place_of(w, a, part, 0)), (unsigned long long)lanes);
+    return strbuf_done(&text);
+}
+
+// Elements of an array that may be so short that it fits a register.
+Str walk_lookup(Walker *w, const LoopStm *stm, uint32_t part) {
+    enum { LANES = 8 };
+    const LoopRef buffer = stm->args[0], size = stm->args[2];
+    Str type = walk_vector_type_of(w, stm->outs[0]), name = walk_value(w, buffer);
+    StrBuf places = strbuf(w->arena), text = strbuf(w->arena);
+    for (uint32_t i = 0; i < w->part.count; i++) {
+        strbuf_printf(&places, "%s%.*s[", i > 0 ? ", " : "", STR_ARG(name));
+        put_lane(w, stm->args[1], part, i, &places);
+        strbuf_char(&places, ']');
+    }
+    if (machine_vector_bytes() == 64 && w->part.count == LANES)
+        strbuf_printf(&text, "%.*s <= %u ? weft_lookup_%.*s(%.*s, %.*s, %.*s) : ",
+                      STR_ARG(walk_value(w, size)), LANES, STR_ARG(type), STR_ARG(name),
+                      STR_ARG(walk_value(w, size)),
+                      STR_ARG(walk_vector(w, stm->args[1], part)));
+    strbuf_printf(&text, "(%.*s){%.*s}", STR_ARG(type), STR_ARG(strbuf_done(&places)));
     return strbuf_done(&text);
 }
 

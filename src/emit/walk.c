@@ -657,6 +657,7 @@ void walk_statement(Walker *w, const LoopStm *stm) {
     case LOOP_TALLY:
     case LOOP_SURE:
     case LOOP_LOADIF:
+    case LOOP_LOOKUP:
     case LOOP_STOREIF:
     case LOOP_SIFT:
     case LOOP_COUNT: return;

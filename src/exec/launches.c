@@ -317,6 +317,7 @@ static bool walk_statement(Walk *w, const LoopStm *stm) {
     case LOOP_TALLY:
     case LOOP_SURE:
     case LOOP_LOADIF:
+    case LOOP_LOOKUP:
     case LOOP_STOREIF:
     case LOOP_COUNT: break; // always launched, and not in lanes
     }

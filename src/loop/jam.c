@@ -64,6 +64,7 @@ static void look_at(Fold *f, const LoopBody *body) {
         case LOOP_LOADIF:
         case LOOP_STOREIF: break;
         case LOOP_SIFT:
+        case LOOP_LOOKUP:
         case LOOP_BELOW:
         case LOOP_ATOMIC:
         case LOOP_ALLOC:

@@ -288,6 +288,7 @@ static bool is_other(const LoopStm *stm, int unused) {
     case LOOP_ATOMIC:
     case LOOP_CALL:
     case LOOP_LOADIF:
+    case LOOP_LOOKUP:
     case LOOP_STOREIF: return true;
     }
     return false;

@@ -132,6 +132,7 @@ static void add_stm(const Planner *p, Effects *e, const LoopStm *stm) {
     uint32_t count = stm->out_count;
     switch (stm->op) {
     case LOOP_LOAD:
+    case LOOP_LOOKUP:
     case LOOP_BELOW: use(e, stm->args[0], LAUNCH_LOADS); return;
     case LOOP_STORE: use(e, stm->args[0], LAUNCH_STORES); return;
     case LOOP_SIFT:
@@ -301,6 +302,7 @@ static bool is_for_host(const Planner *p, const LoopStm *stm) {
     case LOOP_TALLY:
     case LOOP_SURE:
     case LOOP_LOADIF:
+    case LOOP_LOOKUP:
     case LOOP_STOREIF:
     case LOOP_COUNT: break;
     }

@@ -427,6 +427,7 @@ void range_walk_stm(RangeWalk *w, LoopStm *stm) {
     case LOOP_TALLY:
     case LOOP_SURE:
     case LOOP_LOADIF:
+    case LOOP_LOOKUP:
     case LOOP_STOREIF:
     case LOOP_COUNT: break;
     }

@@ -47,6 +47,7 @@ static bool is_needed(const Tidy *t, const LoopStm *stm) {
     case LOOP_ANY:
     case LOOP_TALLY:
     case LOOP_LOADIF:
+    case LOOP_LOOKUP:
     case LOOP_COUNT: break;
     }
     for (uint32_t i = 0; i < stm->out_count; i++)

@@ -183,6 +183,16 @@ static void verify_sift(Verifier *v, const LoopStm *stm) {
          "its result is no place");
 }
 
+static void verify_lookup(Verifier *v, const LoopStm *stm) {
+    if (!counts(v, stm, 3, 1, 0) || !buffer_is(v, stm->args[0])) return;
+    LoopType elem = scalar((ScalarType)type_of(v, stm->args[0]).elem);
+    LoopType place = scalar(SCALAR_I64);
+    arg_is(v, stm, 2, place);
+    elem.lanes = place.lanes = v->lanes;
+    arg_is(v, stm, 1, place);
+    want(v, same(type_of(v, stm->outs[0]), elem), "its result has the wrong type");
+}
+
 static void verify_below(Verifier *v, const LoopStm *stm) {
     enum { BYTES = 32 };
     if (!counts(v, stm, 4, 1, 0) || !buffer_is(v, stm->args[0])) return;
@@ -449,6 +459,7 @@ static void verify_op(Verifier *v, const LoopStm *stm) {
     case LOOP_ATOMIC: verify_access(v, stm); return;
     case LOOP_SIFT: verify_sift(v, stm); return;
     case LOOP_BELOW: verify_below(v, stm); return;
+    case LOOP_LOOKUP: verify_lookup(v, stm); return;
     case LOOP_DATA:
         if (counts(v, stm, 0, 1, 0) && buffer_is(v, stm->outs[0]))
             want(v,

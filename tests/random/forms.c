@@ -146,6 +146,8 @@ static void go(Way *way, const CoreProgram *core, const CoreFun *fun, LoopShape 
         after_pass(way, &loop_passes[LOOP_PASS_RARE], kernel);
         loop_guards(kernel);
         after_pass(way, &loop_passes[LOOP_PASS_GUARDS], kernel);
+        loop_lookup(kernel);
+        after_pass(way, &loop_passes[LOOP_PASS_LOOKUP], kernel);
     }
     note_ops(way, kernel->root);
     for (uint32_t i = 0; i < kernel->funs.len; i++)
