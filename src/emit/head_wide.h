@@ -183,29 +183,31 @@ WEFT_CHOOSE(u16x8, weft_8w, 8, w_128)
 WEFT_CHOOSE(i8x16, weft_16b, 16, b_128)
 WEFT_CHOOSE(u8x16, weft_16b, 16, b_128)
 
-// Elements of an array of 1 to 8 in all, by their places.
+// Elements of an array of 1 to 16 in all, by their places: out of one register or two.
 #if defined(WEFT_WIDE_HERE) && defined(__clang__)
-#define WEFT_OF_TABLE_D(table, at) __builtin_ia32_permvardi512(table, at)
+#define WEFT_OF_ONE_D(x, at)    __builtin_ia32_permvardi512(x, at)
+#define WEFT_OF_TWO_D(x, y, at) __builtin_ia32_vpermi2varq512(x, at, y)
+#define WEFT_OF_TWO_S(x, y, at) __builtin_ia32_vpermi2vard256(x, at, y)
 #elif defined(WEFT_WIDE_HERE)
-#define WEFT_OF_TABLE_D(table, at)                                                     \
-    __builtin_ia32_permvardi512_mask(table, at, (weft_8l){0}, -1)
+#define WEFT_OF_ONE_D(x, at)    __builtin_ia32_permvardi512_mask(x, at, (weft_8l){0}, -1)
+#define WEFT_OF_TWO_D(x, y, at) __builtin_ia32_vpermt2varq512_mask(at, x, y, -1)
+#define WEFT_OF_TWO_S(x, y, at) __builtin_ia32_vpermt2vard256_mask(at, x, y, -1)
 #endif
+#define WEFT_OF_ONE_S(x, at) __builtin_ia32_permvarsi256(x, at)
 #if defined(WEFT_WIDE_HERE)
-#define WEFT_LOOKUP_D(T, V)                                                            \
+#define WEFT_LOOKUP(T, V, W, load, K)                                                  \
     static inline V weft_lookup_##V(const T *from, int64_t size, i64x8 at) {           \
-        const uint8_t has = (uint8_t)((1u << size) - 1);                               \
-        const weft_8l table =                                                          \
-            __builtin_ia32_loaddqudi512_mask((const void *)from, (weft_8l){0}, has);   \
-        return (V)WEFT_OF_TABLE_D(table, (weft_8l)at);                                 \
+        const uint32_t has = (1u << size) - 1;                                         \
+        const W places = __builtin_convertvector(at, W);                               \
+        const W x = __builtin_ia32_##load##_mask((const void *)from, (W){0},           \
+                                                 (uint8_t)has);                        \
+        if (size <= 8) return (V)WEFT_OF_ONE_##K(x, places);                           \
+        const W y = __builtin_ia32_##load##_mask((const void *)(from + 8), (W){0},     \
+                                                 (uint8_t)(has >> 8));                 \
+        return (V)WEFT_OF_TWO_##K(x, y, places);                                       \
     }
-#define WEFT_LOOKUP_S(T, V)                                                            \
-    static inline V weft_lookup_##V(const T *from, int64_t size, i64x8 at) {           \
-        const uint8_t has = (uint8_t)((1u << size) - 1);                               \
-        const weft_8d table =                                                          \
-            __builtin_ia32_loaddqusi256_mask((const void *)from, (weft_8d){0}, has);   \
-        return (V)__builtin_ia32_permvarsi256(table,                                   \
-                                              __builtin_convertvector(at, weft_8d));   \
-    }
+#define WEFT_LOOKUP_D(T, V) WEFT_LOOKUP(T, V, weft_8l, loaddqudi512, D)
+#define WEFT_LOOKUP_S(T, V) WEFT_LOOKUP(T, V, weft_8d, loaddqusi256, S)
 #else
 #define WEFT_LOOKUP_D(T, V)                                                            \
     static inline V weft_lookup_##V(const T *from, int64_t size, i64x8 at) {           \

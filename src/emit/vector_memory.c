@@ -117,9 +117,9 @@ static Str load_some(Walker *w, const WalkAccess *a, uint32_t part) {
     return strbuf_done(&text);
 }
 
-// Elements of an array that may be so short that it fits a register.
+// Elements of an array that may be so short that it fits two registers.
 Str walk_lookup(Walker *w, const LoopStm *stm, uint32_t part) {
-    enum { LANES = 8 };
+    enum { LANES = 8, MOST = 2 * LANES };
     const LoopRef buffer = stm->args[0], size = stm->args[2];
     Str type = walk_vector_type_of(w, stm->outs[0]), name = walk_value(w, buffer);
     StrBuf places = strbuf(w->arena), text = strbuf(w->arena);
@@ -130,7 +130,7 @@ Str walk_lookup(Walker *w, const LoopStm *stm, uint32_t part) {
     }
     if (machine_vector_bytes() == 64 && w->part.count == LANES)
         strbuf_printf(&text, "%.*s <= %u ? weft_lookup_%.*s(%.*s, %.*s, %.*s) : ",
-                      STR_ARG(walk_value(w, size)), LANES, STR_ARG(type), STR_ARG(name),
+                      STR_ARG(walk_value(w, size)), MOST, STR_ARG(type), STR_ARG(name),
                       STR_ARG(walk_value(w, size)),
                       STR_ARG(walk_vector(w, stm->args[1], part)));
     strbuf_printf(&text, "(%.*s){%.*s}", STR_ARG(type), STR_ARG(strbuf_done(&places)));
