@@ -161,11 +161,6 @@ Str walk_mask(Walker *w, LoopRef mask, uint32_t part) {
     return strbuf_done(&text);
 }
 
-static bool is_false(const Walker *w, LoopRef ref) {
-    const LoopValue *value = &w->kernel->values.data[ref];
-    return value->is_const && value->bits == 0;
-}
-
 static void put_mask_bits(Walker *w, LoopRef mask, uint32_t part, int depth,
                           StrBuf *out);
 
@@ -194,7 +189,7 @@ static bool put_bits(Walker *w, const LoopStm *stm, uint32_t part, int depth,
     } else if (is_scalar && stm->scalar == OP_OR) {
         put_joined(w, stm, part, '|', depth, out);
     } else if ((is_scalar && stm->scalar == OP_AND) ||
-               (selects && is_false(w, stm->args[2]))) {
+               (selects && walk_is_const(w, stm->args[2], 0))) {
         put_joined(w, stm, part, '&', depth, out);
     } else if (selects) {
         Str c = bits_of(w, stm->args[0], part);

@@ -13,7 +13,7 @@ static void widen(const Walker *w, LoopRef ref, uint32_t *widest) {
 }
 
 // Notes what is used, and what is used otherwise than to say where.
-static void note_counted(Walker *w, const LoopBody *body) {
+static void note_uses(Walker *w, const LoopBody *body) {
     for (uint32_t i = 0; i < body->stms.len; i++) {
         const LoopStm *stm = body->stms.data[i];
         bool is_masked = stm->op == LOOP_LOADIF || stm->op == LOOP_STOREIF;
@@ -22,7 +22,7 @@ static void note_counted(Walker *w, const LoopBody *body) {
         for (uint32_t k = 0; k < end; k++) w->is_used[stm->args[k]] = true;
         if (is_masked || stores || stm->op == LOOP_LOAD) end = 1u + is_masked + stores;
         for (uint32_t k = 0; k < end; k++) w->is_counted[stm->args[k]] = true;
-        for (uint32_t k = 0; k < stm->body_count; k++) note_counted(w, stm->bodies[k]);
+        for (uint32_t k = 0; k < stm->body_count; k++) note_uses(w, stm->bodies[k]);
     }
     for (uint32_t i = 0; i < body->result_count; i++)
         w->is_used[body->results[i]] = w->is_counted[body->results[i]] = true;
@@ -92,7 +92,7 @@ static void enter_turn(Walker *w, const LoopStm *stm) {
     w->lanes = stm->number;
     w->is_used = arena_array(w->arena, bool, w->kernel->values.len);
     w->is_counted = arena_array(w->arena, bool, w->kernel->values.len);
-    note_counted(w, vector);
+    note_uses(w, vector);
     w->part = choose_part(w, vector);
     walk_find_bits(w, vector);
 }

@@ -34,11 +34,6 @@ static void put_lane(Walker *w, LoopRef ref, uint32_t part, uint32_t lane,
     if (walk_has_lanes(w, ref)) strbuf_printf(out, "[%u]", lane);
 }
 
-static bool is_const(const Walker *w, LoopRef ref, uint64_t bits) {
-    const LoopValue *value = &w->kernel->values.data[ref];
-    return value->is_const && value->bits == bits;
-}
-
 // "xs_3[offset + stride * index]" for one lane.
 static Str place_of(Walker *w, const WalkAccess *a, uint32_t part, uint32_t lane) {
     const LoopStm *stm = a->stm;
@@ -46,9 +41,9 @@ static Str place_of(Walker *w, const WalkAccess *a, uint32_t part, uint32_t lane
     strbuf_printf(&text, "%.*s[", STR_ARG(walk_value(w, a->buffer)));
     put_lane(w, stm->args[a->first], part, lane, &text);
     for (uint32_t i = a->first + 1; i + 1 < stm->arg_count; i += 2) {
-        if (is_const(w, stm->args[i], 0)) continue;
+        if (walk_is_const(w, stm->args[i], 0)) continue;
         strbuf_cstr(&text, " + ");
-        if (!is_const(w, stm->args[i], 1)) {
+        if (!walk_is_const(w, stm->args[i], 1)) {
             put_lane(w, stm->args[i], part, lane, &text);
             strbuf_cstr(&text, " * ");
         }
@@ -108,7 +103,7 @@ static Str load_some(Walker *w, const WalkAccess *a, uint32_t part) {
     const LoopStm *pack = w->made[a->mask];
     uint64_t lanes = 0;
     for (uint32_t i = 0; i < w->part.count; i++)
-        if (is_const(w, pack->args[part * w->part.count + i], 1))
+        if (walk_is_const(w, pack->args[part * w->part.count + i], 1))
             lanes |= (uint64_t)1 << i;
     StrBuf text = strbuf(w->arena);
     strbuf_printf(&text, "weft_some_%.*s(&%.*s, %#llx)",

@@ -147,7 +147,7 @@ static void put_scalar(Walker *w, const LoopStm *stm) {
     strbuf_cstr(w->out, ";\n");
 }
 
-static bool is_const(const Walker *w, LoopRef ref, uint64_t bits) {
+bool walk_is_const(const Walker *w, LoopRef ref, uint64_t bits) {
     const LoopValue *value = &w->kernel->values.data[ref];
     return value->is_const && value->bits == bits;
 }
@@ -160,12 +160,13 @@ static Str place_of(Walker *w, const LoopStm *stm, uint32_t first) {
     if (is_part) strbuf_printf(&text, "part_%u_%u[", stm->args[0], offset);
     else strbuf_printf(&text, "%.*s[", STR_ARG(walk_value(w, stm->args[0])));
     size_t start = text.len;
-    if (!is_part && !is_const(w, offset, 0)) strbuf_str(&text, walk_value(w, offset));
+    if (!is_part && !walk_is_const(w, offset, 0))
+        strbuf_str(&text, walk_value(w, offset));
     for (uint32_t i = first + 1; i + 1 < stm->arg_count; i += 2) {
         LoopRef stride = stm->args[i], index = stm->args[i + 1];
-        if (is_const(w, stride, 0) || is_const(w, index, 0)) continue;
+        if (walk_is_const(w, stride, 0) || walk_is_const(w, index, 0)) continue;
         if (text.len > start) strbuf_cstr(&text, " + ");
-        if (!is_const(w, stride, 1))
+        if (!walk_is_const(w, stride, 1))
             strbuf_printf(&text, "%.*s * ", STR_ARG(walk_value(w, stride)));
         strbuf_str(&text, walk_value(w, index));
     }

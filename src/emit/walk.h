@@ -104,6 +104,8 @@ const bool *walk_own_buffers(const LoopKernel *kernel, Arena *arena);
 const LoopStm *const *walk_made(const LoopKernel *kernel, Arena *arena);
 const bool *walk_numbers(const LoopKernel *kernel, const LoopStm *const *made,
                          Arena *arena);
+// Whether it is the constant of these bits.
+bool walk_is_const(const Walker *w, LoopRef ref, uint64_t bits);
 // Whether they are one value, or the same constant.
 bool walk_is_same(const Walker *w, LoopRef x, LoopRef y);
 // Whether the operator gives the bits of a float as they are.
