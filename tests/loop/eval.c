@@ -279,6 +279,15 @@ static void run_scalar(Eval *e, const LoopStm *stm) {
         bug(e, stm, "the operator %s fails", core_op_info[stm->scalar].name);
 }
 
+static void load_element(Eval *e, const LoopStm *stm, Buffer *b, int64_t at) {
+    if (!b->is_set[at])
+        bug(e, stm, "element %lld of %s memory was never written", (long long)at,
+            b->kind);
+    touch(e, stm, b, at, false);
+    e->report->loads++;
+    set_bits(e, stm->outs[0], b->bits[at]);
+}
+
 static void run_load(Eval *e, const LoopStm *stm, uint32_t lanes) {
     bool is_masked = stm->op == LOOP_LOADIF;
     if (is_masked && bits_of(e, stm->args[0]) == 0) {
@@ -287,12 +296,20 @@ static void run_load(Eval *e, const LoopStm *stm, uint32_t lanes) {
     }
     int64_t at;
     Buffer *b = access_element(e, stm, is_masked + 1u, lanes, &at);
-    if (!b->is_set[at])
-        bug(e, stm, "element %lld of %s memory was never written", (long long)at,
-            b->kind);
-    touch(e, stm, b, at, false);
-    e->report->loads++;
-    set_bits(e, stm->outs[0], b->bits[at]);
+    load_element(e, stm, b, at);
+}
+
+static void run_lookup(Eval *e, const LoopStm *stm) {
+    Buffer *b = e->values[stm->args[0]].buffer;
+    uint64_t at = bits_of(e, stm->args[1]), size = bits_of(e, stm->args[2]);
+    if (b == NULL || b->is_dead) bug(e, stm, "no memory");
+    if (size > (uint64_t)b->count)
+        bug(e, stm, "%llu elements of %lld", (unsigned long long)size,
+            (long long)b->count);
+    if (at >= size)
+        bug(e, stm, "element %lld of %llu of %s memory", (long long)at,
+            (unsigned long long)size, b->kind);
+    load_element(e, stm, b, (int64_t)at);
 }
 
 static void run_store(Eval *e, const LoopStm *stm, uint32_t lanes) {
@@ -403,6 +420,7 @@ static bool run_lanes(Eval *e, const LoopStm *stm) {
         case LOOP_SCALAR: run_scalar(e, stm); break;
         case LOOP_LOAD:
         case LOOP_LOADIF: run_load(e, stm, lanes); break;
+        case LOOP_LOOKUP: run_lookup(e, stm); break;
         case LOOP_STORE:
         case LOOP_STOREIF: run_store(e, stm, lanes); break;
         case LOOP_SPLAT: set_bits(e, stm->outs[0], bits_of(e, first)); break;
@@ -675,6 +693,7 @@ static bool run_stm(Eval *e, const LoopStm *stm) {
     switch (stm->op) {
     case LOOP_SCALAR:
     case LOOP_LOAD:
+    case LOOP_LOOKUP:
     case LOOP_STORE:
     case LOOP_SPLAT:
     case LOOP_LANES:
