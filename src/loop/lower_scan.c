@@ -7,6 +7,8 @@
 
 #include <string.h>
 
+#include "loop/machine.h"
+
 enum { ROW = 16, STEPS = 4 };
 
 typedef struct Scan {
@@ -57,7 +59,7 @@ static uint32_t count_bytes(const Scan *s) {
 // How many blocks go through all phases before the next ones do: the last phase finds
 // in the caches what the first has read.
 static LoopRef group_size(const Scan *s) {
-    enum { NEAR_BYTES = 1 << 21 };
+    enum { NEAR_BYTES = 1 << 20 };
     return loop_int(s->fold.l->b, NEAR_BYTES / CORE_BLOCK / count_bytes(s));
 }
 
@@ -591,13 +593,15 @@ static void scan_free_in_order(Scan *s) {
 // ---- the whole ----------------------------------------------------------------------
 
 // Up to how many threads one of them does it all. Where memory is what they wait for,
-// two that look at each element twice and meet take longer than one.
+// and has not much more for two than for one, two that look at each element twice and
+// meet take longer than one.
 static LoopRef most_for_one(const Scan *s) {
     enum { FAR_BYTES = 1 << 24 }; // of results
     const Fold *f = &s->fold;
     LoopBuilder *b = f->l->b;
     LoopRef one = loop_int(b, 1), two = loop_int(b, 2);
     if (f->width > 1 || (f->pre != NULL && !loop_is_cheap(f->pre))) return one;
+    if (!machine_core_draws_most()) return one;
     LoopRef is_far = loop_lt(b, loop_int(b, FAR_BYTES / count_bytes(s)), f->n);
     return loop_select(b, is_far, two, one);
 }

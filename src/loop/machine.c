@@ -23,3 +23,7 @@ uint32_t machine_vector_bytes(void) {
     // Those that have these two have all that is needed.
     return HAS(AVX512BW, "avx512bw") && HAS(AVX512DQ, "avx512dq") ? 64 : 32;
 }
+
+bool machine_core_draws_most(void) {
+    return HAS(SSE4A, "sse4a"); // which only AMD's have
+}

@@ -4,11 +4,16 @@
 #ifndef WEFT_LOOP_MACHINE_H
 #define WEFT_LOOP_MACHINE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 // The bytes of a vector here: 64 (AVX-512), 32 (AVX2), or 0 if there are none that
 // lanes gain by. $WEFT_VECTOR_BYTES, one of these numbers, says otherwise.
 uint32_t machine_vector_bytes(void);
+
+// Whether one core alone draws most of what memory gives a few. AMD's do, three
+// quarters of what those beside each other share; cores on Intel's meshes do not.
+bool machine_core_draws_most(void);
 
 // How many registers hold vectors of so many bytes.
 static inline uint32_t machine_registers(uint32_t bytes) {
