@@ -328,14 +328,19 @@ static inline f32x16 weft_refined_sqrt_f32x16(f32x16 x) {
 
 // Where dividers are slow, in f64 all roots are made beside them. Zen 5 divides eight
 // numbers in 4 cycles and makes eight roots in 8; Zen 4 takes 10 and 17, so that the
-// divider may have as many roots of a long loop as are made beside it. Compilers that
-// know neither know what only AMD's have: SSE4A, and what Zen 4 has not: AVX-VNNI.
+// divider may have as many roots of a long loop as are made beside it. In f32 Intel's
+// takes 12 for sixteen and 10 to divide: of long loops it has every second root.
+// Compilers that know no name know what only AMD's have: SSE4A, and what Zen 4 has not:
+// AVX-VNNI.
 #if !defined(__SSE4A__)
-#define WEFT_BESIDE 1
+#define WEFT_BESIDE     1
+#define WEFT_BESIDE_F32 2
 #elif !defined(__AVXVNNI__)
-#define WEFT_BESIDE 2
+#define WEFT_BESIDE     2
+#define WEFT_BESIDE_F32 8
 #else
-#define WEFT_BESIDE 4
+#define WEFT_BESIDE     4
+#define WEFT_BESIDE_F32 8
 #endif
 #define weft_sqrt_f64x8(x)                                                             \
     (WEFT_BESIDE == 4 ? weft_divided_sqrt_f64x8(x) : weft_refined_sqrt_f64x8(x))
@@ -349,7 +354,7 @@ static inline f32x16 weft_refined_sqrt_f32x16(f32x16 x) {
         return weft_divided_sqrt_##V(x);                                               \
     }
 WEFT_NTH_SQRT(f64x8, WEFT_BESIDE)
-WEFT_NTH_SQRT(f32x16, 8)
+WEFT_NTH_SQRT(f32x16, WEFT_BESIDE_F32)
 
 #define weft_float_u64x8(x) __builtin_convertvector(x, f64x8)
 #define weft_float_i64x8(x) __builtin_convertvector(x, f64x8)
