@@ -396,7 +396,7 @@ static bool may_have_room(const Lower *l, const Filter *f) {
 
 // How many blocks the caches have beside what is kept of them.
 static int64_t near_blocks(const Filter *f) {
-    enum { NEAR_BYTES = 1 << 22 };
+    enum { NEAR_BYTES = 1 << 20 };
     uint32_t bytes = 0;
     for (uint32_t k = 0; k < f->feeds.count; k++)
         bytes += scalar_info[f->feeds.arrays[k]->elem].bytes;
