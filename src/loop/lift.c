@@ -19,7 +19,7 @@
 LiftMachine lift_machine(uint32_t bytes) {
     return (LiftMachine){.registers = machine_registers(bytes),
                          .bytes = bytes,
-                         .near = bytes * (8 << 10), // wide vectors have larger caches
+                         .near = machine_near_bytes(bytes),
                          .packed = 4 << 20,
                          .least = 8,
                          .many = 256};

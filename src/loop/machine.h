@@ -11,6 +11,10 @@
 // lanes gain by. $WEFT_VECTOR_BYTES, one of these numbers, says otherwise.
 uint32_t machine_vector_bytes(void);
 
+// What fits beside all else in the second cache of a core that has vectors of so many
+// bytes: 8,192 vectors, or, of 64 bytes, twice as many where the cache has 2 MiB.
+uint32_t machine_near_bytes(uint32_t vector_bytes);
+
 // Whether one core alone draws most of what memory gives a few. AMD's do, three
 // quarters of what those beside each other share; cores on Intel's meshes do not.
 bool machine_core_draws_most(void);

@@ -138,8 +138,9 @@ static int32_t run_alone(KernelEnv *root, const Trial *trial, int64_t n, int64_t
     return KERNEL_OK;
 }
 
-// What is handed out at a time takes far longer than handing it out, which waits for all
-// that was stored past the caches, and leaves what had been fetched ahead to others.
+// What is handed out at a time takes far longer than handing it out, which waits for
+// all that was stored past the caches, and leaves what had been fetched ahead to
+// others.
 static int64_t coarser(int64_t grain, const Trial *trial) {
     enum { PIECE_NS = 50000 };
     if (trial->done == 0) return grain;
