@@ -438,6 +438,7 @@ static const char file_head[] =
     "#else\n"
     "#pragma GCC optimize(\"fp-contract=off,no-math-errno,no-trapping-math,"
     "no-strict-aliasing,tree-vectorize,vect-cost-model=dynamic\")\n"
+    "#pragma GCC diagnostic ignored \"-Wmaybe-uninitialized\"\n"
     "#endif\n"
     "#pragma GCC diagnostic ignored \"-Wpedantic\"\n"
     "#pragma GCC diagnostic ignored \"-Wmisleading-indentation\"\n"
