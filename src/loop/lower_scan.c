@@ -600,8 +600,9 @@ static LoopRef most_for_one(const Scan *s) {
     const Fold *f = &s->fold;
     LoopBuilder *b = f->l->b;
     LoopRef one = loop_int(b, 1), two = loop_int(b, 2);
-    if (f->width > 1 || (f->pre != NULL && !loop_is_cheap(f->pre))) return one;
-    if (!machine_core_draws_most()) return one;
+    if (!machine_core_draws_most() || f->width > 1 ||
+        (f->pre != NULL && !loop_is_cheap(f->pre)))
+        return one;
     LoopRef is_far = loop_lt(b, loop_int(b, FAR_BYTES / count_bytes(s)), f->n);
     return loop_select(b, is_far, two, one);
 }

@@ -279,15 +279,6 @@ static void run_scalar(Eval *e, const LoopStm *stm) {
         bug(e, stm, "the operator %s fails", core_op_info[stm->scalar].name);
 }
 
-static void load_element(Eval *e, const LoopStm *stm, Buffer *b, int64_t at) {
-    if (!b->is_set[at])
-        bug(e, stm, "element %lld of %s memory was never written", (long long)at,
-            b->kind);
-    touch(e, stm, b, at, false);
-    e->report->loads++;
-    set_bits(e, stm->outs[0], b->bits[at]);
-}
-
 static void run_load(Eval *e, const LoopStm *stm, uint32_t lanes) {
     bool is_masked = stm->op == LOOP_LOADIF;
     if (is_masked && bits_of(e, stm->args[0]) == 0) {
@@ -296,20 +287,12 @@ static void run_load(Eval *e, const LoopStm *stm, uint32_t lanes) {
     }
     int64_t at;
     Buffer *b = access_element(e, stm, is_masked + 1u, lanes, &at);
-    load_element(e, stm, b, at);
-}
-
-static void run_lookup(Eval *e, const LoopStm *stm) {
-    Buffer *b = e->values[stm->args[0]].buffer;
-    uint64_t at = bits_of(e, stm->args[1]), size = bits_of(e, stm->args[2]);
-    if (b == NULL || b->is_dead) bug(e, stm, "no memory");
-    if (size > (uint64_t)b->count)
-        bug(e, stm, "%llu elements of %lld", (unsigned long long)size,
-            (long long)b->count);
-    if (at >= size)
-        bug(e, stm, "element %lld of %llu of %s memory", (long long)at,
-            (unsigned long long)size, b->kind);
-    load_element(e, stm, b, (int64_t)at);
+    if (!b->is_set[at])
+        bug(e, stm, "element %lld of %s memory was never written", (long long)at,
+            b->kind);
+    touch(e, stm, b, at, false);
+    e->report->loads++;
+    set_bits(e, stm->outs[0], b->bits[at]);
 }
 
 static void run_store(Eval *e, const LoopStm *stm, uint32_t lanes) {
@@ -325,8 +308,8 @@ static void run_store(Eval *e, const LoopStm *stm, uint32_t lanes) {
 }
 
 // Element `at` of the buffer that is an argument.
-static Buffer *sifted(Eval *e, const LoopStm *stm, uint32_t arg, int64_t at,
-                      bool writes) {
+static Buffer *element(Eval *e, const LoopStm *stm, uint32_t arg, int64_t at,
+                       bool writes) {
     Buffer *b = e->values[stm->args[arg]].buffer;
     if (b == NULL || b->is_dead) bug(e, stm, "no memory");
     if (at < 0 || at >= b->count)
@@ -340,6 +323,17 @@ static Buffer *sifted(Eval *e, const LoopStm *stm, uint32_t arg, int64_t at,
     return b;
 }
 
+static void run_lookup(Eval *e, const LoopStm *stm) {
+    int64_t at = (int64_t)bits_of(e, stm->args[1]);
+    uint64_t size = bits_of(e, stm->args[2]);
+    Buffer *b = element(e, stm, 0, at, false);
+    if (size > (uint64_t)b->count || (uint64_t)at >= size)
+        bug(e, stm, "element %lld of %llu, where there are %lld", (long long)at,
+            (unsigned long long)size, (long long)b->count);
+    e->report->loads++;
+    set_bits(e, stm->outs[0], b->bits[at]);
+}
+
 // All that may be given anything is as if nobody had written it.
 static void run_sift(Eval *e, const LoopStm *stm) {
     int64_t at = (int64_t)bits_of(e, stm->args[1]),
@@ -348,16 +342,16 @@ static void run_sift(Eval *e, const LoopStm *stm) {
             j = (int64_t)bits_of(e, stm->args[6]);
     int64_t n = (int64_t)bits_of(e, stm->args[7]), most = at + n < end ? at + n : end;
     for (int64_t k = 0; k < n; k++) {
-        bool is_kept = sifted(e, stm, 5, j + k, false)->bits[j + k] != 0;
-        uint64_t bits = sifted(e, stm, 3, i + k, false)->bits[i + k];
+        bool is_kept = element(e, stm, 5, j + k, false)->bits[j + k] != 0;
+        uint64_t bits = element(e, stm, 3, i + k, false)->bits[i + k];
         if (!is_kept) continue;
         if (at >= end) bug(e, stm, "there is no room for element %lld", (long long)k);
-        Buffer *to = sifted(e, stm, 0, at, true);
+        Buffer *to = element(e, stm, 0, at, true);
         to->bits[at] = bits;
         to->is_set[at++] = 1;
     }
     set_bits(e, stm->outs[0], (uint64_t)at);
-    for (; at < most; at++) sifted(e, stm, 0, at, true)->is_set[at] = 0;
+    for (; at < most; at++) element(e, stm, 0, at, true)->is_set[at] = 0;
 }
 
 static void run_below(Eval *e, const LoopStm *stm) {
@@ -366,7 +360,7 @@ static void run_below(Eval *e, const LoopStm *stm) {
     ScalarType elem = elem_of(e, stm->args[0]);
     bool is_below = true;
     for (int64_t k = 0; k < n; k++) {
-        uint64_t bits = sifted(e, stm, 0, at + k, false)->bits[at + k], wide;
+        uint64_t bits = element(e, stm, 0, at + k, false)->bits[at + k], wide;
         core_eval(OP_CONV, elem, SCALAR_U64, &bits, &wide);
         if (scalar_info[elem].bytes == 4 && wide >= INT32_MAX) is_below = false;
         is_below = is_below && wide < bits_of(e, stm->args[3]);
