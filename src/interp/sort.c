@@ -11,6 +11,7 @@ typedef struct Sort {
     const RtArray *from;
     ScalarType elem;
     size_t bytes;
+    int64_t turn;
 } Sort;
 
 static const char *element(const Sort *s, int64_t i) {
@@ -29,11 +30,11 @@ static uint64_t key(const Sort *s, int64_t i) {
 }
 
 // Places [low, middle) and [middle, high), each in order, as one.
-static void merge(const Sort *s, const int64_t *from, int64_t *to, int64_t low,
+static void merge(Sort *s, const int64_t *from, int64_t *to, int64_t low,
                   int64_t middle, int64_t high) {
     int64_t left = low, right = middle;
     for (int64_t at = low; at < high; at++) {
-        interp_poll(s->run, s->step);
+        interp_turn(s->run, s->step, s->turn++);
         bool takes_left = right == high ||
                           (left < middle && key(s, from[left]) <= key(s, from[right]));
         to[at] = from[takes_left ? left++ : right++];
@@ -44,8 +45,15 @@ static int64_t least(int64_t x, int64_t y) {
     return x < y ? x : y;
 }
 
+// What all merges of n places take.
+static int64_t count_turns(int64_t n) {
+    int64_t turns = 0;
+    for (int64_t width = 1; width < n; width *= 2) turns += n;
+    return turns;
+}
+
 // Returns which of the two the places end in.
-static int64_t *sort_places(const Sort *s, int64_t *places, int64_t *other) {
+static int64_t *sort_places(Sort *s, int64_t *places, int64_t *other) {
     int64_t n = s->from->shape[0];
     for (int64_t i = 0; i < n; i++) places[i] = i;
     for (int64_t width = 1; width < n; width *= 2) {
@@ -61,7 +69,7 @@ static int64_t *sort_places(const Sort *s, int64_t *places, int64_t *other) {
 
 void interp_sort(Run *run, const Step *step) {
     const RtArray *from = interp_array(run, step->args[0]);
-    Sort s = {run, step, from, from->elem, scalar_info[from->elem].bytes};
+    Sort s = {run, step, from, from->elem, scalar_info[from->elem].bytes, 0};
     int64_t n = from->shape[0];
     uint32_t spare = step->spare, sorted = spare;
     RtArray *pair[2];
@@ -71,7 +79,10 @@ void interp_sort(Run *run, const Step *step) {
     if (n > 0) {
         int64_t *first = (int64_t *)(void *)pair[0]->data;
         int64_t *second = (int64_t *)(void *)pair[1]->data;
+        Loop loop;
+        interp_enter(run, &loop, step, count_turns(n));
         int64_t *places = sort_places(&s, first, second);
+        interp_leave(run);
         for (int64_t i = 0; i < n; i++)
             memcpy(to->data + (size_t)i * s.bytes, element(&s, places[i]), s.bytes);
         if (places == second) sorted = spare + 1;

@@ -187,6 +187,7 @@ static void test_progress(void) {
         {"def main (n: i64): []i64 =\n  scan (\\x y -> x ^ y) 0 (iota (n / 100000))\n"
          "  |> map (\\x -> loop y = x for j < 100000 do y ^ j)",
          0, true},
+        {"def main (n: i64): []i64 =\n  i64.sort (iota (n / 100000))", 2, true},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         Seen seen;
@@ -374,8 +375,9 @@ static void test_many_calls(void) {
     WeftContext *context;
     setenv("WEFT_CC", "/no/compiler", 1);
     CHECK(weft_context_new(&options, &context) == WEFT_STATUS_OK);
-    WeftProgram *program = compile(
-        context, "entry main (n: i64): i64 = i64.sum (map (\\i -> i * i % 7) (iota n))");
+    WeftProgram *program =
+        compile(context,
+                "entry main (n: i64): i64 = i64.sum (map (\\i -> i * i % 7) (iota n))");
     WeftValue *n = number(context, 10000), *result;
     for (int call = 0; call < 100000 && warnings == 0; call++) {
         CHECK(weft_call(program, 0, &n, 1, &result, 1) == WEFT_STATUS_OK);
