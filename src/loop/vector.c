@@ -210,21 +210,26 @@ static bool has_only(const LoopBody *body, const LoopOp *ops, uint32_t count) {
 // those before, such as what says where an element is, no more has to last than that.
 enum { MOST_IN_FOLD = 12, MOST_AROUND = 24 };
 
-// Whether it is little more than one loop whose turns wait for each other.
-static bool is_fold(const Vector *v, const LoopBody *body) {
+// The loop whose turns wait for each other, if there is little more than that; or NULL.
+static const LoopStm *find_fold(const Vector *v, const LoopBody *body) {
     static const LoopOp ops[] = {LOOP_SCALAR, LOOP_LOAD, LOOP_STORE, LOOP_CHECK,
                                  LOOP_FOR};
     const LoopStm *fold = NULL;
-    if (body->stms.len > MOST_AROUND) return false;
+    if (body->stms.len > MOST_AROUND) return NULL;
     for (uint32_t i = 0; i < body->stms.len; i++) {
         const LoopStm *stm = body->stms.data[i];
-        if (!is_one_of(stm, ops, 5) && !loop_is_choice(stm)) return false;
+        if (!is_one_of(stm, ops, 5) && !loop_is_choice(stm)) return NULL;
         if (stm->op != LOOP_FOR) continue;
-        if (fold != NULL) return false;
+        if (fold != NULL) return NULL;
         fold = stm;
     }
-    return fold != NULL && fold->out_count > 0 && !v->varies[fold->args[0]] &&
-           fold->bodies[0]->stms.len <= MOST_IN_FOLD &&
+    bool is_fold = fold != NULL && fold->out_count > 0 && !v->varies[fold->args[0]];
+    return is_fold ? fold : NULL;
+}
+
+static bool is_short(const LoopStm *fold) {
+    static const LoopOp ops[] = {LOOP_SCALAR, LOOP_LOAD};
+    return fold->bodies[0]->stms.len <= MOST_IN_FOLD &&
            has_only(fold->bodies[0], ops, 2);
 }
 
@@ -319,10 +324,12 @@ static uint32_t choose_flight(const Vector *v, const LoopStm *loop) {
     uint32_t size = size_of_while(loop->bodies[0]);
     if (size > 0) return size <= MOST_IN_FOLD ? FLIGHT : 2;
     if (is_few(v->kernel, loop->args[0], MOST_AT_ONCE + 1)) return 1;
-    if (is_fold(v, loop->bodies[0])) return FLIGHT;
+    const LoopStm *fold = find_fold(v, loop->bodies[0]);
+    if (fold != NULL && is_short(fold)) return FLIGHT;
     if (vector_halves_lines(v, loop->bodies[0])) return 2;
-    bool has_room = machine_registers(v->bytes) == 32;
-    return has_room && vector_waits(v, loop->bodies[0]) ? 2 : 1;
+    if (machine_registers(v->bytes) < 32) return 1;
+    if (fold != NULL && vector_chain_waits(v, fold->bodies[0])) return FLIGHT;
+    return vector_waits(v, loop->bodies[0]) ? 2 : 1;
 }
 
 static void vectorise(Vector *v, LoopStm *loop) {

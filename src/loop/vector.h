@@ -62,6 +62,9 @@ bool vector_analyse(Vector *v, const LoopStm *loop);
 const LoopBody *vector_plain(const Vector *v, const LoopStm *apply);
 // Whether its turns are long, and their operators wait for each other (vector_depth.c).
 bool vector_waits(const Vector *v, const LoopBody *body);
+// Whether a turn of a fold waits for the last one twice as long as its operators keep
+// the units busy.
+bool vector_chain_waits(const Vector *v, const LoopBody *turn);
 // Whether they store to so many places that the caches do not hold a line, of which a
 // vector is a half, until the next turn stores the other.
 bool vector_halves_lines(const Vector *v, const LoopBody *body);

@@ -7,8 +7,18 @@
 #include "loop/vector.h"
 
 // LONG: statements, more than a processor looks at. DEEP: of these, one after the
-// other, at four cycles each; a division takes as long as SLOW of them.
-enum { LONG = 96, DEEP = 32, SLOW = 3 };
+// other, at four cycles each; a division takes as long as SLOW of them. LONG_CHAIN: of
+// the turn of a fold, so that four vectors of what it keeps have registers. KEPT:
+// deeper than all that does not wait for that.
+enum {
+    LONG = 96,
+    DEEP = 32,
+    CYCLES = 4,
+    UNITS = 2,
+    SLOW = 3,
+    LONG_CHAIN = 64,
+    KEPT = 1 << 16
+};
 
 static uint32_t later(uint32_t x, uint32_t y) {
     return x > y ? x : y;
@@ -18,16 +28,22 @@ static uint32_t later(uint32_t x, uint32_t y) {
 // the like.
 static bool find_depths(const LoopBody *body, uint32_t *depths);
 
-// Of two ways of which only one computes anything that one is rare. Else both are
-// waited for.
+// A plain function is for what happens rarely.
+static bool is_rare(const LoopBody *way) {
+    for (uint32_t i = 0; i < way->stms.len; i++)
+        if (way->stms.data[i]->op == LOOP_APPLY) return true;
+    return false;
+}
+
+// Of two ways of which one is rare the other is waited for, else both.
 static bool find_branch(const LoopStm *stm, uint32_t from, uint32_t *depths) {
     for (uint32_t k = 0; k < 2; k++)
         if (!find_depths(stm->bodies[k], depths)) return false;
-    bool computes[] = {stm->bodies[0]->stms.len > 0, stm->bodies[1]->stms.len > 0};
+    bool rare[] = {is_rare(stm->bodies[0]), is_rare(stm->bodies[1])};
     for (uint32_t i = 0; i < stm->out_count; i++) {
         uint32_t ready = from;
         for (uint32_t k = 0; k < 2; k++)
-            if (!computes[k] || computes[1 - k])
+            if (!rare[k] || rare[1 - k])
                 ready = later(ready, depths[stm->bodies[k]->results[i]]);
         depths[stm->outs[i]] = ready;
     }
@@ -65,6 +81,17 @@ bool vector_waits(const Vector *v, const LoopBody *body) {
             most = later(most, depths[stm->args[k]]);
     }
     return most >= DEEP;
+}
+
+bool vector_chain_waits(const Vector *v, const LoopBody *turn) {
+    uint32_t *depths =
+                 arena_array(loop_notes(v->kernel), uint32_t, v->kernel->values.len),
+             size = loop_body_size(turn), most = 0;
+    for (uint32_t i = 1; i < turn->param_count; i++) depths[turn->params[i]] = KEPT;
+    if (size > LONG_CHAIN || !find_depths(turn, depths)) return false;
+    for (uint32_t i = 0; i < turn->result_count; i++)
+        most = later(most, depths[turn->results[i]]);
+    return most > KEPT && (most - KEPT) * CYCLES * UNITS >= 2 * size;
 }
 
 // Rows that are powers of two apart share a set of a cache, which has eight ways or so.

@@ -280,6 +280,31 @@ static void test_waiting(void) {
     expect_waiting(64, 120, 100, false, "for.parallel[8](n)");
 }
 
+// What becomes of a fold, with vectors of so many bytes, whose turn adds so often, one
+// after the other, the first or the last to the state.
+static void expect_chain(uint32_t bytes, int additions, bool is_first,
+                         const char *lanes) {
+    char turn[16384];
+    int at =
+        snprintf(turn, sizeof turn,
+                 LOAD "y: f64 = for(9i64, x) {|k: i64, s: f64| v0: f64 = add(x, %s) ",
+                 is_first ? "s" : "x");
+    for (int k = 1; k < additions; k++)
+        at += snprintf(turn + at, sizeof turn - (size_t)at, "v%d: f64 = add(v%d, %s) ",
+                       k, k - 1, !is_first && k == additions - 1 ? "s" : "x");
+    snprintf(turn + at, sizeof turn - (size_t)at, "-> v%d}" STORE("y"), additions - 1);
+    expect_of(bytes, "n", turn, false, (Count[]){{lanes, 1}, {NULL, 0}});
+}
+
+// Four vectors where there are registers, and turns are a chain that is not too long.
+static void test_chains(void) {
+    expect_chain(64, 24, true, "for.parallel[32](");
+    expect_chain(32, 24, true, "for.parallel[4](n)");
+    expect_chain(64, 24, false, "for.parallel[8](n)");
+    expect_chain(64, 65, true, "for.parallel[8](n)");
+    expect_chain(32, 12, false, "for.parallel[16](");
+}
+
 // Where there are few registers a short turn asks its lanes itself, and a counter that
 // they keep is counted up by their mask; else that is asked when a turn ends. A turn
 // that may not run without lanes, or is long, is as with many registers.
@@ -477,5 +502,6 @@ int main(void) {
     test_kept();
     test_late();
     test_waiting();
+    test_chains();
     return test_done();
 }
