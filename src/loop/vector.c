@@ -325,11 +325,11 @@ static uint32_t choose_flight(const Vector *v, const LoopStm *loop) {
     if (size > 0) return size <= MOST_IN_FOLD ? FLIGHT : 2;
     if (is_few(v->kernel, loop->args[0], MOST_AT_ONCE + 1)) return 1;
     const LoopStm *fold = find_fold(v, loop->bodies[0]);
-    if (fold != NULL && is_short(fold)) return FLIGHT;
+    if (fold != NULL && (is_short(fold) || vector_chain_waits(v, fold->bodies[0])))
+        return FLIGHT;
     if (vector_halves_lines(v, loop->bodies[0])) return 2;
-    if (machine_registers(v->bytes) < 32) return 1;
-    if (fold != NULL && vector_chain_waits(v, fold->bodies[0])) return FLIGHT;
-    return vector_waits(v, loop->bodies[0]) ? 2 : 1;
+    bool has_room = machine_registers(v->bytes) == 32;
+    return has_room && vector_waits(v, loop->bodies[0]) ? 2 : 1;
 }
 
 static void vectorise(Vector *v, LoopStm *loop) {

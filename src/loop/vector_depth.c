@@ -8,15 +8,14 @@
 
 // LONG: statements, more than a processor looks at. DEEP: of these, one after the
 // other, at four cycles each; a division takes as long as SLOW of them. LONG_CHAIN: of
-// the turn of a fold, so that four vectors of what it keeps have registers. KEPT:
-// deeper than all that does not wait for that.
+// the turn of a fold. KEPT: deeper than all that does not wait for what the fold keeps.
 enum {
     LONG = 96,
     DEEP = 32,
     CYCLES = 4,
     UNITS = 2,
     SLOW = 3,
-    LONG_CHAIN = 64,
+    LONG_CHAIN = 128,
     KEPT = 1 << 16
 };
 
