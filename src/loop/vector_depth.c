@@ -27,7 +27,7 @@ static uint32_t later(uint32_t x, uint32_t y) {
 // the like.
 static bool find_depths(const LoopBody *body, uint32_t *depths);
 
-// A plain function is for what happens rarely.
+// A plain function is for what happens rarely; one deeper in says nothing of the way.
 static bool is_rare(const LoopBody *way) {
     for (uint32_t i = 0; i < way->stms.len; i++)
         if (way->stms.data[i]->op == LOOP_APPLY) return true;
@@ -69,10 +69,13 @@ static bool find_depths(const LoopBody *body, uint32_t *depths) {
     return true;
 }
 
+// Zeros, of all values.
+static uint32_t *new_depths(const Vector *v) {
+    return arena_array(loop_notes(v->kernel), uint32_t, v->kernel->values.len);
+}
+
 bool vector_waits(const Vector *v, const LoopBody *body) {
-    uint32_t *depths =
-                 arena_array(loop_notes(v->kernel), uint32_t, v->kernel->values.len),
-             most = 0;
+    uint32_t *depths = new_depths(v), most = 0;
     if (loop_body_size(body) < LONG || !find_depths(body, depths)) return false;
     for (uint32_t i = 0; i < body->stms.len; i++) {
         const LoopStm *stm = body->stms.data[i];
@@ -83,9 +86,7 @@ bool vector_waits(const Vector *v, const LoopBody *body) {
 }
 
 bool vector_chain_waits(const Vector *v, const LoopBody *turn) {
-    uint32_t *depths =
-                 arena_array(loop_notes(v->kernel), uint32_t, v->kernel->values.len),
-             size = loop_body_size(turn), most = 0;
+    uint32_t *depths = new_depths(v), size = loop_body_size(turn), most = 0;
     for (uint32_t i = 1; i < turn->param_count; i++) depths[turn->params[i]] = KEPT;
     if (size > LONG_CHAIN || !find_depths(turn, depths)) return false;
     for (uint32_t i = 0; i < turn->result_count; i++)
