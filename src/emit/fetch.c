@@ -15,9 +15,6 @@
 //
 // Planes that lie one behind the other have been read as the last of them before. Where
 // vectors are half a line, so that fetching costs twice, that one alone is fetched.
-//
-// A square, one row for each lane, is a piece of as many rows. Its turn fetches that of
-// the rows behind them, which the next turn reads.
 #include "emit/walk.h"
 #include "loop/machine.h"
 
@@ -333,43 +330,4 @@ void walk_fetch_rows(Walker *w, const LoopStm *loop) {
     if (is_fetched || loop->order == ORDER_PARALLEL) return;
     if (stores_past_caches(w, vector)) fetch_further_on(w, vector, MOST_ROWS);
     else if (fills_private(w, vector)) fetch_further_on(w, vector, FEW_ROWS);
-}
-
-// ---- squares ------------------------------------------------------------------------
-
-// Whether the load is of row `row` of an array that the kernel was handed.
-static bool is_row(const Walker *w, const LoopStm *stm, uint32_t row) {
-    const LoopValue *values = w->kernel->values.data;
-    if (stm->op != LOOP_LOAD || values[stm->outs[0]].type.lanes == 0 ||
-        stm->arg_count < 4 || w->made[stm->args[0]] != NULL)
-        return false;
-    for (uint32_t i = 1; i < stm->arg_count; i++)
-        if (values[stm->args[i]].type.lanes > 0) return false;
-    const LoopValue *index = &values[stm->args[stm->arg_count - 1]];
-    const LoopValue *stride = &values[stm->args[stm->arg_count - 2]];
-    return index->is_const && index->bits == row && !stride->is_const;
-}
-
-static bool is_next_row(const LoopStm *x, const LoopStm *y) {
-    bool is_same = x->arg_count == y->arg_count;
-    for (uint32_t i = 0; i + 1 < x->arg_count && is_same; i++)
-        is_same = x->args[i] == y->args[i];
-    return is_same;
-}
-
-void walk_fetch_square(Walker *w, const LoopBody *body, uint32_t from) {
-    uint32_t rows = 0;
-    while (w->lanes > 0 && from + rows < body->stms.len && rows < w->lanes &&
-           is_row(w, body->stms.data[from + rows], rows) &&
-           is_next_row(body->stms.data[from], body->stms.data[from + rows]))
-        rows++;
-    if (rows == 0 || rows < w->lanes) return;
-    // Into the second cache: rows are apart by powers of two, often, and then few lines
-    // fit in the first.
-    for (uint32_t i = 0; i < rows; i++) {
-        const LoopStm *load = body->stms.data[from + i];
-        Str stride = walk_value(w, load->args[load->arg_count - 2]);
-        walk_line(w, "__builtin_prefetch(&%.*s + %u * %.*s, 0, 2);",
-                  STR_ARG(place_of(w, load)), rows, STR_ARG(stride));
-    }
 }

@@ -113,6 +113,7 @@ uint32_t walk_square(Walker *w, const LoopBody *body, uint32_t from) {
     Square s = {.w = w, .body = body, .from = from};
     if (!find_square(&s)) return from;
     s.states = arena_array(w->arena, uint8_t, (s.stores - from) * parts_of(w));
+    walk_note_rows(w, body, s.stores);
     WalkAccess a = walk_access(w, body->stms.data[s.stores]);
     if (walk_streams_parts(w, &a)) write_rows(&s);
     else write_blocks(&s);

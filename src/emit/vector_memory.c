@@ -54,6 +54,82 @@ static Str place_of(Walker *w, const WalkAccess *a, uint32_t part, uint32_t lane
     return strbuf_done(&text);
 }
 
+// ---- rows of squares ----------------------------------------------------------------
+
+// A square, one row for each lane, is at as many places, which are the same number of
+// elements apart. More of them than there are registers would be kept, or computed
+// anew, unless each is found from the one before. Of arrays that the kernel was handed
+// a piece of as many rows further down is fetched, which the next turn reads: into the
+// second cache, as rows are apart by powers of two, often, and then few lines fit in
+// the first.
+
+// Whether the access is to row `row`.
+static bool is_row(const Walker *w, const LoopStm *stm, uint32_t row) {
+    if (stm->op != LOOP_LOAD && stm->op != LOOP_STORE) return false;
+    const LoopValue *values = w->kernel->values.data;
+    WalkAccess a = walk_access(w, stm);
+    LoopRef x = stm->op == LOOP_LOAD ? stm->outs[0] : stm->args[1];
+    if (!walk_has_lanes(w, x) || a.has_places || stm->arg_count < a.first + 3)
+        return false;
+    const LoopValue *index = &values[stm->args[stm->arg_count - 1]];
+    const LoopValue *stride = &values[stm->args[stm->arg_count - 2]];
+    return index->is_const && index->bits == row && !stride->is_const;
+}
+
+static bool is_same_square(const LoopStm *x, const LoopStm *y) {
+    bool is_same = x->op == y->op && x->arg_count == y->arg_count;
+    for (uint32_t i = 0; i + 1 < x->arg_count && is_same; i++)
+        is_same = (x->op == LOOP_STORE && i == 1) || x->args[i] == y->args[i];
+    return is_same;
+}
+
+void walk_note_rows(Walker *w, const LoopBody *body, uint32_t from) {
+    LoopStm **stms = body->stms.data + from;
+    uint32_t rows = 0, most = body->stms.len - from;
+    while (rows < w->lanes && rows < most && is_row(w, stms[rows], rows) &&
+           is_same_square(stms[0], stms[rows]))
+        rows++;
+    if (rows == 0 || rows < w->lanes) return;
+    WalkSquare square = {stms, arena_array(w->arena, Str, rows), rows};
+    *(stms[0]->op == LOOP_LOAD ? &w->loaded : &w->stored) = square;
+}
+
+// The name of the row that is accessed, which is given one where it is first; empty: of
+// no square.
+static Str row_of(Walker *w, const WalkAccess *a) {
+    bool loads = a->stm->op == LOOP_LOAD;
+    WalkSquare *square = loads ? &w->loaded : &w->stored;
+    uint32_t row = 0;
+    while (row < square->rows && square->stms[row] != a->stm) row++;
+    if (row == square->rows) return (Str){0};
+    Str *name = &square->names[row];
+    if (name->len > 0) return *name;
+    Str stride = walk_value(w, a->stm->args[a->stm->arg_count - 2]);
+    StrBuf text = strbuf(w->arena), place = strbuf(w->arena);
+    strbuf_printf(&text, "row%u", w->rows++);
+    *name = strbuf_done(&text);
+    if (row > 0 && name[-1].len > 0)
+        strbuf_printf(&place, "%.*s + %.*s", STR_ARG(name[-1]), STR_ARG(stride));
+    else strbuf_printf(&place, "&%.*s", STR_ARG(place_of(w, a, 0, 0)));
+    walk_line(w, "%s%s *const %.*s = %.*s;", loads ? "const " : "", emit_types[a->elem],
+              STR_ARG(*name), STR_ARG(strbuf_done(&place)));
+    if (loads && w->made[a->buffer] == NULL)
+        walk_line(w, "__builtin_prefetch(%.*s + %u * %.*s, 0, 2);", STR_ARG(*name),
+                  square->rows, STR_ARG(stride));
+    return *name;
+}
+
+// Where a part is whose places follow each other: "&xs_3[offset + stride * index]".
+static Str address_of(Walker *w, const WalkAccess *a, uint32_t part) {
+    StrBuf text = strbuf(w->arena);
+    Str row = row_of(w, a);
+    if (row.len == 0) strbuf_printf(&text, "&%.*s", STR_ARG(place_of(w, a, part, 0)));
+    else strbuf_printf(&text, "%.*s + %u", STR_ARG(row), part * w->part.count);
+    return strbuf_done(&text);
+}
+
+// ---- loads --------------------------------------------------------------------------
+
 // The lanes one by one, those of the mask if there is one.
 static Str gather(Walker *w, const WalkAccess *a, uint32_t part, bool is_masked) {
     StrBuf text = strbuf(w->arena);
@@ -87,13 +163,13 @@ static bool is_some(const Walker *w, const WalkAccess *a) {
 // A part whose places follow each other.
 static Str load_part(Walker *w, const WalkAccess *a, uint32_t part) {
     StrBuf text = strbuf(w->arena);
-    Str at = place_of(w, a, part, 0);
+    Str at = address_of(w, a, part);
     if (a->elem == SCALAR_BOOL)
         strbuf_printf(
-            &text, "__builtin_convertvector(weft_load_i8x%u(&%.*s), %.*s) != 0",
+            &text, "__builtin_convertvector(weft_load_i8x%u(%.*s), %.*s) != 0",
             w->part.count, STR_ARG(at), STR_ARG(walk_vector_type(w, SCALAR_BOOL)));
     else
-        strbuf_printf(&text, "weft_load_%.*s(&%.*s)",
+        strbuf_printf(&text, "weft_load_%.*s(%.*s)",
                       STR_ARG(walk_vector_type(w, a->elem)), STR_ARG(at));
     return strbuf_done(&text);
 }
@@ -157,6 +233,8 @@ Str walk_load(Walker *w, const LoopStm *stm, uint32_t part) {
     return strbuf_done(&text);
 }
 
+// ---- stores -------------------------------------------------------------------------
+
 static void store_lanes(Walker *w, const WalkAccess *a, LoopRef x, uint32_t part) {
     for (uint32_t i = 0; i < w->part.count; i++) {
         StrBuf text = strbuf(w->arena);
@@ -185,15 +263,15 @@ bool walk_streams_parts(const Walker *w, const WalkAccess *a) {
 }
 
 static void store_part(Walker *w, const WalkAccess *a, LoopRef x, uint32_t part) {
-    Str at = place_of(w, a, part, 0), from = walk_vector(w, x, part);
+    Str from = walk_vector(w, x, part), at = address_of(w, a, part);
     if (a->elem == SCALAR_BOOL)
-        walk_line(w, "weft_flags_%.*s(&%.*s, %.*s);",
+        walk_line(w, "weft_flags_%.*s(%.*s, %.*s);",
                   STR_ARG(walk_vector_type(w, a->elem)), STR_ARG(at), STR_ARG(from));
     else if (a->mask == 0 && walk_streams_parts(w, a))
-        walk_line(w, "weft_stream_%.*s(&%.*s, %.*s, is_far);",
+        walk_line(w, "weft_stream_%.*s(%.*s, %.*s, is_far);",
                   STR_ARG(walk_vector_type(w, a->elem)), STR_ARG(at), STR_ARG(from));
     else
-        walk_line(w, "weft_store_%.*s(&%.*s, %.*s);",
+        walk_line(w, "weft_store_%.*s(%.*s, %.*s);",
                   STR_ARG(walk_vector_type(w, a->elem)), STR_ARG(at), STR_ARG(from));
 }
 

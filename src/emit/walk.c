@@ -674,7 +674,7 @@ bool walk_is_same(const Walker *w, LoopRef x, LoopRef y) {
 
 void walk_body(Walker *w, const LoopBody *body) {
     for (uint32_t i = 0; i < body->stms.len;) {
-        walk_fetch_square(w, body, i);
+        walk_note_rows(w, body, i);
         uint32_t end = walk_square(w, body, i);
         if (end == i) end = walk_parts_in_turn(w, body, i);
         if (end == i) end = walk_sifts(w, body, i);

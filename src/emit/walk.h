@@ -20,6 +20,13 @@ typedef struct WalkRows {
     LoopRef column;
 } WalkRows;
 
+// Loads or stores of the rows of a square, and pointers to these; empty: not yet.
+typedef struct WalkSquare {
+    LoopStm *const *stms;
+    Str *names;
+    uint32_t rows;
+} WalkSquare;
+
 // The elements of a buffer from an offset on, to which there is a pointer.
 typedef struct WalkPart {
     LoopRef buffer, offset;
@@ -66,6 +73,8 @@ typedef struct Walker {
     uint32_t vector;           // its number
     bool is_in_order;          // its loop
     const WalkRows *next_rows; // of which it fetches the next ones; or NULL
+    WalkSquare loaded, stored; // squares
+    uint32_t rows;             // of squares so far
     bool is_tallied;           // it adds its counts to vectors (tally.c)
     LoopRefs streams;        // results that the loop stores past the caches (stream.c)
     uint32_t least_streamed; // bytes of a vector
@@ -74,7 +83,7 @@ typedef struct Walker {
         WalkPart *data;
         uint32_t len, cap;
     } parts;                // of the vector loop
-    bool *is_used; // by LoopRef: the vector turn uses it
+    bool *is_used;          // by LoopRef: the vector turn uses it
     bool *is_counted;       // by LoopRef: it is not used in places alone
     bool *is_bits;          // by LoopRef, of a mask: it is bits (bits.c); or NULL
     const LoopLaunch *team; // whose turn this is, outside of loops that are spread
@@ -167,8 +176,9 @@ void walk_fetch_rows(Walker *w, const LoopStm *loop);
 // reads no such. Behind the load of one, fetches what lies there in the next row.
 WalkRows *walk_next_rows(const Walker *w, const LoopStm *loop);
 void walk_fetch_next_row(Walker *w, const LoopStm *stm);
-// If a square is loaded from there on, fetches the rows behind it.
-void walk_fetch_square(Walker *w, const LoopBody *body, uint32_t from);
+// If a square is loaded or stored from there on, notes its rows: each will be found
+// from the one before (vector_memory.c).
+void walk_note_rows(Walker *w, const LoopBody *body, uint32_t from);
 // Writes a square that is copied from there on (square.c); returns where it ends, or
 // `from` if there is none.
 uint32_t walk_square(Walker *w, const LoopBody *body, uint32_t from);

@@ -574,6 +574,42 @@ static void test_fetched_next(Cx *cx, const CoreProgram *core, Arena *arena) {
     CHECK(fetched_next(cx, core, arena, "0i64, 1i64, w", "s, 1i64, 1i64, w", "") == 0);
 }
 
+// ---- rows of squares ----------------------------------------------------------------
+
+// How many rows are found from the one before in a turn that loads `rows` rows of
+// vectors from `from`, each `stride` behind the one before, and stores them to y.
+static int rows_of_square(Cx *cx, const CoreProgram *core, Arena *arena,
+                          const char *from, const char *stride, int rows,
+                          int *fetched_out) {
+    StrBuf text = strbuf(arena);
+    strbuf_cstr(&text, "kernel \"k\" ([]f64, i64, owned []f64) -> () {|x: [f64], "
+                       "nx: i64, w: i64, y: [f64], n: i64| "
+                       "p: [f64] = alloc(nx) = for.independent[8](n) {|i: i64| ");
+    for (int k = 0; k < rows; k++)
+        strbuf_printf(&text, "a.%d: f64[8] = load(%s, 0i64, 1i64, i, %s, %di64) ", k,
+                      from, stride, k);
+    for (int k = 0; k < rows; k++)
+        strbuf_printf(&text, "= store(y, a.%d, 0i64, 1i64, i, %s, %di64) ", k, stride,
+                      k);
+    strbuf_cstr(&text, "-> } {|j: i64| -> } -> }");
+    const char *made = c_of(cx, core, arena, &text);
+    *fetched_out = count_fetches(made);
+    int count = 0;
+    while ((made = strstr(made, " = row")) != NULL) count++, made++;
+    return count;
+}
+
+// All but the first, of a row for each lane; those of an array that the kernel was
+// handed are fetched.
+static void test_rows_of_square(Cx *cx, const CoreProgram *core, Arena *arena) {
+    int fetched;
+    CHECK(rows_of_square(cx, core, arena, "x", "w", 8, &fetched) == 14 && fetched == 8);
+    CHECK(rows_of_square(cx, core, arena, "p", "w", 8, &fetched) == 14 && fetched == 0);
+    CHECK(rows_of_square(cx, core, arena, "x", "w", 7, &fetched) == 0 && fetched == 0);
+    CHECK(rows_of_square(cx, core, arena, "x", "9i64", 8, &fetched) == 0 &&
+          fetched == 0);
+}
+
 // ---- indices within bounds ----------------------------------------------------------
 
 // Whether it is asked by one comparison if `x` is at least `least` and below `n`.
@@ -659,6 +695,7 @@ int main(void) {
     test_fetched_beside(&cx, core, &arena);
     test_next_rows(&cx, core, &arena);
     test_fetched_next(&cx, core, &arena);
+    test_rows_of_square(&cx, core, &arena);
     test_within(&cx, core, &arena);
     test_local(&cx, core, &arena);
     test_options(&cx, core, &arena);
