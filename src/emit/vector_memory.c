@@ -191,20 +191,19 @@ static Str load_some(Walker *w, const WalkAccess *a, uint32_t part) {
 // Elements of an array that may be so short that it fits two registers.
 Str walk_lookup(Walker *w, const LoopStm *stm, uint32_t part) {
     enum { LANES = 8, MOST = 2 * LANES };
-    const LoopRef buffer = stm->args[0], size = stm->args[2];
-    Str type = walk_vector_type_of(w, stm->outs[0]), name = walk_value(w, buffer);
-    StrBuf places = strbuf(w->arena), text = strbuf(w->arena);
-    for (uint32_t i = 0; i < w->part.count; i++) {
-        strbuf_printf(&places, "%s%.*s[", i > 0 ? ", " : "", STR_ARG(name));
-        put_lane(w, stm->args[1], part, i, &places);
-        strbuf_char(&places, ']');
-    }
-    if (machine_vector_bytes() == 64 && w->part.count == LANES)
-        strbuf_printf(&text, "%.*s <= %u ? weft_lookup_%.*s(%.*s, %.*s, %.*s) : ",
-                      STR_ARG(walk_value(w, size)), MOST, STR_ARG(type), STR_ARG(name),
-                      STR_ARG(walk_value(w, size)),
-                      STR_ARG(walk_vector(w, stm->args[1], part)));
-    strbuf_printf(&text, "(%.*s){%.*s}", STR_ARG(type), STR_ARG(strbuf_done(&places)));
+    WalkAccess a = {.stm = stm,
+                    .buffer = stm->args[0],
+                    .first = 1,
+                    .has_places = true,
+                    .elem = walk_elem(w, stm->args[0])};
+    Str one_by_one = gather(w, &a, part, false);
+    if (machine_vector_bytes() != 64 || w->part.count != LANES) return one_by_one;
+    StrBuf text = strbuf(w->arena);
+    Str size = walk_value(w, stm->args[2]);
+    strbuf_printf(&text, "%.*s <= %u ? weft_lookup_%.*s(%.*s, %.*s, %.*s) : %.*s",
+                  STR_ARG(size), MOST, STR_ARG(walk_vector_type(w, a.elem)),
+                  STR_ARG(walk_value(w, a.buffer)), STR_ARG(size),
+                  STR_ARG(walk_vector(w, stm->args[1], part)), STR_ARG(one_by_one));
     return strbuf_done(&text);
 }
 
