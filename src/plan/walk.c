@@ -359,7 +359,17 @@ static bool divides_integers(const Walk *w, const CoreStm *stm) {
     return is_division && !is_float((ScalarType)core_type(w->p, stm->outs[0]).elem);
 }
 
-// Of a scalar operator: a sum counts as one. To divide by what is known is a product.
+// Whether a float is divided by a known power of two: then it is a product.
+static bool halves(const Walk *w, const CoreStm *stm) {
+    ScalarType elem = (ScalarType)core_type(w->p, stm->outs[0]).elem;
+    uint32_t fraction = elem == SCALAR_F64 ? 52 : elem == SCALAR_F32 ? 23 : 10; // bits
+    if (stm->op != OP_DIV || !is_float(elem)) return false;
+    WalkValue divisor = visit_value(w, stm->args[1]);
+    return divisor.is_known && divisor.bits << (64 - fraction) == 0;
+}
+
+// Of a scalar operator: a sum counts as one. To divide integers by what is known takes
+// a product and some more.
 static double operations_of(const Walk *w, const CoreStm *stm) {
     enum { UNKNOWN_DIVISOR = 20, DIVISION = 5 };
     switch ((int)stm->op) {
@@ -369,14 +379,20 @@ static double operations_of(const Walk *w, const CoreStm *stm) {
     case OP_REM:
         if (divides_integers(w, stm) && !visit_value(w, stm->args[1]).is_known)
             return UNKNOWN_DIVISOR;
-        return DIVISION;
+        return halves(w, stm) ? 1 : DIVISION;
     case OP_SQRT: return DIVISION;
     default: return 1;
     }
 }
 
+static bool uses_divider(const Walk *w, const CoreStm *stm) {
+    bool divides = stm->op == OP_DIV && !divides_integers(w, stm) && !halves(w, stm);
+    return divides || stm->op == OP_SQRT;
+}
+
 // As long as so many sums take that wait for each other. Cores begin several operations
-// at a time, and a vector has as many elements as fit.
+// at a time, but for those of the one divider, and a vector has as many elements as
+// fit.
 static double cost_of(const Walk *w, const CoreStm *stm) {
     static const double at_a_time = 4;
     double operations = operations_of(w, stm), vector = w->plan->in.vector_bytes;
@@ -384,7 +400,8 @@ static double cost_of(const Walk *w, const CoreStm *stm) {
     if (w->pace == PACE_ALONE) return operations;
     bool has_lanes = vector > bytes && !divides_integers(w, stm);
     if (has_lanes) operations *= bytes / vector;
-    return w->pace == PACE_FREE ? operations / at_a_time : operations;
+    bool is_free = w->pace == PACE_FREE && !uses_divider(w, stm);
+    return is_free ? operations / at_a_time : operations;
 }
 
 static double walk_step(Walk *w, const CoreStm *stm) {

@@ -278,8 +278,15 @@ static const Pace paces[] = {
     // No vector divides integers; of floats they do.
     {"entry main (n: i64) (k: i64) = map (k /) (map (+ 1) (iota n))", 5.25,
      5 + 0.25 / 8},
-    {"entry main (n: i64) (k: i64) = map (\\i -> 3 / f32.i64 i) (iota n)", 1.5,
-     1.5 / 16},
+    {"entry main (n: i64) (k: i64) = map (\\i -> 3 / f32.i64 i) (iota n)", 5.25,
+     5.25 / 16},
+    // There is one divider, which powers of two do not need.
+    {"entry main (n: i64) (k: i64) = map (\\i -> f32.i64 i / 5) (iota n)", 5.25,
+     5.25 / 16},
+    {"entry main (n: i64) (k: i64) = map (\\i -> f64.i64 i / 4) (iota n)", 0.5,
+     0.5 / 8},
+    {"entry main (n: i64) (k: i64) = map (\\i -> f32.sqrt (f32.i64 i)) (iota n)", 5.25,
+     5.25 / 16},
     // Of blocks the last one may be shorter; all count as whole.
     {"entry main (n: i64) (k: i64) =\n"
      "  loop t = 0 for b < n / 100 do\n"
