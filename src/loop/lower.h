@@ -465,6 +465,19 @@ int64_t loop_fold_block(const Fold *f);
 // The sums of so many elements of a block.
 void loop_count_block(const Fold *f, LoopRef from, LoopRef size, Val *out);
 
+// ---- lower_scan_rows.c --------------------------------------------------------------
+
+// By component: what leaves every number as it is under + or *: 1, 0, or, of floats,
+// -0.
+void loop_find_neutrals(const Fold *f, Val *out);
+// Scans so many elements into `outs`, with the carry into them; returns what they
+// amount to without it.
+const Val *loop_scan_rows(const Fold *f, const Slots *outs, LoopRef from, LoopRef size,
+                          const Val *carry_in);
+// What a block amounts to, save the last one, for which nobody asks: there it is
+// something else.
+void loop_sum_rows(const Fold *f, LoopRef block, Val *total);
+
 // ---- lower_scan_tiles.c -------------------------------------------------------------
 
 // Whether teams of work items scan it, by tiles; and such a scan, in a parallel kernel.
