@@ -107,6 +107,10 @@ Str walk_to_slot(Walker *w, LoopRef ref);
 void walk_keep(Walker *w, uint32_t number, const char *mark, const LoopRef *buffers,
                uint32_t count);
 void walk_body(Walker *w, const LoopBody *body);
+// Branches and loops (walk_control.c).
+void walk_if(Walker *w, const LoopStm *stm);
+void walk_for(Walker *w, const LoopStm *stm);
+void walk_while(Walker *w, const LoopStm *stm);
 // Which buffers share memory with no other that is used where they are (own.c).
 const bool *walk_own_buffers(const LoopKernel *kernel, Arena *arena);
 // The statement that gives each value; and which floats are no NaN (numbers.c).
