@@ -106,7 +106,7 @@ static Str row_of(Walker *w, const WalkAccess *a) {
     if (name->len > 0) return *name;
     Str stride = walk_value(w, a->stm->args[a->stm->arg_count - 2]);
     StrBuf text = strbuf(w->arena), place = strbuf(w->arena);
-    strbuf_printf(&text, "row%u", w->rows++);
+    strbuf_printf(&text, "row%u", w->square_rows++);
     *name = strbuf_done(&text);
     if (row > 0 && name[-1].len > 0)
         strbuf_printf(&place, "%.*s + %.*s", STR_ARG(name[-1]), STR_ARG(stride));

@@ -73,8 +73,8 @@ typedef struct Walker {
     uint32_t vector;           // its number
     bool is_in_order;          // its loop
     const WalkRows *next_rows; // of which it fetches the next ones; or NULL
-    WalkSquare loaded, stored; // squares
-    uint32_t rows;             // of squares so far
+    WalkSquare loaded, stored; // the last squares
+    uint32_t square_rows;      // named so far
     bool is_tallied;           // it adds its counts to vectors (tally.c)
     LoopRefs streams;        // results that the loop stores past the caches (stream.c)
     uint32_t least_streamed; // bytes of a vector
