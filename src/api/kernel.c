@@ -103,17 +103,22 @@ static void record(const KernelRun *run, ApiPlace *place, RtSpan span, uint64_t 
 }
 
 // Sleeps in proportion to what a slow place has worked, in small pieces: until then it
-// has no results.
-static void slow_down(const KernelRun *run, const ApiPlace *place, uint64_t worked) {
-    enum { PIECE_NS = 5000000 };
+// has no results. Who sleeps wakes some 50 microseconds late: so little is owed until
+// more has come together, and what was slept too long counts for the next time.
+static void slow_down(const KernelRun *run, ApiPlace *place, uint64_t worked) {
+    enum { PIECE_NS = 5000000, LEAST_NS = 100000 };
     RtTurn *turn = run->program->context->heap.turn;
-    double left = (double)worked * (1 / place->speed - 1);
-    if (left < 1) return;
+    place->owed += (double)worked * (1 / place->speed - 1);
+    if (place->owed < LEAST_NS) return;
     rt_turn_give(turn);
-    for (; left >= 1 && !atomic_load(run->cancel); left -= PIECE_NS)
-        nanosleep(
-            &(struct timespec){.tv_nsec = left < PIECE_NS ? (long)left : PIECE_NS},
-            NULL);
+    for (uint64_t since = clock_ns(), now;
+         place->owed >= 1 && !atomic_load(run->cancel); since = now) {
+        long piece = place->owed < PIECE_NS ? (long)place->owed : PIECE_NS;
+        nanosleep(&(struct timespec){.tv_nsec = piece}, NULL);
+        now = clock_ns();
+        place->owed -= (double)(now - since);
+    }
+    if (place->owed < -LEAST_NS) place->owed = -LEAST_NS; // others had its core
     rt_turn_take(turn);
 }
 

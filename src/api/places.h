@@ -17,6 +17,7 @@ struct ApiPlace {
     double given;     // that it was given, ever
     uint64_t taken;   // tasks that it has taken over from other places
     double speed;     // 0 to 1: less than 1, and it sleeps in proportion to its work
+    double owed;      // nanoseconds that it has yet to sleep
     size_t memory;    // bytes that it may have, if it is launched on; 0: all there are
     const struct ApiTask *task; // that it runs
     atomic_bool cancel;   // that one

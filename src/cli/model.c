@@ -224,8 +224,8 @@ static WeftStatus show(WeftContext *context, void *data) {
     for (uint32_t e = 0; e < call->program->entry_count; e++) {
         CoreFun *fun = (CoreFun *)call->program->entries[e].fun;
         FissionPlaces places = {0};
-        fission_places(core, fun->body, fission_rules, fission_rule_count, core->arena,
-                       &places);
+        fission_places(fission_new_facts(core), fun->body, fission_rules,
+                       fission_rule_count, core->arena, &places);
         for (uint32_t i = 0; i < places.len; i++)
             if (++number == call->apply)
                 print_applied(core, fun, &places.data[i], call->at);

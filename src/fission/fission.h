@@ -48,10 +48,15 @@ typedef struct FissionRule {
 extern const FissionRule fission_rules[];
 extern const uint32_t fission_rule_count;
 
+// What rules know of a program besides the body that they look at: what binds its
+// values, of all bodies that were looked at so far.
+typedef struct Rewrite FissionFacts; // opt/rewrite.h
+
 // Where a rule applies: to statement number `stm` of a body.
 typedef struct FissionPlace {
     uint32_t stm, dim;
     const FissionRule *rule;
+    const FissionFacts *facts;
 } FissionPlace;
 
 typedef struct FissionPlaces {
@@ -70,9 +75,12 @@ typedef struct FissionCut {
     CoreRef unit; // a value, of which bounds are multiples; 0: they need not be
 } FissionCut;
 
+// In the program's arena.
+FissionFacts *fission_new_facts(CoreProgram *program);
+void fission_learn(FissionFacts *facts, const CoreBody *body);
 // Appends all places of the body at which one of the rules applies. The program is past
-// stage 0.
-void fission_places(CoreProgram *p, const CoreBody *body, const FissionRule *rules,
+// stage 0; the facts are of it, and learn about the body.
+void fission_places(FissionFacts *facts, const CoreBody *body, const FissionRule *rules,
                     uint32_t rule_count, Arena *arena, FissionPlaces *places_out);
 // The body with the rule applied there. The body given stays as it is; they share
 // statements, and only one of them may be in the program.

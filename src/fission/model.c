@@ -206,7 +206,7 @@ static void apply_everywhere(Model *m, uint32_t number, const FissionPlace *plac
 static void apply_all(Model *m, uint32_t number, Numbers *list) {
     const State *state = &m->states.data[number];
     FissionPlaces places = {0};
-    fission_places(m->program, state->body, m->options->rules, m->options->rule_count,
+    fission_places(m->facts, state->body, m->options->rules, m->options->rule_count,
                    m->program->arena, &places);
     for (uint32_t i = 0; i < places.len && !is_over(m); i++)
         apply_everywhere(m, number, &places.data[i], list);
@@ -356,7 +356,7 @@ static bool apply_any(Model *m, uint32_t number, Numbers *list) {
     enum { MOST_PARTS = 5 };
     const State *state = &m->states.data[number];
     FissionPlaces places = {0};
-    fission_places(m->program, state->body, m->options->rules, m->options->rule_count,
+    fission_places(m->facts, state->body, m->options->rules, m->options->rule_count,
                    &m->scratch, &places);
     if (places.len == 0) return false;
     const FissionPlace *place = &places.data[below(m, places.len)];
@@ -428,6 +428,7 @@ static Status run_model(Model *m, const RtValue *args,
 Status model_check(CoreProgram *program, CoreFun *fun, const RtValue *args,
                    const ModelOptions *options, ModelResult *result_out) {
     Model model = {.program = program,
+                   .facts = fission_new_facts(program),
                    .fun = fun,
                    .options = options,
                    .result = result_out,
@@ -438,6 +439,7 @@ Status model_check(CoreProgram *program, CoreFun *fun, const RtValue *args,
 Status model_walk(CoreProgram *program, CoreFun *fun, const RtValue *args,
                   const ModelOptions *options, uint64_t seed, ModelResult *result_out) {
     Model model = {.program = program,
+                   .facts = fission_new_facts(program),
                    .fun = fun,
                    .options = options,
                    .result = result_out,

@@ -6,6 +6,8 @@
 
 #include <string.h>
 
+#include "opt/rewrite.h"
+
 #define USE      "fig. 2, use"
 #define MAP      "fig. 2, map"
 #define ZIP      "fig. 2, zipWith"
@@ -23,6 +25,8 @@ const FissionRule fission_rules[] = {
      size_list, part_list, NULL},
     {"iota", GENERATE, "the second part starts where the first ends", OP_IOTA,
      JOIN_CONCAT, guard_outer, size_first_arg, part_iota, NULL},
+    {"near", BEYOND, "rows near the index: a part sees its own, and the halo",
+     OP_GENERATE, JOIN_CONCAT, guard_near, size_generate, part_near, NULL},
     {"generate", GENERATE, "along any dimension, the index of later parts is shifted",
      OP_GENERATE, JOIN_CONCAT, guard_generate, size_generate, part_generate, NULL},
     {"replicate", REPL, "along the new dimension, or one of the row", OP_REPLICATE,
@@ -83,6 +87,7 @@ const uint32_t fission_rule_count = sizeof fission_rules / sizeof *fission_rules
 static FissionSplit split_at(CoreProgram *p, const CoreBody *body, CoreBuilder *b,
                              const FissionPlace *place) {
     return (FissionSplit){.program = p,
+                          .facts = place->facts,
                           .rule = place->rule,
                           .body = body,
                           .stm = body->stms.data[place->stm],
@@ -90,14 +95,30 @@ static FissionSplit split_at(CoreProgram *p, const CoreBody *body, CoreBuilder *
                           .b = b};
 }
 
-void fission_places(CoreProgram *p, const CoreBody *body, const FissionRule *rules,
+FissionFacts *fission_new_facts(CoreProgram *program) {
+    FissionFacts *facts = arena_new(program->arena, FissionFacts);
+    *facts = rewrite_new(program);
+    return facts;
+}
+
+static void note_def(void *data, const CoreStm *stm) {
+    for (uint32_t i = 0; i < stm->out_count; i++)
+        rewrite_define(data, stm->outs[i], (CoreStm *)stm);
+}
+
+void fission_learn(FissionFacts *facts, const CoreBody *body) {
+    core_walk(body, note_def, facts);
+}
+
+void fission_places(FissionFacts *facts, const CoreBody *body, const FissionRule *rules,
                     uint32_t rule_count, Arena *arena, FissionPlaces *places_out) {
+    fission_learn(facts, body);
     for (uint32_t i = 0; i < body->stms.len; i++)
         for (uint32_t r = 0; r < rule_count; r++) {
             if (rules[r].op != body->stms.data[i]->op) continue;
             for (uint32_t dim = 0; dim <= CORE_MAX_RANK; dim++) {
-                FissionPlace place = {i, dim, &rules[r]};
-                FissionSplit s = split_at(p, body, NULL, &place);
+                FissionPlace place = {i, dim, &rules[r], facts};
+                FissionSplit s = split_at(facts->program, body, NULL, &place);
                 if (rules[r].guard(&s)) vec_push(arena, places_out, place);
             }
         }

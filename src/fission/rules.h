@@ -23,6 +23,12 @@ FissionGuard guard_map, guard_zip, guard_stencil;
 FissionSize fission_feed_length;
 FissionPart part_map, part_stencil;
 
+// rules_near.c
+FissionGuard guard_near;
+FissionPart part_near;
+// Whether a part that part_near makes takes a part of that array.
+bool fission_is_near(const FissionSplit *s, CoreRef array);
+
 // rules_inner.c
 FissionGuard guard_inner, guard_inner_fold;
 FissionSize size_inner;

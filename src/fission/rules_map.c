@@ -49,7 +49,6 @@ bool guard_stencil(const FissionSplit *s) {
 
 // What part p sees of the array: its own elements and the halo, from the first start of
 // a slice to the last. An empty part sees nothing, for its window might lie outside.
-// It is cut out, as other parts are, since a kernel looks at all of what it slices.
 static CoreRef emit_window(FissionSplit *s, CoreRef base, uint32_t p,
                            CoreRef *low_out) {
     CoreRef low = 0, high = 0, zero = core_i64(s->program, 0);
@@ -66,14 +65,8 @@ static CoreRef emit_window(FissionSplit *s, CoreRef base, uint32_t p,
     CoreRef all = fission_op2(s, OP_ADD, s->length[p], halo);
     start = fission_select(s, is_empty, zero, start);
     all = fission_select(s, is_empty, zero, all);
-    CoreRef rest = fission_op2(s, OP_SUB, fission_dim(s, base, 0), start);
-    CoreType types[3];
-    for (int i = 0; i < 3; i++) types[i] = core_type(s->program, base);
-    CoreRef args[] = {base, start, all, fission_op2(s, OP_SUB, rest, all)};
-    CoreStm *split = core_emit(s->b, OP_SPLIT, args, 4, types, 3);
-    core_set_attrs(s->b, split, (int32_t[]){0}, 1);
     *low_out = low;
-    return split->outs[1];
+    return fission_window(s, base, start, all);
 }
 
 void part_stencil(FissionSplit *s, uint32_t p, CoreRef *results) {

@@ -214,6 +214,19 @@ static CoreRef *split_reversed(FissionSplit *s, CoreRef base, uint32_t axis) {
     return pieces;
 }
 
+CoreRef fission_window(FissionSplit *s, CoreRef array, CoreRef start, CoreRef count) {
+    CoreRef rest = fission_op2(s, OP_SUB, fission_dim(s, array, 0), start);
+    CoreRef args[] = {array, start, count, fission_op2(s, OP_SUB, rest, count)};
+    CoreType type = core_type(s->program, array), types[] = {type, type, type};
+    CoreStm *split = core_emit(s->b, OP_SPLIT, args, 4, types, 3);
+    core_set_attrs(s->b, split, (int32_t[]){0}, 1);
+    return split->outs[1];
+}
+
+CoreRef *fission_split(FissionSplit *s, CoreRef array, uint32_t axis) {
+    return emit_split(s, array, axis, false);
+}
+
 const CoreRef *fission_pieces(FissionSplit *s, uint32_t arg, uint32_t axis) {
     if (s->pieces[arg] != NULL) return s->pieces[arg];
     CoreRef array = s->stm->args[arg], base = reversed_of(s, array, axis);
@@ -246,12 +259,17 @@ CoreRef fission_join(FissionSplit *s, uint32_t axis, const CoreRef *parts) {
     return emit_concat(s, axis, parts, false)->outs[0];
 }
 
+void fission_concat_as(FissionSplit *s, uint32_t axis, const CoreRef *parts,
+                       CoreRef result) {
+    emit_concat(s, axis, parts, s->says_lengths)->outs[0] = result;
+}
+
 void fission_concat(FissionSplit *s, uint32_t axis, const CoreRef *results) {
     uint32_t outs = s->stm->out_count;
     for (uint32_t k = 0; k < outs; k++) {
         CoreRef parts[FISSION_MOST_PARTS];
         for (uint32_t p = 0; p < s->parts; p++) parts[p] = results[p * outs + k];
-        emit_concat(s, axis, parts, s->says_lengths)->outs[0] = s->stm->outs[k];
+        fission_concat_as(s, axis, parts, s->stm->outs[k]);
     }
 }
 
@@ -283,9 +301,7 @@ const FissionKnown *fission_known(const FissionSplit *s, CoreRef array) {
 }
 
 const CoreStm *fission_find_def(const FissionSplit *s, CoreRef ref) {
-    uint64_t def;
-    if (s->defs == NULL) return fission_def(s->body, ref);
-    return map_get(s->defs, ref, &def) ? (const CoreStm *)(uintptr_t)def : NULL;
+    return s->defs == NULL ? fission_def(s->body, ref) : rewrite_def(s->defs, ref);
 }
 
 // Of what was made in parts, or takes no memory, the length is known without the whole.

@@ -11,7 +11,7 @@
 
 // An array that was made in parts, cut as its length says.
 typedef struct FissionKnown {
-    CoreRef size;
+    CoreRef size, *rows; // dimension 0, and the others; rows NULL: the parts know
     CoreRef *parts;
 } FissionKnown;
 
@@ -27,9 +27,13 @@ struct FissionSplit {
     uint32_t parts;
     uint32_t devices; // that share the parts, for the strategy
     CoreRef start[FISSION_MOST_PARTS], length[FISSION_MOST_PARTS];
-    CoreRef **pieces; // by arg: its parts, once it is split
-    const Map *known; // array -> FissionKnown *; NULL: none is
-    const Map *defs;  // value -> the CoreStm that binds it; NULL: the body tells
+    CoreRef **pieces;         // by arg: its parts, once it is split
+    const Map *known;         // array -> FissionKnown *; NULL: none is
+    const FissionFacts *defs; // what binds a value; NULL: the body tells
+    // For rules that ask about sizes: what binds values, and what loops keep of arrays.
+    const FissionFacts *facts; // NULL: none are
+    const struct FuseState *states;
+    struct FissionNear *near; // of part_near, once that was asked for a part
     // By part: where its statements stand, the operator itself and what goes with it;
     // NULL: where the whole stands.
     const CoreLoc *own, *beside;
@@ -77,12 +81,20 @@ void fission_shift(FissionSplit *s, CoreBody *body, uint32_t param, CoreRef by);
 void fission_at(FissionSplit *s, const CoreLoc *places, uint32_t p);
 // Sets the parts of s->size.
 void fission_cut(FissionSplit *s, FissionCut cut);
+// The parts of an array along that axis.
+CoreRef *fission_split(FissionSplit *s, CoreRef array, uint32_t axis);
+// Elements of an array from `start` on, cut out as other parts are, since a kernel
+// looks at all of what it slices.
+CoreRef fission_window(FissionSplit *s, CoreRef array, CoreRef start, CoreRef count);
 // The parts of an arg of the statement along that axis; it is split once.
 const CoreRef *fission_pieces(FissionSplit *s, uint32_t arg, uint32_t axis);
 // A copy of the statement's args, with part p of each array that feeds it.
 CoreRef *fission_part_args(FissionSplit *s, uint32_t p);
 // The parts of an array joined along the axis.
 CoreRef fission_join(FissionSplit *s, uint32_t axis, const CoreRef *parts);
+// The parts, joined along the axis, become that result of the whole.
+void fission_concat_as(FissionSplit *s, uint32_t axis, const CoreRef *parts,
+                       CoreRef result);
 // results[p * out_count + k], joined along the axis, become result k of the whole.
 void fission_concat(FissionSplit *s, uint32_t axis, const CoreRef *results);
 

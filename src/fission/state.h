@@ -35,6 +35,7 @@ typedef struct KnownList {
 
 typedef struct Model {
     CoreProgram *program;
+    FissionFacts *facts;
     CoreFun *fun;
     const ModelOptions *options;
     ModelResult *result;

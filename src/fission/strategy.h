@@ -109,6 +109,8 @@ enum { FISSION_SOME = 32 }; // turns of a loop, or elements of a row, if nobody 
 
 // Scalar operations for one element along dimension 0, about.
 double fission_work(const CoreProgram *p, const CoreStm *stm);
+// How often the loop turns; some number if nobody knows.
+double fission_turns(const CoreProgram *p, const CoreStm *loop);
 // Of an element, or a row, which has some.
 double fission_bytes(CoreType row);
 // Of that, what some elements along dimension 0 may do and others not: how often a loop

@@ -15,7 +15,7 @@ static double product_of(const CoreProgram *p, const CoreRef *sizes, uint32_t co
     return product;
 }
 
-static double turns_of(const CoreProgram *p, const CoreStm *stm) {
+double fission_turns(const CoreProgram *p, const CoreStm *stm) {
     if (stm->op == OP_IF) return 1;
     if (stm->op == OP_FOR) return product_of(p, stm->args, 1);
     if (stm->op == OP_GENERATE)
@@ -28,7 +28,7 @@ static double work_of_stm(const CoreProgram *p, const CoreStm *stm) {
     double inner = 0;
     for (uint32_t k = 0; k < stm->body_count; k++) inner += work_of(p, stm->bodies[k]);
     if (stm->op == OP_CALL) inner = work_of(p, p->funs.data[stm->attrs[0]]->body);
-    return stm->body_count > 0 ? inner * turns_of(p, stm) : 1 + inner;
+    return stm->body_count > 0 ? inner * fission_turns(p, stm) : 1 + inner;
 }
 
 static double work_of(const CoreProgram *p, const CoreBody *body) {
@@ -154,7 +154,7 @@ static double uneven_of(const Varying *v, const CoreBody *body) {
         if (stm->op == OP_CALL)
             inner += uneven_of(v, p->funs.data[stm->attrs[0]]->body);
         if (is_uneven_here) inner = work_of_stm(p, stm);
-        else if (stm->body_count > 0) inner *= turns_of(p, stm);
+        else if (stm->body_count > 0) inner *= fission_turns(p, stm);
         work += inner;
     }
     return work;

@@ -230,21 +230,8 @@ static const FuseState *find_states(const Rewrite *rw, Around *around) {
     const Fuser *fuser = rw->data;
     if (around == NULL || around->has_states)
         return around == NULL ? NULL : around->states;
-    const FuseState *states = find_states(rw, around->outer);
-    const CoreStm *loop = around->loop;
-    uint32_t first = loop->op == OP_FOR;
-    for (uint32_t k = 0; k < loop->out_count; k++) {
-        int32_t rank = core_type(rw->program, loop->outs[k]).rank;
-        for (int32_t axis = 0; axis < rank; axis++) {
-            if (!fuse_keeps_size(&fuser->defs, states, loop, k, axis)) continue;
-            for (uint32_t i = 0; i < loop->body_count; i++) {
-                FuseState *state = arena_new(rw->program->arena, FuseState);
-                *state = (FuseState){states, loop->bodies[i]->params[first + k],
-                                     loop->args[first + k], axis};
-                states = state;
-            }
-        }
-    }
+    const FuseState *outer = find_states(rw, around->outer);
+    const FuseState *states = fuse_loop_states(&fuser->defs, outer, around->loop);
     around->states = states;
     around->has_states = true;
     return states;

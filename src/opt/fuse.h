@@ -28,6 +28,9 @@ FuseSize fuse_find_size(const Rewrite *rw, const FuseState *states, FuseSize siz
 // Whether that holds of dimension `axis` of what the loop carries as number `k`.
 bool fuse_keeps_size(const Rewrite *rw, const FuseState *states, const CoreStm *loop,
                      uint32_t k, int32_t axis);
+// All that the statement, if it is a loop, keeps, beside those around it.
+const FuseState *fuse_loop_states(const Rewrite *rw, const FuseState *states,
+                                  const CoreStm *loop);
 // Whether two arrays are known to have equally many rows.
 bool fuse_same_length(const Rewrite *rw, CoreRef a, CoreRef b);
 // The same at `before`, or at the end of the open body if it is not there yet; a
@@ -45,6 +48,39 @@ void fuse_check_lengths(Rewrite *rw, const CoreStm *stm);
 // Whether no element of it fails, by what is known where the values are bound.
 bool fuse_is_safe(const Rewrite *defs, const FuseState *states,
                   const CoreStm *generate);
+
+// An index of the generate, or a size, or neither, plus a constant.
+typedef struct FuseForm {
+    uint32_t index; // that number counted from 1; 0: none
+    FuseSize size;  // all 0: none
+    int64_t base;   // between -FUSE_FARTHEST and that, unless there is neither
+} FuseForm;
+
+enum { FUSE_FARTHEST = 1 << 20 }; // from an index, so that no sum wraps around
+
+FuseForm fuse_find_form(const Rewrite *defs, const FuseState *states,
+                        const CoreStm *generate, CoreRef ref);
+
+// ---- how far from an index (fuse_offset.c) ------------------------------------------
+
+// Index i of dimension 0 of a generate plus `by`, but for so many of the first i, and
+// of the last ones, where it may be anything.
+typedef struct FuseOffset {
+    int64_t by;
+    uint32_t first, last; // FUSE_WIDEST_END at most
+} FuseOffset;
+
+enum { FUSE_WIDEST_END = 2 };
+
+// Whether the value, which is bound in the body of the generate, is such a one, and of
+// those that are not, what they are can be told from i alone (fuse_emit_at).
+bool fuse_find_offset(const Rewrite *defs, const FuseState *states,
+                      const CoreStm *generate, CoreRef ref, FuseOffset *offset_out);
+// Whether two such values are the same for each i, as far as that can be seen.
+bool fuse_are_alike(const Rewrite *defs, CoreRef a, CoreRef b);
+// Emits what such a value is where i is that. It cannot fail.
+CoreRef fuse_emit_at(CoreBuilder *b, const Rewrite *defs, const CoreStm *generate,
+                     CoreRef ref, CoreRef i);
 
 // ---- order (fuse_order.c) -----------------------------------------------------------
 

@@ -23,36 +23,30 @@ typedef struct Facts {
     uint32_t not_first, not_last;
 } Facts;
 
-// An index of the generate, or a size, or neither, plus a constant.
-typedef struct Form {
-    uint32_t index; // that number counted from 1; 0: none
-    FuseSize size;  // all 0: none
-    int64_t base;
-} Form;
+typedef FuseForm Form;
 
 typedef enum Side { LOW, HIGH } Side;
-
-enum { FARTHEST = 1 << 20 }; // from an index, so that no sum wraps around
 
 static FuseSize find_size(const Safety *s, FuseSize size) {
     return fuse_find_size(s->defs, s->states, size);
 }
 
-static bool is_const(const Safety *s, CoreRef ref) {
-    return s->defs->program->values.data[ref].is_const;
+static bool is_const(const CoreProgram *p, CoreRef ref) {
+    return p->values.data[ref].is_const;
 }
 
-static Form find_form(const Safety *s, CoreRef ref) {
-    const CoreProgram *p = s->defs->program;
-    const CoreBody *body = s->generate->bodies[0];
+FuseForm fuse_find_form(const Rewrite *defs, const FuseState *states,
+                        const CoreStm *generate, CoreRef ref) {
+    const CoreProgram *p = defs->program;
+    const CoreBody *body = generate->bodies[0];
     Form form = {.base = 0};
     for (;;) {
-        const CoreStm *def = rewrite_def(s->defs, ref);
+        const CoreStm *def = rewrite_def(defs, ref);
         bool is_sum = def != NULL && (def->op == OP_ADD || def->op == OP_SUB);
         if (!is_sum || core_type(p, ref).elem != SCALAR_I64) break;
-        uint32_t side = is_const(s, def->args[1]) ? 1 : 0;
+        uint32_t side = is_const(p, def->args[1]) ? 1 : 0;
         int64_t more = (int64_t)p->values.data[def->args[side]].bits;
-        if (!is_const(s, def->args[side]) || (side == 0 && def->op == OP_SUB) ||
+        if (!is_const(p, def->args[side]) || (side == 0 && def->op == OP_SUB) ||
             (def->op == OP_ADD ? __builtin_add_overflow(form.base, more, &form.base)
                                : __builtin_sub_overflow(form.base, more, &form.base)))
             break;
@@ -60,13 +54,17 @@ static Form find_form(const Safety *s, CoreRef ref) {
     }
     for (uint32_t i = 0; i < body->param_count; i++)
         if (body->params[i] == ref) form.index = i + 1;
-    bool is_far = form.base < -FARTHEST || form.base > FARTHEST;
-    if (is_far) return (Form){.base = FARTHEST};
+    bool is_far = form.base < -FUSE_FARTHEST || form.base > FUSE_FARTHEST;
+    if (is_far) return (Form){.base = FUSE_FARTHEST};
     if (form.index > 0) return form;
     int64_t value = (int64_t)p->values.data[ref].bits;
-    if (!is_const(s, ref) || __builtin_add_overflow(form.base, value, &form.base))
-        form.size = find_size(s, (FuseSize){.value = ref});
+    if (!is_const(p, ref) || __builtin_add_overflow(form.base, value, &form.base))
+        form.size = fuse_find_size(defs, states, (FuseSize){.value = ref});
     return form;
+}
+
+static Form find_form(const Safety *s, CoreRef ref) {
+    return fuse_find_form(s->defs, s->states, s->generate, ref);
 }
 
 static bool is_plain(const Form *form) {

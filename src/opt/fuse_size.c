@@ -145,6 +145,25 @@ bool fuse_keeps_size(const Rewrite *rw, const FuseState *states, const CoreStm *
     return keeps_size(&search, loop, k, axis);
 }
 
+const FuseState *fuse_loop_states(const Rewrite *rw, const FuseState *states,
+                                  const CoreStm *loop) {
+    if (loop->op != OP_FOR && loop->op != OP_WHILE) return states;
+    uint32_t first = loop->op == OP_FOR;
+    for (uint32_t k = 0; k < loop->out_count; k++) {
+        int32_t rank = core_type(rw->program, loop->outs[k]).rank;
+        for (int32_t axis = 0; axis < rank; axis++) {
+            if (!fuse_keeps_size(rw, states, loop, k, axis)) continue;
+            for (uint32_t i = 0; i < loop->body_count; i++) {
+                FuseState *state = arena_new(rw->program->arena, FuseState);
+                *state = (FuseState){states, loop->bodies[i]->params[first + k],
+                                     loop->args[first + k], axis};
+                states = state;
+            }
+        }
+    }
+    return states;
+}
+
 FuseSize fuse_find_size(const Rewrite *rw, const FuseState *states, FuseSize size) {
     Search search = {rw, states, MOST_LOOPS};
     return find_size_in(&search, size);

@@ -81,8 +81,8 @@ static void check_cut(const char *text, FissionCut cut, int64_t n) {
     uint64_t expected = digest(&b, n);
     CoreBody *whole = b.fun->body;
     FissionPlaces places = {0};
-    fission_places(b.program, whole, fission_rules, fission_rule_count, &b.arena,
-                   &places);
+    fission_places(fission_new_facts(b.program), whole, fission_rules,
+                   fission_rule_count, &b.arena, &places);
     CHECK(places.len > 0);
     for (uint32_t i = 0; i < places.len; i++) {
         StrBuf faults = strbuf(&b.arena);

@@ -251,3 +251,63 @@ def ends(count, h, w):
 
 
 ends__narrow = ends__wide = ends
+
+
+def parts__fields(count, h, w):
+    a, b = grid(h, w), numbers(h * w + 5)[5:].reshape(h, w)
+    for _ in range(count):
+        up, down = (lambda f: np.roll(f, 1, 0)), (lambda f: np.roll(f, -1, 0))
+        left = lambda f: np.roll(f, 1, 1)
+        a, b = (up(a) + 2 * down(b) + left(a)) % 101, (down(a) * 3 + up(b) - left(b)) % 103
+    return digest(a + 2 * b)
+
+
+def parts__twice(count, h, w):
+    a = grid(h, w)
+    for t in range(count):
+        if a.size > 0:
+            b = (np.pad(a, ((1, 0), (0, 0)), "edge")[:-1] * 2 + a + t) % 101
+            a = (np.pad(b, ((0, 1), (0, 0)), "edge")[1:] + 3 * b) % 97
+            a = a + 1
+    return digest(a)
+
+
+def parts__far(count, n):
+    a = numbers(n)
+    for _ in range(count):
+        if n > 0:
+            p = np.pad(a, 2, "edge")
+            a = (p[:-4] + 2 * p[1:-3] + 3 * p[2:-2] + 5 * p[3:-1] + 7 * p[4:]) % 1009
+    return digest(a)
+
+
+def parts__framed(count, h, w):
+    a = grid(h, w)
+    for _ in range(count):
+        b = a + 1
+        if min(h, w) > 2:
+            b[1:-1, 1:-1] = (a[:-2, 1:-1] - a[2:, 1:-1] + a[1:-1, :-2] + a[1:-1, 2:]) % 101
+        a = b
+    return digest(a)
+
+
+def parts__guided(count, n):
+    a, most = numbers(n), np.int64(1)
+    for t in range(count):
+        b = (np.roll(a, 1) + most * a + t) % 1013
+        a, most = b, (np.max(b) if n > 0 else np.iinfo(np.int64).min)
+    return digest(a) + most % 1000003
+
+
+def parts__mirrored(count, n):
+    a = numbers(n)
+    for _ in range(count):
+        a = (np.roll(a, 1) + 2 * a[::-1]) % 1009
+    return digest(a)
+
+
+def parts__of_two_lengths(count, n):
+    a, b = numbers(n), numbers(2 * n)
+    for _ in range(count):
+        a, b = (np.roll(a, 1) + 2 * a) % 1009, (np.roll(b, -1) + 3 * b) % 1009
+    return digest(a) + digest(b)

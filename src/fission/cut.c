@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Cutting what is to be cut (cut.h): whether it is worth it, by which rule, and the
+// operators in parts.
+//
+// Splitting is worth it if the time that the other devices save is more than what the
+// parts take to travel. Sizes are not known here: both are counted by element.
+#include "fission/cut.h"
+
+// ---- what it is worth ---------------------------------------------------------------
+
+// What binds an array that takes no memory where it is used; NULL: it takes some.
+static const CoreStm *find_virtual(const Strategy *y, CoreRef array) {
+    const CoreStm *def = rewrite_def(y->facts, array);
+    if (def == NULL) return NULL;
+    bool is_float = scalar_is_float((ScalarType)core_type(y->program, array).elem);
+    if (def->op == OP_IOTA && !is_float) return def;
+    bool is_scalar = core_type(y->program, array).rank == 1;
+    return def->op == OP_REPLICATE && is_scalar ? def : NULL;
+}
+
+static bool is_in_parts(const Strategy *y, const FissionSplit *s, CoreRef array) {
+    uint64_t known;
+    return fission_known(s, array) != NULL || map_get(&y->planned, array, &known);
+}
+
+// Bytes that travel for each element: of arrays that are not in parts, and of results.
+static double traffic_of(const Strategy *y, const FissionSplit *s) {
+    const CoreProgram *p = y->program;
+    CoreFeeds feeds = core_feeds(s->stm);
+    double bytes = 0;
+    if (y->devices->is_shared) return 0;
+    for (uint32_t i = feeds.first; i < feeds.first + feeds.count; i++) {
+        CoreRef array = s->stm->args[i];
+        if (find_virtual(y, array) == NULL && !is_in_parts(y, s, array))
+            bytes += fission_bytes(fission_row(core_type(p, array)));
+    }
+    for (uint32_t k = 0; k < s->stm->out_count; k++) {
+        CoreType type = core_type(p, s->stm->outs[k]);
+        if (type.rank > 0) bytes += fission_bytes(fission_row(type));
+    }
+    return bytes;
+}
+
+static bool is_worth_it(const Strategy *y, const FissionSplit *s) {
+    static const double operation = 0.5, byte = 0.25; // nanoseconds
+    double work = fission_work(y->program, s->stm);
+    if (s->rule->part == part_places) work = 0; // each part looks at all values
+    return y->least <= 0 || work * operation > traffic_of(y, s) * byte;
+}
+
+// ---- splitting ----------------------------------------------------------------------
+
+// The rules whose parts may run side by side. One after the other they may go on from
+// each other; but looking at all values in each part, or merging sorted parts, which
+// takes them all at once, saves no memory.
+static bool is_candidate(const Strategy *y, const FissionRule *rule) {
+    if (rule->part == part_near) return !y->devices->is_shared;
+    if (y->log->is_stream && rule->whole == whole_chain) return true;
+    if (y->log->is_stream && (rule->whole == whole_sort || rule->part == part_places))
+        return false;
+    return rule->part == part_map || rule->part == part_generate ||
+           rule->part == part_stencil || rule->part == part_places ||
+           rule->whole == whole_scan || rule->whole == whole_fold_blocks ||
+           rule->whole == whole_hist_apart || rule->whole == whole_sort;
+}
+
+// Sets the rule to cut by, if it is to be.
+static FissionVerdict judge(const Strategy *y, FissionSplit *s) {
+    FissionVerdict verdict = FISSION_HAS_NO_RULE;
+    for (uint32_t i = 0; i < fission_rule_count; i++) {
+        const FissionRule *rule = &fission_rules[i];
+        if (rule->op != s->stm->op || !is_candidate(y, rule)) continue;
+        s->rule = rule;
+        bool applies = rule->guard(s);
+        if (applies && is_worth_it(y, s)) return FISSION_IS_CUT;
+        if (applies) verdict = FISSION_TRAVELS;
+        else if (verdict == FISSION_HAS_NO_RULE)
+            verdict =
+                s->stm->stamp > STAMP_FREE ? FISSION_KEEPS_ORDER : FISSION_MAY_CHANGE;
+    }
+    return verdict;
+}
+
+const FissionRule *cut_find_rule(const Strategy *y, FissionSplit *s) {
+    return judge(y, s) == FISSION_IS_CUT ? s->rule : NULL;
+}
+
+// Notes what was decided about the operator, unless it is none.
+static void note(const Strategy *y, const FissionSplit *s, FissionVerdict verdict) {
+    CoreOp op = s->stm->op;
+    if (core_op_info[op].kind != KIND_ORDER2 && op != OP_SORT) return;
+    FissionDecision decision = {.stm = s->stm,
+                                .verdict = verdict,
+                                .work = fission_work(y->program, s->stm),
+                                .bytes = traffic_of(y, s)};
+    if (verdict == FISSION_IS_CUT) {
+        decision.rule = s->rule->name;
+        decision.op = y->log->rows.data[y->row].operators;
+    }
+    vec_push(y->program->arena, y->log, decision);
+}
+
+void cut_note_whole(const Strategy *y, FissionSplit *s) {
+    note(y, s, judge(y, s));
+}
+
+// The parts of an array that takes no memory, made as such. Their lengths are right, so
+// those that nobody needs can go.
+static CoreRef *make_parts(const FissionSplit *s, const CoreStm *def) {
+    FissionSplit of = *s;
+    CoreStm safe = *def;
+    CoreRef *parts = arena_array(s->program->arena, CoreRef, s->parts);
+    safe.flags |= STM_UNSAFE;
+    of.stm = &safe;
+    for (uint32_t p = 0; p < s->parts; p++)
+        if (def->op == OP_IOTA) part_iota(&of, p, &parts[p]);
+        else part_replicate(&of, p, &parts[p]);
+    return parts;
+}
+
+// The parts of what the operator takes, where they are there already, or easily made.
+static void take_parts(const Strategy *y, FissionSplit *s) {
+    CoreFeeds feeds = core_feeds(s->stm);
+    for (uint32_t i = feeds.first; i < feeds.first + feeds.count; i++) {
+        const FissionKnown *known = fission_known(s, s->stm->args[i]);
+        const CoreStm *def = find_virtual(y, s->stm->args[i]);
+        if (known != NULL) s->pieces[i] = known->parts;
+        else if (def != NULL) s->pieces[i] = make_parts(s, def);
+    }
+}
+
+bool cut_has_parts(const FissionSplit *s) {
+    return s->rule->whole == whole_scan ||
+           (s->stm->op != OP_FILTER && s->rule->join == JOIN_CONCAT);
+}
+
+static void keep_parts(Strategy *y, const FissionSplit *s, const CoreRef *results) {
+    Arena *arena = s->program->arena;
+    for (uint32_t k = 0; k < s->stm->out_count; k++) {
+        FissionKnown *known = arena_new(arena, FissionKnown);
+        known->size = s->size;
+        bool is_plain = s->stm->op == OP_GENERATE &&
+                        core_type(s->program, s->stm->outs[k]).rank == s->stm->attrs[0];
+        known->rows = is_plain ? s->stm->args + 1 : NULL; // else rows in rows
+        known->parts = arena_array(arena, CoreRef, s->parts);
+        for (uint32_t p = 0; p < s->parts; p++)
+            known->parts[p] = results[p * s->stm->out_count + k];
+        map_set(&y->known, s->stm->outs[k], (uint64_t)(uintptr_t)known);
+    }
+}
+
+// Each part has places of its own, by which it is known when it runs.
+static void make_places(const Strategy *y, FissionSplit *s) {
+    CoreLoc loc = s->stm->loc;
+    if (loc == 0) return;
+    CoreLoc *own = arena_array(s->program->arena, CoreLoc, y->parts);
+    CoreLoc *beside = arena_array(s->program->arena, CoreLoc, y->parts);
+    FissionRow *row = &y->log->rows.data[y->row];
+    uint32_t op = row->operators++, chunks = row->chunks;
+    for (uint32_t part = 0; part < y->parts; part++) {
+        FissionPiece piece = {.whole = loc,
+                              .row = y->row,
+                              .op = op,
+                              .part = part,
+                              .device = part / chunks,
+                              .is_chunk = chunks > 1,
+                              .is_timed = true};
+        own[part] = fission_new_piece(y->log, y->program, piece);
+        piece.is_timed = false;
+        beside[part] = fission_new_piece(y->log, y->program, piece);
+    }
+    s->own = own;
+    s->beside = beside;
+}
+
+static void emit_parts(FissionSplit *s) {
+    uint32_t outs = s->stm->out_count;
+    s->results = arena_array(s->program->arena, CoreRef, s->parts * outs);
+    for (uint32_t part = 0; part < s->parts; part++) {
+        fission_at(s, s->own, part);
+        s->rule->part(s, part, s->results + part * outs);
+    }
+    fission_at(s, NULL, 0);
+    if (s->rule->join == JOIN_CONCAT) fission_concat(s, 0, s->results);
+    else fission_fold(s, fission_inner_op(s), s->results);
+}
+
+// In parts by a rule that does everything, if that holds, else whole.
+static void emit_choice(const Strategy *y, FissionSplit *s, CoreRef holds) {
+    CoreProgram *p = y->program;
+    CoreStm *stm = (CoreStm *)s->stm, *inner = arena_copy(p->arena, stm, sizeof *stm);
+    CoreType *types = arena_array(p->arena, CoreType, stm->out_count);
+    inner->outs = arena_array(p->arena, CoreRef, stm->out_count);
+    for (uint32_t k = 0; k < stm->out_count; k++) {
+        types[k] = core_type(p, stm->outs[k]);
+        inner->outs[k] = core_value(p, types[k], 0);
+    }
+    core_open(s->b, NULL, 0);
+    s->stm = inner;
+    take_parts(y, s);
+    s->rule->whole(s);
+    CoreBody *parts = core_close(s->b, inner->outs, inner->out_count);
+    CoreBody *whole = fission_uncut(s);
+    s->stm = stm;
+    CoreStm *choice = core_emit(s->b, OP_IF, &holds, 1, types, stm->out_count);
+    core_set_bodies(s->b, choice, (CoreBody *[]){parts, whole}, 2);
+    choice->outs = stm->outs;
+}
+
+static void split(Strategy *y, FissionSplit *s) {
+    CoreProgram *p = y->program;
+    s->b = &y->builder;
+    s->b->loc = s->stm->loc;
+    s->pieces = arena_array(p->arena, CoreRef *, s->stm->arg_count);
+    make_places(y, s);
+    s->size = s->rule->size(s);
+    FissionCut cut = {.parts = y->parts, .at = -1, .shares = y->shares};
+    s->parts = y->parts;
+    s->devices = y->devices->count;
+    if (y->at_blocks) cut.unit = fission_unit(s);
+    fission_cut(s, cut);
+    s->says_lengths = cut_has_parts(s) && core_type(p, s->size).elem == SCALAR_I64;
+    CoreRef holds = fission_condition(s);
+    if (holds != 0) {
+        emit_choice(y, s, holds);
+        return;
+    }
+    take_parts(y, s);
+    if (s->rule->join == JOIN_OWN) s->rule->whole(s);
+    else emit_parts(s);
+    if (cut_has_parts(s)) keep_parts(y, s, s->results);
+}
+
+// ---- bodies -------------------------------------------------------------------------
+
+FissionSplit cut_of(const Strategy *y, const CoreBody *body, uint32_t i) {
+    return (FissionSplit){.program = y->program,
+                          .body = body,
+                          .stm = body->stms.data[i],
+                          .known = &y->known,
+                          .defs = y->facts,
+                          .facts = y->facts,
+                          .states = y->states};
+}
+
+static void append(Strategy *y, const FissionSplit *s) {
+    CoreProgram *p = y->program;
+    CoreStm *stm = (CoreStm *)s->stm;
+    const FissionKnown *known =
+        stm->op == OP_DIM ? fission_known(s, stm->args[0]) : NULL;
+    if (known != NULL && (stm->attrs[0] == 0 || known->rows != NULL)) {
+        CoreRef size =
+            stm->attrs[0] == 0 ? known->size : known->rows[stm->attrs[0] - 1];
+        CoreRef args[] = {size, core_i64(p, 0)};
+        CoreType type = {SCALAR_I64, 0};
+        core_emit(&y->builder, OP_ADD, args, 2, &type, 1)->outs = stm->outs;
+        return;
+    }
+    if (known != NULL) stm->args = arena_copy(p->arena, known->parts, sizeof(CoreRef));
+    core_append(&y->builder, stm);
+}
+
+void cut_all(Strategy *y, const CoreBody *body) {
+    uint32_t first = y->log->len;
+    for (uint32_t i = 0; i < body->stms.len; i++) {
+        FissionSplit s = cut_of(y, body, i);
+        if (carry_can(y, s.stm)) {
+            carry(y, s.stm);
+            continue;
+        }
+        FissionVerdict verdict = judge(y, &s);
+        note(y, &s, verdict);
+        if (verdict == FISSION_IS_CUT) split(y, &s);
+        else append(y, &s);
+    }
+    for (uint32_t i = first; i < y->log->len; i++) {
+        y->log->data[i].first = first;
+        y->log->data[i].row = y->row;
+    }
+}
