@@ -11,24 +11,31 @@ static bool is_array(const Strategy *y, CoreRef ref) {
     return core_type(y->program, ref).rank > 0;
 }
 
+static bool holds(const CoreRefs *refs, CoreRef ref) {
+    bool found = false;
+    for (uint32_t i = 0; i < refs->len; i++) found |= refs->data[i] == ref;
+    return found;
+}
+
 // Whether the statement takes parts alone of each of those arrays that it takes.
 static bool takes_parts(const Strategy *y, FissionSplit *s, const Map *arrays) {
     uint64_t known;
     CoreFeeds feeds = core_feeds(s->stm);
-    bool is_cut = cut_find_rule(y, s) != NULL;
+    const FissionRule *rule = cut_find_rule(y, s);
+    bool is_map = rule != NULL && rule->part == part_map;
+    bool is_near = rule != NULL && rule->part == part_near;
+    CoreRefs near = is_near ? fission_near(s) : (CoreRefs){0};
     for (uint32_t i = 0; i < s->stm->arg_count; i++) {
         bool is_fed = i >= feeds.first && i < feeds.first + feeds.count;
         if (map_get(arrays, s->stm->args[i], &known) && s->stm->op != OP_DIM &&
-            !(is_cut && is_fed && s->rule->part == part_map))
+            !(is_map && is_fed))
             return false;
     }
     for (uint32_t k = 0; k < s->stm->body_count; k++) {
         CoreRefs free = {0};
         core_free(y->program, s->stm->bodies[k], y->program->arena, &free);
         for (uint32_t i = 0; i < free.len; i++)
-            if (map_get(arrays, free.data[i], &known) &&
-                !(is_cut && s->rule->part == part_near &&
-                  fission_is_near(s, free.data[i])))
+            if (map_get(arrays, free.data[i], &known) && !holds(&near, free.data[i]))
                 return false;
     }
     return true;

@@ -26,8 +26,8 @@ FissionPart part_map, part_stencil;
 // rules_near.c
 FissionGuard guard_near;
 FissionPart part_near;
-// Whether a part that part_near makes takes a part of that array.
-bool fission_is_near(const FissionSplit *s, CoreRef array);
+// The arrays of which a part that part_near makes takes a part.
+CoreRefs fission_near(const FissionSplit *s);
 
 // rules_inner.c
 FissionGuard guard_inner, guard_inner_fold;

@@ -17,15 +17,17 @@
 
 typedef struct Looks {
     const FissionSplit *s;
+    Map bound;  // in the body
     Map arrays; // of outside that elements are taken of -> IS_NEAR or IS_FAR
 } Looks;
 
 enum { IS_NEAR = 1, IS_FAR = 2 };
 
-static bool find_offset(const FissionSplit *s, const CoreStm *index,
+static bool find_offset(const Looks *looks, const CoreStm *index,
                         FuseOffset *offset_out) {
-    return core_type(s->program, index->outs[0]).rank == 0 &&
-           fuse_find_offset(s->facts, s->states, s->stm, index->args[1], offset_out);
+    const FissionSplit *s = looks->s;
+    return fuse_find_offset(s->facts, s->states, s->stm, &looks->bound, index->args[1],
+                            offset_out);
 }
 
 static bool has_length(const FissionSplit *s, CoreRef array) {
@@ -35,14 +37,17 @@ static bool has_length(const FissionSplit *s, CoreRef array) {
 }
 
 static void note_look(Looks *looks, const CoreStm *stm, uint32_t arg) {
+    const CoreProgram *p = looks->s->program;
     CoreRef array = stm->args[arg];
-    uint64_t known = IS_NEAR;
+    uint64_t known = 0;
     FuseOffset offset;
-    if (core_type(looks->s->program, array).rank == 0) return;
+    if (core_type(p, array).rank == 0 || stm->op == OP_DIM) return;
     map_get(&looks->arrays, array, &known);
-    bool is_near = stm->op == OP_INDEX && arg == 0 && has_length(looks->s, array) &&
-                   find_offset(looks->s, stm, &offset);
-    if (stm->op != OP_DIM) map_set(&looks->arrays, array, is_near ? known : IS_FAR);
+    if (known == 0) known = has_length(looks->s, array) ? IS_NEAR : IS_FAR;
+    bool is_element = stm->op == OP_INDEX && core_type(p, stm->outs[0]).rank == 0;
+    if (known == IS_NEAR && (!is_element || !find_offset(looks, stm, &offset)))
+        known = IS_FAR;
+    map_set(&looks->arrays, array, known);
 }
 
 static void note_looks(void *data, const CoreStm *stm) {
@@ -51,6 +56,7 @@ static void note_looks(void *data, const CoreStm *stm) {
 
 static Looks find_looks(const FissionSplit *s) {
     Looks looks = {.s = s};
+    fuse_find_bound(s->program, s->stm, &looks.bound);
     map_init(&looks.arrays, core_notes(s->program));
     core_walk(s->stm->bodies[0], note_looks, &looks);
     return looks;
@@ -71,16 +77,15 @@ static CoreRefs near_arrays(const FissionSplit *s, const Looks *looks) {
     return arrays;
 }
 
+CoreRefs fission_near(const FissionSplit *s) {
+    Looks looks = find_looks(s);
+    return near_arrays(s, &looks);
+}
+
 bool guard_near(const FissionSplit *s) {
     if (s->dim != 0 || s->facts == NULL || !guard_generate(s)) return false;
     if (!fuse_is_safe(s->facts, s->states, s->stm)) return false;
-    Looks looks = find_looks(s);
-    return near_arrays(s, &looks).len > 0;
-}
-
-bool fission_is_near(const FissionSplit *s, CoreRef array) {
-    Looks looks = find_looks(s);
-    return is_near(&looks, array);
+    return fission_near(s).len > 0;
 }
 
 // ---- the halo -----------------------------------------------------------------------
@@ -145,7 +150,7 @@ static void note_site(void *data, const CoreStm *stm) {
     if (!is_look(part, stm)) return;
     if (find_site(part, stm) == NULL) {
         Site site = {.index = stm->args[1]};
-        find_offset(part->s, stm, &site.offset);
+        find_offset(&part->s->near->looks, stm, &site.offset);
         vec_push(arena, &part->sites, site);
     }
     Site *site = find_site(part, stm);

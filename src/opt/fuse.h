@@ -72,10 +72,13 @@ typedef struct FuseOffset {
 
 enum { FUSE_WIDEST_END = 2 };
 
-// Whether the value, which is bound in the body of the generate, is such a one, and of
-// those that are not, what they are can be told from i alone (fuse_emit_at).
+// What the body of the generate binds, its indices besides: a set, for the next one.
+void fuse_find_bound(const CoreProgram *p, const CoreStm *generate, Map *bound);
+// Whether the value is such a one, and where it may be anything, can be told from i
+// alone what it is (fuse_emit_at).
 bool fuse_find_offset(const Rewrite *defs, const FuseState *states,
-                      const CoreStm *generate, CoreRef ref, FuseOffset *offset_out);
+                      const CoreStm *generate, const Map *bound, CoreRef ref,
+                      FuseOffset *offset_out);
 // Whether two such values are the same for each i, as far as that can be seen.
 bool fuse_are_alike(const Rewrite *defs, CoreRef a, CoreRef b);
 // Emits what such a value is where i is that. It cannot fail.

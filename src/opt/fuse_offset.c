@@ -112,8 +112,7 @@ static void note_bound(void *data, const CoreStm *stm) {
     for (uint32_t i = 0; i < stm->out_count; i++) map_set(data, stm->outs[i], 1);
 }
 
-// What the body of the generate binds, its indices besides.
-static void find_bound(const CoreProgram *p, const CoreStm *generate, Map *bound) {
+void fuse_find_bound(const CoreProgram *p, const CoreStm *generate, Map *bound) {
     const CoreBody *body = generate->bodies[0];
     map_init(bound, core_notes(p));
     core_walk(body, note_bound, bound);
@@ -142,18 +141,17 @@ static bool is_made_of_index(const Ends *e, const Map *bound, CoreRef ref,
 }
 
 bool fuse_find_offset(const Rewrite *defs, const FuseState *states,
-                      const CoreStm *generate, CoreRef ref, FuseOffset *offset_out) {
+                      const CoreStm *generate, const Map *bound, CoreRef ref,
+                      FuseOffset *offset_out) {
     static const uint32_t ends[][2] = {{0, 0}, {1, 0}, {0, 1}, {1, 1},
                                        {2, 0}, {0, 2}, {2, 2}};
     uint32_t most = 32;
-    Map bound;
-    find_bound(defs->program, generate, &bound);
     for (uint32_t i = 0; i < sizeof ends / sizeof *ends; i++) {
         Ends e = {defs, states, generate, ends[i][0], ends[i][1]};
         FuseOffset offset = {.first = e.first, .last = e.last};
         if (!is_near(&e, ref, &offset.by)) continue;
         *offset_out = offset;
-        return is_made_of_index(&e, &bound, ref, &most);
+        return is_made_of_index(&e, bound, ref, &most);
     }
     return false;
 }
