@@ -49,7 +49,8 @@ extern const FissionRule fission_rules[];
 extern const uint32_t fission_rule_count;
 
 // What rules know of a program besides the body that they look at: what binds its
-// values, of all bodies that were looked at so far.
+// values, of all bodies that were looked at so far. A value that is known by now is
+// what it was bound to.
 typedef struct Rewrite FissionFacts; // opt/rewrite.h
 
 // Where a rule applies: to statement number `stm` of a body.

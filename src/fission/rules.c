@@ -95,12 +95,6 @@ static FissionSplit split_at(CoreProgram *p, const CoreBody *body, CoreBuilder *
                           .b = b};
 }
 
-FissionFacts *fission_new_facts(CoreProgram *program) {
-    FissionFacts *facts = arena_new(program->arena, FissionFacts);
-    *facts = rewrite_new(program);
-    return facts;
-}
-
 static void note_def(void *data, const CoreStm *stm) {
     for (uint32_t i = 0; i < stm->out_count; i++)
         rewrite_define(data, stm->outs[i], (CoreStm *)stm);
@@ -108,6 +102,14 @@ static void note_def(void *data, const CoreStm *stm) {
 
 void fission_learn(FissionFacts *facts, const CoreBody *body) {
     core_walk(body, note_def, facts);
+}
+
+FissionFacts *fission_new_facts(CoreProgram *program) {
+    FissionFacts *facts = arena_new(program->arena, FissionFacts);
+    *facts = rewrite_new(program);
+    for (uint32_t i = 0; i < program->funs.len; i++)
+        fission_learn(facts, program->funs.data[i]->body);
+    return facts;
 }
 
 void fission_places(FissionFacts *facts, const CoreBody *body, const FissionRule *rules,

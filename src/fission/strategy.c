@@ -359,8 +359,6 @@ bool fission_for_devices(CoreProgram *p, const FissionDevices *devices, double l
                   .devices = devices,
                   .log = log};
     map_init(&y.known, p->arena);
-    for (uint32_t i = 0; i < p->funs.len; i++)
-        fission_learn(y.facts, p->funs.data[i]->body);
     for (uint32_t i = 0; i < p->funs.len; i++) {
         y.entry = p->funs.data[i];
         if (y.entry->is_entry) p->funs.data[i]->body = visit_entry(&y);

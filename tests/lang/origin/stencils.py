@@ -311,3 +311,11 @@ def parts__of_two_lengths(count, n):
     for _ in range(count):
         a, b = (np.roll(a, 1) + 2 * a) % 1009, (np.roll(b, -1) + 3 * b) % 1009
     return digest(a) + digest(b)
+
+
+def parts__growing(count, n):
+    a = numbers(n)
+    for t in range(count):
+        i = np.arange(2 * len(a), dtype=np.int64)
+        a = (i * i + t) % 101
+    return digest(a)
