@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // How far from its index a generate looks: `if i == 0 then n - 1 else i - 1` is i - 1
-// but for the first i, and `i64.min (i + 1) (n - 1)` is i + 1 but for the last one.
-// Away from the ends comparisons of i with what is near an end are decided.
+// but for the first i, `i64.min (i + 1) (n - 1)` and `(i + 1) % n` are i + 1 but for the
+// last one. Away from the ends comparisons of i with what is near an end are decided, and
+// i with little added is its own remainder.
 #include "opt/fuse.h"
 
 typedef FuseForm Form;
@@ -78,6 +79,20 @@ static Answer decide(const Ends *e, CoreRef test) {
 
 // ---- away from the ends -------------------------------------------------------------
 
+// Whether it is a remainder by the number of indices, which is not 0 where there are any.
+static bool is_modulo(const Ends *e, const CoreStm *stm) {
+    if (stm == NULL || stm->op != OP_MOD ||
+        core_type(e->defs->program, stm->outs[0]).elem != SCALAR_I64)
+        return false;
+    Form form = find_form(e, stm->args[1]);
+    return form.base == 0 && origin_of(e, &form) == END;
+}
+
+static bool is_index_inside(const Ends *e, Form form) {
+    return form.index == 1 && -form.base <= (int64_t)e->first &&
+           form.base <= (int64_t)e->last;
+}
+
 // What the value is there, as far as that is decided.
 static CoreRef settle(const Ends *e, CoreRef ref) {
     for (;;) {
@@ -89,6 +104,8 @@ static CoreRef settle(const Ends *e, CoreRef ref) {
             ref = def->bodies[is == YES ? 0 : 1]->results[0];
             continue;
         }
+        if (is_modulo(e, def) && is_index_inside(e, find_form(e, def->args[0])))
+            return def->args[0];
         if (def == NULL || (def->op != OP_MIN && def->op != OP_MAX) ||
             core_type(e->defs->program, ref).elem != SCALAR_I64)
             return ref;
@@ -102,8 +119,7 @@ static CoreRef settle(const Ends *e, CoreRef ref) {
 static bool is_near(const Ends *e, CoreRef ref, int64_t *by_out) {
     Form form = find_form(e, settle(e, ref));
     *by_out = form.base;
-    return form.index == 1 && -form.base <= (int64_t)e->first &&
-           form.base <= (int64_t)e->last;
+    return is_index_inside(e, form);
 }
 
 // ---- at the ends --------------------------------------------------------------------
@@ -132,7 +148,8 @@ static bool is_made_of_index(const Ends *e, const Map *bound, CoreRef ref,
     --*most;
     bool is_choice = def->op == OP_IF && def->out_count == 1;
     bool is_scalar = core_op_info[def->op].kind <= KIND_SCALAR3;
-    if (!is_choice && (!is_scalar || opt_is_effect_itself(p, def))) return false;
+    bool may_fail = opt_is_effect_itself(p, def) && !is_modulo(e, def);
+    if (!is_choice && (!is_scalar || may_fail)) return false;
     for (uint32_t i = 0; i < def->arg_count; i++)
         if (!is_made_of_index(e, bound, def->args[i], most)) return false;
     for (uint32_t i = 0; i < def->body_count; i++)
@@ -191,6 +208,8 @@ static CoreRef emit_scalar(Emitter *e, const CoreStm *def) {
     CoreRef *args = arena_array(e->b->program->arena, CoreRef, def->arg_count);
     CoreType type = core_type(e->b->program, def->outs[0]);
     for (uint32_t i = 0; i < def->arg_count; i++) args[i] = emit(e, def->args[i]);
+    if (def->op == OP_MOD) // by how many there are, which may be none
+        args[1] = core_op2(e->b, OP_MAX, args[1], core_i64(e->b->program, 1));
     return core_emit(e->b, def->op, args, def->arg_count, &type, 1)->outs[0];
 }
 

@@ -7,7 +7,8 @@
 // dimension,
 // - the neighbours i - 1 and i + 1, where i is known not to be at that end,
 // - the first and the last place, since who asks is in a place of its own,
-// - and what is clamped to these.
+// - what is clamped to these, and a remainder by the length, if the generate has a
+// dimension of that size, which is not 0 where an element is.
 //
 // An if that compares an index with an end tells its arms where they are.
 #include "opt/fuse.h"
@@ -125,6 +126,18 @@ static bool is_of_space(const Safety *s, FuseSize size) {
     return false;
 }
 
+// The size by which the statement takes a remainder that cannot fail; all 0: there is
+// none.
+static FuseSize find_modulus(const Safety *s, const CoreStm *stm) {
+    FuseSize none = {0};
+    if (stm == NULL || stm->op != OP_MOD ||
+        core_type(s->defs->program, stm->outs[0]).elem != SCALAR_I64)
+        return none;
+    Form form = find_form(s, stm->args[1]);
+    return form.base == 0 && !is_plain(&form) && is_of_space(s, form.size) ? form.size
+                                                                          : none;
+}
+
 static bool is_form_inside(const Safety *s, CoreRef ref, FuseSize length, Side side,
                            Facts facts) {
     Form form = find_form(s, ref);
@@ -140,6 +153,8 @@ static bool is_form_inside(const Safety *s, CoreRef ref, FuseSize length, Side s
 static bool is_inside(const Safety *s, CoreRef ref, FuseSize length, Side side,
                       Facts facts) {
     const CoreStm *def = rewrite_def(s->defs, ref);
+    FuseSize modulus = find_modulus(s, def), none = {0};
+    if (!fuse_is_equal(modulus, none)) return fuse_is_equal(modulus, length);
     if (def != NULL && def->op == OP_IF && def->out_count == 1) {
         for (uint32_t arm = 0; arm < 2; arm++)
             if (!is_inside(s, def->bodies[arm]->results[0], length, side,
@@ -167,6 +182,12 @@ static bool is_index_safe(const Safety *s, const CoreStm *index, Facts facts) {
 
 // ---- the whole ----------------------------------------------------------------------
 
+static bool is_effect(const Safety *s, const CoreStm *stm) {
+    FuseSize none = {0};
+    return opt_is_effect(s->defs->program, stm) &&
+           fuse_is_equal(find_modulus(s, stm), none);
+}
+
 static bool is_body_safe(const Safety *s, const CoreBody *body, Facts facts) {
     for (uint32_t i = 0; i < body->stms.len; i++) {
         const CoreStm *stm = body->stms.data[i];
@@ -176,7 +197,7 @@ static bool is_body_safe(const Safety *s, const CoreBody *body, Facts facts) {
                     return false;
         } else if (stm->op == OP_INDEX) {
             if (!is_index_safe(s, stm, facts)) return false;
-        } else if (opt_is_effect(s->defs->program, stm)) {
+        } else if (is_effect(s, stm)) {
             return false;
         }
     }

@@ -281,6 +281,13 @@ def parts__far(count, n):
     return digest(a)
 
 
+def parts__remainders(count, h, w):
+    a = grid(h, w)
+    for _ in range(count):
+        a = (np.roll(a, 1, 0) + 2 * np.roll(a, -2, 0) + np.roll(a, -1, 1)) % 101
+    return digest(a)
+
+
 def parts__framed(count, h, w):
     a = grid(h, w)
     for _ in range(count):
