@@ -97,9 +97,9 @@ typedef struct Carried {
 } Carried;
 
 // The array that the loop begins with as number k: its parts are there, or made here.
-static Carried carry_first(const Strategy *y, const CoreStm *loop, uint32_t k) {
+static Carried carry_first(Strategy *y, const CoreStm *loop, uint32_t k) {
     CoreProgram *p = y->program;
-    Carried c = {.s = {.program = p, .stm = loop, .b = (CoreBuilder *)&y->builder}};
+    Carried c = {.s = {.program = p, .stm = loop, .b = &y->builder}};
     CoreRef array = loop->args[1 + k];
     uint32_t rank = core_type(p, array).rank, kept = 1;
     if (rank == 0) return c;

@@ -158,8 +158,7 @@ static void note_site(void *data, const CoreStm *stm) {
         vec_push(arena, &site->arrays, stm->args[0]);
 }
 
-// So many rows, 0 or 1, of part p of each of the arrays, from that one on, copied
-// there.
+// Row x of each of the arrays, copied where part p lies: so many of it, 0 or 1.
 static CoreBody *copy_from(FissionSplit *s, const CoreRef *arrays, uint32_t array_count,
                            uint32_t p, CoreRef x, CoreRef count) {
     CoreProgram *program = s->program;
