@@ -244,21 +244,13 @@ FissionSplit cut_of(const Strategy *y, const CoreBody *body, uint32_t i) {
                           .states = y->states};
 }
 
-static void append(Strategy *y, const FissionSplit *s) {
-    CoreProgram *p = y->program;
+static void append(Strategy *y, FissionSplit *s) {
     CoreStm *stm = (CoreStm *)s->stm;
     const FissionKnown *known =
         stm->op == OP_DIM ? fission_known(s, stm->args[0]) : NULL;
-    if (known != NULL && (stm->attrs[0] == 0 || known->rows != NULL)) {
-        CoreRef size =
-            stm->attrs[0] == 0 ? known->size : known->rows[stm->attrs[0] - 1];
-        CoreRef args[] = {size, core_i64(p, 0)};
-        CoreType type = {SCALAR_I64, 0};
-        core_emit(&y->builder, OP_ADD, args, 2, &type, 1)->outs = stm->outs;
-        return;
-    }
-    if (known != NULL) stm->args = arena_copy(p->arena, known->parts, sizeof(CoreRef));
-    core_append(&y->builder, stm);
+    s->b = &y->builder;
+    if (known != NULL) fission_known_dim(s, known, known->parts[0], stm);
+    else core_append(s->b, stm);
 }
 
 void cut_all(Strategy *y, const CoreBody *body) {

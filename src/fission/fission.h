@@ -78,7 +78,6 @@ typedef struct FissionCut {
 
 // In the program's arena.
 FissionFacts *fission_new_facts(CoreProgram *program);
-void fission_learn(FissionFacts *facts, const CoreBody *body);
 // Appends all places of the body at which one of the rules applies. The program is past
 // stage 0; the facts are of it, and learn about the body.
 void fission_places(FissionFacts *facts, const CoreBody *body, const FissionRule *rules,

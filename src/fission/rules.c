@@ -95,26 +95,17 @@ static FissionSplit split_at(CoreProgram *p, const CoreBody *body, CoreBuilder *
                           .b = b};
 }
 
-static void note_def(void *data, const CoreStm *stm) {
-    for (uint32_t i = 0; i < stm->out_count; i++)
-        rewrite_define(data, stm->outs[i], (CoreStm *)stm);
-}
-
-void fission_learn(FissionFacts *facts, const CoreBody *body) {
-    core_walk(body, note_def, facts);
-}
-
 FissionFacts *fission_new_facts(CoreProgram *program) {
     FissionFacts *facts = arena_new(program->arena, FissionFacts);
     *facts = rewrite_new(program);
     for (uint32_t i = 0; i < program->funs.len; i++)
-        fission_learn(facts, program->funs.data[i]->body);
+        rewrite_define_all(facts, program->funs.data[i]->body);
     return facts;
 }
 
 void fission_places(FissionFacts *facts, const CoreBody *body, const FissionRule *rules,
                     uint32_t rule_count, Arena *arena, FissionPlaces *places_out) {
-    fission_learn(facts, body);
+    rewrite_define_all(facts, body);
     for (uint32_t i = 0; i < body->stms.len; i++)
         for (uint32_t r = 0; r < rule_count; r++) {
             if (rules[r].op != body->stms.data[i]->op) continue;

@@ -92,50 +92,57 @@ bool guard_near(const FissionSplit *s) {
 
 enum { MOST_ROWS = 2 * FUSE_WIDEST_END };
 
-// An index by which the body looks at arrays, and what the elements near the ends of a
-// part find by it: element i[k] finds row[k] of each array.
+// An index by which the body looks at arrays.
 typedef struct Site {
     CoreRef index;
     FuseOffset offset;
     CoreRefs arrays;
-    CoreRef i[MOST_ROWS], *row[MOST_ROWS];
 } Site;
+
+// What the elements near the ends of a part find by it: element i[k] finds row[k] of
+// each array.
+typedef struct Halo {
+    CoreRef i[MOST_ROWS], *row[MOST_ROWS];
+} Halo;
 
 typedef struct Part {
     FissionSplit *s;
     uint32_t p;
-    CoreRef i; // of the part
-    struct {
-        Site *data;
-        uint32_t len, cap;
-    } sites;
+    CoreRef i;   // of the part
+    Halo *halos; // by site
 } Part;
 
 // What all parts need, made before the first of them: so no part has to wait for
 // another that is made before what it needs of that one's arrays.
 struct FissionNear {
     Looks looks;
-    Map cut; // array -> its parts
+    Map cut; // array -> FissionKnown, where it was not in parts
+    struct {
+        Site *data;
+        uint32_t len, cap;
+    } sites;
     Part parts[FISSION_MOST_PARTS];
 };
 
-static const CoreRef *parts_of(const FissionSplit *s, CoreRef array) {
+static const FissionKnown *parts_of(const FissionSplit *s, CoreRef array) {
     const FissionKnown *known = fission_known(s, array);
-    uint64_t parts = 0;
-    if (known != NULL) return known->parts;
-    map_get(&s->near->cut, array, &parts);
-    return (const CoreRef *)(uintptr_t)parts;
+    uint64_t cut = 0;
+    if (known != NULL) return known;
+    map_get(&s->near->cut, array, &cut);
+    return (const FissionKnown *)(uintptr_t)cut;
 }
 
-static bool is_look(const Part *part, const CoreStm *stm) {
-    return stm->op == OP_INDEX && is_near(&part->s->near->looks, stm->args[0]);
+static bool is_look(const FissionSplit *s, const CoreStm *stm) {
+    return stm->op == OP_INDEX && is_near(&s->near->looks, stm->args[0]);
 }
 
-static Site *find_site(const Part *part, const CoreStm *look) {
-    for (uint32_t i = 0; i < part->sites.len; i++)
-        if (fuse_are_alike(part->s->facts, part->sites.data[i].index, look->args[1]))
-            return &part->sites.data[i];
-    return NULL;
+// By number; that of the next one: there is none yet.
+static uint32_t find_site(const FissionSplit *s, const CoreStm *look) {
+    uint32_t i = 0;
+    while (i < s->near->sites.len &&
+           !fuse_are_alike(s->facts, s->near->sites.data[i].index, look->args[1]))
+        i++;
+    return i;
 }
 
 static uint32_t find_array(const Site *site, CoreRef array) {
@@ -145,15 +152,16 @@ static uint32_t find_array(const Site *site, CoreRef array) {
 }
 
 static void note_site(void *data, const CoreStm *stm) {
-    Part *part = data;
-    Arena *arena = part->s->program->arena;
-    if (!is_look(part, stm)) return;
-    if (find_site(part, stm) == NULL) {
+    FissionSplit *s = data;
+    Arena *arena = s->program->arena;
+    if (!is_look(s, stm)) return;
+    uint32_t number = find_site(s, stm);
+    if (number == s->near->sites.len) {
         Site site = {.index = stm->args[1]};
-        find_offset(&part->s->near->looks, stm, &site.offset);
-        vec_push(arena, &part->sites, site);
+        find_offset(&s->near->looks, stm, &site.offset);
+        vec_push(arena, &s->near->sites, site);
     }
-    Site *site = find_site(part, stm);
+    Site *site = &s->near->sites.data[number];
     if (find_array(site, stm->args[0]) == site->arrays.len)
         vec_push(arena, &site->arrays, stm->args[0]);
 }
@@ -249,7 +257,7 @@ static void make_rows(FissionSplit *s, const CoreRefs *arrays, CoreRef x, CoreRe
 
 // What elements find that are near an end. A part that has no such element gets no
 // row; and of elements that do not look any row will do.
-static void make_halo(Part *part, Site *site) {
+static void make_halo(Part *part, const Site *site, Halo *halo) {
     FissionSplit *s = part->s;
     CoreRef zero = core_i64(s->program, 0), one = core_i64(s->program, 1);
     for (uint32_t k = 0; k < site->offset.first + site->offset.last; k++) {
@@ -264,9 +272,9 @@ static void make_halo(Part *part, Site *site) {
         CoreRef is_there = fission_op2(s, OP_AND, fission_op2(s, OP_LE, zero, i),
                                        fission_op2(s, OP_LT, i, s->length[part->p]));
         CoreRef count = fission_select(s, is_there, one, zero);
-        site->i[k] = i;
-        site->row[k] = arena_array(s->program->arena, CoreRef, site->arrays.len);
-        make_rows(s, &site->arrays, x, count, site->row[k]);
+        halo->i[k] = i;
+        halo->row[k] = arena_array(s->program->arena, CoreRef, site->arrays.len);
+        make_rows(s, &site->arrays, x, count, halo->row[k]);
     }
 }
 
@@ -289,16 +297,18 @@ static CoreStm *element_of(FissionSplit *s, const CoreStm *like, CoreRef array,
 static CoreStm *emit_look(Part *part, const CoreStm *look, const CoreStm *copy,
                           uint32_t k) {
     FissionSplit *s = part->s;
-    const Site *site = find_site(part, look);
+    uint32_t number = find_site(s, look);
+    const Site *site = &s->near->sites.data[number];
+    const Halo *halo = &part->halos[number];
     int64_t by = site->offset.by;
     if (k == site->offset.first + site->offset.last) {
         CoreRef x = part->i;
         if (by != 0) x = core_op2(s->b, OP_ADD, x, core_i64(s->program, by));
-        return element_of(s, copy, parts_of(s, look->args[0])[part->p], x);
+        return element_of(s, copy, parts_of(s, look->args[0])->parts[part->p], x);
     }
     CoreType type = core_type(s->program, look->outs[0]);
-    CoreRef row = site->row[k][find_array(site, look->args[0])];
-    CoreRef is_here = core_op2(s->b, OP_EQ, part->i, site->i[k]);
+    CoreRef row = halo->row[k][find_array(site, look->args[0])];
+    CoreRef is_here = core_op2(s->b, OP_EQ, part->i, halo->i[k]);
     core_open(s->b, NULL, 0);
     const CoreStm *there = element_of(s, copy, row, core_i64(s->program, 0));
     CoreBody *yes = core_close(s->b, there->outs, 1);
@@ -310,22 +320,10 @@ static CoreStm *emit_look(Part *part, const CoreStm *look, const CoreStm *copy,
     return choice;
 }
 
-// The size that `copy` asks an array for that is in parts.
-static void emit_size(Part *part, const CoreStm *stm, CoreStm *copy) {
-    FissionSplit *s = part->s;
-    CoreType i64 = {SCALAR_I64, 0};
-    CoreRef args[] = {s->size, core_i64(s->program, 0)};
-    if (stm->attrs[0] > 0) {
-        copy->args[0] = parts_of(s, stm->args[0])[part->p];
-        core_append(s->b, copy);
-        return;
-    }
-    core_emit(s->b, OP_ADD, args, 2, &i64, 1)->outs = copy->outs;
-}
-
 // Changes a copy of the body, statement by statement; it may have more in front.
 static void change(Part *part, const CoreBody *body, CoreBody *copy) {
-    CoreBuilder *b = part->s->b;
+    FissionSplit *s = part->s;
+    CoreBuilder *b = s->b;
     uint32_t more = copy->stms.len - body->stms.len;
     core_open(b, NULL, 0);
     for (uint32_t i = 0; i < more; i++) core_append(b, copy->stms.data[i]);
@@ -334,10 +332,11 @@ static void change(Part *part, const CoreBody *body, CoreBody *copy) {
         CoreStm *own = copy->stms.data[more + i];
         for (uint32_t k = 0; k < stm->body_count; k++)
             change(part, stm->bodies[k], own->bodies[k]);
-        if (is_look(part, stm)) {
+        if (is_look(s, stm)) {
             emit_look(part, stm, own, 0)->outs = own->outs;
-        } else if (stm->op == OP_DIM && is_near(&part->s->near->looks, stm->args[0])) {
-            emit_size(part, stm, own);
+        } else if (stm->op == OP_DIM && is_near(&s->near->looks, stm->args[0])) {
+            const FissionKnown *known = parts_of(s, stm->args[0]);
+            fission_known_dim(s, known, known->parts[part->p], own);
         } else {
             core_append(b, own);
         }
@@ -346,23 +345,27 @@ static void change(Part *part, const CoreBody *body, CoreBody *copy) {
 }
 
 static void prepare(FissionSplit *s) {
-    struct FissionNear *near = s->near =
-        arena_new(s->program->arena, struct FissionNear);
+    Arena *arena = s->program->arena;
+    struct FissionNear *near = s->near = arena_new(arena, struct FissionNear);
     CoreLoc here = s->b->loc;
     near->looks = find_looks(s);
-    map_init(&near->cut, s->program->arena);
+    map_init(&near->cut, arena);
     fission_at(s, NULL, 0);
     CoreRefs arrays = near_arrays(s, &near->looks);
-    for (uint32_t i = 0; i < arrays.len; i++)
-        if (fission_known(s, arrays.data[i]) == NULL)
-            map_set(&near->cut, arrays.data[i],
-                    (uint64_t)(uintptr_t)fission_split(s, arrays.data[i], 0));
+    for (uint32_t i = 0; i < arrays.len; i++) {
+        if (fission_known(s, arrays.data[i]) != NULL) continue;
+        FissionKnown *cut = arena_new(arena, FissionKnown);
+        cut->size = s->size;
+        cut->parts = fission_split(s, arrays.data[i], 0);
+        map_set(&near->cut, arrays.data[i], (uint64_t)(uintptr_t)cut);
+    }
+    core_walk(s->stm->bodies[0], note_site, s);
     for (uint32_t p = 0; p < s->parts; p++) {
         Part *part = &near->parts[p];
         *part = (Part){.s = s, .p = p};
-        core_walk(s->stm->bodies[0], note_site, part);
-        for (uint32_t i = 0; i < part->sites.len; i++)
-            make_halo(part, &part->sites.data[i]);
+        part->halos = arena_array(arena, Halo, near->sites.len);
+        for (uint32_t i = 0; i < near->sites.len; i++)
+            make_halo(part, &near->sites.data[i], &part->halos[i]);
     }
     s->b->loc = here;
 }

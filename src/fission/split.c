@@ -300,6 +300,20 @@ const FissionKnown *fission_known(const FissionSplit *s, CoreRef array) {
     return (const FissionKnown *)(uintptr_t)known;
 }
 
+void fission_known_dim(FissionSplit *s, const FissionKnown *known, CoreRef part,
+                       CoreStm *dim) {
+    uint32_t axis = (uint32_t)dim->attrs[0];
+    CoreType i64 = {SCALAR_I64, 0};
+    if (axis > 0 && known->rows == NULL) {
+        dim->args = arena_copy(s->program->arena, &part, sizeof part);
+        core_append(s->b, dim);
+        return;
+    }
+    CoreRef size = axis == 0 ? known->size : known->rows[axis - 1];
+    CoreRef args[] = {size, core_i64(s->program, 0)};
+    core_emit(s->b, OP_ADD, args, 2, &i64, 1)->outs = dim->outs;
+}
+
 const CoreStm *fission_find_def(const FissionSplit *s, CoreRef ref) {
     return s->defs == NULL ? fission_def(s->body, ref) : rewrite_def(s->defs, ref);
 }

@@ -108,6 +108,10 @@ const CoreStm *fission_find_def(const FissionSplit *s, CoreRef ref);
 bool fission_has_effect(const FissionSplit *s, const CoreBody *body);
 // Whether all sizes of rows that the statement makes are said: none is the constant -1.
 bool fission_rows_are_said(const FissionSplit *s, uint32_t first_size);
+// Emits the size that the statement asks for of an array in parts, of which one is
+// that.
+void fission_known_dim(FissionSplit *s, const FissionKnown *known, CoreRef part,
+                       CoreStm *dim);
 // NULL: it was not made in parts.
 const FissionKnown *fission_known(const FissionSplit *s, CoreRef array);
 // The arrays that the statement takes element by element: their common length, after

@@ -150,7 +150,7 @@ static CoreBody *copy_of(Strategy *y, const CoreBody *run) {
     Map map;
     map_init(&map, y->program->arena);
     CoreBody *copy = core_clone(y->program, run, &map, 0);
-    fission_learn(y->facts, copy);
+    rewrite_define_all(y->facts, copy);
     return copy;
 }
 

@@ -220,11 +220,6 @@ static bool visit(Rewrite *rw, CoreStm *stm) {
 
 // ---- what loops keep ----------------------------------------------------------------
 
-static void note_def(void *data, const CoreStm *stm) {
-    for (uint32_t i = 0; i < stm->out_count; i++)
-        rewrite_define(data, stm->outs[i], (CoreStm *)stm);
-}
-
 // The sizes that the loop keeps of the arrays that it carries, beside those around.
 static const FuseState *find_states(const Rewrite *rw, Around *around) {
     const Fuser *fuser = rw->data;
@@ -243,7 +238,7 @@ const FuseState *fuse_states_here(Rewrite *rw) {
     if (fuser->defs.program == NULL) {
         fuser->defs = rewrite_new(p);
         for (uint32_t i = 0; i < p->funs.len; i++)
-            core_walk(p->funs.data[i]->body, note_def, &fuser->defs);
+            rewrite_define_all(&fuser->defs, p->funs.data[i]->body);
     }
     return find_states(rw, fuser->around);
 }

@@ -31,6 +31,8 @@ bool fuse_keeps_size(const Rewrite *rw, const FuseState *states, const CoreStm *
 // All that the statement, if it is a loop, keeps, beside those around it.
 const FuseState *fuse_loop_states(const Rewrite *rw, const FuseState *states,
                                   const CoreStm *loop);
+// What the body of the statement binds, its params besides: a set.
+void fuse_find_bound(const CoreProgram *p, const CoreStm *stm, Map *bound_out);
 // Whether two arrays are known to have equally many rows.
 bool fuse_same_length(const Rewrite *rw, CoreRef a, CoreRef b);
 // The same at `before`, or at the end of the open body if it is not there yet; a
@@ -61,6 +63,11 @@ enum { FUSE_FARTHEST = 1 << 20 }; // from an index, so that no sum wraps around
 FuseForm fuse_find_form(const Rewrite *defs, const FuseState *states,
                         const CoreStm *generate, CoreRef ref);
 
+// The size by which the statement takes a remainder that cannot fail, since the
+// generate has a dimension of that size; all 0: there is none.
+FuseSize fuse_find_modulus(const Rewrite *defs, const FuseState *states,
+                           const CoreStm *generate, const CoreStm *stm);
+
 // ---- how far from an index (fuse_offset.c) ------------------------------------------
 
 // Index i of dimension 0 of a generate plus `by`, but for so many of the first i, and
@@ -72,8 +79,6 @@ typedef struct FuseOffset {
 
 enum { FUSE_WIDEST_END = 2 };
 
-// What the body of the generate binds, its indices besides: a set, for the next one.
-void fuse_find_bound(const CoreProgram *p, const CoreStm *generate, Map *bound);
 // Whether the value is such a one, and where it may be anything, can be told from i
 // alone what it is (fuse_emit_at).
 bool fuse_find_offset(const Rewrite *defs, const FuseState *states,

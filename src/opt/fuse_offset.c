@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // How far from its index a generate looks: `if i == 0 then n - 1 else i - 1` is i - 1
-// but for the first i, `i64.min (i + 1) (n - 1)` and `(i + 1) % n` are i + 1 but for the
-// last one. Away from the ends comparisons of i with what is near an end are decided, and
-// i with little added is its own remainder.
+// but for the first i, `i64.min (i + 1) (n - 1)` and `(i + 1) % n` are i + 1 but for
+// the last one. Away from the ends comparisons of i with what is near an end are
+// decided, and i with little added is its own remainder.
 #include "opt/fuse.h"
 
 typedef FuseForm Form;
@@ -19,6 +19,12 @@ static Form find_form(const Ends *e, CoreRef ref) {
     return fuse_find_form(e->defs, e->states, e->generate, ref);
 }
 
+// How many indices there are.
+static FuseSize length_of(const Ends *e) {
+    FuseSize length = {.value = e->generate->args[0]};
+    return fuse_find_size(e->defs, e->states, length);
+}
+
 // ---- comparisons --------------------------------------------------------------------
 
 // What a difference is at least, and at most.
@@ -31,12 +37,11 @@ typedef struct Bounds {
 typedef enum Origin { BEGIN, INDEX, END, NOWHERE } Origin;
 
 static Origin origin_of(const Ends *e, const Form *form) {
-    FuseSize all = {.value = e->generate->args[0]}, none = {0};
+    FuseSize none = {0};
     if (form->index > 0) return form->index == 1 ? INDEX : NOWHERE;
     if (form->base < -FUSE_FARTHEST || form->base > FUSE_FARTHEST) return NOWHERE;
     if (fuse_is_equal(form->size, none)) return BEGIN;
-    all = fuse_find_size(e->defs, e->states, all);
-    return fuse_is_equal(form->size, all) ? END : NOWHERE;
+    return fuse_is_equal(form->size, length_of(e)) ? END : NOWHERE;
 }
 
 // Of x - y.
@@ -79,13 +84,11 @@ static Answer decide(const Ends *e, CoreRef test) {
 
 // ---- away from the ends -------------------------------------------------------------
 
-// Whether it is a remainder by the number of indices, which is not 0 where there are any.
+// Whether it is a remainder by the number of indices, which is not 0 where there are
+// any.
 static bool is_modulo(const Ends *e, const CoreStm *stm) {
-    if (stm == NULL || stm->op != OP_MOD ||
-        core_type(e->defs->program, stm->outs[0]).elem != SCALAR_I64)
-        return false;
-    Form form = find_form(e, stm->args[1]);
-    return form.base == 0 && origin_of(e, &form) == END;
+    FuseSize by = fuse_find_modulus(e->defs, e->states, e->generate, stm), none = {0};
+    return !fuse_is_equal(by, none) && fuse_is_equal(by, length_of(e));
 }
 
 static bool is_index_inside(const Ends *e, Form form) {
@@ -123,17 +126,6 @@ static bool is_near(const Ends *e, CoreRef ref, int64_t *by_out) {
 }
 
 // ---- at the ends --------------------------------------------------------------------
-
-static void note_bound(void *data, const CoreStm *stm) {
-    for (uint32_t i = 0; i < stm->out_count; i++) map_set(data, stm->outs[i], 1);
-}
-
-void fuse_find_bound(const CoreProgram *p, const CoreStm *generate, Map *bound) {
-    const CoreBody *body = generate->bodies[0];
-    map_init(bound, core_notes(p));
-    core_walk(body, note_bound, bound);
-    for (uint32_t i = 0; i < body->param_count; i++) map_set(bound, body->params[i], 1);
-}
 
 // Whether it is made of i, by scalar operators that cannot fail, of which there are no
 // more than that.

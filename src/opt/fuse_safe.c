@@ -126,16 +126,20 @@ static bool is_of_space(const Safety *s, FuseSize size) {
     return false;
 }
 
-// The size by which the statement takes a remainder that cannot fail; all 0: there is
-// none.
-static FuseSize find_modulus(const Safety *s, const CoreStm *stm) {
+FuseSize fuse_find_modulus(const Rewrite *defs, const FuseState *states,
+                           const CoreStm *generate, const CoreStm *stm) {
+    Safety s = {defs, states, generate};
     FuseSize none = {0};
     if (stm == NULL || stm->op != OP_MOD ||
-        core_type(s->defs->program, stm->outs[0]).elem != SCALAR_I64)
+        core_type(defs->program, stm->outs[0]).elem != SCALAR_I64)
         return none;
-    Form form = find_form(s, stm->args[1]);
-    return form.base == 0 && !is_plain(&form) && is_of_space(s, form.size) ? form.size
-                                                                          : none;
+    Form by = find_form(&s, stm->args[1]);
+    bool is_size = by.base == 0 && !is_plain(&by) && is_of_space(&s, by.size);
+    return is_size ? by.size : none;
+}
+
+static FuseSize find_modulus(const Safety *s, const CoreStm *stm) {
+    return fuse_find_modulus(s->defs, s->states, s->generate, stm);
 }
 
 static bool is_form_inside(const Safety *s, CoreRef ref, FuseSize length, Side side,

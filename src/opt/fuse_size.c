@@ -187,6 +187,14 @@ static void note_bound(void *data, const CoreStm *stm) {
     for (uint32_t i = 0; i < stm->out_count; i++) map_set(data, stm->outs[i], 1);
 }
 
+void fuse_find_bound(const CoreProgram *p, const CoreStm *stm, Map *bound_out) {
+    const CoreBody *body = stm->bodies[0];
+    map_init(bound_out, core_notes(p));
+    core_walk(body, note_bound, bound_out);
+    for (uint32_t i = 0; i < body->param_count; i++)
+        map_set(bound_out, body->params[i], 1);
+}
+
 // Whether a size found for what the body makes is one of outside.
 static bool is_outer(const Map *bound, Size size) {
     uint64_t known;
@@ -199,10 +207,7 @@ bool fuse_has_equal_rows(const Rewrite *rw, const CoreStm *producer, uint32_t k)
     uint32_t arg = (uint32_t)producer->attrs[0];
     for (uint32_t i = 0; i < k; i++) arg += core_type(p, producer->outs[i]).rank - 1u;
     Map bound;
-    map_init(&bound, core_notes(p));
-    core_walk(body, note_bound, &bound);
-    for (uint32_t i = 0; i < body->param_count; i++)
-        map_set(&bound, body->params[i], 1);
+    fuse_find_bound(p, producer, &bound);
     for (int32_t d = 0; d < core_type(p, body->results[k]).rank; d++, arg++) {
         Size row = find_size(rw, (Size){.array = body->results[k], .axis = d});
         if (!is_outer(&bound, row)) return false;

@@ -167,12 +167,6 @@ static void append_views(Outliner *o, const CoreRef *refs, uint32_t count, bool 
 
 // ---- loops --------------------------------------------------------------------------
 
-static void note_def(void *data, const CoreStm *stm) {
-    Rewrite *defs = data;
-    for (uint32_t i = 0; i < stm->out_count; i++)
-        rewrite_define(defs, stm->outs[i], (CoreStm *)stm);
-}
-
 static void note_parallel(void *data, const CoreStm *stm) {
     if (is_parallel(stm)) *(bool *)data = true;
 }
@@ -289,7 +283,7 @@ static void outline_stms(Outliner *o, CoreStm **stms, uint32_t count,
         bool outer = o->is_parallel;
         o->is_parallel = false;
         uint32_t checked = o->checks.len;
-        core_walk(host->body, note_def, &o->defs);
+        rewrite_define_all(&o->defs, host->body);
         for (uint32_t i = 0; i < host->body->stms.len; i++) {
             note_view(o, host->body->stms.data[i]);
             outline_note_scalar(o, host->body->stms.data[i]);
@@ -415,7 +409,7 @@ bool opt_outline(CoreProgram *p) {
     Outliner o = {.program = p, .builder = core_builder(p), .old_count = p->funs.len};
     o.defs = rewrite_new(p);
     for (uint32_t i = 0; i < p->funs.len; i++)
-        core_walk(p->funs.data[i]->body, note_def, &o.defs);
+        rewrite_define_all(&o.defs, p->funs.data[i]->body);
     o.name = sym_cstr(&p->cx->syms, "kernel");
     o.hosts = arena_array(p->arena, uint32_t, p->funs.len);
     o.traces = arena_array(p->arena, bool, p->funs.len);
@@ -436,7 +430,7 @@ bool opt_outline(CoreProgram *p) {
         map_init(&map, core_notes(p));
         CoreFun *host = arena_copy(p->arena, fun, sizeof *fun);
         CoreBody *body = core_clone(p, fun->body, &map, 0);
-        core_walk(body, note_def, &o.defs);
+        rewrite_define_all(&o.defs, body);
         host->body = outline_body(&o, body);
         o.hosts[i] = add_function(&o, host);
     }

@@ -53,6 +53,15 @@ void rewrite_define(Rewrite *rw, CoreRef ref, CoreStm *stm) {
     learn_of(rw, ref)->stm = stm;
 }
 
+static void define_outs(void *data, const CoreStm *stm) {
+    for (uint32_t i = 0; i < stm->out_count; i++)
+        rewrite_define(data, stm->outs[i], (CoreStm *)stm);
+}
+
+void rewrite_define_all(Rewrite *rw, const CoreBody *body) {
+    core_walk(body, define_outs, rw);
+}
+
 void rewrite_drop(Rewrite *rw, const CoreStm *stm) {
     map_set(&rw->dropped, (uint64_t)(uintptr_t)stm, 1);
 }

@@ -57,6 +57,8 @@ CoreStm *rewrite_def_here(const Rewrite *rw, CoreRef ref);
 CoreRef rewrite_rows(const Rewrite *rw, CoreRef ref);
 // Notes which statement binds the value.
 void rewrite_define(Rewrite *rw, CoreRef ref, CoreStm *stm);
+// The same of all that a body binds, and the bodies in it.
+void rewrite_define_all(Rewrite *rw, const CoreBody *body);
 // Notes that the statement binds its results in the innermost open body, before the
 // visit that has put it there is over.
 void rewrite_note(Rewrite *rw, CoreStm *stm);
