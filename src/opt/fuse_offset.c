@@ -66,11 +66,18 @@ static Answer answer(bool is_yes, bool is_no) {
     return is_yes ? YES : is_no ? NO : UNKNOWN;
 }
 
-static Answer decide(const Ends *e, CoreRef test) {
+enum { MOST_DEEP = 4 }; // tests that are joined in a test
+
+static Answer decide(const Ends *e, CoreRef test, uint32_t depth) {
     const CoreStm *def = rewrite_def(e->defs, test);
-    if (def == NULL || def->arg_count != 2 ||
-        core_type(e->defs->program, def->args[0]).elem != SCALAR_I64)
-        return UNKNOWN;
+    if (def == NULL || def->arg_count != 2) return UNKNOWN;
+    if ((def->op == OP_AND || def->op == OP_OR) && depth < MOST_DEEP) {
+        Answer x = decide(e, def->args[0], depth + 1);
+        Answer y = decide(e, def->args[1], depth + 1);
+        Answer strong = def->op == OP_AND ? NO : YES;
+        return x == strong || x == y ? x : y == strong ? y : UNKNOWN;
+    }
+    if (core_type(e->defs->program, def->args[0]).elem != SCALAR_I64) return UNKNOWN;
     Bounds d = difference(e, def->args[0], def->args[1]);
     bool is_less = d.high<0, is_more = d.low> 0;
     switch ((int)def->op) {
@@ -102,7 +109,7 @@ static CoreRef settle(const Ends *e, CoreRef ref) {
         const CoreStm *def = rewrite_def(e->defs, ref);
         Answer is = UNKNOWN;
         if (def != NULL && def->op == OP_IF && def->out_count == 1)
-            is = decide(e, def->args[0]);
+            is = decide(e, def->args[0], 0);
         if (is != UNKNOWN) {
             ref = def->bodies[is == YES ? 0 : 1]->results[0];
             continue;

@@ -5,12 +5,12 @@
 //
 // - an index of the generate, if the array is as long as the generate in that
 // dimension,
-// - the neighbours i - 1 and i + 1, where i is known not to be at that end,
+// - neighbours as i - 1 and i + 2, where i is known not to be so near that end,
 // - the first and the last place, since who asks is in a place of its own,
 // - what is clamped to these, and a remainder by the length, if the generate has a
 // dimension of that size, which is not 0 where an element is.
 //
-// An if that compares an index with an end tells its arms where they are.
+// An if that compares an index with what is near an end tells its arms where they are.
 #include "opt/fuse.h"
 
 typedef struct Safety {
@@ -19,9 +19,9 @@ typedef struct Safety {
     const CoreStm *generate;
 } Safety;
 
-// By index of the generate, as bits: whether it is not the first, not the last.
+// How many places are known to be before an index of the generate, and behind it.
 typedef struct Facts {
-    uint32_t not_first, not_last;
+    int64_t before[CORE_MAX_RANK], behind[CORE_MAX_RANK];
 } Facts;
 
 typedef FuseForm Form;
@@ -78,45 +78,80 @@ static FuseSize size_of_space(const Safety *s, uint32_t index) {
 
 // ---- facts --------------------------------------------------------------------------
 
-// What is known if the form is not, or with `is_less` is less than, what the other is.
-static Facts learn(const Safety *s, const Form *a, const Form *b, bool is_less) {
-    Facts facts = {0};
-    if (a->index > 0 && a->index <= 32 && a->base == 0 && b->index == 0) {
-        uint32_t bit = 1u << (a->index - 1);
-        bool is_first = is_plain(b) && b->base == 0;
-        bool is_last =
-            b->base == -1 && fuse_is_equal(b->size, size_of_space(s, a->index));
-        if (is_first && !is_less) facts.not_first = bit;
-        if (is_last) facts.not_last = bit;
+// A constant, of which no sum with others wraps around.
+static bool is_small(const Form *form) {
+    return form->index == 0 && is_plain(form) && form->base > -FUSE_FARTHEST &&
+           form->base < FUSE_FARTHEST;
+}
+
+// So many places from the end of an index.
+static bool is_of_end(const Safety *s, const Form *form, uint32_t index) {
+    return form->index == 0 && fuse_is_equal(form->size, size_of_space(s, index));
+}
+
+static void raise(int64_t *known, int64_t to) {
+    if (*known < to) *known = to;
+}
+
+// That x is less than y, or no more than it.
+static void learn_less(const Safety *s, CoreRef x, CoreRef y, bool or_equal,
+                       Facts *facts) {
+    Form a = find_form(s, x), b = find_form(s, y);
+    if (a.index > 0 && is_of_end(s, &b, a.index))
+        raise(&facts->behind[a.index - 1], a.base - b.base - or_equal);
+    if (b.index > 0 && is_small(&a))
+        raise(&facts->before[b.index - 1], a.base - b.base + !or_equal);
+}
+
+// That x is not y.
+static void learn_other(const Safety *s, CoreRef x, CoreRef y, Facts *facts) {
+    Form a = find_form(s, x), b = find_form(s, y);
+    if (a.index == 0) return;
+    int64_t *before = &facts->before[a.index - 1],
+            *behind = &facts->behind[a.index - 1];
+    if (is_small(&b)) *before += b.base - a.base == *before;
+    if (is_of_end(s, &b, a.index)) *behind += a.base - b.base - 1 == *behind;
+}
+
+// What a test tells that holds, or does not; of no more comparisons than that.
+static void learn(const Safety *s, CoreRef ref, bool holds, uint32_t *most,
+                  Facts *facts) {
+    const CoreStm *test = rewrite_def(s->defs, ref);
+    if (test == NULL || *most == 0) return;
+    --*most;
+    if (test->op == (holds ? OP_AND : OP_OR)) {
+        for (uint32_t i = 0; i < 2; i++) learn(s, test->args[i], holds, most, facts);
+        return;
     }
-    return facts;
+    if (test->op == OP_NOT) learn(s, test->args[0], !holds, most, facts);
+    if (test->arg_count != 2 ||
+        core_type(s->defs->program, test->args[0]).elem != SCALAR_I64)
+        return;
+    CoreRef x = test->args[0], y = test->args[1];
+    if (test->op == (holds ? OP_NE : OP_EQ)) {
+        learn_other(s, x, y, facts);
+        learn_other(s, y, x, facts);
+    } else if (test->op == OP_LT || test->op == OP_LE) {
+        bool or_equal = (test->op == OP_LE) == holds;
+        learn_less(s, holds ? x : y, holds ? y : x, or_equal, facts);
+    }
 }
 
 // What holds in arm `arm` of the branch beside what is known already.
 static Facts facts_in(const Safety *s, const CoreStm *branch, uint32_t arm,
-                      Facts known) {
-    const CoreStm *test = rewrite_def(s->defs, branch->args[0]);
-    if (test == NULL || (test->op != OP_EQ && test->op != OP_LT) ||
-        core_type(s->defs->program, test->args[0]).elem != SCALAR_I64 ||
-        (test->op == OP_EQ) != (arm == 1))
-        return known;
-    Form x = find_form(s, test->args[0]), y = find_form(s, test->args[1]);
-    bool is_less = test->op == OP_LT;
-    Facts of_x = learn(s, &x, &y, is_less), of_y = learn(s, &y, &x, false);
-    known.not_first |= of_x.not_first | of_y.not_first;
-    known.not_last |= of_x.not_last;
-    if (!is_less) known.not_last |= of_y.not_last;
-    return known;
+                      const Facts *known) {
+    Facts facts = *known;
+    uint32_t most = 32;
+    learn(s, branch->args[0], arm == 0, &most, &facts);
+    return facts;
 }
 
 // ---- indices ------------------------------------------------------------------------
 
-// Whether one place more or less than the index of the generate is still one of it.
-static bool is_near(const Form *form, Side side, Facts facts) {
-    uint32_t known = side == LOW ? facts.not_first : facts.not_last;
-    bool is_inner = form->index <= 32 && (known >> (form->index - 1) & 1) != 0;
-    return side == LOW ? form->base >= (is_inner ? -1 : 0)
-                       : form->base <= (is_inner ? 1 : 0);
+// Whether it is at least the first index, or at most the last one.
+static bool is_near(const Form *form, Side side, const Facts *facts) {
+    return side == LOW ? -form->base <= facts->before[form->index - 1]
+                       : form->base <= facts->behind[form->index - 1];
 }
 
 // Whether some dimension of the generate has that size, so that it is not 0.
@@ -143,7 +178,7 @@ static FuseSize find_modulus(const Safety *s, const CoreStm *stm) {
 }
 
 static bool is_form_inside(const Safety *s, CoreRef ref, FuseSize length, Side side,
-                           Facts facts) {
+                           const Facts *facts) {
     Form form = find_form(s, ref);
     if (form.index > 0)
         return fuse_is_equal(size_of_space(s, form.index), length) &&
@@ -155,15 +190,16 @@ static bool is_form_inside(const Safety *s, CoreRef ref, FuseSize length, Side s
 
 // Whether the value is at least 0, or less than the length.
 static bool is_inside(const Safety *s, CoreRef ref, FuseSize length, Side side,
-                      Facts facts) {
+                      const Facts *facts) {
     const CoreStm *def = rewrite_def(s->defs, ref);
     FuseSize modulus = find_modulus(s, def), none = {0};
     if (!fuse_is_equal(modulus, none)) return fuse_is_equal(modulus, length);
     if (def != NULL && def->op == OP_IF && def->out_count == 1) {
-        for (uint32_t arm = 0; arm < 2; arm++)
-            if (!is_inside(s, def->bodies[arm]->results[0], length, side,
-                           facts_in(s, def, arm, facts)))
+        for (uint32_t arm = 0; arm < 2; arm++) {
+            Facts there = facts_in(s, def, arm, facts);
+            if (!is_inside(s, def->bodies[arm]->results[0], length, side, &there))
                 return false;
+        }
         return true;
     }
     if (def == NULL || (def->op != OP_MIN && def->op != OP_MAX))
@@ -173,7 +209,7 @@ static bool is_inside(const Safety *s, CoreRef ref, FuseSize length, Side side,
     return (def->op == OP_MAX) == (side == LOW) ? x || y : x && y;
 }
 
-static bool is_index_safe(const Safety *s, const CoreStm *index, Facts facts) {
+static bool is_index_safe(const Safety *s, const CoreStm *index, const Facts *facts) {
     for (uint32_t i = 1; i < index->arg_count; i++) {
         FuseSize length = {.array = index->args[0], .axis = (int32_t)i - 1};
         length = find_size(s, length);
@@ -192,13 +228,14 @@ static bool is_effect(const Safety *s, const CoreStm *stm) {
            fuse_is_equal(find_modulus(s, stm), none);
 }
 
-static bool is_body_safe(const Safety *s, const CoreBody *body, Facts facts) {
+static bool is_body_safe(const Safety *s, const CoreBody *body, const Facts *facts) {
     for (uint32_t i = 0; i < body->stms.len; i++) {
         const CoreStm *stm = body->stms.data[i];
         if (stm->op == OP_IF) {
-            for (uint32_t arm = 0; arm < 2; arm++)
-                if (!is_body_safe(s, stm->bodies[arm], facts_in(s, stm, arm, facts)))
-                    return false;
+            for (uint32_t arm = 0; arm < 2; arm++) {
+                Facts there = facts_in(s, stm, arm, facts);
+                if (!is_body_safe(s, stm->bodies[arm], &there)) return false;
+            }
         } else if (stm->op == OP_INDEX) {
             if (!is_index_safe(s, stm, facts)) return false;
         } else if (is_effect(s, stm)) {
@@ -211,5 +248,5 @@ static bool is_body_safe(const Safety *s, const CoreBody *body, Facts facts) {
 bool fuse_is_safe(const Rewrite *defs, const FuseState *states,
                   const CoreStm *generate) {
     Safety s = {defs, states, generate};
-    return is_body_safe(&s, generate->bodies[0], (Facts){0, 0});
+    return is_body_safe(&s, generate->bodies[0], &(Facts){0});
 }

@@ -221,8 +221,8 @@ static GValue eval_node(Run *r, const GNode *node) {
     case G_AFFSCAN: case G_ROWRED: case G_ROWSCAN: case G_ROWFOLDS: case G_SCATTER: case G_HIST:
     case G_SCATTER2: case G_HIST2: case G_BINS: case G_PUTS:
         return eval_reduction(r, node);
-    case G_PRODUCT: case G_ELIMINATE: case G_STEPS: case G_CELLS: case G_PLANES: case G_ROWS: case G_GROWN:
-    case G_CHAIN: case G_BIASED: case G_STAGES: case G_GREATEST: case G_LARGEST: case G_TURNED:
+    case G_PRODUCT: case G_ELIMINATE: case G_STEPS: case G_FLOW: case G_CELLS: case G_PLANES: case G_ROWS:
+    case G_GROWN: case G_CHAIN: case G_BIASED: case G_STAGES: case G_GREATEST: case G_LARGEST: case G_TURNED:
     case G_ALONG: case G_LONG: case G_SORTMANY: case G_TALLY: case G_APART: case G_APARTS:
         return eval_tiled(r, node);
     default: return eval_array(r, node);

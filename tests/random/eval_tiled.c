@@ -85,6 +85,39 @@ static GValue eval_steps(Run *r, const GNode *node) {
     return a;
 }
 
+// Steps of two fields: one looks near its index in both, the other where nothing can
+// be outside.
+static GValue eval_flow(Run *r, const GNode *node) {
+    GValue b = eval_kid(r, node, 0);
+    GOp op = node->op;
+    ScalarType t = node->type.elem;
+    bool is_wide = node->type.rank == 2;
+    int64_t n = b.shape[0], m = is_wide ? b.shape[1] : 1,
+            apart = (int64_t)(node->bits >> 16);
+    if (n == 0 && is_wide) r->inexact = true; // rows of nothing have any size
+    GValue c = eval_new_array(r, node->type, b.shape);
+    for (int64_t x = 0; x < n * m && !r->failed && !r->inexact; x++)
+        c.data[x] = apply(r, op, t, b.data[x], b.data[x]);
+    for (int64_t k = 0; k < n && k < 5 && !r->failed && !r->inexact; k++) {
+        GValue next_b = eval_new_array(r, node->type, b.shape);
+        GValue next_c = eval_new_array(r, node->type, b.shape);
+        for (int64_t x = 0; x < n * m && !r->failed && !r->inexact; x++) {
+            int64_t i = x / m, j = x % m;
+            int64_t row = eval_near_index(r, i, n, node->bits);
+            int64_t other = is_wide ? i * m + eval_near_index(r, j, m, node->bits >> 8)
+                                    : eval_near_index(r, i, n, node->bits >> 8);
+            bool is_edge = i < apart || i >= n - apart || (is_wide && j >= m - apart);
+            next_b.data[x] = apply(r, op, t, b.data[row * m + j], c.data[other]);
+            next_c.data[x] = is_edge ? b.data[x]
+                                     : apply(r, op, t, c.data[x - apart * m],
+                                             b.data[is_wide ? x + apart : i + apart]);
+        }
+        b = next_b;
+        c = next_c;
+    }
+    return b;
+}
+
 // Steps of zeros and ones on a torus, which are too few to wrap in any type; then sums.
 static GValue eval_cells(Run *r, const GNode *node) {
     enum { HIGH = 16, WIDE = 1024, BLOCK = 32 };
@@ -356,6 +389,7 @@ GValue eval_tiled(Run *r, const GNode *node) {
     case G_PRODUCT: return eval_product(r, node);
     case G_ELIMINATE: return eval_eliminate(r, node);
     case G_STEPS: return eval_steps(r, node);
+    case G_FLOW: return eval_flow(r, node);
     case G_CELLS: return eval_cells(r, node);
     case G_PLANES:
     case G_ROWS: return eval_planes(r, node);

@@ -53,6 +53,18 @@ static GNode *make_steps(Gen *g, GType type, int depth) {
     return node;
 }
 
+// Of two fields, of rank 1 or 2; what looks near its index never fails.
+static GNode *make_flow(Gen *g, GType type, int depth) {
+    GNode *node = with_kid(g, G_FLOW, type, gen_exp(g, type, depth - 1));
+    for (int k = 0; k < 2; k++) {
+        uint64_t near = gen_below(g, NEAR_OUTSIDE) + NEAR_COUNT * gen_below(g, 2);
+        node->bits |= near << 8 * k;
+    }
+    node->bits |= (uint64_t)(1 + gen_below(g, 2)) << 16;
+    node->op = (GOp[]){GOP_ADD, GOP_SUB, GOP_MUL}[gen_below(g, 3)];
+    return node;
+}
+
 // Of cells that are 0 or 1; floats have no such.
 static GNode *make_cells(Gen *g, GType type, int depth) {
     GNode *node = with_kid(g, G_CELLS, type, gen_exp(g, type, depth - 1));
@@ -85,7 +97,7 @@ static GNode *make_walk(Gen *g, GType type, int depth) {
 
 // Of rank 2; the type is no bool.
 static GNode *make_matrix(Gen *g, GType type, int depth) {
-    switch (gen_below(g, 9)) {
+    switch (gen_below(g, 11)) {
     default: return make_product(g, type, depth);
     case 1: return make_elimination(g, type, depth);
     case 2: return make_steps(g, type, depth);
@@ -97,6 +109,8 @@ static GNode *make_matrix(Gen *g, GType type, int depth) {
     case 5: return make_planes(g, type, depth);
     case 6:
     case 7: return make_walk(g, type, depth);
+    case 9:
+    case 10: return make_flow(g, type, depth);
     }
 }
 
@@ -132,6 +146,7 @@ static GNode *make_vector(Gen *g, GType type, int depth) {
     bool is_outside = g->nesting == 0 && g->loops == 0;
     bool is_wide = scalar_info[type.elem].bytes == 8;
     if (is_outside && gen_below(g, 16) == 0) return make_stages(g, type, depth);
+    if (gen_below(g, 6) == 0) return make_flow(g, type, depth);
     if (is_outside && is_wide && gen_below(g, 40) == 0)
         return make_sort(g, type, depth);
     switch (gen_below(g, 8)) {

@@ -158,6 +158,17 @@ static const char *const eliminate_texts[] = { // the multiple as a product, or 
      "let p = copy a[k] in map2 (\\i r -> if i == k then p "
      "else map2 (\\x y -> x - r[k] * y) r p) (iota s) a in f $0)")};
 
+static const char *const flow_texts[] = { // by rank
+    ("(let f [n] (a: [n]$t): [n]$t = (loop (b, c) = (a, map (\\x -> x $o x) a) "
+     "for _k < i64.min n 5 do (tabulate n (\\i -> b[$a] $o c[$b]), "
+     "tabulate n (\\i -> if i < $n || i > n - 1 - $n then b[i] "
+     "else c[i - $n] $o b[i + $n]))).0 in f $0)"),
+    ("(let f [n][m] (a: [n][m]$t): [n][m]$t = "
+     "(loop (b, c) = (a, map (map (\\x -> x $o x)) a) "
+     "for _k < i64.min n 5 do (tabulate_2d n m (\\i j -> b[$a, j] $o c[i, $c]), "
+     "tabulate_2d n m (\\i j -> if i < $n || i > n - 1 - $n || j >= m - $n then b[i, j] "
+     "else c[i - $n, j] $o b[i, j + $n]))).0 in f $0)")};
+
 static const char *text_of(const GNode *node) {
     uint64_t bits = node->bits;
     switch ((int)node->kind) {
@@ -182,6 +193,7 @@ static const char *text_of(const GNode *node) {
     case G_SLICE2: return slice2_texts[bits & 3];
     case G_UNZIP: return unzip_texts[bits & 1];
     case G_PRODUCT: return product_texts[bits & 3];
+    case G_FLOW: return flow_texts[node->type.rank - 1];
     case G_ELIMINATE: return eliminate_texts[bits & 1];
     case G_UPROWS: return uprows_texts[bits & 3];
     default: return gen_info[node->kind].text;
@@ -213,7 +225,8 @@ static void put_kid(StrBuf *out, const GNode *node) {
 // SLICE and RANGE keep the variant in the two lowest bits.
 static unsigned small_number(const GNode *node) {
     if (node->kind == G_SLICE) return (unsigned)(node->bits >> 2);
-    if (node->kind == G_STEPS) return (unsigned)(node->bits >> 16);
+    if (node->kind == G_STEPS || node->kind == G_FLOW)
+        return (unsigned)(node->bits >> 16);
     if (node->kind == G_RANGE) return (unsigned)(node->bits >> 2) + 1;
     return (unsigned)node->bits;
 }

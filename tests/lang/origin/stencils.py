@@ -298,6 +298,21 @@ def parts__framed(count, h, w):
     return digest(a)
 
 
+parts__edges = parts__framed
+
+
+def parts__within(count, n):
+    a, b = numbers(n), numbers(n)
+    for _ in range(count):
+        c, d = a.copy(), a + 3 * b
+        if n > 4:
+            c[2:-2] = (a[:-4] + 2 * b[4:]) % 1009
+        d[1:-1] += a[2:] - a[1:-1]
+        d[2:] += 3 * (b[:-2] - b[2:])
+        a, b = c, d % 1013
+    return digest(a) + digest(b)
+
+
 def parts__guided(count, n):
     a, most = numbers(n), np.int64(1)
     for t in range(count):
