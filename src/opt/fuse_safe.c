@@ -17,7 +17,10 @@ typedef struct Safety {
     const Rewrite *defs;
     const FuseState *states;
     const CoreStm *generate;
+    uint32_t left; // how many values may still be looked at for an index
 } Safety;
+
+enum { MOST_VALUES = 256 };
 
 // How many places are known to be before an index of the generate, and behind it.
 typedef struct Facts {
@@ -163,7 +166,7 @@ static bool is_of_space(const Safety *s, FuseSize size) {
 
 FuseSize fuse_find_modulus(const Rewrite *defs, const FuseState *states,
                            const CoreStm *generate, const CoreStm *stm) {
-    Safety s = {defs, states, generate};
+    Safety s = {.defs = defs, .states = states, .generate = generate};
     FuseSize none = {0};
     if (stm == NULL || stm->op != OP_MOD ||
         core_type(defs->program, stm->outs[0]).elem != SCALAR_I64)
@@ -189,9 +192,11 @@ static bool is_form_inside(const Safety *s, CoreRef ref, FuseSize length, Side s
 }
 
 // Whether the value is at least 0, or less than the length.
-static bool is_inside(const Safety *s, CoreRef ref, FuseSize length, Side side,
+static bool is_inside(Safety *s, CoreRef ref, FuseSize length, Side side,
                       const Facts *facts) {
     const CoreStm *def = rewrite_def(s->defs, ref);
+    if (s->left == 0) return false;
+    s->left--;
     FuseSize modulus = find_modulus(s, def), none = {0};
     if (!fuse_is_equal(modulus, none)) return fuse_is_equal(modulus, length);
     if (def != NULL && def->op == OP_IF && def->out_count == 1) {
@@ -209,7 +214,8 @@ static bool is_inside(const Safety *s, CoreRef ref, FuseSize length, Side side,
     return (def->op == OP_MAX) == (side == LOW) ? x || y : x && y;
 }
 
-static bool is_index_safe(const Safety *s, const CoreStm *index, const Facts *facts) {
+static bool is_index_safe(Safety *s, const CoreStm *index, const Facts *facts) {
+    s->left = MOST_VALUES;
     for (uint32_t i = 1; i < index->arg_count; i++) {
         FuseSize length = {.array = index->args[0], .axis = (int32_t)i - 1};
         length = find_size(s, length);
@@ -228,7 +234,7 @@ static bool is_effect(const Safety *s, const CoreStm *stm) {
            fuse_is_equal(find_modulus(s, stm), none);
 }
 
-static bool is_body_safe(const Safety *s, const CoreBody *body, const Facts *facts) {
+static bool is_body_safe(Safety *s, const CoreBody *body, const Facts *facts) {
     for (uint32_t i = 0; i < body->stms.len; i++) {
         const CoreStm *stm = body->stms.data[i];
         if (stm->op == OP_IF) {
@@ -247,6 +253,6 @@ static bool is_body_safe(const Safety *s, const CoreBody *body, const Facts *fac
 
 bool fuse_is_safe(const Rewrite *defs, const FuseState *states,
                   const CoreStm *generate) {
-    Safety s = {defs, states, generate};
+    Safety s = {.defs = defs, .states = states, .generate = generate};
     return is_body_safe(&s, generate->bodies[0], &(Facts){0});
 }
