@@ -209,12 +209,15 @@ static void divide(WeftProgram *program) {
         return;
     }
     uint32_t *weights = arena_array(&program->arena, uint32_t, context->place_count);
-    FissionDevices devices = {
-        .weights = weights, .count = context->place_count, .is_shared = true};
+    FissionDevices devices = {.weights = weights,
+                              .count = context->place_count,
+                              .is_shared = true,
+                              .block_steps = true};
     for (uint32_t i = 0; i < context->place_count; i++) {
         const ApiPlace *place = &context->places[i];
         weights[i] = api_place_weight(context, place);
         devices.is_shared = devices.is_shared && place->is_shared;
+        devices.block_steps = devices.block_steps && !api_is_launched(place);
         if (api_is_launched(place) != api_is_launched(&context->places[0]))
             devices.is_mixed = true;
     }

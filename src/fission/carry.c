@@ -74,10 +74,33 @@ Strategy carry_inside(const Strategy *y, const CoreStm *loop) {
     return inside;
 }
 
+// All that a turn makes is the array that the next one looks at.
+bool carry_in_steps(const Strategy *y, const CoreStm *loop) {
+    enum { LITTLE = 16 }; // scalar operations for an element
+    if (!y->devices->block_steps || y->least <= 0 || loop->op != OP_FOR ||
+        loop->out_count != 1)
+        return false;
+    const CoreBody *body = loop->bodies[0];
+    Strategy inside = carry_inside(y, loop);
+    for (uint32_t i = 0; i < body->stms.len; i++) {
+        FissionSplit s = cut_of(&inside, body, i);
+        if (s.stm->out_count == 0 || !is_array(y, s.stm->outs[0])) continue;
+        if (s.stm->op != OP_GENERATE || s.stm->outs[0] != body->results[0] ||
+            !guard_near(&s))
+            return false;
+        CoreRefs near = fission_near(&s);
+        return holds(&near, body->params[1]) &&
+               fission_body_work(y->program, s.stm->bodies[0]) <= LITTLE;
+    }
+    return false;
+}
+
 // With memory in common nothing is saved.
 bool carry_can(const Strategy *y, const CoreStm *loop) {
     bool any = false;
-    if (loop->op != OP_FOR || y->devices->is_shared || y->log->is_stream) return false;
+    if (loop->op != OP_FOR || y->devices->is_shared || y->log->is_stream ||
+        carry_in_steps(y, loop))
+        return false;
     for (uint32_t k = 0; k < loop->out_count; k++) {
         if (!is_array(y, loop->outs[k])) continue;
         if (!keeps_size(y, loop, k, 0)) return false;

@@ -73,6 +73,7 @@ static FissionVerdict judge(const Strategy *y, FissionSplit *s) {
         if (rule->op != s->stm->op || !is_candidate(y, rule)) continue;
         s->rule = rule;
         bool applies = rule->guard(s);
+        if (applies && y->in_steps) return FISSION_IN_STEPS;
         if (applies && is_worth_it(y, s)) return FISSION_IS_CUT;
         if (applies) verdict = FISSION_TRAVELS;
         else if (verdict == FISSION_HAS_NO_RULE)

@@ -25,6 +25,7 @@ typedef struct Strategy {
     CoreRef shares[FISSION_MOST_PARTS]; // its bounds
     bool at_blocks;  // they are rounded to blocks, of what has enough of them
     bool cuts_loops; // the entry's, inside
+    bool in_steps;   // of a loop around (carry_in_steps)
     bool changed;
 } Strategy;
 
@@ -48,6 +49,9 @@ void cut_all(Strategy *y, const CoreBody *body);
 
 // ---- carry.c ------------------------------------------------------------------------
 
+// Whether the statement is a loop of stencils of which one device makes several turns
+// in one pass over memory, and so little in each that parts would take longer.
+bool carry_in_steps(const Strategy *y, const CoreStm *stm);
 // Whether the statement is a loop that can go round with parts.
 bool carry_can(const Strategy *y, const CoreStm *stm);
 // What the loops around know inside of the loop.

@@ -18,6 +18,9 @@ FissionSize size_literal, size_list, size_first_arg, size_replicate, size_genera
 FissionPart part_literal, part_list, part_iota, part_replicate, part_generate,
     part_view;
 
+// Part p of a generate: its body counts on from where the part begins.
+CoreStm *fission_generate(FissionSplit *s, uint32_t p);
+
 // rules_map.c
 FissionGuard guard_map, guard_zip, guard_stencil;
 FissionSize fission_feed_length;

@@ -3,6 +3,7 @@
 // Rules of operators that make arrays from nothing, and of views: what the paper calls
 // use, generate, replicate and backpermute.
 #include "fission/rules.h"
+#include "opt/fuse.h"
 
 static uint32_t rank_of(const FissionSplit *s) {
     return core_type(s->program, s->stm->outs[0]).rank;
@@ -116,11 +117,26 @@ CoreRef size_generate(FissionSplit *s) {
     return s->stm->args[s->dim];
 }
 
-void part_generate(FissionSplit *s, uint32_t p, CoreRef *results) {
+static void leave_checks_out(CoreBody *body) {
+    for (uint32_t i = 0; i < body->stms.len; i++) {
+        CoreStm *stm = body->stms.data[i];
+        if (stm->op == OP_INDEX) stm->flags |= STM_UNSAFE;
+        for (uint32_t k = 0; k < stm->body_count; k++) leave_checks_out(stm->bodies[k]);
+    }
+}
+
+CoreStm *fission_generate(FissionSplit *s, uint32_t p) {
     CoreRef *args = fission_args(s);
     args[s->dim] = s->length[p];
     CoreStm *stm = fission_again(s, args);
     if (p > 0) fission_shift(s, stm->bodies[0], s->dim, s->start[p]);
+    if (s->facts != NULL && fuse_is_safe(s->facts, s->states, s->stm))
+        leave_checks_out(stm->bodies[0]);
+    return stm;
+}
+
+void part_generate(FissionSplit *s, uint32_t p, CoreRef *results) {
+    const CoreStm *stm = fission_generate(s, p);
     for (uint32_t k = 0; k < stm->out_count; k++) results[k] = stm->outs[k];
 }
 

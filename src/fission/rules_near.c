@@ -373,11 +373,8 @@ static void prepare(FissionSplit *s) {
 void part_near(FissionSplit *s, uint32_t p, CoreRef *results) {
     if (s->near == NULL) prepare(s);
     Part *part = &s->near->parts[p];
-    CoreRef *args = fission_args(s);
-    args[0] = s->length[p];
-    CoreStm *stm = fission_again(s, args);
+    CoreStm *stm = fission_generate(s, p);
     CoreBody *body = stm->bodies[0];
-    if (p > 0) fission_shift(s, body, 0, s->start[p]);
     part->i = body->params[0];
     change(part, s->stm->bodies[0], body);
     for (uint32_t k = 0; k < stm->out_count; k++) results[k] = stm->outs[k];

@@ -268,10 +268,13 @@ static CoreStm *visit_bodies(Strategy *y, const CoreStm *stm) {
     copy->bodies = arena_array(arena, CoreBody *, stm->body_count);
     uint32_t rows = y->log->rows.len;
     const FuseState *outer = y->states;
+    bool was_in_steps = y->in_steps;
+    y->in_steps = was_in_steps || carry_in_steps(y, stm);
     y->states = fuse_loop_states(y->facts, outer, stm);
     for (uint32_t i = 0; i < stm->body_count; i++)
         copy->bodies[i] = visit(y, stm->bodies[i]);
     y->states = outer;
+    y->in_steps = was_in_steps;
     y->cuts_loops = y->cuts_loops || (stm->op != OP_IF && y->log->rows.len > rows);
     return copy;
 }

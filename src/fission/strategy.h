@@ -12,7 +12,8 @@ typedef enum FissionVerdict {
     FISSION_HAS_NO_RULE, // none of those used here is about such operators
     FISSION_KEEPS_ORDER, // what it gives depends on the order, which is fixed
     FISSION_MAY_CHANGE,  // in parts it might make another error, or rows of other sizes
-    FISSION_TRAVELS      // what would travel takes longer than the others save
+    FISSION_TRAVELS,     // what would travel takes longer than the others save
+    FISSION_IN_STEPS     // one device goes over memory once for several turns around it
 } FissionVerdict;
 
 typedef struct FissionDecision {
@@ -82,8 +83,10 @@ typedef struct FissionLog {
 typedef struct FissionDevices {
     const uint32_t *weights; // 1 to 1000: how fast they are thought to be
     uint32_t count;
-    bool is_shared; // nothing travels between them: they share the host's memory
-    bool is_mixed;  // they are of several kinds, so weights may be far off
+    bool is_shared;   // nothing travels between them: they share the host's memory
+    bool is_mixed;    // they are of several kinds, so weights may be far off
+    bool block_steps; // each goes several turns of a loop of stencils in one pass over
+                      // memory (loop/steps.c)
 } FissionDevices;
 
 // Splits what the entries do outside of other operators into one share for each device,
@@ -107,7 +110,9 @@ bool fission_for_stream(CoreProgram *program, uint32_t count, FissionLog *log);
 
 enum { FISSION_SOME = 32 }; // turns of a loop, or elements of a row, if nobody knows
 
-// Scalar operations for one element along dimension 0, about.
+// Scalar operations of a body, about.
+double fission_body_work(const CoreProgram *p, const CoreBody *body);
+// The same for one element along dimension 0.
 double fission_work(const CoreProgram *p, const CoreStm *stm);
 // How often the loop turns; some number if nobody knows.
 double fission_turns(const CoreProgram *p, const CoreStm *loop);

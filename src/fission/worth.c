@@ -3,8 +3,6 @@
 // What an operator takes, by element, as far as that can be told without sizes.
 #include "fission/strategy.h"
 
-static double work_of(const CoreProgram *p, const CoreBody *body);
-
 // Of so many sizes.
 static double product_of(const CoreProgram *p, const CoreRef *sizes, uint32_t count) {
     double product = 1;
@@ -26,12 +24,14 @@ double fission_turns(const CoreProgram *p, const CoreStm *stm) {
 // Scalar operations for one element, about. Functions of many steps count as such.
 static double work_of_stm(const CoreProgram *p, const CoreStm *stm) {
     double inner = 0;
-    for (uint32_t k = 0; k < stm->body_count; k++) inner += work_of(p, stm->bodies[k]);
-    if (stm->op == OP_CALL) inner = work_of(p, p->funs.data[stm->attrs[0]]->body);
+    for (uint32_t k = 0; k < stm->body_count; k++)
+        inner += fission_body_work(p, stm->bodies[k]);
+    if (stm->op == OP_CALL)
+        inner = fission_body_work(p, p->funs.data[stm->attrs[0]]->body);
     return stm->body_count > 0 ? inner * fission_turns(p, stm) : 1 + inner;
 }
 
-static double work_of(const CoreProgram *p, const CoreBody *body) {
+double fission_body_work(const CoreProgram *p, const CoreBody *body) {
     double work = 0;
     for (uint32_t i = 0; i < body->stms.len; i++)
         work += work_of_stm(p, body->stms.data[i]);
@@ -51,7 +51,8 @@ static double rows_of(const CoreProgram *p, const CoreStm *generate) {
 
 double fission_work(const CoreProgram *p, const CoreStm *stm) {
     double work = 0;
-    for (uint32_t i = 0; i < stm->body_count; i++) work += work_of(p, stm->bodies[i]);
+    for (uint32_t i = 0; i < stm->body_count; i++)
+        work += fission_body_work(p, stm->bodies[i]);
     return stm->op == OP_GENERATE ? work * rows_of(p, stm) : work;
 }
 
@@ -148,7 +149,7 @@ static double uneven_of(const Varying *v, const CoreBody *body) {
         const CoreStm *stm = body->stms.data[i];
         double inner = 0;
         bool is_uneven_here = is_uneven(v, stm);
-        if (is_uneven_here && stm->body_count == 0) return work_of(p, body);
+        if (is_uneven_here && stm->body_count == 0) return fission_body_work(p, body);
         for (uint32_t k = 0; k < stm->body_count; k++)
             inner += uneven_of(v, stm->bodies[k]);
         if (stm->op == OP_CALL)

@@ -209,6 +209,9 @@ static void put_reason(const Plan *plan, const FissionDecision *d, StrBuf *out) 
     case FISSION_TRAVELS:
         strbuf_cstr(out, "whole: what would travel takes longer than is saved");
         break;
+    case FISSION_IN_STEPS:
+        strbuf_cstr(out, "whole: one device goes over memory once for several turns");
+        break;
     }
 }
 
