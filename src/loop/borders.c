@@ -9,6 +9,10 @@
 // stop are not, since the first of those that do counts. What is compared may have
 // values added that lie between two numbers, as those of a constant table do.
 //
+// Where a part of something larger begins is a number that a kernel is handed. That
+// i plus such a number is equal to another one at the ends alone, if at all, is asked
+// in front of the loop: then it is split.
+//
 // A branch that depends on nothing of the loop is taken out of it (unswitch.c). What is
 // made twice is bounded by the walk's budget.
 #include "loop/copy.h"
@@ -65,8 +69,12 @@ static bool find_end(Ranges *r, Ends *ends, const RangeForm *form, Question ques
         __builtin_add_overflow(base, rest.base, &base))
         return false;
     rest.base = 0;
-    if (!is_natural(r, &rest, -factor) || __builtin_mul_overflow(base, factor, &zero))
-        return false;
+    if (__builtin_mul_overflow(base, factor, &zero)) return false;
+    if (!is_natural(r, &rest, -factor)) {
+        rest.base = -factor; // it may be -1, such as the last place less the turns
+        if (!is_natural(r, &rest, -factor) || __builtin_add_overflow(zero, 1, &zero))
+            return false;
+    }
     return zero < 1 || widen(&ends->last, zero - 1, is_after);
 }
 
@@ -256,13 +264,167 @@ static bool can_split(RangeWalk *w, const LoopStm *loop, Ends *ends) {
     return ends->first + ends->last > 0 && !may_stop(body) && loop_can_pay(w, body);
 }
 
-// ---- the whole ----------------------------------------------------------------------
+static void keep(RangeWalk *w, LoopStm *loop) {
+    Ends ends;
+    if (can_split(w, loop, &ends)) split(w, loop, &ends);
+    else loop_unswitch(w, loop, does_something);
+}
+
+// ---- parts of something larger ------------------------------------------------------
+
+// A test whether i + start is `end`, of which only i is of the loop.
+typedef struct PartTest {
+    LoopRef start, end;
+} PartTest;
+
+enum { MOST_TESTS = 4 };
+
+static const int64_t GREATEST_START = (int64_t)1 << 62;
+
+// Those of a loop of which nothing is known yet, and whether there is a branch.
+typedef struct PartTests {
+    RangeWalk *w;
+    Ends ends;
+    PartTest data[MOST_TESTS];
+    uint32_t count;
+    bool has_branch;
+} PartTests;
+
+static bool is_constant(const RangeWalk *w, LoopRef ref) {
+    uint64_t bits;
+    return loop_is_known(&w->b, ref, &bits);
+}
+
+// Whether it says nothing of the ends, whatever the start is.
+static bool is_far(const RangeWalk *w, PartTest test) {
+    uint64_t bits;
+    return loop_is_known(&w->b, test.end, &bits) &&
+           (bits >= WIDEST_END || is_constant(w, test.start));
+}
+
+static bool is_outside(const PartTests *t, LoopRef ref) {
+    return range_value(&t->w->r, ref)->depth <= t->w->depth;
+}
+
+// Whether it is the index, which starts at 0, or the sum of that and a start of which
+// nothing is known.
+static bool find_start(const PartTests *t, LoopRef ref, LoopRef *start_out) {
+    const RangeValue *value = range_value(&t->w->r, ref);
+    const LoopStm *def = value->def;
+    LoopRef index = t->ends.index;
+    *start_out = loop_int(&t->w->b, 0);
+    if (ref == index) return true;
+    if (value->form != NULL || def == NULL || def->op != LOOP_SCALAR ||
+        def->scalar != OP_ADD)
+        return false;
+    *start_out = def->args[def->args[0] == index];
+    return (def->args[0] == index || def->args[1] == index) &&
+           is_outside(t, *start_out);
+}
+
+static void find_test(PartTests *t, const LoopStm *stm) {
+    Ends ends = t->ends;
+    RangeForm form;
+    if (stm->op != LOOP_SCALAR || (stm->scalar != OP_EQ && stm->scalar != OP_NE) ||
+        loop_type(&t->w->b, stm->args[0]).elem != SCALAR_I64 ||
+        (range_difference(&t->w->r, stm->args[0], stm->args[1], 0, &form) &&
+         find_end(&t->w->r, &ends, &form, EQUALITY)))
+        return;
+    for (uint32_t k = 0; k < 2 && t->count < MOST_TESTS; k++) {
+        PartTest test = {.end = stm->args[1 - k]};
+        if (is_outside(t, test.end) && find_start(t, stm->args[k], &test.start) &&
+            !is_far(t->w, test))
+            t->data[t->count++] = test;
+    }
+}
+
+static void find_tests(PartTests *t, const LoopBody *body) {
+    for (uint32_t i = 0; i < body->stms.len; i++) {
+        const LoopStm *stm = body->stms.data[i];
+        find_test(t, stm);
+        t->has_branch = t->has_branch || (stm->op == LOOP_IF && does_something(stm));
+        for (uint32_t k = 0; k < stm->body_count; k++) find_tests(t, stm->bodies[k]);
+    }
+}
+
+static LoopRef is_least(RangeWalk *w, LoopRef x, LoopRef y) {
+    return range_emit(w, OP_LE, SCALAR_BOOL, (LoopRef[]){y, x}, 2);
+}
+
+static LoopRef both(RangeWalk *w, LoopRef x, LoopRef y) {
+    return range_emit(w, OP_AND, SCALAR_BOOL, (LoopRef[]){x, y}, 2);
+}
+
+// Whether it is so at one of the first turns alone, or at the last one: start is not
+// negative, and not so great that a sum wraps around; and no turn comes behind `end`.
+// There are 0 turns or more.
+static LoopRef holds_at_ends(RangeWalk *w, PartTest test, LoopRef times) {
+    LoopRef zero = loop_int(&w->b, 0), one = loop_int(&w->b, 1);
+    LoopRef c = both(w, is_least(w, test.start, zero),
+                     is_least(w, loop_int(&w->b, GREATEST_START), test.start));
+    if (is_constant(w, test.end)) return c;
+    LoopRef last = emit(w, OP_SUB, times, one);
+    c = both(w, c, is_least(w, test.end, zero)); // so that no difference wraps around
+    return both(w, c, is_least(w, emit(w, OP_SUB, test.end, last), test.start));
+}
+
+static void learn_ends(RangeWalk *w, PartTest test, const RangeForm *times) {
+    RangeForm start = range_form(&w->r, test.start), end = range_form(&w->r, test.end);
+    RangeForm most = {.base = GREATEST_START};
+    range_learn(&w->r, &start);
+    if (range_add(&most, &start, -1)) range_learn(&w->r, &most);
+    if (is_constant(w, test.end)) return;
+    range_learn(&w->r, &end);
+    if (range_add(&end, &start, -1) && range_add(&end, times, -1) &&
+        range_add(&end, &(RangeForm){.base = 1}, 1))
+        range_learn(&w->r, &end);
+}
+
+// The loop where that is known of all tests.
+static LoopBody *make_part(const PartTests *t, const LoopStm *loop) {
+    RangeWalk *w = t->w;
+    LoopCopier copier = loop_copier(&w->b);
+    uint32_t known = w->r.facts.len;
+    loop_open(&w->b, NULL, 0);
+    for (uint32_t i = 0; i < t->count; i++) learn_ends(w, t->data[i], &t->ends.times);
+    LoopStm *copy = loop_copy_stm(&copier, loop);
+    range_walk_loop(w, copy);
+    keep(w, copy);
+    range_forget(&w->r, known);
+    return loop_close(&w->b, NULL, 0);
+}
+
+// Only what a kernel does as a whole: of many short loops in it few are near an end.
+static bool is_of_part(PartTests *t, const LoopStm *loop) {
+    const LoopBody *body = loop->bodies[0];
+    if (t->w->depth > 0 || loop->order == ORDER_SEQUENTIAL || may_stop(body) ||
+        loop_type(&t->w->b, loop->args[0]).elem != SCALAR_I64 ||
+        !range_is_at_least(&t->w->r, loop->args[0], 0))
+        return false;
+    t->ends =
+        (Ends){.index = body->params[0], .times = range_form(&t->w->r, loop->args[0])};
+    find_tests(t, body);
+    return t->count > 0 && t->has_branch && loop_can_pay(t->w, body);
+}
 
 static void leave_loop(RangeWalk *w, LoopStm *loop) {
-    Ends ends;
-    bool is_inner = !loop_has_loops(loop->bodies[0]);
-    if (is_inner && can_split(w, loop, &ends)) split(w, loop, &ends);
-    else loop_unswitch(w, loop, does_something);
+    PartTests t = {.w = w};
+    if (loop_has_loops(loop->bodies[0])) {
+        loop_unswitch(w, loop, does_something);
+        return;
+    }
+    if (!is_of_part(&t, loop)) {
+        keep(w, loop);
+        return;
+    }
+    LoopRef c = loop_const(&w->b, SCALAR_BOOL, true);
+    for (uint32_t i = 0; i < t.count; i++)
+        c = both(w, c, holds_at_ends(w, t.data[i], loop->args[0]));
+    LoopBody *arms[2] = {make_part(&t, loop)};
+    loop_open(&w->b, NULL, 0);
+    keep(w, loop);
+    arms[1] = loop_close(&w->b, NULL, 0);
+    loop_keep_either(w, loop, c, arms);
 }
 
 // ---- which kernels ------------------------------------------------------------------

@@ -41,5 +41,8 @@ uint32_t loop_end_lanes(LoopBuilder *b, const LoopBody *turn);
 // (unswitch.c); of branches that are wanted.
 typedef bool LoopBranchTest(const LoopStm *branch);
 void loop_unswitch(RangeWalk *w, LoopStm *loop, LoopBranchTest *is_wanted);
+// Keeps one of two bodies, as the condition says, in place of the loop.
+void loop_keep_either(RangeWalk *w, const LoopStm *loop, LoopRef c,
+                      LoopBody *const *arms);
 
 #endif

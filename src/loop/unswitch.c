@@ -47,6 +47,17 @@ static LoopBody *make_arm(RangeWalk *w, const LoopStm *loop, LoopRef c, bool is_
     return loop_close(&w->b, NULL, 0);
 }
 
+void loop_keep_either(RangeWalk *w, const LoopStm *loop, LoopRef c,
+                      LoopBody *const *arms) {
+    LoopStm *branch = arena_new(w->b.arena, LoopStm);
+    *branch = (LoopStm){.op = LOOP_IF,
+                        .loc = loop->loc,
+                        .arg_count = 1,
+                        .args = arena_copy(w->b.arena, &c, sizeof c)};
+    loop_set_bodies(&w->b, branch, arms, 2);
+    range_keep(w, branch);
+}
+
 void loop_unswitch(RangeWalk *w, LoopStm *loop, LoopBranchTest *is_wanted) {
     LoopRef c = 0;
     if (loop->order != ORDER_SEQUENTIAL)
@@ -57,13 +68,7 @@ void loop_unswitch(RangeWalk *w, LoopStm *loop, LoopBranchTest *is_wanted) {
     }
     LoopBody *arms[2] = {make_arm(w, loop, c, true, is_wanted),
                          make_arm(w, loop, c, false, is_wanted)};
-    LoopStm *branch = arena_new(w->b.arena, LoopStm);
-    *branch = (LoopStm){.op = LOOP_IF,
-                        .loc = loop->loc,
-                        .arg_count = 1,
-                        .args = arena_copy(w->b.arena, &c, sizeof c)};
-    loop_set_bodies(&w->b, branch, arms, 2);
-    range_keep(w, branch);
+    loop_keep_either(w, loop, c, arms);
 }
 
 // ---- on GPUs ------------------------------------------------------------------------

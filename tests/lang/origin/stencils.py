@@ -341,3 +341,27 @@ def parts__growing(count, n):
         i = np.arange(2 * len(a), dtype=np.int64)
         a = (i * i + t) % 101
     return digest(a)
+
+
+def offsets__tested(start, end, n):
+    xs = np.cumsum(numbers(n))
+    i = np.arange(n, dtype=np.int64)
+    with np.errstate(over="ignore"):
+        y = i + np.int64(start)
+    padded = np.pad(xs, 1)
+    out = (padded[:-2] + 2 * padded[2:]) % 103
+    out = np.where((y == 0) | (y == end), xs * 7, out)
+    return digest(np.where((i == 0) | (i == n - 1), xs * 5, out))
+
+
+def offsets__unless(start, end, n):
+    xs = np.cumsum(numbers(n))
+    i = np.arange(n, dtype=np.int64)
+    before = np.where(start + i != end, xs[np.maximum(0, i - 1)], 2 * xs)
+    return digest(before + np.where(i == end, xs, 3 * xs[np.minimum(n - 1, i + 1)]))
+
+
+def offsets__last_one(start, end, n):
+    xs = np.cumsum(numbers(n))
+    i = np.arange(n, dtype=np.int64)
+    return digest(np.where(start + i == end, 2 * xs, 3 * xs[np.maximum(0, i - 1)]))
