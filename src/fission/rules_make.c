@@ -117,6 +117,8 @@ CoreRef size_generate(FissionSplit *s) {
     return s->stm->args[s->dim];
 }
 
+// Where no index of the whole fails none of a part does; but a kernel that is handed
+// where the part begins could not prove it.
 static void leave_checks_out(CoreBody *body) {
     for (uint32_t i = 0; i < body->stms.len; i++) {
         CoreStm *stm = body->stms.data[i];
