@@ -97,10 +97,11 @@ static GNode *make_walk(Gen *g, GType type, int depth) {
 
 // Of rank 2; the type is no bool.
 static GNode *make_matrix(Gen *g, GType type, int depth) {
-    switch (gen_below(g, 11)) {
+    switch (gen_below(g, 9)) {
     default: return make_product(g, type, depth);
     case 1: return make_elimination(g, type, depth);
-    case 2: return make_steps(g, type, depth);
+    case 2:
+        return gen_below(g, 2) ? make_flow(g, type, depth) : make_steps(g, type, depth);
     case 3:
     case 4:
         if (!scalar_is_float(type.elem) && g->nesting == 0 && g->loops == 0)
@@ -109,8 +110,6 @@ static GNode *make_matrix(Gen *g, GType type, int depth) {
     case 5: return make_planes(g, type, depth);
     case 6:
     case 7: return make_walk(g, type, depth);
-    case 9:
-    case 10: return make_flow(g, type, depth);
     }
 }
 
