@@ -251,17 +251,23 @@ static bool may_stop(const LoopBody *body) {
     return loop_has_op(body, LOOP_CHECK) || loop_has_op(body, LOOP_CALL);
 }
 
+// Whether turns may change places; there are 0 of them or more.
+static bool is_free(RangeWalk *w, const LoopStm *loop) {
+    LoopRef times = loop->args[0];
+    return loop->order != ORDER_SEQUENTIAL &&
+           loop_type(&w->b, times).elem == SCALAR_I64 &&
+           range_is_at_least(&w->r, times, 0) && !may_stop(loop->bodies[0]);
+}
+
 static bool can_split(RangeWalk *w, const LoopStm *loop, Ends *ends) {
     const LoopBody *body = loop->bodies[0];
     LoopRef times = loop->args[0];
     uint64_t bits;
-    if (loop->order == ORDER_SEQUENTIAL || loop_type(&w->b, times).elem != SCALAR_I64 ||
-        !range_is_at_least(&w->r, times, 0) ||
-        (loop_is_known(&w->b, times, &bits) && bits < SHORTEST))
+    if (!is_free(w, loop) || (loop_is_known(&w->b, times, &bits) && bits < SHORTEST))
         return false;
     *ends = (Ends){.index = body->params[0], .times = range_form(&w->r, times)};
     look_at(&w->r, ends, body);
-    return ends->first + ends->last > 0 && !may_stop(body) && loop_can_pay(w, body);
+    return ends->first + ends->last > 0 && loop_can_pay(w, body);
 }
 
 static void keep(RangeWalk *w, LoopStm *loop) {
@@ -397,10 +403,7 @@ static LoopBody *make_part(const PartTests *t, const LoopStm *loop) {
 // Only what a kernel does as a whole: of many short loops in it few are near an end.
 static bool is_of_part(PartTests *t, const LoopStm *loop) {
     const LoopBody *body = loop->bodies[0];
-    if (t->w->depth > 0 || loop->order == ORDER_SEQUENTIAL || may_stop(body) ||
-        loop_type(&t->w->b, loop->args[0]).elem != SCALAR_I64 ||
-        !range_is_at_least(&t->w->r, loop->args[0], 0))
-        return false;
+    if (t->w->depth > 0 || !is_free(t->w, loop)) return false;
     t->ends =
         (Ends){.index = body->params[0], .times = range_form(&t->w->r, loop->args[0])};
     find_tests(t, body);
