@@ -81,6 +81,7 @@ enum {
     STM_UNSAFE = 1,  // #[unsafe]: checks of this statement may be left out
     STM_CHANGES = 2, // a literal whose text is another one at times
     STM_LARGE = 4,   // it is never little to do: several threads are worth it
+    STM_APART = 8,   // a loop of parts, which several devices make: it is no kernel
 };
 
 typedef struct CoreStm {

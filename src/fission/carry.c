@@ -74,25 +74,18 @@ Strategy carry_inside(const Strategy *y, const CoreStm *loop) {
     return inside;
 }
 
-// All that a turn makes is the array that the next one looks at.
 bool carry_in_steps(const Strategy *y, const CoreStm *loop) {
-    enum { LITTLE = 16 }; // scalar operations for an element
+    enum { LITTLE = 64 }; // scalar operations for an element
     if (!y->devices->block_steps || y->least <= 0 || loop->op != OP_FOR ||
         loop->out_count != 1)
         return false;
-    const CoreBody *body = loop->bodies[0];
-    Strategy inside = carry_inside(y, loop);
-    for (uint32_t i = 0; i < body->stms.len; i++) {
-        FissionSplit s = cut_of(&inside, body, i);
-        if (s.stm->out_count == 0 || !is_array(y, s.stm->outs[0])) continue;
-        if (s.stm->op != OP_GENERATE || s.stm->outs[0] != body->results[0] ||
-            !guard_near(&s))
-            return false;
-        CoreRefs near = fission_near(&s);
-        return holds(&near, body->params[1]) &&
-               fission_body_work(y->program, s.stm->bodies[0]) <= LITTLE;
-    }
-    return false;
+    // Of three dimensions the rows are planes, too large for caches.
+    if (core_type(y->program, loop->outs[0]).rank > 2 || cut_may_be_bits(y, loop))
+        return false;
+    FissionSplit s = {
+        .program = y->program, .stm = loop, .facts = y->facts, .states = y->states};
+    const CoreBody *turn = fission_turn(&s);
+    return turn != NULL && fission_body_work(y->program, turn) <= LITTLE;
 }
 
 // With memory in common nothing is saved.
@@ -208,6 +201,7 @@ void carry(Strategy *y, const CoreStm *loop) {
         types[i] = core_type(y->program, outs.data[i]);
     y->builder.loc = loop->loc;
     CoreStm *stm = core_emit(&y->builder, OP_FOR, args.data, args.len, types, outs.len);
+    stm->flags |= STM_APART;
     core_set_bodies(&y->builder, stm, &turns, 1);
     stm->outs = outs.data;
     for (uint32_t k = 0; k < loop->out_count; k++) {

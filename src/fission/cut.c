@@ -42,11 +42,25 @@ static double traffic_of(const Strategy *y, const FissionSplit *s) {
     return bytes;
 }
 
+double cut_work(const Strategy *y, const CoreStm *stm) {
+    double work = 0;
+    if (!is_control(stm)) return fission_work(y->program, stm);
+    const CoreBody *body = stm->bodies[0];
+    for (uint32_t i = 0; i < body->stms.len; i++)
+        work += fission_work(y->program, body->stms.data[i]);
+    return work * fission_turns(y->program, stm);
+}
+
 static bool is_worth_it(const Strategy *y, const FissionSplit *s) {
     static const double operation = 0.5, byte = 0.25; // nanoseconds
-    double work = fission_work(y->program, s->stm);
+    double work = cut_work(y, s->stm);
     if (s->rule->part == part_places) work = 0; // each part looks at all values
     return y->least <= 0 || work * operation > traffic_of(y, s) * byte;
+}
+
+bool cut_may_be_bits(const Strategy *y, const CoreStm *stm) {
+    CoreType type = core_type(y->program, stm->outs[0]);
+    return y->devices->block_steps && y->least > 0 && scalar_info[type.elem].bytes == 1;
 }
 
 // ---- splitting ----------------------------------------------------------------------
@@ -54,8 +68,11 @@ static bool is_worth_it(const Strategy *y, const FissionSplit *s) {
 // The rules whose parts may run side by side. One after the other they may go on from
 // each other; but looking at all values in each part, or merging sorted parts, which
 // takes them all at once, saves no memory.
-static bool is_candidate(const Strategy *y, const FissionRule *rule) {
-    if (rule->part == part_near) return !y->devices->is_shared;
+static bool is_candidate(const Strategy *y, const FissionSplit *s,
+                         const FissionRule *rule) {
+    if (rule->part == part_near)
+        return !y->devices->is_shared && !cut_may_be_bits(y, s->stm);
+    if (rule->whole == whole_deep) return carry_in_steps(y, s->stm);
     if (y->log->is_stream && rule->whole == whole_chain) return true;
     if (y->log->is_stream && (rule->whole == whole_sort || rule->part == part_places))
         return false;
@@ -70,10 +87,9 @@ static FissionVerdict judge(const Strategy *y, FissionSplit *s) {
     FissionVerdict verdict = FISSION_HAS_NO_RULE;
     for (uint32_t i = 0; i < fission_rule_count; i++) {
         const FissionRule *rule = &fission_rules[i];
-        if (rule->op != s->stm->op || !is_candidate(y, rule)) continue;
+        if (rule->op != s->stm->op || !is_candidate(y, s, rule)) continue;
         s->rule = rule;
         bool applies = rule->guard(s);
-        if (applies && y->in_steps) return FISSION_IN_STEPS;
         if (applies && is_worth_it(y, s)) return FISSION_IS_CUT;
         if (applies) verdict = FISSION_TRAVELS;
         else if (verdict == FISSION_HAS_NO_RULE)
@@ -90,10 +106,11 @@ const FissionRule *cut_find_rule(const Strategy *y, FissionSplit *s) {
 // Notes what was decided about the operator, unless it is none.
 static void note(const Strategy *y, const FissionSplit *s, FissionVerdict verdict) {
     CoreOp op = s->stm->op;
-    if (core_op_info[op].kind != KIND_ORDER2 && op != OP_SORT) return;
+    bool is_loop = op == OP_FOR && verdict == FISSION_IS_CUT;
+    if (core_op_info[op].kind != KIND_ORDER2 && op != OP_SORT && !is_loop) return;
     FissionDecision decision = {.stm = s->stm,
                                 .verdict = verdict,
-                                .work = fission_work(y->program, s->stm),
+                                .work = cut_work(y, s->stm),
                                 .bytes = traffic_of(y, s)};
     if (verdict == FISSION_IS_CUT) {
         decision.rule = s->rule->name;
@@ -132,7 +149,7 @@ static void take_parts(const Strategy *y, FissionSplit *s) {
 }
 
 bool cut_has_parts(const FissionSplit *s) {
-    return s->rule->whole == whole_scan ||
+    return s->rule->whole == whole_scan || s->rule->whole == whole_deep ||
            (s->stm->op != OP_FILTER && s->rule->join == JOIN_CONCAT);
 }
 
@@ -219,6 +236,7 @@ static void split(Strategy *y, FissionSplit *s) {
     FissionCut cut = {.parts = y->parts, .at = -1, .shares = y->shares};
     s->parts = y->parts;
     s->devices = y->devices->count;
+    s->is_eager = y->least <= 1;
     if (y->at_blocks) cut.unit = fission_unit(s);
     fission_cut(s, cut);
     s->says_lengths = cut_has_parts(s) && core_type(p, s->size).elem == SCALAR_I64;

@@ -25,7 +25,6 @@ typedef struct Strategy {
     CoreRef shares[FISSION_MOST_PARTS]; // its bounds
     bool at_blocks;  // they are rounded to blocks, of what has enough of them
     bool cuts_loops; // the entry's, inside
-    bool in_steps;   // of a loop around (carry_in_steps)
     bool changed;
 } Strategy;
 
@@ -44,13 +43,19 @@ const FissionRule *cut_find_rule(const Strategy *y, FissionSplit *s);
 bool cut_has_parts(const FissionSplit *s);
 // The same and notes why, of an operator that no run has.
 void cut_note_whole(const Strategy *y, FissionSplit *s);
+// Whether what the stencil makes takes a byte, so that cores may have eight or more in
+// one (loop/bits.c), in a loop that stays whole.
+bool cut_may_be_bits(const Strategy *y, const CoreStm *stm);
+// Operations for one element, of all turns of a loop.
+double cut_work(const Strategy *y, const CoreStm *stm);
 // Emits all statements of a body, in parts what can be, by the row's shares.
 void cut_all(Strategy *y, const CoreBody *body);
 
 // ---- carry.c ------------------------------------------------------------------------
 
-// Whether the statement is a loop of stencils of which one device makes several turns
-// in one pass over memory, and so little in each that parts would take longer.
+// Whether the statement is a loop of stencils of which each device makes several turns
+// in one pass over memory, and so little in each that meeting in every turn would take
+// longer.
 bool carry_in_steps(const Strategy *y, const CoreStm *stm);
 // Whether the statement is a loop that can go round with parts.
 bool carry_can(const Strategy *y, const CoreStm *stm);

@@ -77,6 +77,9 @@ const FissionRule fission_rules[] = {
      JOIN_CONCAT, guard_hist_bins, size_places, part_places, NULL},
     {"sort", BEYOND, "parts are sorted, then merged", OP_SORT, JOIN_OWN, guard_outer,
      size_places, NULL, whole_sort},
+    {"deep", BEYOND,
+     "turns of a loop of stencils, some at a time, each part with a halo", OP_FOR,
+     JOIN_OWN, guard_deep, size_deep, NULL, whole_deep},
     {"seq", BEYOND, "turns of a loop, one part after the other", OP_FOR, JOIN_OWN,
      guard_outer, size_first_arg, NULL, whole_seq},
 };

@@ -20,6 +20,9 @@ FissionPart part_literal, part_list, part_iota, part_replicate, part_generate,
 
 // Part p of a generate: its body counts on from where the part begins.
 CoreStm *fission_generate(FissionSplit *s, uint32_t p);
+// Where no index of the whole fails none of a part does; but a kernel that is handed
+// where the part begins could not prove it.
+void fission_leave_checks_out(CoreBody *body);
 
 // rules_map.c
 FissionGuard guard_map, guard_zip, guard_stencil;
@@ -31,6 +34,13 @@ FissionGuard guard_near;
 FissionPart part_near;
 // The arrays of which a part that part_near makes takes a part.
 CoreRefs fission_near(const FissionSplit *s);
+
+// rules_deep.c
+FissionGuard guard_deep;
+FissionSize size_deep;
+FissionWhole whole_deep;
+// What makes an element of what the loop carries.
+const CoreBody *fission_turn(const FissionSplit *s);
 
 // rules_inner.c
 FissionGuard guard_inner, guard_inner_fold;

@@ -117,13 +117,12 @@ CoreRef size_generate(FissionSplit *s) {
     return s->stm->args[s->dim];
 }
 
-// Where no index of the whole fails none of a part does; but a kernel that is handed
-// where the part begins could not prove it.
-static void leave_checks_out(CoreBody *body) {
+void fission_leave_checks_out(CoreBody *body) {
     for (uint32_t i = 0; i < body->stms.len; i++) {
         CoreStm *stm = body->stms.data[i];
         if (stm->op == OP_INDEX) stm->flags |= STM_UNSAFE;
-        for (uint32_t k = 0; k < stm->body_count; k++) leave_checks_out(stm->bodies[k]);
+        for (uint32_t k = 0; k < stm->body_count; k++)
+            fission_leave_checks_out(stm->bodies[k]);
     }
 }
 
@@ -133,7 +132,7 @@ CoreStm *fission_generate(FissionSplit *s, uint32_t p) {
     CoreStm *stm = fission_again(s, args);
     if (p > 0) fission_shift(s, stm->bodies[0], s->dim, s->start[p]);
     if (s->facts != NULL && fuse_is_safe(s->facts, s->states, s->stm))
-        leave_checks_out(stm->bodies[0]);
+        fission_leave_checks_out(stm->bodies[0]);
     return stm;
 }
 

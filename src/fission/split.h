@@ -26,6 +26,7 @@ struct FissionSplit {
     CoreRef size;
     uint32_t parts;
     uint32_t devices; // that share the parts, for the strategy
+    bool is_eager;    // these are to have parts however little is in them
     CoreRef start[FISSION_MOST_PARTS], length[FISSION_MOST_PARTS];
     CoreRef **pieces;         // by arg: its parts, once it is split
     const Map *known;         // array -> FissionKnown *; NULL: none is

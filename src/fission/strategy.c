@@ -41,30 +41,21 @@ static void note_taker(const Strategy *y, Row *row, const CoreStm *stm) {
     }
 }
 
-// Operations for one element, of all turns of a loop.
-static double work_of(const Strategy *y, const CoreStm *stm) {
-    double work = 0;
-    if (!is_control(stm)) return fission_work(y->program, stm);
-    const CoreBody *body = stm->bodies[0];
-    for (uint32_t i = 0; i < body->stms.len; i++)
-        work += fission_work(y->program, body->stms.data[i]);
-    return work * fission_turns(y->program, stm);
-}
-
 // The next operators from statement `from` on.
 static void find_row(Strategy *y, const CoreBody *body, uint32_t from, Row *row) {
     *row = (Row){.len = 0};
     map_init(&y->planned, y->program->arena);
     for (uint32_t i = from; i < body->stms.len; i++) {
         FissionSplit s = cut_of(y, body, i);
-        bool is_loop = carry_can(y, s.stm);
-        if (is_control(s.stm) && !is_loop && row->len > 0) break;
-        if (!is_loop && (is_control(s.stm) || cut_find_rule(y, &s) == NULL)) continue;
+        bool is_carried = carry_can(y, s.stm);
+        bool is_cut = is_carried || cut_find_rule(y, &s) != NULL;
+        if (is_control(s.stm) && !is_cut && row->len > 0) break;
+        if (!is_cut) continue;
         note_taker(y, row, s.stm);
-        for (uint32_t k = 0; k < s.stm->out_count && (is_loop || cut_has_parts(&s));
-             k++)
+        bool has_parts = is_carried || cut_has_parts(&s);
+        for (uint32_t k = 0; k < s.stm->out_count && has_parts; k++)
             map_set(&y->planned, s.stm->outs[k], row->len);
-        FissionOperator op = {i, row->len, work_of(y, s.stm)};
+        FissionOperator op = {i, row->len, cut_work(y, s.stm)};
         vec_push(y->program->arena, row, op);
     }
 }
@@ -268,13 +259,10 @@ static CoreStm *visit_bodies(Strategy *y, const CoreStm *stm) {
     copy->bodies = arena_array(arena, CoreBody *, stm->body_count);
     uint32_t rows = y->log->rows.len;
     const FuseState *outer = y->states;
-    bool was_in_steps = y->in_steps;
-    y->in_steps = was_in_steps || carry_in_steps(y, stm);
     y->states = fuse_loop_states(y->facts, outer, stm);
     for (uint32_t i = 0; i < stm->body_count; i++)
         copy->bodies[i] = visit(y, stm->bodies[i]);
     y->states = outer;
-    y->in_steps = was_in_steps;
     y->cuts_loops = y->cuts_loops || (stm->op != OP_IF && y->log->rows.len > rows);
     return copy;
 }

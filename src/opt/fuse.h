@@ -70,14 +70,19 @@ FuseSize fuse_find_modulus(const Rewrite *defs, const FuseState *states,
 
 // ---- how far from an index (fuse_offset.c) ------------------------------------------
 
+enum { FUSE_WIDEST_END = 2 };
+
 // Index i of dimension 0 of a generate plus `by`, but for so many of the first i, and
 // of the last ones, where it may be anything.
 typedef struct FuseOffset {
     int64_t by;
     uint32_t first, last; // FUSE_WIDEST_END at most
+    // What it is there, too, is i plus something, if there are more than twice as many:
+    // of the first i, in their order, and of the last ones, from the end.
+    bool knows_ends;
+    int64_t first_by[FUSE_WIDEST_END], last_by[FUSE_WIDEST_END];
+    bool goes_around; // or it is i plus `by` everywhere, and behind the last is the first
 } FuseOffset;
-
-enum { FUSE_WIDEST_END = 2 };
 
 // Whether the value is such a one, and where it may be anything, can be told from i
 // alone what it is (fuse_emit_at).

@@ -12,17 +12,29 @@ typedef struct Ends {
     const Rewrite *defs;
     const FuseState *states;
     const CoreStm *generate;
-    uint32_t first, last; // i is none of so many at that end
+    uint32_t first, last; // i is none of so many at that end; or it is
+    enum { INSIDE, AT_FIRST, AT_LAST } where;
+    int64_t at; // that one of them, from there
 } Ends;
-
-static Form find_form(const Ends *e, CoreRef ref) {
-    return fuse_find_form(e->defs, e->states, e->generate, ref);
-}
 
 // How many indices there are.
 static FuseSize length_of(const Ends *e) {
     FuseSize length = {.value = e->generate->args[0]};
     return fuse_find_size(e->defs, e->states, length);
+}
+
+static bool is_plain(FuseSize size) {
+    return fuse_is_equal(size, (FuseSize){0});
+}
+
+// What is i plus something is that from the end.
+static Form find_form(const Ends *e, CoreRef ref) {
+    Form form = fuse_find_form(e->defs, e->states, e->generate, ref);
+    if (e->where == INSIDE || form.index != 1) return form;
+    form.index = 0;
+    form.base += e->where == AT_FIRST ? e->at : -1 - e->at;
+    if (e->where == AT_LAST) form.size = length_of(e);
+    return form;
 }
 
 // ---- comparisons --------------------------------------------------------------------
@@ -37,10 +49,9 @@ typedef struct Bounds {
 typedef enum Origin { BEGIN, INDEX, END, NOWHERE } Origin;
 
 static Origin origin_of(const Ends *e, const Form *form) {
-    FuseSize none = {0};
     if (form->index > 0) return form->index == 1 ? INDEX : NOWHERE;
     if (form->base < -FUSE_FARTHEST || form->base > FUSE_FARTHEST) return NOWHERE;
-    if (fuse_is_equal(form->size, none)) return BEGIN;
+    if (is_plain(form->size)) return BEGIN;
     return fuse_is_equal(form->size, length_of(e)) ? END : NOWHERE;
 }
 
@@ -103,8 +114,24 @@ static bool is_index_inside(const Ends *e, Form form) {
            form.base <= (int64_t)e->last;
 }
 
-// What the value is there, as far as that is decided.
-static CoreRef settle(const Ends *e, CoreRef ref) {
+// Of what the remainder is taken, by how many indices there are; so many more are
+// nothing.
+static Form find_dividend(const Ends *e, const CoreStm *modulo) {
+    Form form = fuse_find_form(e->defs, e->states, e->generate, modulo->args[0]);
+    const CoreStm *sum = rewrite_def(e->defs, form.size.value);
+    for (uint32_t i = 0; i < 2 && form.index == 0 && sum != NULL && sum->op == OP_ADD;
+         i++) {
+        Form more = fuse_find_form(e->defs, e->states, e->generate, sum->args[i]);
+        Form rest = fuse_find_form(e->defs, e->states, e->generate, sum->args[1 - i]);
+        if (more.index > 0 || !fuse_is_equal(more.size, length_of(e))) continue;
+        rest.base += more.base + form.base;
+        return rest;
+    }
+    return form;
+}
+
+// What the value is there, as far as that is decided; of so many that are in others.
+static CoreRef settle_in(const Ends *e, CoreRef ref, uint32_t depth) {
     for (;;) {
         const CoreStm *def = rewrite_def(e->defs, ref);
         Answer is = UNKNOWN;
@@ -114,20 +141,30 @@ static CoreRef settle(const Ends *e, CoreRef ref) {
             ref = def->bodies[is == YES ? 0 : 1]->results[0];
             continue;
         }
-        if (is_modulo(e, def) && is_index_inside(e, find_form(e, def->args[0])))
-            return def->args[0];
+        if (e->where == INSIDE && is_modulo(e, def) &&
+            is_index_inside(e, find_dividend(e, def)))
+            return ref;
         if (def == NULL || (def->op != OP_MIN && def->op != OP_MAX) ||
             core_type(e->defs->program, ref).elem != SCALAR_I64)
             return ref;
-        Bounds d = difference(e, def->args[0], def->args[1]);
+        if (depth == 0) return ref;
+        CoreRef x = settle_in(e, def->args[0], depth - 1);
+        CoreRef y = settle_in(e, def->args[1], depth - 1);
+        Bounds d = difference(e, x, y);
         if (d.low < 0 && d.high > 0) return ref;
         bool is_first = d.low >= 0 ? def->op == OP_MAX : def->op == OP_MIN;
-        ref = def->args[is_first ? 0 : 1];
+        ref = is_first ? x : y;
     }
 }
 
+static CoreRef settle(const Ends *e, CoreRef ref) {
+    return settle_in(e, ref, MOST_DEEP);
+}
+
 static bool is_near(const Ends *e, CoreRef ref, int64_t *by_out) {
-    Form form = find_form(e, settle(e, ref));
+    ref = settle(e, ref);
+    const CoreStm *def = rewrite_def(e->defs, ref);
+    Form form = is_modulo(e, def) ? find_dividend(e, def) : find_form(e, ref);
     *by_out = form.base;
     return is_index_inside(e, form);
 }
@@ -156,6 +193,35 @@ static bool is_made_of_index(const Ends *e, const Map *bound, CoreRef ref,
     return true;
 }
 
+// Whether it is i plus so much, or besides as many as there are, and of that the
+// remainder by how many there are.
+static bool is_around(const Ends *e, CoreRef ref, int64_t by) {
+    const CoreStm *def = rewrite_def(e->defs, ref);
+    if (!is_modulo(e, def)) return false;
+    Form form = find_dividend(e, def);
+    return form.index == 1 && form.base == by;
+}
+
+// Notes what it is at that element near an end, i plus so much, if that is known.
+static void find_end(const Ends *e, CoreRef ref, FuseOffset *offset, int64_t *by_out) {
+    bool is_first = e->where == AT_FIRST;
+    ref = settle(e, ref);
+    Form form = find_form(e, ref);
+    Origin origin = origin_of(e, &form), near = is_first ? BEGIN : END;
+    *by_out = form.base - (is_first ? e->at : -1 - e->at);
+    offset->knows_ends &= origin == near;
+    offset->goes_around &=
+        (*by_out == offset->by && origin != NOWHERE) || is_around(e, ref, offset->by);
+}
+
+static void find_ends(Ends e, CoreRef ref, FuseOffset *offset) {
+    offset->knows_ends = offset->goes_around = true;
+    for (e.where = AT_FIRST, e.at = 0; e.at < (int64_t)e.first; e.at++)
+        find_end(&e, ref, offset, &offset->first_by[e.at]);
+    for (e.where = AT_LAST, e.at = 0; e.at < (int64_t)e.last; e.at++)
+        find_end(&e, ref, offset, &offset->last_by[e.at]);
+}
+
 bool fuse_find_offset(const Rewrite *defs, const FuseState *states,
                       const CoreStm *generate, const Map *bound, CoreRef ref,
                       FuseOffset *offset_out) {
@@ -163,9 +229,14 @@ bool fuse_find_offset(const Rewrite *defs, const FuseState *states,
                                        {2, 0}, {0, 2}, {2, 2}};
     uint32_t most = 32;
     for (uint32_t i = 0; i < sizeof ends / sizeof *ends; i++) {
-        Ends e = {defs, states, generate, ends[i][0], ends[i][1]};
+        Ends e = {.defs = defs,
+                  .states = states,
+                  .generate = generate,
+                  .first = ends[i][0],
+                  .last = ends[i][1]};
         FuseOffset offset = {.first = e.first, .last = e.last};
         if (!is_near(&e, ref, &offset.by)) continue;
+        find_ends(e, ref, &offset);
         *offset_out = offset;
         return is_made_of_index(&e, bound, ref, &most);
     }

@@ -209,6 +209,7 @@ static bool keeps_sizes_inside(Outliner *o, const CoreBody *body) {
 static bool is_whole(Outliner *o, const CoreStm *stm) {
     bool works = false, chooses = false;
     if (stm->op != OP_FOR && stm->op != OP_WHILE) return false;
+    if ((stm->flags & STM_APART) != 0) return false;
     for (uint32_t i = 0; i < stm->body_count; i++) {
         core_walk(stm->bodies[i], note_parallel, &works);
         if (o->program->is_divided) core_walk(stm->bodies[i], note_choice, &chooses);
@@ -326,7 +327,8 @@ static void outline_host_stm(Outliner *o, CoreStm *stm) {
         return;
     }
     bool chooses = o->program->is_divided && stm->op == OP_IF;
-    if (!stays && !chooses && !is_large && is_sequential(stm)) {
+    bool is_apart = (stm->flags & STM_APART) != 0;
+    if (!stays && !chooses && !is_apart && !is_large && is_sequential(stm)) {
         outline_stms(o, &stm, 1, CORE_SEQUENTIAL_KERNEL);
         return;
     }

@@ -195,6 +195,8 @@ static void put_reason(const Plan *plan, const FissionDecision *d, StrBuf *out) 
     case FISSION_IS_CUT:
         if (plan->in.decisions->is_stream) put_stream(plan, d, out);
         else put_cut(plan, d, out);
+        if (d->stm->op == OP_FOR)
+            strbuf_cstr(out, ", if parts are long enough for several turns at a time");
         break;
     case FISSION_HAS_NO_RULE:
         strbuf_printf(out, "whole: no rule that is used for devices cuts a %s",
@@ -208,9 +210,6 @@ static void put_reason(const Plan *plan, const FissionDecision *d, StrBuf *out) 
         break;
     case FISSION_TRAVELS:
         strbuf_cstr(out, "whole: what would travel takes longer than is saved");
-        break;
-    case FISSION_IN_STEPS:
-        strbuf_cstr(out, "whole: one device goes over memory once for several turns");
         break;
     }
 }

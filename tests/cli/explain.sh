@@ -101,7 +101,7 @@ out_has '  line 3    map      cut in 2: 50 % for cpu:0, 50 % for cpu:1; from 222
 out_has 'if 2222 <= (length(xss) * length_1(xss)) {'
 
 cat >steps.weft <<'EOF'
--- Steps of which one device makes several in one pass, and such as do more.
+-- Steps of which each device makes several in one pass, and such as do more.
 entry light [n] (xs: [n]f64): [n]f64 =
   loop x = xs for _i < 90 do
     tabulate n (\i -> if i == 0 || i == n - 1 then x[i] else (x[i - 1] + x[i + 1]) / 2)
@@ -112,7 +112,7 @@ entry heavy [n] (xs: [n]f64): [n]f64 =
 EOF
 for devices in cpu:0,cpu:1 'cpu*2'; do
     expect 0 "$weft" explain -T 1 --device "$devices" steps.weft light
-    out_has '  line 4    generate whole: one device goes over memory once for several turns'
+    out_has '  line 3    for      cut in 2: 50 % for cpu:0, 50 % for cpu:1; from 222 elements on, if parts are long enough for several turns at a time'
     expect 0 "$weft" explain -T 1 --device "$devices" steps.weft heavy
     out_has '  line 7    generate cut in 2: 50 % for cpu:0, 50 % for cpu:1; from'
     WEFT_SPLIT=0 expect 0 "$weft" explain -T 1 --device "$devices" steps.weft light
