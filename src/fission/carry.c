@@ -11,12 +11,6 @@ static bool is_array(const Strategy *y, CoreRef ref) {
     return core_type(y->program, ref).rank > 0;
 }
 
-static bool holds(const CoreRefs *refs, CoreRef ref) {
-    bool found = false;
-    for (uint32_t i = 0; i < refs->len; i++) found |= refs->data[i] == ref;
-    return found;
-}
-
 // Whether the statement takes parts alone of each of those arrays that it takes.
 static bool takes_parts(const Strategy *y, FissionSplit *s, const Map *arrays) {
     uint64_t known;
@@ -35,7 +29,8 @@ static bool takes_parts(const Strategy *y, FissionSplit *s, const Map *arrays) {
         CoreRefs free = {0};
         core_free(y->program, s->stm->bodies[k], y->program->arena, &free);
         for (uint32_t i = 0; i < free.len; i++)
-            if (map_get(arrays, free.data[i], &known) && !holds(&near, free.data[i]))
+            if (map_get(arrays, free.data[i], &known) &&
+                !fission_holds(&near, free.data[i]))
                 return false;
     }
     return true;

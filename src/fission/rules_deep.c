@@ -27,12 +27,6 @@
 
 // ---- which loops --------------------------------------------------------------------
 
-static bool holds(const CoreRefs *refs, CoreRef ref) {
-    bool found = false;
-    for (uint32_t i = 0; i < refs->len; i++) found |= refs->data[i] == ref;
-    return found;
-}
-
 // The generate that makes what the loop carries, to be split: it is the last statement
 // of the turns; no other one looks at that, and none can be noticed.
 static bool find_turn(const FissionSplit *s, FissionSplit *turn_out) {
@@ -46,7 +40,8 @@ static bool find_turn(const FissionSplit *s, FissionSplit *turn_out) {
         CoreBody alone = {.stms = {&body->stms.data[i], 1, 1}};
         CoreRefs free = {0};
         core_free(p, &alone, p->arena, &free);
-        if (holds(&free, body->params[1]) || opt_is_effect(p, body->stms.data[i]))
+        if (fission_holds(&free, body->params[1]) ||
+            opt_is_effect(p, body->stms.data[i]))
             return false;
     }
     *turn_out = (FissionSplit){.program = p,
@@ -115,7 +110,7 @@ bool guard_deep(const FissionSplit *s) {
     core_walk(generate->bodies[0], note_endless, &is_endless);
     near_find(&turn);
     CoreRefs near = near_arrays(&turn);
-    return !is_endless && holds(&near, turn.body->params[1]) &&
+    return !is_endless && fission_holds(&near, turn.body->params[1]) &&
            find_reach(turn.near) > 0;
 }
 
@@ -256,11 +251,6 @@ static CoreRef close_rows(Deep *d, CoreRef count, CoreRef array, CoreRef element
         ->outs[0];
 }
 
-// yes if c, else no.
-static CoreRef emit_if(Deep *d, CoreRef c, CoreBody *yes, CoreBody *no, CoreType type) {
-    return fission_if(d->s, c, yes, no, &type, 1)->outs[0];
-}
-
 // Where the rows of a part with halos are: at both ends, unless that is 0, as many as
 // a halo has; else in another array, with so many before its first.
 typedef struct Rows {
@@ -286,7 +276,8 @@ static CoreRef emit_among(Deep *d, uint32_t p, Rows rows, const CoreRef *i) {
     else rows.behind = 0;
     CoreRef rest = emit_among(d, p, rows, i);
     CoreBody *no = core_close(b, &rest, 1);
-    return emit_if(d, c, yes, no, (CoreType){core_type(d->s->program, halo).elem, 0});
+    CoreType scalar = {core_type(d->s->program, halo).elem, 0};
+    return fission_if(d->s, c, yes, no, &scalar, 1)->outs[0];
 }
 
 static CoreRef join_rows(Deep *d, uint32_t p, Rows rows) {
@@ -388,8 +379,8 @@ static void keep_ends(Deep *d, uint32_t p, CoreBody *body, CoreRef part) {
     *no = *body;
     no->params = NULL;
     no->param_count = 0;
-    CoreRef made = emit_if(d, stays, yes, no, scalar);
-    CoreBody *both = core_close(b, &made, 1);
+    const CoreStm *either = fission_if(d->s, stays, yes, no, &scalar, 1);
+    CoreBody *both = core_close(b, either->outs, 1);
     body->stms = both->stms;
     body->results = both->results;
 }

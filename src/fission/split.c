@@ -275,6 +275,12 @@ void fission_concat(FissionSplit *s, uint32_t axis, const CoreRef *results) {
 
 // ---- questions ----------------------------------------------------------------------
 
+bool fission_holds(const CoreRefs *refs, CoreRef ref) {
+    bool found = false;
+    for (uint32_t i = 0; i < refs->len; i++) found |= refs->data[i] == ref;
+    return found;
+}
+
 const CoreStm *fission_def(const CoreBody *body, CoreRef ref) {
     for (uint32_t i = 0; i < body->stms.len; i++)
         for (uint32_t k = 0; k < body->stms.data[i]->out_count; k++)

@@ -101,6 +101,7 @@ void fission_concat(FissionSplit *s, uint32_t axis, const CoreRef *results);
 
 // ---- questions ---------------------------------------------------------------------
 
+bool fission_holds(const CoreRefs *refs, CoreRef ref);
 // The statement that binds the value in the body; NULL: none.
 const CoreStm *fission_def(const CoreBody *body, CoreRef ref);
 // The same, wherever that is as far as it is known.

@@ -188,6 +188,8 @@ static void put_cut(const Plan *plan, const FissionDecision *d, StrBuf *out) {
     strbuf_printf(out, "cut in %" PRIu32, plan->in.device_count);
     put_shares(plan, row, out);
     if (!is_cut || plan->in.args == NULL) strbuf_printf(out, "; from %s on", length);
+    if (d->stm->op == OP_FOR)
+        strbuf_cstr(out, ", if parts are long enough for several turns at a time");
 }
 
 static void put_reason(const Plan *plan, const FissionDecision *d, StrBuf *out) {
@@ -195,8 +197,6 @@ static void put_reason(const Plan *plan, const FissionDecision *d, StrBuf *out) 
     case FISSION_IS_CUT:
         if (plan->in.decisions->is_stream) put_stream(plan, d, out);
         else put_cut(plan, d, out);
-        if (d->stm->op == OP_FOR)
-            strbuf_cstr(out, ", if parts are long enough for several turns at a time");
         break;
     case FISSION_HAS_NO_RULE:
         strbuf_printf(out, "whole: no rule that is used for devices cuts a %s",
