@@ -261,6 +261,7 @@ typedef struct Loop {
     uint32_t *number; // of state by carried value
     Val *init, *state;
     bool *is_ours; // of init
+    bool is_wide;  // it counts in i64, whatever the program says
 } Loop;
 
 static Loop open_loop(Lower *l, const CoreStm *stm) {
@@ -301,6 +302,21 @@ static Val *loop_args(Lower *l, const Loop *loop, const Val *carried) {
     return args;
 }
 
+// A loop that carries arrays counts in i64, for which passes look: `for i < 100` counts
+// in i32.
+static bool is_to_be_wide(const Lower *l, const Loop *loop, LoopRef times) {
+    ScalarType type = (ScalarType)loop_type(l->b, times).elem;
+    bool carries = false;
+    for (uint32_t i = 0; i < loop->width; i++) carries |= loop->init[i].array != NULL;
+    return carries && scalar_info[type].bytes <= 4;
+}
+
+// The number of the turn, as the program has it.
+static LoopRef index_of(Lower *l, const Loop *loop, LoopRef turn) {
+    ScalarType type = (ScalarType)loop_core_type(l, loop->body->params[0]).elem;
+    return loop->is_wide ? loop_scalar(l->b, OP_CONV, type, &turn, 1) : turn;
+}
+
 // Lowers the body and closes the loop.
 static void finish_loop(Lower *l, const Loop *loop, Carry *carry) {
     uint32_t count = loop->stm->out_count;
@@ -308,7 +324,7 @@ static void finish_loop(Lower *l, const Loop *loop, Carry *carry) {
     Val *vals = arena_array(l->arena, Val, count),
         *outs = arena_array(l->arena, Val, count);
     bool *is_ours = arena_array(l->arena, bool, count);
-    if (loop->first != 0) args[0] = val_scalar(carry->index);
+    if (loop->first != 0) args[0] = val_scalar(index_of(l, loop, carry->index));
     loop_body(l, loop->body, args, NULL, vals, is_ours);
     for (uint32_t i = 0; i < loop->width; i++) {
         vals[i] = vals[loop->number[i]];
@@ -324,6 +340,8 @@ void loop_for(Lower *l, const CoreStm *stm) {
     LoopRef times = loop_arg(l, stm, 0);
     Loop loop = open_loop(l, stm);
     Carry carry;
+    loop.is_wide = is_to_be_wide(l, &loop, times);
+    if (loop.is_wide) times = loop_scalar(l->b, OP_CONV, SCALAR_I64, &times, 1);
     loop_open_carry(l, &carry, loop.init, loop.is_ours, loop.width, times);
     finish_loop(l, &loop, &carry);
 }

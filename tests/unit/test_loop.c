@@ -435,7 +435,22 @@ static const char sorted_places[] = "stage0\n"
                                     "  -> xs, p\n"
                                     "}\n";
 
+// Of a literal, without arrays and with one.
+static const char narrow_counts[] =
+    "stage0\n"
+    "entry main(xs: []i32) -> ([]i32, i32) {\n"
+    "  s: i32 = for(7i32, 1i32) {|i: i32, a: i32| b: i32 = mul(a, i) -> b}\n"
+    "  r: []i32 = for(9i32, xs) {|i: i32, a: []i32|\n"
+    "    b: []i32 = map[1](a) {|x: i32| y: i32 = sub(x, i) -> y}\n"
+    "    -> b\n"
+    "  }\n"
+    "  -> r, s\n"
+    "}\n";
+
 static void test_lowering(void) {
+    // What carries arrays counts in i64.
+    expect_counts(narrow_counts, true,
+                  COUNTS({"for(7i32", 1}, {"for(9i64", 1}, {": i32 = conv(", 1}));
     // In the loop, over what it began with, which is the result.
     expect_counts(rounds, true,
                   COUNTS({"owned", 1}, {"for.parallel(", 1}, {"= for(", 1}));
