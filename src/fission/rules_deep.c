@@ -221,13 +221,7 @@ static void find_ends(Deep *d) {
 
 // Opens a body of indices, of the rank of the array.
 static const CoreRef *open_indices(Deep *d, CoreRef array) {
-    CoreProgram *p = d->s->program;
-    uint32_t rank = core_type(p, array).rank;
-    CoreRef *i = arena_array(p->arena, CoreRef, rank);
-    for (uint32_t k = 0; k < rank; k++)
-        i[k] = core_value(p, (CoreType){SCALAR_I64, 0}, 0);
-    core_open(d->s->b, i, rank);
-    return i;
+    return fission_open_indices(d->s, core_type(d->s->program, array).rank);
 }
 
 // The element there, of row x.
@@ -243,12 +237,9 @@ static CoreRef emit_element(Deep *d, CoreRef array, CoreRef x, const CoreRef *i)
 // Closes the body as that of a generate of so many rows of an array.
 static CoreRef close_rows(Deep *d, CoreRef count, CoreRef array, CoreRef element) {
     CoreType type = core_type(d->s->program, array);
-    CoreBody *body = core_close(d->s->b, &element, 1);
-    CoreRef args[CORE_MAX_RANK] = {count};
-    for (uint32_t k = 1; k < type.rank; k++) args[k] = d->turn.stm->args[k];
-    return fission_emit(d->s, OP_GENERATE, args, type.rank,
-                        (int32_t[]){(int32_t)type.rank}, 1, body, &type, 1)
-        ->outs[0];
+    CoreRef sizes[CORE_MAX_RANK] = {count};
+    for (uint32_t k = 1; k < type.rank; k++) sizes[k] = d->turn.stm->args[k];
+    return fission_close_indices(d->s, sizes, &element, &type, 1)->outs[0];
 }
 
 // Where the rows of a part with halos are: at both ends, unless that is 0, as many as

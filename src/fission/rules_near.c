@@ -32,10 +32,9 @@ static CoreBody *copy_from(FissionSplit *s, const CoreRef *arrays, uint32_t arra
     for (uint32_t d = 1; d < rank; d++)
         args[d] = first->rows != NULL ? first->rows[d - 1]
                                       : fission_dim(s, first->parts[p], d);
-    for (uint32_t d = 0; d < rank; d++)
-        at[1 + d] = core_value(program, (CoreType){SCALAR_I64, 0}, 0);
-    core_open(s->b, at + 1, rank);
-    at[1] = core_op2(s->b, OP_ADD, at[1], row);
+    const CoreRef *i = fission_open_indices(s, rank);
+    for (uint32_t d = 1; d < rank; d++) at[1 + d] = i[d];
+    at[1] = core_op2(s->b, OP_ADD, i[0], row);
     for (uint32_t k = 0; k < array_count; k++) {
         types[k] = core_type(program, arrays[k]);
         CoreType elem = {types[k].elem, 0};
@@ -44,11 +43,8 @@ static CoreBody *copy_from(FissionSplit *s, const CoreRef *arrays, uint32_t arra
         index->flags |= STM_UNSAFE;
         elements[k] = index->outs[0];
     }
-    CoreBody *body = core_close(s->b, elements, array_count);
     fission_at(s, s->beside, p);
-    const CoreStm *copy =
-        fission_emit(s, OP_GENERATE, args, rank, (int32_t[]){(int32_t)rank}, 1, body,
-                     types, array_count);
+    const CoreStm *copy = fission_close_indices(s, args, elements, types, array_count);
     fission_at(s, NULL, 0);
     return core_close(s->b, copy->outs, array_count);
 }

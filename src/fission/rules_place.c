@@ -132,33 +132,19 @@ bool guard_hist_apart(const FissionSplit *s) {
     return is_fine;
 }
 
-// An array of the shape of `like`, each element computed by a body of its indices,
-// which is open while `i` is to be used; closed by the caller through emit_made.
+// Opens the indices of an array of the shape of `like`.
 static CoreRef *open_space(FissionSplit *s, CoreRef like, CoreRef *sizes) {
     uint32_t rank = core_type(s->program, like).rank;
-    CoreRef *i = arena_array(s->program->arena, CoreRef, rank);
-    for (uint32_t d = 0; d < rank; d++) {
-        sizes[d] = fission_dim(s, like, d);
-        i[d] = core_value(s->program, (CoreType){SCALAR_I64, 0}, 0);
-    }
-    core_open(s->b, i, rank);
-    return i;
-}
-
-static CoreStm *close_space(FissionSplit *s, const CoreRef *sizes,
-                            const CoreRef *results, const CoreType *types,
-                            uint32_t count) {
-    CoreBody *body = core_close(s->b, results, count);
-    uint32_t rank = types[0].rank;
-    return fission_emit(s, OP_GENERATE, sizes, rank, (int32_t[]){(int32_t)rank}, 1,
-                        body, types, count);
+    for (uint32_t d = 0; d < rank; d++) sizes[d] = fission_dim(s, like, d);
+    return fission_open_indices(s, rank);
 }
 
 static CoreRef emit_neutral(FissionSplit *s, uint32_t k) {
     CoreRef sizes[CORE_MAX_RANK], dest = s->stm->args[k];
     CoreType type = core_type(s->program, dest);
     open_space(s, dest, sizes);
-    return close_space(s, sizes, &s->stm->args[s->stm->out_count + k], &type, 1)
+    return fission_close_indices(s, sizes, &s->stm->args[s->stm->out_count + k], &type,
+                                 1)
         ->outs[0];
 }
 
@@ -179,7 +165,7 @@ static CoreStm *join_bins(FissionSplit *s, const CoreRef *left, const CoreRef *r
         both[k] = core_emit(s->b, OP_INDEX, args, 1 + rank, &scalar, 1)->outs[0];
     }
     core_inline(s->b, s->stm->bodies[0], both, joined);
-    return close_space(s, sizes, joined, types, width);
+    return fission_close_indices(s, sizes, joined, types, width);
 }
 
 // The first part goes into the bins given, each other into neutral ones.

@@ -89,6 +89,23 @@ CoreStm *fission_emit(FissionSplit *s, CoreOp op, const CoreRef *args,
     return stm;
 }
 
+CoreRef *fission_open_indices(FissionSplit *s, uint32_t rank) {
+    CoreRef *i = arena_array(s->program->arena, CoreRef, rank);
+    for (uint32_t d = 0; d < rank; d++)
+        i[d] = core_value(s->program, (CoreType){SCALAR_I64, 0}, 0);
+    core_open(s->b, i, rank);
+    return i;
+}
+
+CoreStm *fission_close_indices(FissionSplit *s, const CoreRef *sizes,
+                               const CoreRef *results, const CoreType *types,
+                               uint32_t count) {
+    CoreBody *body = core_close(s->b, results, count);
+    uint32_t rank = types[0].rank;
+    return fission_emit(s, OP_GENERATE, sizes, rank, (int32_t[]){(int32_t)rank}, 1,
+                        body, types, count);
+}
+
 CoreRef *fission_args(const FissionSplit *s) {
     return arena_copy(s->program->arena, s->stm->args,
                       s->stm->arg_count * sizeof *s->stm->args);

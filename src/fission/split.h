@@ -67,6 +67,12 @@ void fission_check(FissionSplit *s, CoreRef holds, CoreMessage message, CoreRef 
 CoreStm *fission_emit(FissionSplit *s, CoreOp op, const CoreRef *args,
                       uint32_t arg_count, const int32_t *attrs, uint32_t attr_count,
                       CoreBody *body, const CoreType *types, uint32_t out_count);
+// Opens the body of a generate of so many indices, which it returns.
+CoreRef *fission_open_indices(FissionSplit *s, uint32_t rank);
+// Closes it: the generate of scalars, in arrays of those sizes and types.
+CoreStm *fission_close_indices(FissionSplit *s, const CoreRef *sizes,
+                               const CoreRef *results, const CoreType *types,
+                               uint32_t count);
 // The statement again, with other args and fresh results; its bodies are copied.
 CoreStm *fission_again(FissionSplit *s, const CoreRef *args);
 // A copy of the statement's args, to change.
