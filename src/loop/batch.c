@@ -365,8 +365,10 @@ static void batch_body(LoopBuilder *b, const LiftMachine *machine, LoopBody *bod
     for (uint32_t i = 0; i < old.stms.len; i++) {
         LoopStm *stm = old.stms.data[i];
         Batch x = {.machine = machine, .b = b};
+        LiftNest nest;
         if (batch_find(&x, stm) && batch(&x, stm)) continue;
-        for (uint32_t k = 0; k < stm->body_count; k++)
+        bool is_nest = lift_find(b->kernel, machine, stm, &nest);
+        for (uint32_t k = 0; k < stm->body_count && !is_nest; k++)
             batch_body(b, machine, stm->bodies[k]);
         loop_append(b, stm);
     }

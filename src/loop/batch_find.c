@@ -329,6 +329,10 @@ static bool look_at(Batch *x, const LoopStm *stm, uint32_t around) {
     case LOOP_ALLOC: return look_at_alloc(x, stm, around);
     case LOOP_IF: return look_at_if(x, stm, around);
     case LOOP_SCALAR: look_at_scalar(x, stm); break;
+    case LOOP_APPLY:
+        for (uint32_t i = 0; i < stm->out_count; i++)
+            bind(x, stm->outs[i], BATCH_ON_STATE);
+        break;
     case LOOP_LOAD:
     case LOOP_STORE:
         if (!look_at_memory(x, stm, around)) return false;
@@ -342,11 +346,11 @@ static bool look_at(Batch *x, const LoopStm *stm, uint32_t around) {
     return true;
 }
 
-static bool stores_what_it_loads(const Batch *x) {
-    for (uint32_t i = 0; i < x->stored.len; i++)
-        for (uint32_t k = 0; k < x->loaded.len; k++)
-            if (x->stored.data[i] == x->loaded.data[k]) return true;
-    return false;
+// Whether the turn is folds of rows that it walks along, and no loops within loops.
+static bool only_walks(const Batch *x) {
+    for (uint32_t i = 1; i <= x->loop_count; i++)
+        if (x->loops[i].outer != 0) return false;
+    return x->walks_all && x->walks.len > 0;
 }
 
 bool batch_find(Batch *x, const LoopStm *loop) {
@@ -359,7 +363,6 @@ bool batch_find(Batch *x, const LoopStm *loop) {
     bool allocates = false;
     for (uint32_t i = 0; i < loop->bodies[0]->stms.len; i++)
         allocates = allocates || loop->bodies[0]->stms.data[i]->op == LOOP_ALLOC;
-    if (!allocates) return false;
     x->inside = arena_array(arena, bool, x->known);
     x->on = arena_array(arena, uint64_t, x->known);
     x->is_early = arena_array(arena, bool, x->known);
@@ -370,6 +373,6 @@ bool batch_find(Batch *x, const LoopStm *loop) {
     bind(x, loop->bodies[0]->params[0], BATCH_ON_TURN);
     if (!look_at_body(x, loop->bodies[0], 0)) return false;
     batch_find_rows(x);
-    x->is_once = stores_what_it_loads(x);
+    if (!allocates && !only_walks(x)) return false;
     return x->is_worth_it && x->steps.len <= MOST_STATEMENTS;
 }

@@ -195,6 +195,7 @@ void batch_emit(BatchStep *s, const LoopStm *stm) {
         if (batch_has_walks(s->x, stm)) batch_emit_walk(s, stm);
         else emit_bodies(s, stm);
         return;
+    case LOOP_APPLY:
     case LOOP_SCALAR: loop_append(s->x->b, loop_copy_stm(&s->c, stm)); return;
     }
 }

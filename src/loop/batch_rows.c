@@ -233,13 +233,21 @@ static bool walks_all(const Batch *x, const LoopStm *stm) {
     return true;
 }
 
+static bool stores_what_it_loads(const Batch *x) {
+    for (uint32_t i = 0; i < x->stored.len; i++)
+        for (uint32_t k = 0; k < x->loaded.len; k++)
+            if (x->stored.data[i] == x->loaded.data[k]) return true;
+    return false;
+}
+
 void batch_find_rows(Batch *x) {
     x->row_size = arena_array(x->b->arena, LoopRef, x->known);
     for (uint32_t i = 0; i < x->stored.len; i++)
         if (x->stored.data[i] < x->known) make_private(x, x->stored.data[i]);
     drop_private(x, &x->loaded);
     drop_private(x, &x->stored);
-    if (x->stored.len > 0) return;
+    x->is_once = stores_what_it_loads(x);
+    if (x->is_once) return;
     x->walks_all = true;
     for (uint32_t i = 0; i < x->steps.len; i++) {
         const LoopStm *loop = x->steps.data[i];

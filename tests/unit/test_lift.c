@@ -218,11 +218,13 @@ static void test_text(void) {
 #define TURN  "= for.parallel(n) {|i: i64| from: i64 = mul(m, i) t: [f32] = alloc(p) "
 #define INNER "= for.independent(p) {|j: i64| "
 // Weights of column j lie apart from one to the next.
-#define WEIGH_BY(stride)                                                               \
+#define WEIGH_BY(stride_a, stride_b)                                                   \
     "to: i64 = mul(m, j) s: f32 = for(m, 0f32) {|k: i64, u: f32| "                     \
-    "x: f32 = load(a, from, " stride ", k) y: f32 = load(b, to, 1i64, k) "             \
+    "x: f32 = load(a, from, " stride_a ", k) y: f32 = load(b, to, " stride_b ", k) "   \
     "z: f32 = fma(x, y, u) -> z} = store(t, s, 0i64, 1i64, j) -> } "
-#define WEIGH WEIGH_BY("1i64")
+#define WEIGH WEIGH_BY("1i64", "1i64")
+#define WEIGH_APART                                                                    \
+    WEIGH_BY("1i64", "2i64") // no rows that the loop on columns could take
 // The number of the least.
 #define LEAST                                                                          \
     "g: i64, h: f32 = for(p, 0i64, 0f32) {|l: i64, c1: i64, c2: f32| "                 \
@@ -266,8 +268,8 @@ static void test_batches(void) {
     CHECK(made.lanes == 1 && made.parallel == 2);
     // rows are packed by squares, or if they are too short by elements of all lanes
     CHECK(made.packs == 8 + 1);
-    made = batch(
-        HEAD TURN INNER WEIGH_BY("2i64") "= store(r, 0f32, 0i64, 1i64, i) -> } -> }");
+    made = batch(HEAD TURN INNER WEIGH_BY(
+        "2i64", "1i64") "= store(r, 0f32, 0i64, 1i64, i) -> } -> }");
     CHECK(made.lanes == 1 && made.packs == 1);
     // the number is an i32, but not one that something else asks for
     made = batch(HEAD TURN INNER WEIGH LEAST "= store(r, h, g, 1i64, i) -> } -> }");
@@ -290,8 +292,8 @@ static void test_batches(void) {
 static void test_waiting(void) {
 #define WAIT                                                                           \
     HEAD TURN                                                                          \
-        "s: f32 = for(m, 0f32) {|k: i64, u: f32| x: f32 = load(a, from, 1i64, k) "     \
-        "y: f32 = load(b, from, 1i64, k) z: f32 = fma(u, x, y) "
+        "s: f32 = for(m, 0f32) {|k: i64, u: f32| x: f32 = load(a, from, 2i64, k) "     \
+        "y: f32 = load(b, from, 2i64, k) z: f32 = fma(u, x, y) "
 #define DONE "= store(t, v, 0i64, 1i64, k) -> v} = store(r, s, 0i64, 1i64, i) -> } -> }"
     Batched made = batch(WAIT "v: f32 = div(x, z) " DONE);
     CHECK(made.lanes == 1 && made.parallel == 2);
@@ -300,8 +302,7 @@ static void test_waiting(void) {
 }
 
 // Rows that folds walk along go by squares, 64 shuffles each, of rows of two vectors,
-// if all that turns store is private until they are done: a row of a result, but not
-// one element.
+// and so does a row of a result that is private until the turn is done.
 static void test_rows(void) {
     enum { SHUFFLES = 64 };
 #define WALK                                                                           \
@@ -312,14 +313,48 @@ static void test_rows(void) {
     Batched made = batch(WALK "= store(r, v, from, 1i64, k) -> v} -> } -> }");
     CHECK(made.lanes == 1 && made.parallel == 2 && made.takes == 3 * SHUFFLES);
     made = batch(WALK "-> v} = store(r, s, 0i64, 1i64, i) -> } -> }");
-    CHECK(made.lanes == 1 && made.takes == 0);
+    CHECK(made.lanes == 1 && made.takes == 2 * SHUFFLES);
     // not all of the row is made
     made = batch(WALK "= store(r, v, from, 1i64, h) -> v} -> } -> }");
-    CHECK(made.lanes == 1 && made.takes == 0);
+    CHECK(made.lanes == 1 && made.takes == 2 * SHUFFLES);
     // what was there before is looked at
     made = batch(WALK "w: f32 = load(r, from, 1i64, h) q: f32 = add(v, w) "
                       "= store(r, q, from, 1i64, k) -> v} -> } -> }");
     CHECK(made.lanes == 1 && made.takes == 0);
+}
+
+// So do those of turns without memory of their own, if that is all that turns fold.
+static void test_folds_of_rows(void) {
+    enum { SHUFFLES = 64 };
+#define SUM(order)                                                                     \
+    "= for." order "(n) {|i: i64| from: i64 = mul(m, i) "                              \
+    "s: f32 = for(m, 0f32) {|k: i64, u: f32| x: f32 = load(a, from, 1i64, k) "         \
+    "y: f32 = load(b, 0i64, 1i64, k) z: f32 = fma(x, y, u) "
+#define END_SUM "-> z} = store(r, s, 0i64, 1i64, i) -> } "
+    Batched made = batch(HEAD SUM("parallel") END_SUM "-> }");
+    CHECK(made.lanes == 1 && made.takes == SHUFFLES);
+    made = batch(HEAD
+                 "= for.parallel(p) {|j: i64| from: i64 = mul(p, j) "
+                 "= for.independent(n) {|i: i64| "
+                 "s: f32 = for(m, 0f32) {|k: i64, u: f32| "
+                 "x: f32 = load(a, from, m, i, 1i64, k) z: f32 = fma(x, x, u) " END_SUM
+                 "-> } -> }");
+    CHECK(made.lanes == 1 && made.takes == SHUFFLES);
+    // what else is loaded lies apart
+    made =
+        batch(HEAD SUM("parallel") "w: f32 = load(b, from, 3i64, k) v: f32 = mul(z, w) "
+                                   "-> v} = store(r, s, 0i64, 1i64, i) -> } -> }");
+    CHECK(made.lanes == 0);
+    // each step of one fold is a fold
+    made = batch(
+        HEAD SUM("parallel") "t: f32 = for(p, z) {|l: i64, v: f32| w: f32 = mul(v, x) "
+                             "-> w} -> t} = store(r, s, 0i64, 1i64, i) -> } -> }");
+    CHECK(made.lanes == 0);
+    // a call of what happens rarely is in lanes, too
+    made = batch("plain function \"f\" {|q: f32| w: f32 = mul(q, q) -> w} " HEAD SUM(
+        "parallel") "t: f32 = apply[0](z) -> t} = store(r, s, 0i64, 1i64, i) -> } -> "
+                    "}");
+    CHECK(made.lanes == 1 && made.takes == SHUFFLES);
 }
 
 static void test_no_batches(void) {
@@ -337,12 +372,13 @@ static void test_no_batches(void) {
         // as many turns as the turn says; a check of a turn
         HEAD
         "= for.parallel(n) {|i: i64| from: i64 = mul(m, i) t: [f32] = alloc(i) " INNER
-            WEIGH "= store(r, 0f32, 0i64, 1i64, i) -> } -> }",
-        HEAD TURN INNER WEIGH "d: bool = lt(i, 5i64) = check(d) \"no\" "
-                              "= store(r, 0f32, 0i64, 1i64, i) -> } -> }",
+            WEIGH_APART "= store(r, 0f32, 0i64, 1i64, i) -> } -> }",
+        HEAD TURN INNER WEIGH_APART "d: bool = lt(i, 5i64) = check(d) \"no\" "
+                                    "= store(r, 0f32, 0i64, 1i64, i) -> } -> }",
         // more than is near
         HEAD "= for.parallel(n) {|i: i64| from: i64 = mul(m, i) t: [f32] = "
-             "alloc(9999i64) " INNER WEIGH "= store(r, 0f32, 0i64, 1i64, i) -> } -> }",
+             "alloc(9999i64) " INNER WEIGH_APART
+             "= store(r, 0f32, 0i64, 1i64, i) -> } -> }",
     };
     for (size_t i = 0; i < sizeof codes / sizeof *codes; i++) {
         Batched made = batch(codes[i]);
@@ -355,6 +391,7 @@ int main(void) {
     test_batches();
     test_waiting();
     test_rows();
+    test_folds_of_rows();
     test_no_batches();
     test_product();
     test_sizes();
