@@ -118,12 +118,32 @@ static void check_operands(Lower *l, CoreOp op, ScalarType type, LoopRef y) {
         LOWER_CHECK(l, loop_le(l->b, zero, y), MESSAGE_EXPONENT, show_scalar(y));
 }
 
+// x to a power that is known and above 0, by squares.
+static LoopRef power_of(Lower *l, ScalarType type, LoopRef x, uint64_t exponent) {
+    LoopRef power = 0;
+    for (;;) {
+        LoopRef both[] = {power, x};
+        if ((exponent & 1) != 0)
+            power = power == 0 ? x : loop_scalar(l->b, OP_MUL, type, both, 2);
+        exponent >>= 1;
+        if (exponent == 0) return power;
+        both[0] = x;
+        x = loop_scalar(l->b, OP_MUL, type, both, 2);
+    }
+}
+
 static void scalar_stm(Lower *l, const CoreStm *stm) {
+    uint64_t exponent;
     LoopRef args[3];
     for (uint32_t i = 0; i < stm->arg_count; i++) args[i] = loop_arg(l, stm, i);
     ScalarType in = (ScalarType)loop_core_type(l, stm->args[0]).elem;
     ScalarType to = (ScalarType)loop_core_type(l, stm->outs[0]).elem;
     if (stm->arg_count == 2) check_operands(l, stm->op, in, args[1]);
+    if (stm->op == OP_POW && loop_is_known(l->b, args[1], &exponent) && exponent != 0 &&
+        !(scalar_is_signed(in) && (int64_t)exponent < 0)) {
+        loop_bind(l, stm->outs[0], val_scalar(power_of(l, to, args[0], exponent)));
+        return;
+    }
     loop_bind(l, stm->outs[0],
               val_scalar(loop_scalar(l->b, stm->op, to, args, stm->arg_count)));
 }

@@ -271,7 +271,7 @@ static void two_inputs(const Function *fn, const Format *f, size_t i, double *x,
         *y = boundary(fn, f, random_bits() % n);
     } else if (i % 4 == 0) {
         *x = random_pattern(f);
-        *y = random_pattern(f);
+        *y = is_pow && i % 8 == 0 ? all[5 + i / 8 % 8] : random_pattern(f);
     } else if (i % 4 == 1) { // comparable magnitudes; for pow a result in range
         *x = fabs(random_pattern(f));
         double far = (double)f->max_exp / fabs(log2(*x)) * random_between(-1.1, 1.1);
