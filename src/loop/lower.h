@@ -467,9 +467,6 @@ void loop_count_block(const Fold *f, LoopRef from, LoopRef size, Val *out);
 
 // ---- lower_scan_rows.c --------------------------------------------------------------
 
-// By component: what leaves every number as it is under + or *: 1, 0, or, of floats,
-// -0.
-void loop_find_neutrals(const Fold *f, Val *out);
 // Scans so many elements into `outs`, with the carry into them; returns what they
 // amount to without it.
 const Val *loop_scan_rows(const Fold *f, const Slots *outs, LoopRef from, LoopRef size,

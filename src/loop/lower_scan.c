@@ -236,7 +236,7 @@ static void find_carry(const Fold *f, const Tree *tree, const Slots *carries,
                        LoopRef carry, LoopRef block) {
     Lower *l = f->l;
     Val *neutral = loop_group(f);
-    loop_find_neutrals(f, neutral);
+    loop_neutrals(f, neutral);
     loop_store_slot(f, carries, carry, neutral, NULL);
     When when = loop_open_if(l, loop_lt(l->b, loop_int(l->b, 0), block));
     loop_tree_total(f, tree, block);
@@ -310,12 +310,14 @@ static void scan_rows_in_parallel(Scan *s) {
 
 // ---- in any order -------------------------------------------------------------------
 
-// Whether it is a sum of integers, which rows give like any other order, and faster.
-static bool adds_integers(const Fold *f) {
+// Whether it is one operator on numbers, which rows give like any other order, and
+// faster: steps of a row wait for less than turns of a chain.
+static bool goes_by_rows(const Fold *f) {
     const CoreStm *stm = f->op->stms.len == 1 ? f->op->stms.data[0] : NULL;
-    return f->width == 1 && stm != NULL && stm->op == OP_ADD &&
-           scalar_is_int((ScalarType)loop_core_type(f->l, stm->outs[0]).elem) &&
-           loop_core_type(f->l, stm->outs[0]).rank == 0;
+    if (stm == NULL || f->l->is_for_gpus) return false;
+    CoreType type = loop_core_type(f->l, stm->outs[0]);
+    ScalarType elem = (ScalarType)type.elem;
+    return type.rank == 0 && elem != SCALAR_BOOL && elem != SCALAR_F16;
 }
 
 // Goes along a block from left to right.
@@ -353,7 +355,7 @@ static void scan_block_by_rows(Scan *s, const Slots *sums, LoopRef block) {
     Val *carry = loop_group(f), *none = loop_group(f), *vals = loop_group(f);
     LoopRef from = loop_mul(b, block, loop_int(b, CORE_BLOCK));
     Fork fork;
-    loop_find_neutrals(f, none);
+    loop_neutrals(f, none);
     loop_open_fork(l, &fork);
     loop_load_slot(f, sums, loop_sub(b, block, loop_int(b, 1)), vals);
     loop_close_arm(f, &fork, 0, vals);
@@ -362,11 +364,17 @@ static void scan_block_by_rows(Scan *s, const Slots *sums, LoopRef block) {
     loop_scan_rows(f, &s->outs, from, loop_block_size(l, f->n, block), carry);
 }
 
+// Compilers do chains of integers in any order, but none of floats.
 static void sum_free_block(const Phases *ph, LoopRef block) {
     const Fold *f = &ph->scan->fold;
     Lower *l = f->l;
-    LoopRef from = loop_mul(l->b, block, loop_int(l->b, CORE_BLOCK));
+    CoreType type = loop_core_type(l, f->op->results[0]);
+    if (goes_by_rows(f) && scalar_is_float((ScalarType)type.elem)) {
+        sum_rows_of_block(ph, block);
+        return;
+    }
     Val *total = loop_group(f);
+    LoopRef from = loop_mul(l->b, block, loop_int(l->b, CORE_BLOCK));
     loop_fold_serially(f, from, loop_block_size(l, f->n, block), total);
     loop_store_slot(f, &ph->sums, block, total, NULL);
 }
@@ -380,8 +388,8 @@ static void carry_along_blocks(const Phases *ph, LoopRef block) {
 
 static void output_free_block(const Phases *ph, LoopRef block) {
     const Fold *f = &ph->scan->fold;
-    if (f->l->is_for_gpus || !adds_integers(f)) scan_block(ph->scan, &ph->sums, block);
-    else scan_block_by_rows(ph->scan, &ph->sums, block);
+    if (goes_by_rows(f)) scan_block_by_rows(ph->scan, &ph->sums, block);
+    else scan_block(ph->scan, &ph->sums, block);
 }
 
 // Blocks find what they amount to, and go on from the carry. An element is made twice.
@@ -399,12 +407,12 @@ static void scan_free_blocks(Scan *s) {
 // Left to right, once over the input.
 static void scan_free_in_order(Scan *s) {
     Fold *f = &s->fold;
-    if (!adds_integers(f)) {
+    if (!goes_by_rows(f)) {
         scan_serially(s);
         return;
     }
     Val *none = loop_group(f);
-    loop_find_neutrals(f, none);
+    loop_neutrals(f, none);
     loop_scan_rows(f, &s->outs, loop_int(f->l->b, 0), f->n, none);
 }
 

@@ -17,23 +17,6 @@ typedef struct Along {
     LoopRef from;           // the block's first element
 } Along;
 
-void loop_find_neutrals(const Fold *f, Val *out) {
-    static const uint64_t ones[] = {
-        [2] = 0x3c00, [4] = 0x3f800000, [8] = 0x3ff0000000000000};
-    Lower *l = f->l;
-    for (uint32_t c = 0; c < f->width; c++) {
-        ScalarType elem = (ScalarType)loop_core_type(l, f->op->results[c]).elem;
-        const CoreStm *stm = NULL;
-        for (uint32_t i = 0; i < f->op->stms.len; i++)
-            if (f->op->stms.data[i]->outs[0] == f->op->results[c])
-                stm = f->op->stms.data[i];
-        unsigned bytes = scalar_info[elem].bytes;
-        uint64_t zero = scalar_is_int(elem) ? 0 : (uint64_t)1 << (8 * bytes - 1);
-        uint64_t neutral = stm->op == OP_MUL ? ones[bytes] : zero;
-        out[c] = val_scalar(loop_const(l->b, elem, neutral));
-    }
-}
-
 static LoopRef with_int(LoopBuilder *b, CoreOp op, LoopRef x, int64_t y) {
     return loop_scalar(b, op, SCALAR_I64, (LoopRef[]){x, loop_int(b, y)}, 2);
 }
@@ -46,7 +29,7 @@ static void scan_row(const Along *a, LoopRef count) {
     Lower *l = f->l;
     LoopBuilder *b = l->b;
     Val *neutral = loop_group(f);
-    loop_find_neutrals(f, neutral);
+    loop_neutrals(f, neutral);
     for (int64_t step = 0; step < STEPS; step++) {
         const Slots *from = &a->steps[step];
         Nest nest;
@@ -115,7 +98,7 @@ const Val *loop_scan_rows(const Fold *f, const Slots *outs, LoopRef from, LoopRe
     Val *next = arena_array(l->arena, Val, count);
     Val *sums = arena_array(l->arena, Val, count), *total = loop_group(f);
     new_steps(&a);
-    loop_find_neutrals(f, init);
+    loop_neutrals(f, init);
     memcpy(init + f->width, carry_in, f->width * sizeof *init);
     Carry carry;
     loop_open_carry(l, &carry, init, NULL, count, rows);
@@ -174,7 +157,7 @@ void loop_sum_rows(const Fold *f, LoopRef block, Val *total) {
     LoopRef step = loop_int(b, ROW * ROW);
     LoopRef from = loop_mul(b, block, loop_int(b, CORE_BLOCK));
     Val *none = loop_group(f), *next = loop_group(f);
-    loop_find_neutrals(f, none);
+    loop_neutrals(f, none);
     Carry carry;
     loop_open_carry(l, &carry, none, NULL, f->width,
                     loop_quot(b, loop_block_size(l, f->n, block), step));
