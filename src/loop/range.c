@@ -153,6 +153,14 @@ void range_sizes(Ranges *r, LoopRef buffer, const LoopRef *sizes, uint32_t rank,
     }
 }
 
+void range_alloc(Ranges *r, const LoopStm *alloc) {
+    int64_t bytes = scalar_info[loop_type(r->b, alloc->outs[0]).elem].bytes;
+    RangeForm size = range_form(r, alloc->args[0]);
+    RangeForm left = {.base = PTRDIFF_MAX / bytes};
+    range_sizes(r, alloc->outs[0], alloc->args, 1, false);
+    if (range_add(&left, &size, -1)) range_learn(r, &left);
+}
+
 void range_learn_least(Ranges *r, LoopRef x, LoopRef y, int64_t more) {
     RangeForm form;
     if (range_difference(r, x, y, more, &form)) range_learn(r, &form);

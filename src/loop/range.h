@@ -90,6 +90,8 @@ bool range_is_at_least(Ranges *r, LoopRef x, int64_t bound);
 // body.
 void range_sizes(Ranges *r, LoopRef buffer, const LoopRef *sizes, uint32_t rank,
                  bool is_everywhere);
+// There is memory for as many elements as that takes, and so not for any number.
+void range_alloc(Ranges *r, const LoopStm *alloc);
 // From now on: the form is not negative; x >= y + more; the bool is that.
 void range_learn(Ranges *r, const RangeForm *form);
 void range_learn_least(Ranges *r, LoopRef x, LoopRef y, int64_t more);

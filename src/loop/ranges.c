@@ -402,6 +402,9 @@ void range_walk_stm(RangeWalk *w, LoopStm *stm) {
         else range_keep(w, stm);
         return;
     case LOOP_ALLOC:
+        range_keep(w, stm);
+        range_alloc(&w->r, stm);
+        return;
     case LOOP_RESULT:
         range_keep(w, stm);
         range_sizes(&w->r, stm->outs[0], stm->args, stm->arg_count, false);

@@ -154,6 +154,11 @@ static void test_wrapping(void) {
                 "lt(k, p) = check(x) \"\"",
                 1);
     checks_left("p: i64 = mul(n, 16i64) x: bool = le(n, p) = check(x) \"\"", 1);
+    // There is memory for no more than that.
+    checks_left("d: [f32] = alloc(k) e: f32 = load(d, 0i64) x: bool = le(k, "
+                "2305843009213693951i64) = check(x) \"\" y: bool = eq(e, 1f32) "
+                "= check(y) \"\"",
+                1);
 #define ROWS     "kernel \"k\" ([][]u8) -> () {|a: [u8], h: i64, w: i64| "
 #define ONE_MORE "p: i64 = add(w, 1i64) x: bool = lt(w, p) = check(x) \"\""
     expect(ROWS ONE_MORE "-> }", LOOP_PASS_RANGES, COUNTS({"check(", 1}));
@@ -863,6 +868,55 @@ static void test_registers(void) {
         LOOP_PASS_REGISTERS, COUNTS({"alloc", 1}, {"load", 1}));
 }
 
+// A window of p by q that each turn makes, element by element, and what it does then.
+#define WINDOW(stride, made, rest)                                                     \
+    "kernel \"k\" (owned []f32, []f32, i64, i64) -> () {|r: [f32], n: i64, a: [f32], " \
+    "m: i64, p: i64, q: i64| = for.parallel(n) {|x: i64| l: i64 = mul(p, q) "          \
+    "t: [f32] = alloc(l) = for.independent(p) {|i: i64| = for.independent(q) "         \
+    "{|j: i64| y: i64 = add(x, j) v: f32 = load(a, 0i64, m, i, 1i64, y) " made         \
+    "= store(t, v, 0i64, " stride ", i, 1i64, j) -> } -> } " rest                      \
+    "= store(r, s, 0i64, 1i64, x) -> } -> }"
+#define FOLD_TO(out, size, step)                                                       \
+    out ": f32 = for(" size ", 0f32) {|k: i64, u: f32| "                               \
+        "e: f32 = load(t, 0i64, 1i64, k) " step "-> w} "
+#define FOLD_BY(size, step) FOLD_TO("s", size, step)
+#define FOLD                FOLD_BY("l", "w: f32 = add(u, e) ")
+
+static void test_meet(void) {
+    static const Count meets[] = {{"alloc", 0}, {"for(", 2}, {"store", 1}, {NULL, 0}};
+    static const Count stays[] = {{"alloc", 1}, {"for(", 1}, {"store", 2}, {NULL, 0}};
+    expect(WINDOW("q", "", FOLD), LOOP_PASS_MEET, meets);
+    // not in the order in which it lies there; not all of it
+    expect(WINDOW("p", "", FOLD), LOOP_PASS_MEET, stays);
+    expect(WINDOW("q", "", FOLD_BY("p", "w: f32 = add(u, e) ")), LOOP_PASS_MEET, stays);
+    // somebody else looks at it, or the fold does at another place
+    expect(WINDOW("q", "", FOLD "z: f32 = load(t, 0i64) = store(r, z, 0i64, 1i64, n) "),
+           LOOP_PASS_MEET, COUNTS({"alloc", 1}, {"for(", 1}));
+    expect(
+        WINDOW("q", "", FOLD_BY("l", "z: f32 = load(t, 0i64) w: f32 = fma(u, z, e) ")),
+        LOOP_PASS_MEET, stays);
+    // the number of an element, which the fold asks for; a check in the nest, and one
+    // behind it, which stays there
+    expect(
+        WINDOW("q", "c: bool = lt(y, m) = check(c) \"in\" ",
+               "d: bool = lt(q, m) = check(d) \"behind\" " FOLD_BY(
+                   "l", "g: f32 = load(a, 0i64, 1i64, k) w: f32 = fma(e, g, u) ")),
+        LOOP_PASS_MEET,
+        COUNTS({"alloc", 0}, {"for(", 2}, {"load", 2}, {"\"in\"", 1}, {"behind", 1}));
+    // a fold that may stop
+    expect(WINDOW("q", "",
+                  FOLD_BY("l", "c: bool = lt(k, m) = check(c) \"\" "
+                               "w: f32 = add(u, e) ")),
+           LOOP_PASS_MEET, stays);
+    // in an arm: both have the nest, and that one meets it there
+    expect(WINDOW("q", "",
+                  "d: bool = lt(q, 9i64) f: f32 = if(d) {" FOLD_TO(
+                      "h", "l", "w: f32 = add(u, e) ") "-> h} {g: f32 = load(t, 0i64) "
+                                                       "-> g} s: f32 = neg(f) "),
+           LOOP_PASS_MEET,
+           COUNTS({"alloc", 1}, {"for(", 2}, {"for.independent", 2}, {"store", 2}));
+}
+
 // What has been computed where it is seen is not computed again.
 static void test_computed(void) {
     expect(
@@ -1232,6 +1286,7 @@ int main(void) {
     test_tables();
     test_few();
     test_registers();
+    test_meet();
     test_computed();
     test_rows();
     test_guards();
