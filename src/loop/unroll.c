@@ -157,14 +157,66 @@ static bool takes_own(const Unroll *u, const LoopBody *body, LoopRef index,
     return true;
 }
 
+// Whether one of the values follows from the index by way of a bound or a remainder.
+static bool bends(const Unroll *u, const LoopRef *refs, uint32_t count, LoopRef index,
+                  bool is_bent, unsigned depth) {
+    for (uint32_t i = 0; i < count && depth < DEEPEST; i++) {
+        const LoopStm *def = u->defs[refs[i]];
+        if (refs[i] == index && is_bent) return true;
+        if (def == NULL || def->op != LOOP_SCALAR) continue;
+        bool bends_here = def->scalar == OP_MIN || def->scalar == OP_MAX ||
+                          def->scalar == OP_MOD || def->scalar == OP_REM;
+        if (bends(u, def->args, def->arg_count, index, is_bent || bends_here,
+                  depth + 1))
+            return true;
+    }
+    return false;
+}
+
+// Adds what the body is when its loops are unrolled; false: it does more than to
+// compute and to load.
+static bool add_size(const Unroll *u, const LoopBody *body, uint64_t *size) {
+    for (uint32_t i = 0; i < body->stms.len; i++) {
+        const LoopStm *stm = body->stms.data[i];
+        uint64_t inside = 0;
+        if (stm->op != LOOP_SCALAR && stm->op != LOOP_CHECK && stm->op != LOOP_LOAD &&
+            (stm->op != LOOP_FOR || !is_short(u, stm) ||
+             !add_size(u, stm->bodies[0], &inside)))
+            return false;
+        if (stm->op == LOOP_FOR) inside *= u->kernel->values.data[stm->args[0]].bits;
+        *size += 1 + inside;
+    }
+    return true;
+}
+
+// Whether some of the places are neighbours that stay within an array, or begin anew at
+// its end, as the index says.
+static bool takes_neighbours(const Unroll *u, const LoopBody *body, LoopRef index) {
+    for (uint32_t i = 0; i < body->stms.len; i++) {
+        const LoopStm *stm = body->stms.data[i];
+        if (stm->op == LOOP_LOAD &&
+            bends(u, stm->args + 1, stm->arg_count - 1, index, false, 0))
+            return true;
+        if (stm->op == LOOP_FOR && takes_neighbours(u, stm->bodies[0], index))
+            return true;
+    }
+    return false;
+}
+
 static bool takes_few(const Unroll *u, const LoopStm *stm) {
-    enum { FEW_TURNS = 8, FEW = 128 };
+    enum { FEW_TURNS = 8, FEW = 128, FEW_NEIGHBOURS = 1000 };
     uint32_t loads = 0;
+    uint64_t size = 0;
     if (stm->op != LOOP_FOR || !is_short(u, stm)) return false;
     const LoopBody *body = stm->bodies[0];
+    LoopRef index = body->params[0];
     uint64_t turns = u->kernel->values.data[stm->args[0]].bits;
-    return turns <= FEW_TURNS && turns * loop_body_size(body) <= FEW &&
-           takes_own(u, body, body->params[0], &loads) && loads > 0;
+    if (turns > FEW_TURNS) return false;
+    if (add_size(u, body, &size) && turns * size <= FEW_NEIGHBOURS &&
+        takes_neighbours(u, body, index))
+        return true;
+    return turns * loop_body_size(body) <= FEW && takes_own(u, body, index, &loads) &&
+           loads > 0;
 }
 
 static void want_loops(Unroll *u, const LoopBody *body) {

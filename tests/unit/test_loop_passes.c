@@ -842,6 +842,26 @@ static void test_few(void) {
     expect(TAKE("owned ", "4i64", "j"), LOOP_PASS_UNROLL, stays);
 }
 
+// Neighbours that stay within an array, or begin anew at its end, are for borders to
+// take apart; windows of such in a nest, too, if they are small.
+#define NEAR(times, place)                                                             \
+    "kernel \"k\" (owned []i64, []i64) -> () {|a: [i64], n: i64, b: [i64], m: i64| "   \
+    "= for.independent(n) {|i: i64| s: i64 = for(" times ", 0i64) {|l: i64, t: i64| "  \
+    "o: i64 = add(i, l) f: i64 = min(o, m) w: i64 = for(" times ", t) {|j: i64, "      \
+    "u: i64| p: i64 = add(i, j) q: i64 = " place " x: i64 = load(b, f, 1i64, q) "      \
+    "v: i64 = add(u, x) -> v} -> w} = store(a, s, 0i64, 1i64, i) ->} -> }"
+
+static void test_neighbours(void) {
+    expect(NEAR("5i64", "max(p, 7i64)"), LOOP_PASS_UNROLL,
+           COUNTS({"for", 1}, {"load", 25}));
+    expect(NEAR("5i64", "mod(p, 7i64)"), LOOP_PASS_UNROLL,
+           COUNTS({"for", 1}, {"load", 25}));
+    expect(NEAR("5i64", "sub(p, 7i64)"), LOOP_PASS_UNROLL,
+           COUNTS({"for", 6}, {"load", 5}));
+    expect(NEAR("9i64", "max(p, 7i64)"), LOOP_PASS_UNROLL,
+           COUNTS({"for", 3}, {"load", 1}));
+}
+
 static void test_registers(void) {
     expect(SHORT(FILL(".independent", "3i64", "2i64, -1i64, j") SUM),
            LOOP_PASS_REGISTERS,
@@ -1285,6 +1305,7 @@ int main(void) {
     test_equal();
     test_tables();
     test_few();
+    test_neighbours();
     test_registers();
     test_meet();
     test_computed();
