@@ -291,10 +291,25 @@ static void open_sort(Sort *s) {
     sort_make_counts(s);
 }
 
+// From the one array to the others, of which the first may be the same.
+static void sort_by_keys(Sort *s, Array *from, Array *const *to) {
+    Lower *l = s->l;
+    LoopBuilder *b = l->b;
+    LoopRef mark = loop_mark(l), few = loop_le(b, s->n, loop_int(b, FEW));
+    uint32_t allocs = l->allocs;
+    When when = loop_open_if(l, few);
+    insert_few(s, from, to);
+    loop_close_if(l, when);
+    when = loop_open_if(l, loop_not(b, few));
+    open_sort(s);
+    sort_many(s, loop_make_dense(l, from), to);
+    loop_close_if(l, when);
+    loop_keep(l, mark, allocs, NULL, 0);
+}
+
 void loop_sort(Lower *l, const CoreStm *stm) {
     static const ScalarType words[] = {
         [1] = SCALAR_U8, [2] = SCALAR_U16, [4] = SCALAR_U32, [8] = SCALAR_U64};
-    LoopBuilder *b = l->b;
     Array *from = loop_arg_array(l, stm, 0);
     ScalarType elem = (ScalarType)from->elem;
     Sort s = {.l = l, .word = words[scalar_info[elem].bytes], .n = from->shape[0]};
@@ -312,16 +327,7 @@ void loop_sort(Lower *l, const CoreStm *stm) {
     }
     for (uint32_t k = SORT_PLACES; k < s.columns; k++)
         to[k] = loop_fresh(l, SCALAR_I64, 1, &s.n, loop_name(l, stm->outs[k])->place);
-    LoopRef mark = loop_mark(l), few = loop_le(b, s.n, loop_int(b, FEW));
-    uint32_t allocs = l->allocs;
-    When when = loop_open_if(l, few);
-    insert_few(&s, from, to);
-    loop_close_if(l, when);
-    when = loop_open_if(l, loop_not(b, few));
-    open_sort(&s);
-    sort_many(&s, loop_make_dense(l, from), to);
-    loop_close_if(l, when);
-    loop_keep(l, mark, allocs, NULL, 0);
+    if (!sort_by_network(&s, from, to[SORT_KEYS])) sort_by_keys(&s, from, to);
     for (uint32_t k = 0; k < s.columns; k++)
         loop_bind(l, stm->outs[k], val_array(to[k]));
 }

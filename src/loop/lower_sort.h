@@ -55,6 +55,11 @@ LoopRef sort_count_digits(const Sort *s, LoopRef bits);
 LoopRef sort_by_bits(const Sort *s, LoopRef bits, Array *const *from,
                      Array *const *others);
 
+// ---- lower_sort_network.c -----------------------------------------------------------
+
+// Sorts few elements, if it is known how many, and nothing but elements; false: not so.
+bool sort_by_network(const Sort *s, const Array *from, const Array *to);
+
 // ---- lower_sort_buckets.c -----------------------------------------------------------
 
 // Sorts elements, which differ in these bits, from the one array to the others, if they
