@@ -134,18 +134,18 @@ static LoopRef power_of(Lower *l, ScalarType type, LoopRef x, uint64_t exponent)
 
 static void scalar_stm(Lower *l, const CoreStm *stm) {
     uint64_t exponent;
-    LoopRef args[3];
+    LoopRef args[3], out;
     for (uint32_t i = 0; i < stm->arg_count; i++) args[i] = loop_arg(l, stm, i);
     ScalarType in = (ScalarType)loop_core_type(l, stm->args[0]).elem;
     ScalarType to = (ScalarType)loop_core_type(l, stm->outs[0]).elem;
     if (stm->arg_count == 2) check_operands(l, stm->op, in, args[1]);
     if (stm->op == OP_POW && loop_is_known(l->b, args[1], &exponent) && exponent != 0 &&
         !(scalar_is_signed(in) && (int64_t)exponent < 0)) {
-        loop_bind(l, stm->outs[0], val_scalar(power_of(l, to, args[0], exponent)));
-        return;
+        out = power_of(l, to, args[0], exponent);
+    } else {
+        out = loop_scalar(l->b, stm->op, to, args, stm->arg_count);
     }
-    loop_bind(l, stm->outs[0],
-              val_scalar(loop_scalar(l->b, stm->op, to, args, stm->arg_count)));
+    loop_bind(l, stm->outs[0], val_scalar(out));
 }
 
 // ---- checks -------------------------------------------------------------------------

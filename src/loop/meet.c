@@ -21,8 +21,8 @@ enum { MOST_LEVELS = 6, MOST_FACTORS = 8, MOST_SIZE = 32 };
 typedef struct Meet {
     LoopBuilder *b;
     const LoopBody *whole; // of the kernel, or of a function of its
-    Map defs;              // of scalars: LoopRef -> LoopStm
-    Map privates;          // arrays that are private: LoopRef -> whether in both arms
+    const LoopSite *sites; // of the values that there were at first
+    Map in_arms;           // arrays that were made before a branch, and are in its arms
     LoopRef array;
     LoopStm *levels[MOST_LEVELS];
     uint32_t count; // of levels
@@ -39,18 +39,20 @@ typedef struct Product {
     uint32_t count;
 } Product;
 
+static const LoopStm *def_of(const Meet *m, LoopRef ref) {
+    return ref < m->b->old ? m->sites[ref].def : NULL;
+}
+
 static bool multiply(const Meet *m, Product *p, LoopRef ref) {
-    uint64_t bits, def;
+    uint64_t bits;
     if (loop_is_known(m->b, ref, &bits)) {
         p->number *= bits;
         return true;
     }
     ref = loop_find(m->b, ref);
-    if (map_get(&m->defs, ref, &def)) {
-        const LoopStm *stm = (const LoopStm *)(uintptr_t)def;
-        if (stm->scalar == OP_MUL)
-            return multiply(m, p, stm->args[0]) && multiply(m, p, stm->args[1]);
-    }
+    const LoopStm *def = def_of(m, ref);
+    if (def != NULL && def->op == LOOP_SCALAR && def->scalar == OP_MUL)
+        return multiply(m, p, def->args[0]) && multiply(m, p, def->args[1]);
     if (p->count == MOST_FACTORS) return false;
     uint32_t at = p->count++; // in order
     for (; at > 0 && p->factors[at - 1] > ref; at--)
@@ -275,18 +277,19 @@ static void meet_in_arms(Meet *m, LoopBody *body, uint32_t at, uint32_t branch) 
     LoopCopier copier = loop_copier(m->b);
     LoopStm *nest = body->stms.data[at], *copy = loop_copy_stm(&copier, nest);
     LoopBody *const *arms = body->stms.data[branch]->bodies;
-    map_set(&m->privates, m->array, 1);
+    map_set(&m->in_arms, m->array, 1);
     put_in(m->b->arena, arms[0], 0, nest);
     put_in(m->b->arena, arms[1], 0, copy);
     take_out(body, at);
 }
 
-// Whether all that is done with the array is done in the body, or in another arm of the
-// branch that it is an arm of.
+// Whether the array is private, and all that is done with it is done in the body, or in
+// another arm of the branch that it is an arm of.
 static bool is_here(const Meet *m, const LoopBody *body, LoopRef array) {
-    uint64_t in_arms;
-    return map_get(&m->privates, array, &in_arms) &&
-           (in_arms != 0 ||
+    const LoopStm *def = def_of(m, array);
+    uint64_t unused;
+    return def != NULL && def->op == LOOP_ALLOC &&
+           (map_get(&m->in_arms, array, &unused) ||
             loop_count_uses(m->whole, array) == loop_count_uses(body, array));
 }
 
@@ -297,10 +300,13 @@ static bool meet_at(Meet *m, LoopBody *body, uint32_t at) {
     if (m->array == 0 || !is_here(m, body, m->array) || !is_filled(m, nest))
         return false;
     uint32_t fold = find_fold(m, body, at + 1, loop_count_uses(body, m->array));
+    if (fold < body->stms.len) {
+        meet_fold(m, body, at, fold);
+        return true;
+    }
     uint32_t branch = find_branch(m, body, at);
-    if (fold < body->stms.len) meet_fold(m, body, at, fold);
-    else if (branch < body->stms.len) meet_in_arms(m, body, at, branch);
-    else return false;
+    if (branch == body->stms.len) return false;
+    meet_in_arms(m, body, at, branch);
     return true;
 }
 
@@ -312,19 +318,8 @@ static void visit(Meet *m, LoopBody *body) {
     }
 }
 
-static void note(Meet *m, const LoopBody *body) {
-    for (uint32_t i = 0; i < body->stms.len; i++) {
-        const LoopStm *stm = body->stms.data[i];
-        if (stm->op == LOOP_SCALAR)
-            map_set(&m->defs, stm->outs[0], (uint64_t)(uintptr_t)stm);
-        if (stm->op == LOOP_ALLOC) map_set(&m->privates, stm->outs[0], 0);
-        for (uint32_t k = 0; k < stm->body_count; k++) note(m, stm->bodies[k]);
-    }
-}
-
 static void visit_whole(Meet *m, LoopBody *body) {
     m->whole = body;
-    note(m, body);
     visit(m, body);
 }
 
@@ -336,9 +331,8 @@ static bool is_alloc(const LoopStm *stm, int unused) {
 void loop_meet(LoopKernel *kernel) {
     if (!loop_kernel_has(kernel, is_alloc, 0)) return;
     LoopBuilder b = loop_builder(kernel);
-    Meet m = {.b = &b};
-    map_init(&m.defs, loop_notes(kernel));
-    map_init(&m.privates, loop_notes(kernel));
+    Meet m = {.b = &b, .sites = loop_sites(kernel)};
+    map_init(&m.in_arms, loop_notes(kernel));
     for (uint32_t i = 0; i < kernel->funs.len; i++)
         visit_whole(&m, kernel->funs.data[i].body);
     visit_whole(&m, kernel->root);
