@@ -306,6 +306,90 @@ WEFT_FMA(f32x8, 8, __builtin_fmaf)
 WEFT_FMA(f32x4, 4, __builtin_fmaf)
 #endif
 
+// Quotients of integers by floats. x and y are integers of at most 50 bits in f64, of
+// 17 in f32, and so are exact; c = (1 - y) / 2 is, too. With n and r for x = n y + r,
+// 0 <= r < y, (x + c) / y lies between n - 1/2 + 1/2y and n + 1/2 - 1/2y. Taken by the
+// inverse of y it is off by less than 1/2y, so that n is the number next to it, and
+// that is what adding MORE leaves in the low bits. For y below 0 the same holds with c
+// = (-1 - y) / 2; to round to zero, with |y| and the sign of x. Remainders are exact.
+#define WEFT_DIVIDE(F, U, T, ONE, MORE)                                                \
+    static inline F weft_part_##F(U x, int shift, uint64_t low, uint64_t half) {       \
+        const U bits = x >> weft_splat_##U(shift) & weft_splat_##U(low);               \
+        return (F)(bits | (U)weft_splat_##F(ONE)) - weft_splat_##F(ONE + (T)half);     \
+    }                                                                                  \
+    static inline F weft_signed_##F(F x, F y) {                                        \
+        return (F)((U)x | ((U)y & (U)weft_splat_##F(-(T)0)));                          \
+    }                                                                                  \
+    static inline F weft_div_##F(F x, F y) {                                           \
+        const F half = weft_splat_##F((T)0.5);                                         \
+        const F c = weft_signed_##F(half, y) - half * y;                               \
+        return weft_fma_##F(x + c, weft_splat_##F(1) / y, weft_splat_##F(MORE));       \
+    }                                                                                  \
+    static inline F weft_quot_##F(F x, F y) {                                          \
+        const F half = weft_splat_##F((T)0.5);                                         \
+        const F above = (F)((U)y & ~(U)weft_splat_##F(-(T)0));                         \
+        const F c = weft_signed_##F(half * above - half, x);                           \
+        return weft_fma_##F(x - c, weft_splat_##F(1) / y, weft_splat_##F(MORE));       \
+    }                                                                                  \
+    static inline F weft_mod_##F(F x, F y) {                                           \
+        const F n = weft_div_##F(x, y) - weft_splat_##F(MORE);                         \
+        return weft_fma_##F(-n, y, x) + weft_splat_##F(MORE);                          \
+    }                                                                                  \
+    static inline F weft_rem_##F(F x, F y) {                                           \
+        const F n = weft_quot_##F(x, y) - weft_splat_##F(MORE);                        \
+        return weft_fma_##F(-n, y, x) + weft_splat_##F(MORE);                          \
+    }                                                                                  \
+    static inline U weft_number_##F(F x) {                                             \
+        return (U)x - (U)weft_splat_##F(MORE);                                         \
+    }
+WEFT_DIVIDE(f64x4, u64x4, double, 0x1p52, 0x1.8p52)
+WEFT_DIVIDE(f32x8, u32x8, float, 0x1p23f, 0x1.8p23f)
+WEFT_DIVIDE(f32x4, u32x4, float, 0x1p23f, 0x1.8p23f)
+
+// Of a vector V, whose unsigned type is L, in one, two or four vectors F, whose
+// integers are U: of lanes beside each other each has one, so that nothing changes
+// places.
+#define WEFT_DIVIDE_IN(op, V, L, F, U, is_signed, bits, ...)                           \
+    static inline V weft_##op##_##V##_##bits(V x, V y) {                               \
+        const uint64_t low = ((uint64_t)1 << bits) - 1,                                \
+                       half = is_signed * (low / 2 + 1);                               \
+        const L a = (L)x + weft_splat_##L(half), b = (L)y + weft_splat_##L(half);      \
+        return (V)(__VA_ARGS__);                                                       \
+    }
+#define WEFT_DIVIDE_PART(op, F, U, shift)                                              \
+    ((U)weft_##op##_##F(weft_part_##F((U)a, shift, low, half),                         \
+                        weft_part_##F((U)b, shift, low, half)))
+#define WEFT_LOW_PART(op, F, U, shift)                                                 \
+    ((WEFT_DIVIDE_PART(op, F, U, shift) & weft_splat_##U(low)) << shift)
+#define WEFT_DIVIDE_1(op, V, L, F, U, is_signed, bits)                                 \
+    WEFT_DIVIDE_IN(op, V, L, F, U, is_signed, bits,                                    \
+                   weft_number_##F((F)WEFT_DIVIDE_PART(op, F, U, 0)))
+#define WEFT_DIVIDE_2(op, V, L, F, U, is_signed, bits)                                 \
+    WEFT_DIVIDE_IN(op, V, L, F, U, is_signed, bits,                                    \
+                   WEFT_LOW_PART(op, F, U, 0) | WEFT_DIVIDE_PART(op, F, U, bits)       \
+                                                    << bits)
+#define WEFT_DIVIDE_4(op, V, L, F, U, is_signed, bits)                                 \
+    WEFT_DIVIDE_IN(op, V, L, F, U, is_signed, bits,                                    \
+                   WEFT_LOW_PART(op, F, U, 0) | WEFT_LOW_PART(op, F, U, 8) |           \
+                       WEFT_LOW_PART(op, F, U, 16) |                                   \
+                       WEFT_DIVIDE_PART(op, F, U, 24) << 24)
+
+// Of 64 bits; if one has more than 50, lane by lane.
+#define WEFT_DIVIDE_LONG(op, V, F, U, is_signed, S, n, each)                           \
+    WEFT_DIVIDE_1(op, V, U, F, U, is_signed, 50)                                       \
+    static inline V weft_##op##_each_##V(V x, V y) {          \
+        V r;                                                                           \
+        for (int i = 0; i < n; i++) r[i] = each;                                       \
+        return r;                                                                      \
+    }                                                                                  \
+    static inline V weft_##op##_##V##_64(V x, V y) {                                   \
+        const U half = weft_splat_##U((uint64_t)is_signed << 49);                      \
+        const U more = (((U)x + half) | ((U)y + half)) >> 50;                          \
+        if (__builtin_expect(weft_all_##S(more == 0), 1))                              \
+            return weft_##op##_##V##_50(x, y);                                         \
+        return weft_##op##_each_##V(x, y);                                             \
+    }
+
 // Integers as floats, rounded once: the upper and the lower half, each in the fraction
 // of a power of two, which subtracting takes off exactly.
 #define WEFT_FLOAT(V, BITS, POWERS)                                                    \

@@ -271,6 +271,77 @@ WEFT_FMA(f64x8, 8, __builtin_fma)
 WEFT_FMA(f32x16, 16, __builtin_fmaf)
 #endif
 
+WEFT_DIVIDE(f64x8, u64x8, double, 0x1p52, 0x1.8p52)
+WEFT_DIVIDE(f32x16, u32x16, float, 0x1p23f, 0x1.8p23f)
+
+// The integer next to each float; of what is too large or no number the machine's own:
+// -2^63, or any of uint64_t.
+#if defined(WEFT_WIDE_HERE)
+#define weft_near_i64x8(x) ((i64x8)__builtin_ia32_cvtpd2qq512_mask(x, (weft_8l){0}, -1, 4))
+#define weft_near_u64x8(x) ((u64x8)__builtin_ia32_cvtpd2uqq512_mask(x, (weft_8l){0}, -1, 4))
+#else
+#define WEFT_NEAR(V, T, least, above, other)                                           \
+    static inline V weft_near_##V(f64x8 x) {                                           \
+        V r = weft_splat_##V(other);                                                   \
+        for (int i = 0; i < 8; i++)                                                    \
+            if (x[i] >= least && x[i] < above) r[i] = (T)__builtin_rint(x[i]);         \
+        return r;                                                                      \
+    }
+WEFT_NEAR(i64x8, int64_t, -0x1p63, 0x1p63, INT64_MIN)
+WEFT_NEAR(u64x8, uint64_t, 0, 0x1p64, 0)
+#endif
+
+// Quotients of any integers of 64 bits. The integer next to x by the inverse of y, each
+// rounded to 53 bits, is off by 2^13 and a half at the most; the same of what that leaves
+// of x by 2^-38 and a half. Then the rest is less than y, and tells by its sign whether
+// n is one too many. Unsigned ones that are 2^63 or more go once or not at all.
+#define WEFT_NEXT(V)                                                                   \
+    typedef struct weft_next_##V {                                                     \
+        V n;                                                                           \
+        i64x8 rest;                                                                    \
+    } weft_next_##V;                                                                   \
+    static inline weft_next_##V weft_divide_##V(V x, V y) {                            \
+        const f64x8 inverse = 1 / __builtin_convertvector(y, f64x8);                   \
+        const V n = weft_near_##V(__builtin_convertvector(x, f64x8) * inverse);        \
+        const i64x8 rest = (i64x8)((u64x8)x - (u64x8)n * (u64x8)y);                    \
+        const u64x8 more = (u64x8)weft_near_i64x8(__builtin_convertvector(rest, f64x8) \
+                                                  * inverse);                          \
+        return (weft_next_##V){(V)((u64x8)n + more),                                   \
+                               (i64x8)((u64x8)rest - more * (u64x8)y)};                \
+    }
+WEFT_NEXT(i64x8)
+WEFT_NEXT(u64x8)
+
+static inline i64x8 weft_div_i64x8_64(i64x8 x, i64x8 y) {
+    const weft_next_i64x8 q = weft_divide_i64x8(x, y);
+    return q.n + ((q.rest != 0) & ((q.rest ^ y) < 0));
+}
+static inline i64x8 weft_mod_i64x8_64(i64x8 x, i64x8 y) {
+    const i64x8 rest = weft_divide_i64x8(x, y).rest;
+    return rest + (y & (rest != 0) & ((rest ^ y) < 0));
+}
+static inline i64x8 weft_quot_i64x8_64(i64x8 x, i64x8 y) {
+    const weft_next_i64x8 q = weft_divide_i64x8(x, y);
+    const i64x8 off = (q.rest != 0) & ((q.rest ^ x) < 0);
+    return q.n + (off & ((q.rest ^ y) >> 63 | 1));
+}
+static inline i64x8 weft_rem_i64x8_64(i64x8 x, i64x8 y) {
+    const i64x8 rest = weft_divide_i64x8(x, y).rest, turn = (x ^ y) >> 63;
+    return rest + (((y ^ turn) - turn) & (rest != 0) & ((rest ^ x) < 0));
+}
+static inline u64x8 weft_div_u64x8_64(u64x8 x, u64x8 y) {
+    const weft_next_u64x8 q = weft_divide_u64x8(x, y);
+    const u64x8 n = q.n + (u64x8)(q.rest < 0);
+    return weft_select_u64x8((i64x8)y < 0, (u64x8)(x >= y) & 1, n);
+}
+static inline u64x8 weft_mod_u64x8_64(u64x8 x, u64x8 y) {
+    const i64x8 rest = weft_divide_u64x8(x, y).rest;
+    const u64x8 once = x - (y & (u64x8)(x >= y));
+    return weft_select_u64x8((i64x8)y < 0, once, (u64x8)rest + (y & (u64x8)(rest < 0)));
+}
+#define weft_quot_u64x8_64 weft_div_u64x8_64
+#define weft_rem_u64x8_64  weft_mod_u64x8_64
+
 // Roots. The divider takes long for them, and longer with the division that often
 // follows. So some are made beside it, from the estimate y of 1 / sqrt(x), which is off
 // by less than 2^-14 of it (both makers' manuals).

@@ -175,6 +175,77 @@ static void put_lane_by_lane(const Dialect *dialect, CoreOp op, const Filling *f
     strbuf_char(out, ')');
 }
 
+// ---- quotients of integers ----------------------------------------------------------
+
+// Of integers of so many bits in a lane, in one, two or four vectors of floats.
+typedef struct Division {
+    ScalarType type;             // of the vector that is divided
+    uint32_t width, bits, parts; // of that, in bits; of an integer; vectors of floats
+    uint32_t float_width, float_count;
+} Division;
+
+static Division division_of(const Filling *f) {
+    uint32_t width = width_of(f->in);
+    Division d = {.type = f->in, .float_width = width <= 16 ? 32 : 64};
+    d.width = f->lanes.mask < d.float_width ? f->lanes.mask : d.float_width;
+    d.parts = d.float_width / d.width;
+    d.float_count = f->lanes.count / d.parts;
+    d.bits = d.parts > 1 ? d.width : width < d.width ? width + 1 : 64;
+    if (width < d.width)
+        d.type = d.width == 16 ? SCALAR_I16 : d.width == 32 ? SCALAR_I32 : SCALAR_I64;
+    return d;
+}
+
+static bool is_division(CoreOp op, ScalarType in) {
+    return scalar_is_int(in) &&
+           (op == OP_DIV || op == OP_MOD || op == OP_QUOT || op == OP_REM);
+}
+
+static void define_division(const Dialect *dialect, CoreOp op, const Division *d,
+                            uint32_t count, Helpers *helpers) {
+    static const Str places[] = {{"x[i]", 4}, {"y[i]", 4}};
+    StrBuf *out = &helpers->lanes;
+    const char *name = scalar_info[d->type].name;
+    if (d->bits == 64 && count == 8) return; // head_wide.h has them
+    if (d->bits == 64) {
+        strbuf_printf(out,
+                      "WEFT_DIVIDE_LONG(%s, %sx%u, f64x%u, u64x%u, %u, i64x%u, %u, ",
+                      core_op_info[op].name, name, count, count, count,
+                      scalar_is_signed(d->type), count, count);
+        emit_scalar(dialect, op, d->type, d->type, places, helpers, out);
+        strbuf_cstr(out, ")\n");
+        return;
+    }
+    strbuf_printf(out, "WEFT_DIVIDE_%u(%s, %sx%u, u%ux%u, f%ux%u, u%ux%u, %u, %u)\n",
+                  d->parts, core_op_info[op].name, name, count, d->width, count,
+                  d->float_width, d->float_count, d->float_width, d->float_count,
+                  scalar_is_signed(d->type), d->bits);
+}
+
+static void put_division(const Dialect *dialect, CoreOp op, const Filling *f,
+                         Helpers *helpers, StrBuf *out) {
+    Division d = division_of(f);
+    uint64_t key = (uint64_t)op << 16 | (uint64_t)d.type << 8 | d.bits, unused;
+    key = key << 16 | (uint64_t)f->lanes.count << 8 | d.parts;
+    if (!map_get(&helpers->made, key, &unused)) {
+        map_set(&helpers->made, key, 1);
+        define_division(dialect, op, &d, f->lanes.count, helpers);
+    }
+    uint32_t width = width_of(f->in);
+    put_template(f, "($T)", out);
+    open_steps(d.width, width, out);
+    strbuf_printf(out, "weft_%s_%sx%u_%u", core_op_info[op].name,
+                  scalar_info[d.type].name, f->lanes.count, d.bits);
+    for (int i = 0; i < 2; i++) {
+        strbuf_cstr(out, i == 0 ? "(" : ", ");
+        open_steps(width, d.width, out);
+        strbuf_str(out, f->operands[i]);
+        close_steps(width, d.width, f->lanes.count, out);
+    }
+    strbuf_char(out, ')');
+    close_steps(d.width, width, f->lanes.count, out);
+}
+
 // ---- conversions --------------------------------------------------------------------
 
 // From integers to integers, or to floats by way of those of 32 bits at least.
@@ -220,6 +291,10 @@ void emit_lanes(const Dialect *dialect, CoreOp op, ScalarType in, ScalarType to,
                 Lanes lanes, const Str *operands, Helpers *helpers, StrBuf *out) {
     Filling f = {in, to, lanes, operands};
     if (op == OP_CONV && put_conversion(&f, out)) return;
+    if (is_division(op, in)) {
+        put_division(dialect, op, &f, helpers, out);
+        return;
+    }
     const Template *template = find_template(op, in);
     bool is_bits = op == OP_FROM_BITS || op == OP_TO_BITS;
     if (template == NULL || (is_bits && to == SCALAR_F16))

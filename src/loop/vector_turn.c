@@ -19,17 +19,30 @@ void turn_charge(Vector *v, double scalar, double vector) {
     v->vector_cost += v->weight * vector;
 }
 
-static void charge_scalar(Vector *v, CoreOp op, ScalarType in, ScalarType to) {
+// Compilers multiply by the inverse of a known divisor.
+static void charge_division(Vector *v, const LoopStm *stm, ScalarType type) {
+    LoopRef y = stm->args[1];
+    bool is_known = v->kernel->values.data[y].is_const;
+    bool is_poor = is_known && scalar_info[type].bytes == 8 && v->bytes < 64;
+    turn_charge(v, is_known ? 6 : 12, is_poor ? 7 * v->width : 24);
+}
+
+static void charge_scalar(Vector *v, const LoopStm *stm) {
+    CoreOp op = stm->scalar;
+    ScalarType in = turn_elem_of(v, stm->args[0]), to = turn_elem_of(v, stm->outs[0]);
     bool is_float = scalar_is_float(in);
     switch (op) {
     case OP_DIV:
     case OP_SQRT:
         if (is_float) turn_charge(v, 5, 10);
-        else turn_charge(v, 10, 11 * v->width);
+        else charge_division(v, stm, in);
         return;
-    case OP_MOD:
     case OP_QUOT:
-    case OP_REM:
+    case OP_REM: charge_division(v, stm, in); return;
+    case OP_MOD:
+        if (is_float) turn_charge(v, 10, 11 * v->width);
+        else charge_division(v, stm, in);
+        return;
     case OP_POW: turn_charge(v, 10, 11 * v->width); return;
     case OP_MULHI:
     case OP_POPC:
@@ -248,15 +261,36 @@ static bool is_table(Vector *v, const LoopStm *stm, Rep *rep_out) {
     return true;
 }
 
+// Of a quotient by a known power of two, rounded down, the bits that are left; of such
+// a remainder those that are not.
+static CoreOp by_bits(Vector *v, CoreOp op, ScalarType in, LoopRef *y) {
+    uint64_t bits, sign = scalar_is_signed(in) ? 1u : 0u;
+    bool is_down = op == OP_DIV || (op == OP_QUOT && sign == 0);
+    bool is_rest = op == OP_MOD || (op == OP_REM && sign == 0);
+    if (!scalar_is_int(in) || (!is_down && !is_rest) ||
+        !loop_is_known(&v->b, *y, &bits) || bits == 0 || (bits & (bits - 1)) != 0 ||
+        bits >> (8u * scalar_info[in].bytes - sign) != 0)
+        return op;
+    uint64_t shift = 0;
+    while (bits >> shift > 1) shift++;
+    *y = loop_const(&v->b, in, is_down ? shift : bits - 1);
+    return is_down ? OP_SHR : OP_AND;
+}
+
 LoopRef turn_scalar(Vector *v, const LoopStm *stm, LoopRef mask) {
     LoopRef args[3];
+    CoreOp op = stm->scalar;
     ScalarType in = turn_elem_of(v, stm->args[0]), to = turn_elem_of(v, stm->outs[0]);
     for (uint32_t i = 0; i < stm->arg_count; i++)
         args[i] = turn_operand(v, stm->args[i]);
-    bool fails = (core_op_info[stm->scalar].flags & OP_FAILS) != 0 && scalar_is_int(in);
-    if (fails && mask != 0 && v->varies[stm->outs[0]] && !is_known(v, args[1]))
-        args[1] = turn_select(v, mask, args[1], loop_const(&v->b, in, 1));
-    return turn_apply(v, stm->scalar, to, args, stm->arg_count);
+    LoopRef *last = &args[stm->arg_count - 1];
+    if (v->varies[stm->outs[0]]) {
+        op = by_bits(v, op, in, last);
+        bool fails = (core_op_info[op].flags & OP_FAILS) != 0 && scalar_is_int(in);
+        if (fails && mask != 0 && !is_known(v, *last))
+            *last = turn_select(v, mask, *last, loop_const(&v->b, in, 1));
+    }
+    return turn_apply(v, op, to, args, stm->arg_count);
 }
 
 static void do_scalar(Vector *v, const LoopStm *stm, LoopRef mask) {
@@ -267,9 +301,7 @@ static void do_scalar(Vector *v, const LoopStm *stm, LoopRef mask) {
         (varies && turn_remainder(v, stm, mask)))
         return;
     LoopRef out = turn_scalar(v, stm, mask);
-    if (turn_is_vector(v, out))
-        charge_scalar(v, stm->scalar, turn_elem_of(v, stm->args[0]),
-                      turn_elem_of(v, stm->outs[0]));
+    if (turn_is_vector(v, out)) charge_scalar(v, turn_find_here(v, out));
     turn_set_rep(v, stm->outs[0], out);
     turn_note_compared(v, stm);
 }
