@@ -86,35 +86,29 @@ static bool is_whole(const ApiTask *task) {
     return !takes || !task->end.has_run;
 }
 
-static bool has_another(const WeftContext *context) {
-    uint32_t count = 0;
-    for (uint32_t i = 0; i < context->place_count; i++)
-        count += !context->places[i].is_lost;
-    return count > 1;
-}
-
-// A device that failed is left; its arrays that are nowhere else are lost.
-static void leave(ApiAhead *ahead, ApiPlace *place, unsigned line) {
+// Devices that failed are left, and what waits there goes to others. False: none has
+// failed, or there is no other.
+static bool leave_failed(ApiAhead *ahead) {
     WeftContext *context = ahead->context;
-    api_warn(context, "device %s failed and is not used any more: %s", place->address,
-             place->device->why);
-    place->is_lost = true;
-    rt_leave(&context->heap, place->device);
-    RtErrand *waiting;
-    while ((waiting = rt_queue_withdraw(ahead->queue, line, RT_NO_ERRAND)) != NULL)
-        api_ahead_put(ahead, api_task_of(waiting));
+    bool any = false;
+    for (ApiPlace *place; (place = api_failed_place(context)) != NULL; any = true) {
+        if (!api_leave_place(context, place)) break;
+        RtErrand *waiting;
+        unsigned line = (unsigned)(place - context->places);
+        while ((waiting = rt_queue_withdraw(ahead->queue, line, RT_NO_ERRAND)) != NULL)
+            api_ahead_put(ahead, api_task_of(waiting));
+    }
+    return any;
 }
 
 static void take_back(ApiAhead *ahead, ApiTask *task) {
     ApiPlace *place = &ahead->context->places[task->errand.line];
-    bool may_run_elsewhere = api_is_launched(place) && has_another(ahead->context);
     if (ahead->failed != NULL && ahead->failed->errand.number < task->errand.number) {
         api_task_free(task);
     } else if (task->end.status == EXEC_MEMORY && is_whole(task)) {
         try_later(ahead, task);
     } else if (task->end.status == EXEC_BROKEN &&
-               (place->is_lost || may_run_elsewhere)) {
-        if (!place->is_lost) leave(ahead, place, task->errand.line);
+               (leave_failed(ahead) || place->is_lost)) {
         api_ahead_put(ahead, task);
     } else {
         fail(ahead, task);
@@ -362,6 +356,18 @@ WeftStatus api_ahead_open(const ApiEngine *engine, const InterpBeside **beside_o
 
 bool api_is_ahead(const ApiEngine *engine) {
     return engine->program->context->ahead != NULL && !engine->is_alone;
+}
+
+bool api_ahead_recover(WeftProgram *program) {
+    ApiAhead *ahead = program->context->ahead;
+    if (ahead == NULL || program->engine->has_traced) return false;
+    uint32_t lost = 0;
+    leave_failed(ahead);
+    for (uint32_t i = 0; i < ahead->context->place_count; i++)
+        lost += ahead->context->places[i].is_lost;
+    bool is_news = lost > ahead->lost;
+    ahead->lost = lost;
+    return is_news;
 }
 
 bool api_ahead_again(WeftProgram *program) {

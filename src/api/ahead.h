@@ -20,6 +20,9 @@ bool api_is_ahead(const ApiEngine *engine);
 // After a run that found no memory: whether it is tried again, one call after the
 // other, for what ran ahead has kept some; not if somebody was shown a trace of it.
 bool api_ahead_again(WeftProgram *program);
+// After a run that a device ended: whether it is tried again without that, since it had
+// arrays that are nowhere else. Likewise.
+bool api_ahead_recover(WeftProgram *program);
 void api_ahead_close(WeftContext *context);
 
 // Whether the thread that asks is a place's.

@@ -117,6 +117,16 @@ static Status fetch_results(WeftContext *context, const CoreBody *body, RtValue 
     return status;
 }
 
+// After a run that found no memory, or that a device ended.
+static bool is_tried_again(WeftProgram *program, const ApiEntry *entry, Status status) {
+    bool again = false;
+    if (program->engine == NULL) return false;
+    if (status == STATUS_MEMORY)
+        again = api_stream_again(program) || api_ahead_again(program);
+    if (status == STATUS_IO) again = api_ahead_recover(program);
+    return again && api_engine_enter(program->engine, entry->fun) == WEFT_STATUS_OK;
+}
+
 WeftStatus api_call(WeftContext *context, void *data) {
     const ApiCall *call = data;
     WeftProgram *program = call->program;
@@ -171,14 +181,14 @@ WeftStatus api_call(WeftContext *context, void *data) {
         status = interp_run(program->core, entry->fun, &options, args, flat, &error);
         rt_turn_give(context->heap.turn);
         if (status == STATUS_OK) status = fetch_results(context, body, flat, &error);
-    } while (status == STATUS_MEMORY &&
-             (api_stream_again(program) || api_ahead_again(program)));
+    } while (is_tried_again(program, entry, status));
     if (program->engine != NULL && program->engine->state == ENGINE_IDLE)
         program->engine->idle_seconds += api_seconds(context);
     context->loan_count = 0; // results may share the arrays that were lent
     mem_age(&context->mem);
     if (status != STATUS_OK) {
         if (status == STATUS_CANCELLED) return WEFT_STATUS_CANCELLED;
+        if (status == STATUS_IO) error.message = api_tell_failed(context);
         if (error.message.len == 0) error.message = STR("out of memory");
         return api_fault_run(context, program, &error);
     }

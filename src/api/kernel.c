@@ -75,11 +75,7 @@ void api_kernel_tell(const KernelRun *run, const ApiPlace *place, const ExecEnd 
         return;
     case EXEC_BROKEN:
         error->status = STATUS_IO;
-        strbuf_printf(&text, "device %s failed: %s", place->address,
-                      place->device != NULL && place->device->why[0] != '\0'
-                          ? place->device->why
-                          : "it has lost an array");
-        error->message = strbuf_done(&text);
+        error->message = api_tell_failed(run->program->context);
         return;
     }
 }

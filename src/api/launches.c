@@ -65,8 +65,9 @@ void api_launches_write(ApiEngine *engine, uint32_t first, uint32_t count,
     }
 }
 
+// What has no code goes without the device, if there is another.
 static WeftStatus build_for(ApiEngine *engine, const LaunchGroup *group,
-                            const ApiPlace *place, void **code_out) {
+                            ApiPlace *place, void **code_out) {
     WeftContext *context = engine->program->context;
     Device *device = place->device;
     StrBuf text = strbuf(&engine->program->arena),
@@ -79,7 +80,8 @@ static WeftStatus build_for(ApiEngine *engine, const LaunchGroup *group,
     Status status = dev_build(device, strbuf_done(&text), strbuf_done(&tables),
                               &context->cancel, code_out);
     api_lap(context, "build for devices", NULL);
-    if (status == STATUS_OK) return WEFT_STATUS_OK;
+    if (status == STATUS_OK || (status == STATUS_IO && api_leave_place(context, place)))
+        return WEFT_STATUS_OK;
     return api_fail(context, (WeftStatus)status,
                     "device %s cannot run this program: %s", place->address,
                     device->why);
@@ -93,7 +95,7 @@ static WeftStatus build(ApiEngine *engine, LaunchGroup *group) {
         group->codes =
             arena_array(&engine->program->arena, void *, context->place_count);
     for (uint32_t i = 0; i < context->place_count && status == WEFT_STATUS_OK; i++) {
-        const ApiPlace *place = &context->places[i];
+        ApiPlace *place = &context->places[i];
         if (group->codes[i] == NULL && api_is_launched(place) && !place->is_lost)
             status = build_for(engine, group, place, &group->codes[i]);
     }

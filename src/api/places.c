@@ -249,6 +249,39 @@ bool api_has_cores(const WeftContext *context) {
     return false;
 }
 
+// ---- those that fail ----------------------------------------------------------------
+
+ApiPlace *api_failed_place(const WeftContext *context) {
+    for (uint32_t i = 0; i < context->place_count; i++) {
+        ApiPlace *place = &context->places[i];
+        if (place->device != NULL && place->device->has_failed && !place->is_lost)
+            return place;
+    }
+    return NULL;
+}
+
+bool api_leave_place(WeftContext *context, ApiPlace *place) {
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < context->place_count; i++)
+        count += !context->places[i].is_lost;
+    if (count < 2) return false;
+    api_warn(context, "device %s failed and is not used any more: %s", place->address,
+             place->device->why);
+    place->is_lost = place->is_halted = true;
+    rt_leave(&context->heap, place->device);
+    return true;
+}
+
+Str api_tell_failed(WeftContext *context) {
+    const ApiPlace *place = api_failed_place(context);
+    if (place == NULL) return STR("an array was lost with a device");
+    StrBuf text = strbuf(&context->scratch);
+    strbuf_printf(&text, "device %s failed: %s", place->address, place->device->why);
+    return strbuf_done(&text);
+}
+
+// ---- what they may do ---------------------------------------------------------------
+
 uint32_t api_place_weight(const WeftContext *context, const ApiPlace *place) {
     enum { FULL = 1000 };
     unsigned most = 1, threads = place->threads;

@@ -39,6 +39,14 @@ void api_places_close(WeftContext *context);
 bool api_has_cores(const WeftContext *context);
 bool api_is_launched(const ApiPlace *place);
 
+// The first whose device has failed and which is in use still; NULL: there is none.
+ApiPlace *api_failed_place(const WeftContext *context);
+// Uses it no more, with a warning; what is on its device alone is lost if that does not
+// answer. False, and nothing is done: there is no other.
+bool api_leave_place(WeftContext *context, ApiPlace *place);
+// What to say of a call that a device ended; in the scratch arena.
+Str api_tell_failed(WeftContext *context);
+
 // How much of a whole is for that place, if others share it: 1 to 1000.
 uint32_t api_place_weight(const WeftContext *context, const ApiPlace *place);
 // The team of a place made of cores; NULL when memory is short.

@@ -23,6 +23,7 @@ bool api_is_streamed(const WeftProgram *program) {
 
 static void set_parts(WeftProgram *program, uint32_t parts) {
     program->engine->parts = parts;
+    program->engine->entry = NULL; // other kernels may be needed
     fission_cut_stream(&program->decisions, parts, MOST_PARTS);
 }
 

@@ -124,12 +124,17 @@ static bool is_beyond(const Device *device, size_t bytes) {
            (taken > device->limit || bytes > device->limit - taken);
 }
 
+static Status note_end(Device *device, Status status) {
+    if (status == STATUS_IO) device->has_failed = true;
+    return status;
+}
+
 static Status take_once(Device *device, size_t bytes, uint64_t *address_out) {
     if (is_beyond(device, bytes))
         return dev_fail(device, STATUS_MEMORY,
                         "%s: there is no room for %zu bytes within the limit of %zu",
                         device->address, bytes, device->limit);
-    return device->ops->alloc(device, bytes, address_out);
+    return note_end(device, device->ops->alloc(device, bytes, address_out));
 }
 
 static Status take(Device *device, size_t bytes, uint64_t *address_out) {
@@ -169,7 +174,7 @@ Status dev_write(Device *device, uint64_t to, const void *from, size_t bytes) {
     device->counts.writes++;
     device->counts.write_bytes += bytes;
     uint64_t began = device->moved != NULL ? clock_ns() : 0;
-    Status status = device->ops->write(device, to, from, bytes);
+    Status status = note_end(device, device->ops->write(device, to, from, bytes));
     if (device->moved != NULL) device->moved(device, true, bytes, began);
     return status;
 }
@@ -179,14 +184,14 @@ Status dev_read(Device *device, void *to, uint64_t from, size_t bytes) {
     device->counts.reads++;
     device->counts.read_bytes += bytes;
     uint64_t began = device->moved != NULL ? clock_ns() : 0;
-    Status status = device->ops->read(device, to, from, bytes);
+    Status status = note_end(device, device->ops->read(device, to, from, bytes));
     if (device->moved != NULL) device->moved(device, false, bytes, began);
     return status;
 }
 
 Status dev_copy(Device *device, uint64_t to, uint64_t from, size_t bytes) {
     if (bytes == 0 || to == from) return STATUS_OK;
-    return device->ops->copy(device, to, from, bytes);
+    return note_end(device, device->ops->copy(device, to, from, bytes));
 }
 
 // ---- code ---------------------------------------------------------------------------
@@ -197,7 +202,8 @@ bool dev_has_launches(const Device *device) {
 
 Status dev_build(Device *device, Str source, Str tables, const atomic_bool *cancel,
                  void **code_out) {
-    return device->ops->build(device, source, tables, cancel, code_out);
+    return note_end(device,
+                    device->ops->build(device, source, tables, cancel, code_out));
 }
 
 void dev_unload(Device *device, void *code) {
@@ -205,5 +211,7 @@ void dev_unload(Device *device, void *code) {
 }
 
 LaunchEnd dev_launch(Device *device, const DeviceLaunch *launch, GpuFault *fault_out) {
-    return device->ops->launch(device, launch, fault_out);
+    LaunchEnd end = device->ops->launch(device, launch, fault_out);
+    if (end == LAUNCH_BROKEN) device->has_failed = true;
+    return end;
 }

@@ -101,6 +101,7 @@ struct Device {
     bool has_atomics_64;  // of 64 bits, besides those of 32
     size_t limit;         // bytes; 0: what the hardware has
     size_t held;          // bytes that it holds for itself, besides counts.used
+    bool has_failed;      // once, but for memory: nothing on it is sure any more
     DeviceCounts counts;
     // Told of each transfer, which began then (clock_ns). May be NULL.
     void (*moved)(Device *device, bool is_write, size_t bytes, uint64_t began);
