@@ -5,7 +5,7 @@
 // error with a message; beside another the answer is right all the same. Nothing leaks.
 // And what moves: no more than must cross.
 #define _POSIX_C_SOURCE 200809L
-#include "api/places.h"
+#include "api/plans.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -246,6 +246,7 @@ typedef struct Moved {
     uint64_t to, from; // bytes: to and from all devices
     uint64_t made;     // bytes of arrays on the host
     size_t peak;       // most bytes on the first device
+    double planned;    // to all devices
 } Moved;
 
 static Moved moved_so_far(const WeftContext *context) {
@@ -259,6 +260,21 @@ static Moved moved_so_far(const WeftContext *context) {
         moved.from += device->counts.read_bytes;
     }
     return moved;
+}
+
+static double planned; // bytes to all devices, of the call that comes next
+
+static WeftStatus note_plan(const ApiPlanning *planning) {
+    PlanInput in = api_plan_input(planning);
+    api_plan_devices(planning->context, &in);
+    const Plan *plan = plan_make(&in);
+    planned = 0;
+    for (uint32_t i = 0; i < plan->steps.len; i++) {
+        const PlanStep *step = &plan->steps.data[i];
+        if (step->kind != PLAN_SEND || step->device >= plan->in.device_count) continue;
+        planned += step->bytes * plan->tasks.data[step->task].turns;
+    }
+    return WEFT_STATUS_OK;
 }
 
 // Calls that entry of the program, of which half is for each of two devices, with an
@@ -281,6 +297,8 @@ static Moved call_on(const char *devices, const char *source, int64_t *kept) {
         WEFT_STATUS_OK)
         abort();
     CHECK(weft_value_new(context, WEFT_I64, 1, &shape, xs, &arg) == WEFT_STATUS_OK);
+    CHECK(api_plan(context, program, &program->entries[0], &arg, note_plan) ==
+          WEFT_STATUS_OK);
     Moved before = moved_so_far(context);
     if (weft_call(program, 0, &arg, 1, &result, 1) != WEFT_STATUS_OK) abort();
     Moved after = moved_so_far(context);
@@ -294,7 +312,7 @@ static Moved call_on(const char *devices, const char *source, int64_t *kept) {
     weft_program_free(program);
     CHECK(weft_testing_context_free(context) == 0);
     return (Moved){after.to - before.to, after.from - before.from,
-                   after.made - before.made, after.peak};
+                   after.made - before.made, after.peak, planned};
 }
 
 // It gives what one device does.
@@ -306,9 +324,13 @@ static Moved move_on(const char *devices, const char *source) {
     return moved;
 }
 
-// Each has memory of its own.
+// Each has memory of its own, and gets as much as the plan says.
+#define TWO "cpu:0,cpu:1"
+
 static Moved move(const char *source) {
-    return move_on("cpu:0,cpu:1", source);
+    Moved moved = move_on(TWO, source);
+    CHECK((double)moved.to == moved.planned);
+    return moved;
 }
 
 static void check_moves(void) {
@@ -343,8 +365,9 @@ static void check_moves(void) {
     // what is kept of each part
     moved = move("entry main (xs: []i64): []i64 = filter (>= 3) xs");
     CHECK(moved.to == bytes && moved.from == bytes - 24);
-    // sorted parts, to be merged
-    moved = move("entry main (xs: []i64): []i64 = i64.sort (map (\\x -> x + 3) xs)");
+    // sorted parts, to be merged by whoever is free
+    moved = move_on(TWO,
+                    "entry main (xs: []i64): []i64 = i64.sort (map (\\x -> x + 3) xs)");
     // ... and nobody needs the whole, so that it pays, too
     setenv("WEFT_SPLIT", "1", 1);
     moved =
