@@ -69,6 +69,10 @@ static WeftStatus add(WeftContext *context, PlaceList *list, Str address) {
                       .is_shared = str_eq(address, STR("cpu"))};
     WeftStatus status = take_share(context, &address, &place);
     if (status != WEFT_STATUS_OK) return status;
+    if (address.len == 0)
+        return api_fail(context, WEFT_STATUS_USAGE,
+                        "a device of `%s` has no name; `weft devices` lists them",
+                        context->devices);
     if (address.len >= sizeof place.address)
         return api_fail(context, WEFT_STATUS_USAGE, "there is no device `%.*s`",
                         STR_ARG(address));

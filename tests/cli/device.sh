@@ -196,6 +196,8 @@ err_has 'no device is named'
 refused 'the cores can be 1 to 64 devices' -d 'cpu*0'
 refused 'the cores can be 1 to 64 devices' -d 'cpu*x'
 refused 'device cpu:0 is named twice' -d 'cpu*2,cpu:0'
+refused 'a device of `cpu,` has no name' -d 'cpu,'
+refused 'a device of `,` has no name' -d ','
 refused 'device opencl:99 cannot be used' -d opencl:99
 refused 'the interpreter runs on no device' -e interp -d cpu
 if [ "$has_opencl" = 1 ]; then

@@ -482,7 +482,6 @@ int main(void) {
     setenv("WEFT_SPLIT", "0", 1);
     check_failures("opencl:0,cpu", COPY);
     text = halos;
-    check_failures("opencl:0,cpu", COPY);
-    if (has_two) check_failures("opencl:0,opencl:1", COPY);
+    check_failures(has_two ? "opencl:0,opencl:1" : "opencl:0,cpu", COPY);
     return test_done();
 }
