@@ -252,8 +252,7 @@ static void tell_failure(const ApiTask *task, InterpError *error) {
     context->mem.recover = &recover;
     if (setjmp(recover) == 0) {
         InterpError inner;
-        api_kernel_tell(&task->run, &context->places[task->errand.line], &task->end,
-                        &inner);
+        api_kernel_tell(&task->run, &task->end, &inner);
         CoreLoc *calls = arena_array(&context->scratch, CoreLoc,
                                      inner.call_count + task->call_count);
         api_task_copy(calls, inner.calls, inner.call_count * sizeof *calls);
@@ -350,6 +349,7 @@ WeftStatus api_ahead_open(const ApiEngine *engine, const InterpBeside **beside_o
     }
     context->ahead->host = pthread_self();
     context->ahead->is_orderly = context->ahead->has_run = false;
+    context->ahead->lost = api_lost_places(context);
     if (!engine->is_alone) *beside_out = &beside;
     return WEFT_STATUS_OK;
 }
@@ -361,13 +361,10 @@ bool api_is_ahead(const ApiEngine *engine) {
 bool api_ahead_recover(WeftProgram *program) {
     ApiAhead *ahead = program->context->ahead;
     if (ahead == NULL || program->engine->has_traced) return false;
-    uint32_t lost = 0;
     leave_failed(ahead);
-    for (uint32_t i = 0; i < ahead->context->place_count; i++)
-        lost += ahead->context->places[i].is_lost;
-    bool is_news = lost > ahead->lost;
-    ahead->lost = lost;
-    return is_news;
+    uint32_t before = ahead->lost;
+    ahead->lost = api_lost_places(ahead->context);
+    return ahead->lost > before;
 }
 
 bool api_ahead_again(WeftProgram *program) {

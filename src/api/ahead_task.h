@@ -41,7 +41,7 @@ struct ApiAhead {
     bool is_waiting; // the host; it has made all that it can
     bool is_orderly; // this run: each call ends before the next one begins
     bool has_run;    // ahead, in this run
-    uint32_t lost;   // places, when a call last began anew for that
+    uint32_t lost;   // places, when this run began
     ApiTask *failed; // the first of those that are known to have failed
     ApiTask *wants;  // memory: the first of those that are to be tried again
 };

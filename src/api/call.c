@@ -111,9 +111,7 @@ static Status fetch_results(WeftContext *context, const CoreBody *body, RtValue 
     for (uint32_t i = 0; i < body->result_count; i++)
         rt_release_value(&context->heap, &flat[i]);
     error->status = status;
-    error->message = status == STATUS_MEMORY
-                         ? STR("out of memory for the result")
-                         : STR("the result cannot be read from its device");
+    if (status == STATUS_MEMORY) error->message = STR("out of memory for the result");
     return status;
 }
 

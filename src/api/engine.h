@@ -173,8 +173,7 @@ void api_kernel_run_at(KernelRun *run, ApiPlace *place, ExecEnd *end_out);
 double api_kernel_seconds(const WeftContext *context, const EngineKernel *kernel,
                           uint32_t place);
 // How it ended, for people; texts are in the scratch arena.
-void api_kernel_tell(const KernelRun *run, const ApiPlace *place, const ExecEnd *end,
-                     InterpError *error_out);
+void api_kernel_tell(const KernelRun *run, const ExecEnd *end, InterpError *error_out);
 // Runs it at the only place, or the one that has the call alone.
 void api_kernel_run(ApiEngine *engine, EngineKernel *kernel, const InterpOffer *offer,
                     InterpError *error_out);

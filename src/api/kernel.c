@@ -54,8 +54,7 @@ static void tell_fault(const KernelRun *run, const ExecEnd *end, InterpError *er
         error->calls[i] = end->calls[i]->loc;
 }
 
-void api_kernel_tell(const KernelRun *run, const ApiPlace *place, const ExecEnd *end,
-                     InterpError *error) {
+void api_kernel_tell(const KernelRun *run, const ExecEnd *end, InterpError *error) {
     StrBuf text = strbuf(&run->program->context->scratch);
     *error = (InterpError){.loc = run->offer.loc};
     switch (end->status) {
@@ -75,8 +74,7 @@ void api_kernel_tell(const KernelRun *run, const ApiPlace *place, const ExecEnd 
         return;
     case EXEC_BROKEN:
         error->status = STATUS_IO;
-        error->message = api_tell_failed(run->program->context);
-        return;
+        return; // of which device, api_call says
     }
 }
 
@@ -200,5 +198,5 @@ void api_kernel_run(ApiEngine *engine, EngineKernel *kernel, const InterpOffer *
     ApiPlace *place = engine->is_alone ? context->alone : &context->places[0];
     ExecEnd end;
     api_kernel_run_at(&run, place, &end);
-    api_kernel_tell(&run, place, &end, error_out);
+    api_kernel_tell(&run, &end, error_out);
 }

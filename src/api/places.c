@@ -264,11 +264,15 @@ ApiPlace *api_failed_place(const WeftContext *context) {
     return NULL;
 }
 
-bool api_leave_place(WeftContext *context, ApiPlace *place) {
+uint32_t api_lost_places(const WeftContext *context) {
     uint32_t count = 0;
     for (uint32_t i = 0; i < context->place_count; i++)
-        count += !context->places[i].is_lost;
-    if (count < 2) return false;
+        count += context->places[i].is_lost;
+    return count;
+}
+
+bool api_leave_place(WeftContext *context, ApiPlace *place) {
+    if (context->place_count - api_lost_places(context) < 2) return false;
     api_warn(context, "device %s failed and is not used any more: %s", place->address,
              place->device->why);
     place->is_lost = place->is_halted = true;

@@ -41,6 +41,7 @@ bool api_is_launched(const ApiPlace *place);
 
 // The first whose device has failed and which is in use still; NULL: there is none.
 ApiPlace *api_failed_place(const WeftContext *context);
+uint32_t api_lost_places(const WeftContext *context); // how many
 // Uses it no more, with a warning; what is on its device alone is lost if that does not
 // answer. False, and nothing is done: there is no other.
 bool api_leave_place(WeftContext *context, ApiPlace *place);

@@ -44,4 +44,10 @@ static inline bool core_is_scalar_op(CoreOp op) {
     return core_op_operands(op) != 0;
 }
 
+// Whether it is a quotient or a remainder of integers, which fails of zero.
+static inline bool core_divides(CoreOp op, ScalarType type) {
+    bool is_division = op == OP_DIV || op == OP_MOD || op == OP_QUOT || op == OP_REM;
+    return is_division && scalar_is_int(type);
+}
+
 #endif

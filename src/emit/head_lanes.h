@@ -377,7 +377,7 @@ WEFT_DIVIDE(f32x4, u32x4, float, 0x1p23f, 0x1.8p23f)
 // Of 64 bits; if one has more than 50, lane by lane.
 #define WEFT_DIVIDE_LONG(op, V, F, U, is_signed, S, n, each)                           \
     WEFT_DIVIDE_1(op, V, U, F, U, is_signed, 50)                                       \
-    static inline V weft_##op##_each_##V(V x, V y) {          \
+    static inline V weft_##op##_each_##V(V x, V y) {                                   \
         V r;                                                                           \
         for (int i = 0; i < n; i++) r[i] = each;                                       \
         return r;                                                                      \

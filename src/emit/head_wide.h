@@ -277,8 +277,9 @@ WEFT_DIVIDE(f32x16, u32x16, float, 0x1p23f, 0x1.8p23f)
 // The integer next to each float; of what is too large or no number the machine's own:
 // -2^63, or any of uint64_t.
 #if defined(WEFT_WIDE_HERE)
-#define weft_near_i64x8(x) ((i64x8)__builtin_ia32_cvtpd2qq512_mask(x, (weft_8l){0}, -1, 4))
-#define weft_near_u64x8(x) ((u64x8)__builtin_ia32_cvtpd2uqq512_mask(x, (weft_8l){0}, -1, 4))
+#define WEFT_NEAR(how, x)  __builtin_ia32_##how##512_mask(x, (weft_8l){0}, -1, 4)
+#define weft_near_i64x8(x) ((i64x8)WEFT_NEAR(cvtpd2qq, x))
+#define weft_near_u64x8(x) ((u64x8)WEFT_NEAR(cvtpd2uqq, x))
 #else
 #define WEFT_NEAR(V, T, least, above, other)                                           \
     static inline V weft_near_##V(f64x8 x) {                                           \
@@ -304,8 +305,8 @@ WEFT_NEAR(u64x8, uint64_t, 0, 0x1p64, 0)
         const f64x8 inverse = 1 / __builtin_convertvector(y, f64x8);                   \
         const V n = weft_near_##V(__builtin_convertvector(x, f64x8) * inverse);        \
         const i64x8 rest = (i64x8)((u64x8)x - (u64x8)n * (u64x8)y);                    \
-        const u64x8 more = (u64x8)weft_near_i64x8(__builtin_convertvector(rest, f64x8) \
-                                                  * inverse);                          \
+        const f64x8 left = __builtin_convertvector(rest, f64x8) * inverse;             \
+        const u64x8 more = (u64x8)weft_near_i64x8(left);                               \
         return (weft_next_##V){(V)((u64x8)n + more),                                   \
                                (i64x8)((u64x8)rest - more * (u64x8)y)};                \
     }

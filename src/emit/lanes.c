@@ -196,11 +196,6 @@ static Division division_of(const Filling *f) {
     return d;
 }
 
-static bool is_division(CoreOp op, ScalarType in) {
-    return scalar_is_int(in) &&
-           (op == OP_DIV || op == OP_MOD || op == OP_QUOT || op == OP_REM);
-}
-
 static void define_division(const Dialect *dialect, CoreOp op, const Division *d,
                             uint32_t count, Helpers *helpers) {
     static const Str places[] = {{"x[i]", 4}, {"y[i]", 4}};
@@ -291,7 +286,7 @@ void emit_lanes(const Dialect *dialect, CoreOp op, ScalarType in, ScalarType to,
                 Lanes lanes, const Str *operands, Helpers *helpers, StrBuf *out) {
     Filling f = {in, to, lanes, operands};
     if (op == OP_CONV && put_conversion(&f, out)) return;
-    if (is_division(op, in)) {
+    if (core_divides(op, in)) {
         put_division(dialect, op, &f, helpers, out);
         return;
     }

@@ -83,10 +83,7 @@ void interp_await_scalars(Run *run, const uint32_t *slots, uint32_t count) {
 void interp_check_brought(Run *run, const Step *step, Status status, size_t bytes) {
     if (status == STATUS_MEMORY) interp_fail_memory(run, step, bytes);
     if (status == STATUS_OK) return;
-    InterpError error = {
-        .status = status,
-        .loc = step->stm->loc,
-        .message = STR("an array cannot be read from the device that has it")};
+    InterpError error = {.status = status, .loc = step->stm->loc}; // of a device
     interp_fail_as(run, &error);
 }
 

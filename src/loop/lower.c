@@ -109,7 +109,7 @@ static void check_operands(Lower *l, CoreOp op, ScalarType type, LoopRef y) {
     uint64_t bits;
     if (!scalar_is_int(type)) return;
     LoopRef zero = loop_const(l->b, type, 0);
-    if (op == OP_DIV || op == OP_MOD || op == OP_QUOT || op == OP_REM) {
+    if (core_divides(op, type)) {
         if (loop_is_known(l->b, y, &bits) && bits != 0) return;
         loop_check(l, loop_not(l->b, loop_eq(l->b, y, zero)),
                    core_messages[MESSAGE_DIVISION], NULL, 0);

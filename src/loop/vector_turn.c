@@ -7,6 +7,8 @@
 // looks at it.
 #include "loop/vector_turn.h"
 
+#include "core/rules.h"
+
 ScalarType turn_elem_of(const Vector *v, LoopRef ref) {
     return (ScalarType)v->kernel->values.data[ref].type.elem;
 }
@@ -31,18 +33,14 @@ static void charge_scalar(Vector *v, const LoopStm *stm) {
     CoreOp op = stm->scalar;
     ScalarType in = turn_elem_of(v, stm->args[0]), to = turn_elem_of(v, stm->outs[0]);
     bool is_float = scalar_is_float(in);
+    if (core_divides(op, in)) {
+        charge_division(v, stm, in);
+        return;
+    }
     switch (op) {
     case OP_DIV:
-    case OP_SQRT:
-        if (is_float) turn_charge(v, 5, 10);
-        else charge_division(v, stm, in);
-        return;
-    case OP_QUOT:
-    case OP_REM: charge_division(v, stm, in); return;
+    case OP_SQRT: turn_charge(v, 5, 10); return;
     case OP_MOD:
-        if (is_float) turn_charge(v, 10, 11 * v->width);
-        else charge_division(v, stm, in);
-        return;
     case OP_POW: turn_charge(v, 10, 11 * v->width); return;
     case OP_MULHI:
     case OP_POPC:
@@ -264,14 +262,14 @@ static bool is_table(Vector *v, const LoopStm *stm, Rep *rep_out) {
 // Of a quotient by a known power of two, rounded down, the bits that are left; of such
 // a remainder those that are not.
 static CoreOp by_bits(Vector *v, CoreOp op, ScalarType in, LoopRef *y) {
-    uint64_t bits, sign = scalar_is_signed(in) ? 1u : 0u;
-    bool is_down = op == OP_DIV || (op == OP_QUOT && sign == 0);
-    bool is_rest = op == OP_MOD || (op == OP_REM && sign == 0);
+    uint64_t bits, shift = 0;
+    bool has_sign = scalar_is_signed(in);
+    bool is_down = op == OP_DIV || (op == OP_QUOT && !has_sign);
+    bool is_rest = op == OP_MOD || (op == OP_REM && !has_sign);
     if (!scalar_is_int(in) || (!is_down && !is_rest) ||
         !loop_is_known(&v->b, *y, &bits) || bits == 0 || (bits & (bits - 1)) != 0 ||
-        bits >> (8u * scalar_info[in].bytes - sign) != 0)
+        (has_sign && bits >> (8u * scalar_info[in].bytes - 1) != 0))
         return op;
-    uint64_t shift = 0;
     while (bits >> shift > 1) shift++;
     *y = loop_const(&v->b, in, is_down ? shift : bits - 1);
     return is_down ? OP_SHR : OP_AND;

@@ -354,9 +354,7 @@ static bool is_float(ScalarType type) {
 }
 
 static bool divides_integers(const Walk *w, const CoreStm *stm) {
-    bool is_division = stm->op == OP_DIV || stm->op == OP_MOD || stm->op == OP_QUOT ||
-                       stm->op == OP_REM;
-    return is_division && !is_float((ScalarType)core_type(w->p, stm->outs[0]).elem);
+    return core_divides(stm->op, (ScalarType)core_type(w->p, stm->outs[0]).elem);
 }
 
 // Whether a float is divided by a known power of two: then it is a product.

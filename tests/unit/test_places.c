@@ -324,11 +324,11 @@ static Moved move_on(const char *devices, const char *source) {
     return moved;
 }
 
-// Each has memory of its own, and gets as much as the plan says.
-#define TWO "cpu:0,cpu:1"
+static const char two[] = "cpu:0,cpu:1"; // each with memory of its own
 
+// Each gets as much as the plan says.
 static Moved move(const char *source) {
-    Moved moved = move_on(TWO, source);
+    Moved moved = move_on(two, source);
     CHECK((double)moved.to == moved.planned);
     return moved;
 }
@@ -366,7 +366,7 @@ static void check_moves(void) {
     moved = move("entry main (xs: []i64): []i64 = filter (>= 3) xs");
     CHECK(moved.to == bytes && moved.from == bytes - 24);
     // sorted parts, to be merged by whoever is free
-    moved = move_on(TWO,
+    moved = move_on(two,
                     "entry main (xs: []i64): []i64 = i64.sort (map (\\x -> x + 3) xs)");
     // ... and nobody needs the whole, so that it pays, too
     setenv("WEFT_SPLIT", "1", 1);
