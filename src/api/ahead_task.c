@@ -224,7 +224,8 @@ ApiTask *api_task_new(ApiEngine *engine, EngineKernel *kernel,
     task->errand.is_ready = is_ready;
     task->errand.run = run;
     task->run.progress = note_progress;
-    task->piece = fission_find_piece(&engine->program->decisions, offer->loc);
+    if (!engine->program->decisions.is_stream) // whose parts are nobody's share
+        task->piece = fission_find_piece(&engine->program->decisions, offer->loc);
     if (task->piece != NULL) task->cut = api_shares_cut(engine->shares, task->piece);
     bool is_chunk =
         task->piece != NULL && task->piece->is_chunk && task->piece->is_timed;

@@ -188,6 +188,8 @@ WeftStatus api_call(WeftContext *context, void *data) {
         if (status == STATUS_CANCELLED) return WEFT_STATUS_CANCELLED;
         if (status == STATUS_IO) error.message = api_tell_failed(context);
         if (error.message.len == 0) error.message = STR("out of memory");
+        if (status == STATUS_MEMORY)
+            api_tell_fit(context, program, entry, call->args, &error.message);
         return api_fault_run(context, program, &error);
     }
     for (uint32_t i = 0; i < entry->result_count; i++) {

@@ -148,7 +148,7 @@ static void think_again(WeftContext *context, WeftProgram *program, ApiEntry *en
     if (choice->trials > 0 || choice->now.is_alone || !is_due(choice->calls)) return;
     if (choice->calls == LEARNED && context->alone != NULL && context->mem.limit == 0)
         try_alone(program, entry);
-    else api_plan(context, program, entry, args, choose);
+    else api_plan(context, program, entry, args, choose, NULL);
 }
 
 void api_choose_rows(WeftContext *context, WeftProgram *program, ApiEntry *entry,
@@ -169,7 +169,7 @@ void api_choose_rows(WeftContext *context, WeftProgram *program, ApiEntry *entry
         choice->now.is_alone = choice->is_planned = choice->is_rejected = false;
     }
     choice->calls += is_call;
-    if (!is_same) api_plan(context, program, entry, args, choose);
+    if (!is_same) api_plan(context, program, entry, args, choose, NULL);
     else if (is_call) think_again(context, program, entry, args);
     program->engine->is_alone = choice->now.is_alone;
 }

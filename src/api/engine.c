@@ -201,13 +201,8 @@ static WeftStatus check_places(WeftContext *context) {
     return WEFT_STATUS_OK;
 }
 
-// With several places, what is worth it is split among them.
-static void divide(WeftProgram *program) {
+static void divide_for_places(WeftProgram *program, double least) {
     const WeftContext *context = program->context;
-    if (context->place_count < 2) {
-        api_stream_divide(program);
-        return;
-    }
     uint32_t *weights = arena_array(&program->arena, uint32_t, context->place_count);
     FissionDevices devices = {.weights = weights,
                               .count = context->place_count,
@@ -221,11 +216,21 @@ static void divide(WeftProgram *program) {
         if (api_is_launched(place) != api_is_launched(&context->places[0]))
             devices.is_mixed = true;
     }
+    fission_for_devices(program->core, &devices, least, &program->decisions);
+}
+
+// With several places, what is worth it is split among them; with little memory, all
+// that may need it.
+static void divide(WeftProgram *program) {
+    const WeftContext *context = program->context;
     // A tenth of a millisecond on one core; other values are for tests.
-    const char *least = getenv("WEFT_SPLIT");
-    if (least != NULL && strcmp(least, "none") == 0) return;
-    fission_for_devices(program->core, &devices, least != NULL ? atof(least) : 200000,
-                        &program->decisions);
+    const char *wanted = getenv("WEFT_SPLIT");
+    double least = wanted != NULL ? atof(wanted) : 200000;
+    bool is_alone = context->place_count < 2;
+    if (!is_alone && wanted != NULL && strcmp(wanted, "none") == 0) return;
+    if (api_stream_is_for(context)) api_stream_divide(program, is_alone ? 0 : least);
+    else if (!is_alone) divide_for_places(program, least);
+    else return;
     api_lap(program->context, "fission", program->core);
 }
 
@@ -263,8 +268,9 @@ WeftStatus api_engine_new(WeftProgram *program) {
     program->engine = make_engine(program, must);
     program->engine->shares = api_shares_new(&program->arena, &program->decisions);
     bool has_choice = program->decisions.rows.len > 0 || context->alone != NULL;
-    program->engine->chooses =
-        context->place_count > 1 && has_choice && getenv("WEFT_SPLIT") == NULL;
+    program->engine->chooses = context->place_count > 1 && has_choice &&
+                               !program->decisions.is_stream &&
+                               getenv("WEFT_SPLIT") == NULL;
     return program->engine->must ? api_engine_start(program->engine) : WEFT_STATUS_OK;
 }
 

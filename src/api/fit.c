@@ -27,7 +27,7 @@ static Plan *make_plan(const ApiPlanning *fit) {
 }
 
 static WeftStatus refuse_task(const ApiPlanning *fit, const Plan *plan, uint32_t task) {
-    const ApiPlace *place = &fit->context->places[0];
+    const ApiPlace *place = api_stream_largest(fit->context);
     char text[PLAN_TEXT], most[PLAN_TEXT];
     Plan shown;
     PlanPeak needs = api_stream_needs(plan, task, &shown);
@@ -69,10 +69,35 @@ static WeftStatus check_fit(const ApiPlanning *fit) {
     return api_refuse_plan(context, plan, &least, fit->entry, "at least ", least.bytes);
 }
 
+// ---- what did not fit ---------------------------------------------------------------
+
+static WeftStatus tell_fit(const ApiPlanning *fit) {
+    WeftContext *context = fit->context;
+    PlanInput in = api_plan_input(fit);
+    api_plan_devices(context, &in);
+    const Plan *plan = plan_make(&in);
+    char held[PLAN_TEXT], most[PLAN_TEXT];
+    Str *message = fit->data;
+    StrBuf text = strbuf(&context->scratch);
+    strbuf_str(&text, *message);
+    strbuf_printf(&text, "; by its plan `%s` holds %s at once, and the ceiling is %s: ",
+                  fit->entry->name, plan_bytes(held, plan->peak.bytes),
+                  plan_bytes(most, (double)context->options.memory_ceiling));
+    plan_name_bytes(plan, &plan->peak, &text);
+    *message = strbuf_done(&text);
+    return WEFT_STATUS_OK;
+}
+
+void api_tell_fit(WeftContext *context, WeftProgram *program, const ApiEntry *entry,
+                  WeftValue *const *args, Str *message) {
+    if (program->engine != NULL && context->options.memory_ceiling != 0)
+        api_plan(context, program, entry, args, tell_fit, message);
+}
+
 WeftStatus api_check_fit(WeftContext *context, WeftProgram *program,
                          const ApiEntry *entry, WeftValue *const *args) {
     if (program->engine == NULL ||
         (context->options.memory_ceiling == 0 && !api_is_streamed(program)))
         return WEFT_STATUS_OK;
-    return api_plan(context, program, entry, args, check_fit);
+    return api_plan(context, program, entry, args, check_fit, NULL);
 }

@@ -15,5 +15,10 @@ WeftStatus api_refuse_plan(WeftContext *context, const Plan *plan, const PlanPea
 // Without either there is nothing to find out.
 WeftStatus api_check_fit(WeftContext *context, WeftProgram *program,
                          const ApiEntry *entry, WeftValue *const *args);
+// Adds to the message of a call that found no memory below the ceiling what it holds at
+// once by its plan, by line: copies on devices and what operators need meanwhile come
+// on top. Without a ceiling, or a plan, or memory for one, nothing is added.
+void api_tell_fit(WeftContext *context, WeftProgram *program, const ApiEntry *entry,
+                  WeftValue *const *args, Str *message);
 
 #endif

@@ -78,7 +78,7 @@ void api_plan_devices(WeftContext *context, PlanInput *in) {
 
 WeftStatus api_plan(WeftContext *context, WeftProgram *program, const ApiEntry *entry,
                     WeftValue *const *args,
-                    WeftStatus (*step)(const ApiPlanning *planning)) {
+                    WeftStatus (*step)(const ApiPlanning *planning), void *data) {
     Arena arena;
     jmp_buf recover, *outer = context->mem.recover;
     volatile WeftStatus status = WEFT_STATUS_OK;
@@ -86,7 +86,7 @@ WeftStatus api_plan(WeftContext *context, WeftProgram *program, const ApiEntry *
     stack_measure(&program->cx.stack);
     context->mem.recover = &recover;
     if (setjmp(recover) == 0) {
-        ApiPlanning planning = {context, program, entry, args, &arena};
+        ApiPlanning planning = {context, program, entry, args, &arena, data};
         status = step(&planning);
     }
     context->mem.recover = outer;

@@ -14,16 +14,17 @@ typedef struct ApiPlanning {
     const ApiEntry *entry;
     WeftValue *const *args; // of the entry's types; NULL: none is known
     Arena *arena;           // in which plans are made
+    void *data;             // the step's
 } ApiPlanning;
 
 // What the plan of such a call has to know, but for devices.
 PlanInput api_plan_input(const ApiPlanning *planning);
 // And the context's devices.
 void api_plan_devices(WeftContext *context, PlanInput *in);
-// Plans a call: does the step, which has an arena of its own. Memory that is too short
-// for a plan may be enough for the call: that is WEFT_STATUS_OK.
+// Plans a call: does the step with these data, which has an arena of its own. Memory
+// that is too short for a plan may be enough for the call: that is WEFT_STATUS_OK.
 WeftStatus api_plan(WeftContext *context, WeftProgram *program, const ApiEntry *entry,
                     WeftValue *const *args,
-                    WeftStatus (*step)(const ApiPlanning *planning));
+                    WeftStatus (*step)(const ApiPlanning *planning), void *data);
 
 #endif

@@ -1,20 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Whether, and into how many parts, operators are cut for a small device (stream.h).
+// Whether, and into how many parts, operators are cut for small devices (stream.h).
 // The plan of a call says that before it starts; where a plan cannot know, or counts
 // too little, the call finds no memory, and is tried again in more parts. It has no
 // effects but traces, and its arguments are lent.
 #include "api/stream.h"
 
-enum { MOST_PARTS = 16 }; // equal ones: a power of two
+enum { MOST_PARTS = 16 }; // equal ones
 
 // ---- parts --------------------------------------------------------------------------
 
-void api_stream_divide(WeftProgram *program) {
-    const ApiPlace *place = &program->context->places[0];
-    if (!api_is_launched(place) || place->memory == 0) return;
-    fission_for_stream(program->core, MOST_PARTS, &program->decisions);
-    api_lap(program->context, "fission", program->core);
+bool api_stream_is_for(const WeftContext *context) {
+    bool all = context->place_count <= MOST_PARTS;
+    for (uint32_t i = 0; i < context->place_count; i++) {
+        const ApiPlace *place = &context->places[i];
+        all = all && api_is_launched(place) && place->memory > 0;
+    }
+    return all;
+}
+
+void api_stream_divide(WeftProgram *program, double least) {
+    fission_for_stream(program->core, MOST_PARTS, least, &program->decisions);
 }
 
 bool api_is_streamed(const WeftProgram *program) {
@@ -24,17 +30,18 @@ bool api_is_streamed(const WeftProgram *program) {
 static void set_parts(WeftProgram *program, uint32_t parts) {
     program->engine->parts = parts;
     program->engine->entry = NULL; // other kernels may be needed
-    fission_cut_stream(&program->decisions, parts, MOST_PARTS);
+    fission_cut_stream(&program->decisions, parts, MOST_PARTS,
+                       parts > program->context->place_count);
 }
 
 void api_stream_begin(WeftProgram *program) {
     ApiEngine *engine = program->engine;
-    if (engine->least_parts == 0) engine->least_parts = 1;
+    if (engine->least_parts == 0) engine->least_parts = program->context->place_count;
     set_parts(program, engine->least_parts);
 }
 
 bool api_stream_more(WeftProgram *program) {
-    if (program->engine->parts >= MOST_PARTS) return false;
+    if (2 * program->engine->parts > MOST_PARTS) return false;
     set_parts(program, 2 * program->engine->parts);
     return true;
 }
@@ -54,6 +61,7 @@ static bool is_array(const PlanBlock *block) {
 
 typedef struct Needs {
     double takes, makes; // bytes
+    double lent; // of what it takes: the caller's, which nothing is written over
 } Needs;
 
 // Of a block that it takes parts of, the largest: they may be one copy.
@@ -71,9 +79,11 @@ static double bytes_of(const PlanTask *task, uint32_t use) {
 static Needs needs_of(const Plan *plan, const PlanTask *task) {
     Needs needs = {0};
     for (uint32_t i = 0; i < task->uses.len; i++) {
+        const PlanBlock *block = &plan->blocks.data[task->uses.data[i].block];
         double bytes = bytes_of(task, i);
-        if (is_array(&plan->blocks.data[task->uses.data[i].block]) && !isnan(bytes))
-            needs.takes += bytes;
+        if (!is_array(block) || isnan(bytes)) continue;
+        needs.takes += bytes;
+        if (block->task == PLAN_NONE) needs.lent += bytes;
     }
     for (uint32_t k = task->first; k < task->first + task->makes; k++)
         if (is_array(&plan->blocks.data[k]) && plan->blocks.data[k].is_held)
@@ -81,17 +91,35 @@ static Needs needs_of(const Plan *plan, const PlanTask *task) {
     return needs;
 }
 
+// What it makes may lie where that was what it takes.
+static double sure_bytes(Needs needs) {
+    return fmax(needs.takes, needs.lent + needs.makes);
+}
+
+const ApiPlace *api_stream_largest(const WeftContext *context) {
+    const ApiPlace *largest = &context->places[0];
+    for (uint32_t i = 1; i < context->place_count; i++)
+        if (context->places[i].memory > largest->memory) largest = &context->places[i];
+    return largest;
+}
+
+static size_t least_memory(const WeftContext *context) {
+    size_t least = context->places[0].memory;
+    for (uint32_t i = 1; i < context->place_count; i++)
+        if (context->places[i].memory < least) least = context->places[i].memory;
+    return least;
+}
+
 uint32_t api_stream_find(const WeftProgram *program, const Plan *plan, bool sure) {
-    double room = (double)program->context->places[0].memory;
+    const WeftContext *context = program->context;
+    double room =
+        (double)(sure ? api_stream_largest(context)->memory : least_memory(context));
     uint32_t count = sure && plan->sure != PLAN_NONE ? plan->sure : plan->tasks.len;
     for (uint32_t i = 0; i < count; i++) {
         const PlanTask *task = &plan->tasks.data[i];
         if (task->kernel == NULL || !(task->turns > 0)) continue;
         Needs needs = needs_of(plan, task);
-        // What it makes may lie where that was what it takes.
-        double bytes =
-            sure ? fmax(needs.takes, needs.makes) : needs.takes + needs.makes;
-        if (bytes > room) return i;
+        if ((sure ? sure_bytes(needs) : needs.takes + needs.makes) > room) return i;
     }
     return PLAN_NONE;
 }
@@ -100,20 +128,21 @@ PlanPeak api_stream_needs(const Plan *plan, uint32_t task, Plan *shown_out) {
     Arena *arena = plan->in.arena;
     const PlanTask *t = &plan->tasks.data[task];
     Needs needs = needs_of(plan, t);
-    PlanPeak peak = {.task = task, .bytes = fmax(needs.takes, needs.makes)};
+    PlanPeak peak = {.task = task, .bytes = sure_bytes(needs)};
+    bool with_made = needs.takes < peak.bytes;
     *shown_out = *plan;
     shown_out->blocks.data = arena_copy(arena, plan->blocks.data,
                                         plan->blocks.len * sizeof *plan->blocks.data);
-    for (uint32_t i = 0; i < t->uses.len && needs.takes >= needs.makes; i++) {
+    for (uint32_t i = 0; i < t->uses.len; i++) {
         uint32_t block = t->uses.data[i].block;
+        const PlanBlock *b = &plan->blocks.data[block];
         double bytes = bytes_of(t, i);
-        if (bytes <= 0 || !is_array(&plan->blocks.data[block])) continue;
+        if (bytes <= 0 || !is_array(b) || (with_made && b->task != PLAN_NONE)) continue;
         shown_out->blocks.data[block].bytes = bytes;
         vec_push(arena, &peak.blocks, block);
     }
-    for (uint32_t k = t->first; k < t->first + t->makes; k++)
-        if (needs.takes < needs.makes && is_array(&plan->blocks.data[k]) &&
-            plan->blocks.data[k].is_held)
+    for (uint32_t k = t->first; k < t->first + t->makes && with_made; k++)
+        if (is_array(&plan->blocks.data[k]) && plan->blocks.data[k].is_held)
             vec_push(arena, &peak.blocks, k);
     return peak;
 }

@@ -55,7 +55,8 @@ static bool is_worth_it(const Strategy *y, const FissionSplit *s) {
     static const double operation = 0.5, byte = 0.25; // nanoseconds
     double work = cut_work(y, s->stm);
     if (s->rule->part == part_places) work = 0; // each part looks at all values
-    return y->least <= 0 || work * operation > traffic_of(y, s) * byte;
+    if (y->least <= 0 || y->log->is_stream) return true;
+    return work * operation > traffic_of(y, s) * byte;
 }
 
 bool cut_may_be_bits(const Strategy *y, const CoreStm *stm) {
@@ -236,7 +237,7 @@ static void split(Strategy *y, FissionSplit *s) {
     FissionCut cut = {.parts = y->parts, .at = -1, .shares = y->shares};
     s->parts = y->parts;
     s->devices = y->devices->count;
-    s->is_eager = y->least <= 1;
+    s->is_eager = y->least <= 1 || y->log->is_stream;
     if (y->at_blocks) cut.unit = fission_unit(s);
     fission_cut(s, cut);
     s->says_lengths = cut_has_parts(s) && core_type(p, s->size).elem == SCALAR_I64;

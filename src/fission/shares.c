@@ -4,10 +4,11 @@
 #include "fission/fission.h"
 #include "fission/strategy.h"
 
-void fission_cut_stream(const FissionLog *log, uint32_t parts, uint32_t count) {
+void fission_cut_stream(const FissionLog *log, uint32_t parts, uint32_t count,
+                        bool what_is_small) {
     for (uint32_t i = 0; i < log->rows.len; i++) {
         const FissionRow *row = &log->rows.data[i];
-        *row->at.from = parts > 1 ? row->at.least : INT64_MAX;
+        *row->at.from = parts == 1 ? INT64_MAX : what_is_small ? 1 : row->at.least;
         for (uint32_t p = 0; p + 1 < count; p++)
             row->bounds[p] = FISSION_WHOLE / parts * (p < parts ? p + 1 : parts);
     }

@@ -363,12 +363,12 @@ bool fission_for_devices(CoreProgram *p, const FissionDevices *devices, double l
     return true;
 }
 
-bool fission_for_stream(CoreProgram *p, uint32_t count, FissionLog *log) {
+bool fission_for_stream(CoreProgram *p, uint32_t count, double least, FissionLog *log) {
     uint32_t weights[FISSION_MOST_PARTS];
     for (uint32_t i = 0; i < count; i++) weights[i] = 1;
     FissionDevices same = {.weights = weights, .count = count};
     log->is_stream = true;
-    bool is_split = fission_for_devices(p, &same, 0, log);
-    fission_cut_stream(log, 1, count);
+    bool is_split = fission_for_devices(p, &same, least, log);
+    fission_cut_stream(log, 1, count, false);
     return is_split;
 }

@@ -75,7 +75,7 @@ typedef struct FissionLog {
         uint32_t len, cap;
     } pieces;
     Map by_place;   // of its own -> piece; once there are pieces
-    bool is_stream; // of fission_for_stream: parts run one after the other
+    bool is_stream; // of fission_for_stream: parts are nobody's share
 } FissionLog;
 
 // The devices that run at the same time.
@@ -99,11 +99,12 @@ typedef struct FissionDevices {
 bool fission_for_devices(CoreProgram *program, const FissionDevices *devices,
                          double least, FissionLog *log);
 
-// Splits all that takes less memory in parts, for one device that has too little for
-// the whole, into so many parts that run one after the other; a part may be empty.
-// Whether, and into how many, is said between two runs (fission_cut_stream); at first
-// all is whole. Else as above.
-bool fission_for_stream(CoreProgram *program, uint32_t count, FissionLog *log);
+// Splits all that takes less memory in parts, for devices that have too little for the
+// whole, into so many parts, which are nobody's share: they run one after the other,
+// wherever there is room; a part may be empty. Whether, and into how many, is said
+// between two runs (fission_cut_stream); at first all is whole. Else as above.
+bool fission_for_stream(CoreProgram *program, uint32_t count, double least,
+                        FissionLog *log);
 
 // ---- worth.c ------------------------------------------------------------------------
 
@@ -136,8 +137,9 @@ uint32_t fission_run(const FissionOperator *ops, uint32_t first, uint32_t count)
 // ---- shares.c -----------------------------------------------------------------------
 
 // Cuts all rows into so many equal parts, of `count`; the others are empty. With one
-// part all stays whole.
-void fission_cut_stream(const FissionLog *log, uint32_t parts, uint32_t count);
+// part all stays whole; unless it is to be cut, too, so does what is not worth it.
+void fission_cut_stream(const FissionLog *log, uint32_t parts, uint32_t count,
+                        bool what_is_small);
 FissionSwitch fission_new_switch(Arena *arena, const CoreFun *entry, int64_t least);
 // All of them, by number, and how many there are.
 FissionSwitch *fission_switch(const FissionLog *log, uint32_t number);

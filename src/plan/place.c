@@ -169,8 +169,8 @@ static uint32_t best_for(const Placer *pl, const PlanTask *task) {
     uint32_t best = plan->in.device_count;
     if (task->kernel == NULL) return best;
     bool is_free = plan->in.is_shifting && task->piece != NULL && task->piece->is_chunk;
-    if (task->piece != NULL && !is_free) // all on one device (stream.h), or on its own
-        return plan->in.decisions->is_stream ? 0 : task->piece->device;
+    if (task->piece != NULL && !is_free && !plan->in.decisions->is_stream)
+        return task->piece->device;
     double least = INFINITY;
     for (uint32_t d = 0; d < plan->in.device_count; d++) {
         double end = ready_at(pl, task, d) + sent_to(pl, task, d) / BYTES_PER_SECOND +

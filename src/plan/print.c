@@ -137,14 +137,18 @@ static void put_shares(const Plan *plan, const FissionRow *row, StrBuf *out) {
                       row->chunks);
 }
 
-// For a device that has too little memory for the whole.
+// For devices that have too little memory for the whole.
 static void put_stream(const Plan *plan, const FissionDecision *d, StrBuf *out) {
     bool is_run, is_cut = plan_is_cut(plan, d, &is_run);
+    bool is_alone = plan->in.device_count < 2;
     int64_t part = plan->in.decisions->rows.data[d->row].bounds[0];
     if (is_cut && part < FISSION_WHOLE)
-        strbuf_printf(out, "cut in %" PRId64 ", one part after the other",
-                      FISSION_WHOLE / part);
-    else strbuf_cstr(out, "whole, if the device has memory enough; else in parts");
+        strbuf_printf(out, "cut in %" PRId64 ", %s", FISSION_WHOLE / part,
+                      is_alone ? "one part after the other"
+                               : "each where there is room");
+    else if (is_alone)
+        strbuf_cstr(out, "whole, if the device has memory enough; else in parts");
+    else strbuf_cstr(out, "whole, if it is little, and fits a device; else in parts");
 }
 
 // Why it stays whole though there is enough to do: it does, or all of its entry.

@@ -37,6 +37,15 @@ expect 0 "$weft" run -m 48M sums.weft turns 1000000 5
 expect 0 "$weft" run -m 64M sums.weft main 1000000
 expect 0 "$weft" run -m 64M sums.weft choose 100000000000
 out '[100000000000i64]'
+# What was tried and found no memory says what it holds, besides where.
+cat >sorted.weft <<'PROGRAM'
+entry main (n: i64): i64 =
+  let a = i64.sort (map (% 1013) (iota n))
+  in a[n / 2]
+PROGRAM
+expect 1 "$weft" run -T 1 -m 24M sorted.weft main 1500000
+err_has 'sorted.weft:2:11: error: out of memory'
+err_has '; by its plan `main` holds 24.0 MB at once, and the ceiling is 25.2 MB: 24.0 MB of line 2'
 # Without a ceiling, and in the interpreter, nobody asks.
 expect 1 "$weft" run -e interp -m 100M sums.weft main 100000000000
 err_has 'sums.weft:2:23: error: out of memory: 800000000000 bytes were wanted'

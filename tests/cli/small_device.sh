@@ -77,6 +77,24 @@ if [ "$("$weft" devices | grep -c '^opencl:0 .*[^)]$')" = 1 ]; then
     expect 1 "$weft" run -d opencl:0@100K small.weft mapped xs.bin
     err 'error: `mapped` needs at least 131 kB of memory at once on device opencl:0, which has 102 kB: 131 kB of arguments'
     on_small cpu,opencl:0@64K sorted
+    # two of them
+    if [ "$(POCL_DEVICES='pthread pthread' "$weft" devices | grep -c '^opencl:1 .*[^)]$')" = 1 ]; then
+        POCL_DEVICES='pthread pthread'
+        export POCL_DEVICES
+        for entry in mapped chain bins turns fails traced; do
+            on_small opencl:0@1M,opencl:1@600K $entry
+        done
+        on_small opencl:0@3M,opencl:1@3M total
+        expect 0 "$weft" explain -d opencl:0@1M,opencl:1@600K small.weft mapped xs.bin
+        out_has 'cut in 8, each where there is room'
+        expect 0 "$weft" explain -d opencl:0@64M,opencl:1@64M small.weft mapped xs.bin
+        out_has 'cut in 2, each where there is room'
+        expect 0 "$weft" explain -d opencl:0@64M,opencl:1@64M small.weft traced xs.bin
+        out_has 'whole, if it is little, and fits a device; else in parts'
+        expect 1 "$weft" run -d opencl:0@600K,opencl:1@1M small.weft plane xs.bin
+        err_has 'on device opencl:1, which has 1.05 MB: 2.10 MB of arguments'
+        unset POCL_DEVICES
+    fi
 else
     skipped=$((skipped + 1))
 fi
