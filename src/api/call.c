@@ -152,7 +152,8 @@ WeftStatus api_call(WeftContext *context, void *data) {
                              .trace =
                                  context->options.trace != NULL ? show_trace : NULL,
                              .trace_data = data,
-                             .code = &entry->code};
+                             .code = &entry->code,
+                             .joins_late = api_has_room(context)};
     if (context->options.progress != NULL) {
         options.progress = show_progress;
         options.progress_data = data;

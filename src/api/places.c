@@ -247,6 +247,13 @@ bool api_is_launched(const ApiPlace *place) {
     return place->device != NULL && dev_has_launches(place->device);
 }
 
+bool api_has_room(const WeftContext *context) {
+    bool all = context->options.memory_ceiling == 0;
+    for (uint32_t i = 0; i < context->place_count; i++)
+        all = all && context->places[i].memory == 0;
+    return all;
+}
+
 bool api_has_cores(const WeftContext *context) {
     for (uint32_t i = 0; i < context->place_count; i++)
         if (!api_is_launched(&context->places[i])) return true;

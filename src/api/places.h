@@ -38,6 +38,8 @@ void api_places_close(WeftContext *context);
 // Whether there is a place that runs machine code, and one that is launched on.
 bool api_has_cores(const WeftContext *context);
 bool api_is_launched(const ApiPlace *place);
+// Whether memory is not counted: neither the host's, nor that of a device.
+bool api_has_room(const WeftContext *context);
 
 // The first whose device has failed and which is in use still; NULL: there is none.
 ApiPlace *api_failed_place(const WeftContext *context);

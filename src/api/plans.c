@@ -74,6 +74,7 @@ void api_plan_devices(WeftContext *context, PlanInput *in) {
     }
     in->devices = devices;
     in->device_count = context->place_count;
+    in->joins_late = api_has_room(context);
 }
 
 WeftStatus api_plan(WeftContext *context, WeftProgram *program, const ApiEntry *entry,

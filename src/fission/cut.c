@@ -110,6 +110,7 @@ static void note(const Strategy *y, const FissionSplit *s, FissionVerdict verdic
     bool is_loop = op == OP_FOR && verdict == FISSION_IS_CUT;
     if (core_op_info[op].kind != KIND_ORDER2 && op != OP_SORT && !is_loop) return;
     FissionDecision decision = {.stm = s->stm,
+                                .entry = y->entry,
                                 .verdict = verdict,
                                 .work = cut_work(y, s->stm),
                                 .bytes = traffic_of(y, s)};

@@ -16,7 +16,8 @@ typedef enum FissionVerdict {
 } FissionVerdict;
 
 typedef struct FissionDecision {
-    const CoreStm *stm; // as it was, or a copy of that
+    const CoreStm *stm;   // as it was, or a copy of that
+    const CoreFun *entry; // where that is
     FissionVerdict verdict;
     const char *rule;   // IS_CUT: by which
     double work, bytes; // of an element: scalar operations; bytes that would travel

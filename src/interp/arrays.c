@@ -216,6 +216,30 @@ static RtArray *open_whole(Run *run, const Step *step, const int64_t *shape) {
     return begun;
 }
 
+// Whether parts, of which a device has some, stay where they are until somebody needs
+// the whole.
+static bool join_late(Run *run, const Step *step, const int64_t *shape) {
+    const RtArray *begun = step->spare != 0 ? interp_array(run, step->spare) : NULL;
+    bool any_away = false, are_dense = begun == NULL || begun->is_away;
+    if (!run->options->joins_late || step->stm->attrs[0] != 0) return false;
+    run->parts.len = 0;
+    for (uint32_t i = 0; i < core_parts(step->stm); i++) {
+        RtArray *part = interp_array(run, step->args[i]);
+        if (rt_count(part) == 0) continue;
+        any_away = any_away || part->is_away;
+        are_dense = are_dense && rt_is_contiguous(part);
+        vec_push(run->arena, &run->parts, (RtValue){.array = part});
+    }
+    if (!any_away || !are_dense) return false;
+    ScalarType elem = run->parts.data[0].array->elem;
+    uint32_t rank = run->parts.data[0].array->rank;
+    RtArray *whole =
+        rt_join(run->heap, elem, rank, shape, run->parts.data, run->parts.len);
+    if (whole == NULL) return false;
+    run->slots.data[step->out].array = whole;
+    return true;
+}
+
 // Whether parts that are promised, of which two have elements, are joined beside the
 // run; then the whole is promised, too.
 static bool join_beside(Run *run, const Step *step) {
@@ -239,6 +263,18 @@ static bool join_beside(Run *run, const Step *step) {
     return beside->join(run->options->kernel_data, &offer, count, whole);
 }
 
+static void join_now(Run *run, const Step *step, uint32_t axis, const int64_t *shape) {
+    RtArray *a = open_whole(run, step, shape);
+    int64_t done = 0;
+    for (uint32_t i = 0; i < core_parts(step->stm); i++) {
+        RtArray *part = interp_array(run, step->args[i]);
+        if (rt_count(part) == 0) continue;
+        char *to = interp_at(a, done * a->strides[axis]);
+        if (part->base != a || part->data != to) put_part(run, step, part, a, to);
+        done += part->shape[axis];
+    }
+}
+
 void interp_concat(Run *run, const Step *step) {
     uint32_t axis = (uint32_t)step->stm->attrs[0];
     int64_t shape[CORE_MAX_RANK];
@@ -254,15 +290,7 @@ void interp_concat(Run *run, const Step *step) {
         if (step->spare != 0) interp_drop(run, step->spare);
         return;
     }
-    RtArray *a = open_whole(run, step, shape);
-    int64_t done = 0;
-    for (uint32_t i = 0; i < core_parts(step->stm); i++) {
-        RtArray *part = interp_array(run, step->args[i]);
-        if (rt_count(part) == 0) continue;
-        char *to = interp_at(a, done * a->strides[axis]);
-        if (part->base != a || part->data != to) put_part(run, step, part, a, to);
-        done += part->shape[axis];
-    }
+    if (!join_late(run, step, shape)) join_now(run, step, axis, shape);
     if (step->spare != 0) interp_drop(run, step->spare);
 }
 

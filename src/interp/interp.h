@@ -77,6 +77,7 @@ typedef struct InterpOptions {
     bool (*run_kernel)(void *data, InterpOffer *offer, InterpError *error_out);
     void *kernel_data;
     const InterpBeside *beside;  // NULL: kernels end before run_kernel returns
+    bool joins_late;  // parts on devices wait there for who needs the whole (rt/store.h)
     RtEvents *events;  // where statements that take time are recorded; may be NULL
     InterpCode *code;  // of this function and program; NULL: nothing is kept
 } InterpOptions;

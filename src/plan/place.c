@@ -12,8 +12,9 @@ static const double BYTES_PER_SECOND = 8e9, CALL = 1e-5;
 
 typedef struct Placer {
     Plan *plan;
-    Map present;   // (block, part, memory) -> 1: it is there
-    double *free;  // by device, and the host's: when it has nothing to do
+    Map present;  // (block, part, memory) -> 1: it is there
+    Map apart;    // block -> the task that joins it: its parts are where they were made
+    double *free; // by device, and the host's: when it has nothing to do
     double *given; // by device: seconds
     double live;   // bytes
     struct {
@@ -39,10 +40,46 @@ static bool is_there(const Placer *pl, PlanUse use, uint32_t memory) {
            map_get(&pl->present, key_of(use.block, use.part, memory), &known);
 }
 
-static bool must_travel(const Placer *pl, PlanUse use, uint32_t device) {
-    const PlanBlock *block = &pl->plan->blocks.data[use.block];
-    return block->type.rank > 0 && use.bytes != 0 &&
-           !is_there(pl, use, plan_memory(pl->plan, device));
+// What travels, and the memory it goes to.
+typedef struct Leg {
+    PlanUse use;
+    uint32_t device; // or device_count: the host
+} Leg;
+
+typedef struct Legs {
+    Leg *data;
+    uint32_t len, cap;
+} Legs;
+
+// What has to travel so that the device has what is used: of what lies in parts, those
+// that are not there; a view of that is one of the whole, on the host.
+static void add_legs(const Placer *pl, PlanUse use, uint32_t device, Legs *legs) {
+    const Plan *plan = pl->plan;
+    uint32_t host = plan->in.device_count;
+    uint64_t joiner;
+    if (plan->blocks.data[use.block].type.rank == 0 || use.bytes == 0 ||
+        is_there(pl, use, plan_memory(plan, device)))
+        return;
+    bool is_apart = map_get(&pl->apart, use.block, &joiner) &&
+                    !is_there(pl, (PlanUse){.block = use.block}, host);
+    const PlanTask *task = is_apart ? &plan->tasks.data[joiner] : NULL;
+    for (uint32_t i = 0; is_apart && i < task->uses.len; i++)
+        add_legs(pl, task->uses.data[i], use.part != 0 ? host : device, legs);
+    if (!is_apart || use.part != 0)
+        vec_push(plan->in.arena, legs, ((Leg){use, device}));
+}
+
+static Legs legs_of(const Placer *pl, const PlanTask *task, uint32_t device) {
+    Legs legs = {0};
+    for (uint32_t i = 0; i < task->uses.len; i++)
+        add_legs(pl, task->uses.data[i], device, &legs);
+    return legs;
+}
+
+// Whether what the task joins stays in its parts, of which some are on a device alone.
+static bool joins_late(const Placer *pl, const PlanTask *task) {
+    bool may = pl->plan->in.joins_late && task->kernel == NULL && task->joins_rows;
+    return may && legs_of(pl, task, pl->plan->in.device_count).len > 0;
 }
 
 static double end_of_maker(const Plan *plan, uint32_t block) {
@@ -145,12 +182,9 @@ static double duration(const Plan *plan, const PlanTask *task, uint32_t device) 
     return isnan(seconds) ? unknown : seconds;
 }
 
-static double sent_to(const Placer *pl, const PlanTask *task, uint32_t device) {
+static double sum_of(Legs legs) {
     double bytes = 0;
-    for (uint32_t i = 0; i < task->uses.len; i++)
-        if (must_travel(pl, task->uses.data[i], device) &&
-            !isnan(task->uses.data[i].bytes))
-            bytes += task->uses.data[i].bytes;
+    for (uint32_t i = 0; i < legs.len; i++) bytes += or_nothing(legs.data[i].use.bytes);
     return bytes;
 }
 
@@ -173,7 +207,8 @@ static uint32_t best_for(const Placer *pl, const PlanTask *task) {
         return task->piece->device;
     double least = INFINITY;
     for (uint32_t d = 0; d < plan->in.device_count; d++) {
-        double end = ready_at(pl, task, d) + sent_to(pl, task, d) / BYTES_PER_SECOND +
+        double end = ready_at(pl, task, d) +
+                     sum_of(legs_of(pl, task, d)) / BYTES_PER_SECOND +
                      duration(plan, task, d);
         bool is_better =
             end < least || (end <= least && pl->given[d] < pl->given[best]);
@@ -269,20 +304,40 @@ static bool takes_over(const Plan *plan, uint32_t number) {
 
 // ---- placing ------------------------------------------------------------------------
 
-static void send(Placer *pl, uint32_t number, PlanUse use, double *now) {
+static void note_present(Placer *pl, PlanUse use, uint32_t device) {
+    uint32_t memory = plan_memory(pl->plan, device);
+    map_set(&pl->present, key_of(use.block, use.part, memory), 1);
+}
+
+static void send(Placer *pl, uint32_t number, Leg leg, double *now) {
     Plan *plan = pl->plan;
-    uint32_t device = plan->tasks.data[number].device;
     double begin = *now;
-    *now += or_nothing(use.bytes) / BYTES_PER_SECOND;
+    *now += or_nothing(leg.use.bytes) / BYTES_PER_SECOND;
     vec_push(plan->in.arena, &plan->steps,
              (PlanStep){.kind = PLAN_SEND,
-                        .device = device,
+                        .device = leg.device,
                         .task = number,
-                        .block = use.block,
-                        .bytes = use.bytes,
+                        .block = leg.use.block,
+                        .bytes = leg.use.bytes,
                         .begin = begin,
                         .end = *now});
-    map_set(&pl->present, key_of(use.block, use.part, plan_memory(plan, device)), 1);
+    note_present(pl, leg.use, leg.device);
+}
+
+// All that the task needs is where it runs then; what it has views of, on the host.
+static double send_all(Placer *pl, uint32_t number, double now) {
+    const PlanTask *task = &pl->plan->tasks.data[number];
+    Legs legs = legs_of(pl, task, task->device);
+    for (uint32_t i = 0; i < legs.len; i++) send(pl, number, legs.data[i], &now);
+    for (uint32_t i = 0; i < task->uses.len; i++) {
+        PlanUse use = task->uses.data[i];
+        uint64_t joiner;
+        if (!map_get(&pl->apart, use.block, &joiner)) continue;
+        bool is_view = use.part != 0;
+        note_present(pl, (PlanUse){.block = use.block},
+                     is_view ? pl->plan->in.device_count : task->device);
+    }
+    return now;
 }
 
 static void place_task(Placer *pl, uint32_t number) {
@@ -290,12 +345,11 @@ static void place_task(Placer *pl, uint32_t number) {
     PlanTask *task = &plan->tasks.data[number];
     uint32_t device = task->device = best_for(pl, task);
     double now = ready_at(pl, task, device);
-    task->sent = sent_to(pl, task, device);
-    for (uint32_t i = 0; i < task->uses.len; i++)
-        if (must_travel(pl, task->uses.data[i], device))
-            send(pl, number, task->uses.data[i], &now);
-    task->begin = now;
-    task->end = now + duration(plan, task, device);
+    bool is_late = joins_late(pl, task);
+    if (is_late) map_set(&pl->apart, task->first, number);
+    task->sent = is_late ? 0 : sum_of(legs_of(pl, task, device));
+    task->begin = is_late ? now : send_all(pl, number, now);
+    task->end = task->begin + (is_late ? 0 : duration(plan, task, device));
     vec_push(plan->in.arena, &plan->steps,
              (PlanStep){.kind = PLAN_RUN,
                         .device = device,
@@ -304,9 +358,9 @@ static void place_task(Placer *pl, uint32_t number) {
                         .begin = task->begin,
                         .end = task->end});
     pl->free[device] = task->end;
-    pl->given[device] += duration(plan, task, device);
-    for (uint32_t k = 0; k < task->makes; k++)
-        map_set(&pl->present, key_of(task->first + k, 0, plan_memory(plan, device)), 1);
+    pl->given[device] += task->end - task->begin;
+    for (uint32_t k = 0; k < task->makes && !is_late; k++)
+        note_present(pl, (PlanUse){.block = task->first + k}, device);
     // What is taken over is freed as another's, before it is alive as the task's own.
     if (task->op == OP_CONCAT && task->kernel == NULL) take_over_parts(pl, task);
     bool is_new = !takes_over(plan, number);
@@ -323,11 +377,13 @@ static void fetch_results(Placer *pl) {
     double now = plan->seconds;
     for (uint32_t i = 0; i < plan->blocks.len; i++) {
         const PlanBlock *b = &plan->blocks.data[i];
-        PlanUse use = {i, 0, b->bytes};
-        if (!b->is_result || b->type.rank == 0 || is_there(pl, use, host)) continue;
-        double begin = now;
-        now += or_nothing(b->bytes) / BYTES_PER_SECOND;
-        add_leaving(plan, PLAN_FETCH, i, begin, now);
+        Legs legs = {0};
+        if (b->is_result) add_legs(pl, (PlanUse){i, 0, b->bytes}, host, &legs);
+        for (uint32_t k = 0; k < legs.len; k++) {
+            double begin = now;
+            now += or_nothing(legs.data[k].use.bytes) / BYTES_PER_SECOND;
+            add_leaving(plan, PLAN_FETCH, legs.data[k].use.block, begin, now);
+        }
     }
     plan->seconds = now;
 }
@@ -372,6 +428,7 @@ void plan_place(Plan *plan) {
                  .free = arena_array(arena, double, devices),
                  .given = arena_array(arena, double, devices)};
     map_init(&pl.present, arena);
+    map_init(&pl.apart, arena);
     for (uint32_t i = 0; i < plan->params; i++) {
         map_set(&pl.present, key_of(i, 0, plan->in.device_count), 1);
         add_alive(&pl, i);

@@ -50,6 +50,7 @@ typedef struct PlanInput {
     uint32_t vector_bytes; // of the vectors of cores; 0: there are none
     const PlanArg *args;   // NULL: none is known
     bool is_shifting;      // who is idle takes chunks over; else they are at home
+    bool joins_late;       // parts on devices wait there for who needs the whole
     PlanTook *took;        // what is known of earlier runs; NULL: nothing
     const void *data;      // for that
     const double *paces;   // of another plan, for devices of which this one tells none;
@@ -95,6 +96,7 @@ struct PlanTask {
     PlanUses uses;     // each block and part once
     uint32_t first;    // block that it makes
     uint32_t makes;    // so many
+    bool joins_rows;   // it joins parts along dimension 0
     uint32_t device;   // or device_count: the host
     double sent;       // bytes that travel before it
     double begin, end; // seconds

@@ -225,9 +225,11 @@ void plan_print_decisions(const Plan *plan, StrBuf *out) {
         strbuf_printf(out, "  none is cut: %s\n", plan->in.uncut);
         return;
     }
-    if (log->len == 0) strbuf_cstr(out, "  none is outside of other operators\n");
+    uint32_t shown = 0;
     for (uint32_t i = 0; i < log->len; i++) {
         const FissionDecision *d = &log->data[i];
+        if (d->entry != plan->in.entry) continue;
+        shown++;
         char work[PLAN_TEXT], bytes[PLAN_TEXT], line[PLAN_TEXT];
         strbuf_printf(out, "  line %-4s %-8s ", plan_line(line, plan, d->stm->loc),
                       core_op_info[d->stm->op].name);
@@ -236,6 +238,7 @@ void plan_print_decisions(const Plan *plan, StrBuf *out) {
                       "\n%20s(an element: about %s scalar operations; %s travel)\n", "",
                       count_text(work, d->work), plan_bytes(bytes, d->bytes));
     }
+    if (shown == 0) strbuf_cstr(out, "  none is outside of other operators\n");
 }
 
 // ---- tasks --------------------------------------------------------------------------

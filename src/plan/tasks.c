@@ -105,6 +105,7 @@ void visit_add_task(Walk *w, const CoreStm *stm, const CoreFun *kernel, double w
                         .work = work,
                         .first = plan->blocks.len,
                         .makes = stm->out_count,
+                        .joins_rows = stm->op == OP_CONCAT && stm->attrs[0] == 0,
                         .measured = NAN});
     PlanTask *task = &plan->tasks.data[number];
     for (uint32_t i = 0; i < stm->arg_count; i++) use_value(w, task, stm->args[i]);

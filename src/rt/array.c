@@ -34,6 +34,7 @@ static void free_array(RtHeap *heap, RtArray *a) {
     rt_drop_copies(heap, a);
     if (a->is_lent) memcpy(&lender, a->memory, sizeof lender);
     rt_free_memory(heap, a);
+    rt_free_pieces(heap, a);
     mem_free(heap->mem, a, header_size(a->rank));
     if (lender.release != NULL) lender.release(lender.data);
 }
@@ -217,6 +218,7 @@ RtArray *rt_promise(RtHeap *heap, ScalarType elem, uint32_t rank,
 
 void rt_keep_promise(RtHeap *heap, RtArray *promised, RtArray *made) {
     assert(made->refs == 1 && made->views == 0 && !made->is_lent);
+    assert(made->pieces == NULL);
     size_t row = made->rank * sizeof(int64_t);
     memcpy(promised->shape, made->shape, row);
     memcpy(promised->strides, made->strides, row);
@@ -270,6 +272,7 @@ void rt_release(RtHeap *heap, RtArray *a) {
         if (a->next != NULL) a->next->prev = a->prev;
         RtArray *base = a->base;
         if (base != NULL) base->views--;
+        rt_drop_pieces(heap, a);
         free_array(heap, a);
         a = base;
     }
@@ -302,6 +305,7 @@ bool rt_is_unshared(const RtArray *a) {
     if (a->refs != 1 || (a->base != NULL && a->base->refs != 1)) return false;
     const RtArray *owner = a->base != NULL ? a->base : a;
     if (owner->is_lent || owner->copies != NULL || a->copies != NULL) return false;
+    if (a->pieces != NULL) return false;
     // Of the views we make, only those with a stride of 0 repeat an element.
     for (uint32_t d = 0; d < a->rank; d++)
         if (a->strides[d] == 0 && a->shape[d] > 1) return false;

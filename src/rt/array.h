@@ -15,6 +15,7 @@
 
 typedef struct RtArray RtArray;
 typedef struct RtCopy RtCopy;
+typedef struct RtPiece RtPiece;
 
 typedef struct RtHeap {
     Mem *mem;
@@ -44,6 +45,7 @@ struct RtArray {
     bool stays;            // on the host, whatever happens: somebody may look at it
     uint32_t views;        // of this array's memory
     RtCopy *copies;        // on devices
+    RtPiece *pieces;       // arrays that together have the elements (store.h), or NULL
     int64_t *shape;        // rank sizes
     int64_t *strides;      // rank strides, in elements
 };

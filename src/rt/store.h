@@ -9,6 +9,10 @@
 // An array that has views, or is lent, always has its elements on the host, too. A view
 // may have copies of its own on devices that do not have the whole.
 //
+// What was made in parts on devices is joined where it is needed, so that only what is
+// not there travels; until the host has the whole, or memory is short, its parts are
+// kept, for others who need it.
+//
 // Threads: as the heap's.
 #ifndef WEFT_RT_STORE_H
 #define WEFT_RT_STORE_H
@@ -24,6 +28,17 @@ struct RtCopy {
     uint64_t address;
 };
 
+// A part of an array: the elements from so many bytes on.
+struct RtPiece {
+    RtPiece *next;
+    RtArray *part; // retained; row-major
+    size_t at;
+};
+
+// An array that is away and consists of these row-major parts, one after the other
+// along dimension 0, of which some are away. Retains them. NULL when memory is short.
+RtArray *rt_join(RtHeap *heap, ScalarType elem, uint32_t rank, const int64_t *shape,
+                 const RtValue *parts, uint32_t count);
 // Sees to it that the host has the elements. STATUS_MEMORY, or STATUS_IO with
 // device->why; then all is as before.
 Status rt_fetch(RtHeap *heap, RtArray *a);
@@ -58,6 +73,9 @@ bool rt_leave(RtHeap *heap, Device *device);
 // ---- for array.c --------------------------------------------------------------------
 
 void rt_drop_copies(RtHeap *heap, RtArray *a);
+// Gives up the pieces; without the references to them, for those that are all freed.
+void rt_drop_pieces(RtHeap *heap, RtArray *a);
+void rt_free_pieces(RtHeap *heap, RtArray *a);
 // Own memory on the host, if there is any.
 void rt_free_memory(RtHeap *heap, RtArray *a);
 // An array without memory anywhere, and memory on the host for one; NULL and false when

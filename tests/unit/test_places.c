@@ -297,7 +297,7 @@ static Moved call_on(const char *devices, const char *source, int64_t *kept) {
         WEFT_STATUS_OK)
         abort();
     CHECK(weft_value_new(context, WEFT_I64, 1, &shape, xs, &arg) == WEFT_STATUS_OK);
-    CHECK(api_plan(context, program, &program->entries[0], &arg, note_plan) ==
+    CHECK(api_plan(context, program, &program->entries[0], &arg, note_plan, NULL) ==
           WEFT_STATUS_OK);
     Moved before = moved_so_far(context);
     if (weft_call(program, 0, &arg, 1, &result, 1) != WEFT_STATUS_OK) abort();
@@ -361,10 +361,23 @@ static void check_moves(void) {
     // a sum of each block
     moved = move("entry main (xs: []i64): i64 =\n"
                  "  i64.f64 (f64.sum (map (\\x -> f64.i64 (i64.bool (x < 3))) xs))");
-    CHECK(moved.to == bytes + 40 && moved.from == 48);
+    CHECK(moved.to == bytes + 16 && moved.from == 24);
     // what is kept of each part
     moved = move("entry main (xs: []i64): []i64 = filter (>= 3) xs");
     CHECK(moved.to == bytes && moved.from == bytes - 24);
+    // of a whole that one device needs, what the other one has crosses; then what it
+    // makes of it goes back
+    moved =
+        move("entry main (xs: []i64): []i64 =\n"
+             "  let ys = map (\\x -> f64.i64 (loop y = x for i < 9 do y * 7 % 11)) xs\n"
+             "  let zs = scan (+) 0 ys\n"
+             "  in map2 (\\y z -> i64.f64 y + i64.f64 z + 3) ys zs");
+    CHECK(moved.to == 2 * bytes && moved.from == 5 * bytes / 2);
+    // ... and where both need it, each gets the other's half
+    moved = move("entry main (xs: []i64): []i64 =\n"
+                 "  let ys = map (\\x -> (loop y = x for i < 9 do y * 7 % 11) + 3) xs\n"
+                 "  in map (\\i -> ys[i * 7 % 40000] + ys[i] - 3) (iota 40000)");
+    CHECK(moved.to == 2 * bytes && moved.from == 2 * bytes);
     // sorted parts, to be merged by whoever is free
     moved = move_on(two,
                     "entry main (xs: []i64): []i64 = i64.sort (map (\\x -> x + 3) xs)");
@@ -385,7 +398,7 @@ static void check_moves(void) {
 
 // On a device that has no room for the whole: each part goes there once, and what is
 // made of it comes back.
-static void check_stream(void) {
+static void check_stream(bool has_two) {
     const uint64_t bytes = MANY * sizeof(int64_t);
     const char *small = "opencl:0@192K";
     Moved moved = move_on(small, "entry main (xs: []i64): []i64 =\n"
@@ -394,6 +407,13 @@ static void check_stream(void) {
     moved = move_on(small, "entry main (xs: []i64): i64 =\n"
                            "  3 + i64.minimum (map (\\x -> x * 7 % 1000) xs)");
     CHECK(moved.to == bytes && moved.from < 1000 && moved.peak <= 192 << 10);
+    // two of them take what they have room for
+    if (has_two) {
+        moved =
+            move_on("opencl:0@192K,opencl:1@140K", "entry main (xs: []i64): []i64 =\n"
+                                                   "  map (\\x -> x * x + 3) xs");
+        CHECK(moved.to == bytes && moved.from == bytes && moved.peak <= 192 << 10);
+    }
     // with enough it is one transfer, of one more than that
     moved = move_on("opencl:0@1M", "entry main (xs: []i64): []i64 =\n"
                                    "  map (\\x -> x * x + 3) xs");
@@ -475,7 +495,7 @@ int main(void) {
     unsetenv("WEFT_SPLIT");
     if (!can_open("opencl:0")) return test_done();
     bool has_two = can_open("opencl:0,opencl:1");
-    check_stream();
+    check_stream(has_two);
     check_failures("opencl:0", POINTS);
     check_failures("opencl:0,cpu", COPY);
     // The same with a part of each operator on either.

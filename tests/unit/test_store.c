@@ -184,6 +184,35 @@ static void check_ceiling(void) {
     close_world(&w);
 }
 
+// Of what lies in parts only what is not there travels; the host takes the parts first
+// where they have no room beside the whole; a device that fails keeps none.
+static void check_join(void) {
+    World w;
+    open_world(&w);
+    uint64_t at;
+    Status status;
+    RtValue parts[2];
+    for (int i = 0; i < 2; i++) {
+        RtArray *part = make(&w, 100, (uint8_t)(1 + 100 * i));
+        parts[i].array = rt_own_on(&w.heap, part, true, w.devices[i], &at, &status);
+        rt_release(&w.heap, part);
+    }
+    RtArray *a = rt_join(&w.heap, SCALAR_U8, 1, &(int64_t){200}, parts, 2);
+    CHECK(a->is_away && rt_bytes_to_send(a, w.devices[0]) == 100);
+    CHECK(rt_bytes_to_send(a, NULL) == 200 && !rt_is_unshared(a));
+    for (int i = 0; i < 2; i++) rt_release(&w.heap, parts[i].array);
+    uint64_t before = w.devices[0]->counts.write_bytes;
+    CHECK(rt_send(&w.heap, a, w.devices[0], &at) == STATUS_OK && a->is_away);
+    CHECK(w.devices[0]->counts.write_bytes == before + 100);
+    CHECK(w.devices[0]->counts.read_bytes == 0);
+    before = w.devices[1]->counts.write_bytes;
+    w.devices[1]->limit = 250;
+    CHECK(rt_send(&w.heap, a, w.devices[1], &at) == STATUS_OK);
+    CHECK(holds(a, 200, 1) && w.devices[1]->counts.write_bytes == before + 200);
+    rt_release(&w.heap, a);
+    close_world(&w);
+}
+
 // ---- devices that fail --------------------------------------------------------------
 
 static DeviceOps failing;
@@ -225,24 +254,30 @@ static void check_leave(void) {
 
 // ---- against a model ----------------------------------------------------------------
 
-enum { ARRAYS = 6, LENGTH = 64 };
+enum { ARRAYS = 6, LENGTH = 64, MOST = 4 * LENGTH };
 
 typedef struct Model {
     RtArray *array; // NULL: none
-    uint8_t elements[LENGTH];
+    size_t length;  // more than LENGTH: it was joined
+    uint8_t elements[MOST];
 } Model;
 
+// What was joined may be too much for a device with little memory.
+static bool is_too_long(const Model *m, Status status) {
+    return status == STATUS_MEMORY && m->length > LENGTH;
+}
+
 static bool is_right(World *w, Model *m, int place) {
-    uint8_t seen[LENGTH];
+    uint8_t seen[MOST];
     uint64_t at;
     if (place == 2) {
         if (rt_fetch(&w->heap, m->array) != STATUS_OK) return false;
-        return memcmp(m->array->data, m->elements, LENGTH) == 0;
+        return memcmp(m->array->data, m->elements, m->length) == 0;
     }
     Status status = rt_send(&w->heap, m->array, w->devices[place], &at);
-    if (status != STATUS_OK) return false;
-    dev_read(w->devices[place], seen, at, LENGTH);
-    return memcmp(seen, m->elements, LENGTH) == 0;
+    if (status != STATUS_OK) return is_too_long(m, status);
+    dev_read(w->devices[place], seen, at, m->length);
+    return memcmp(seen, m->elements, m->length) == 0;
 }
 
 static bool overwrite(World *w, Model *m, int place, bool may_take) {
@@ -250,18 +285,33 @@ static bool overwrite(World *w, Model *m, int place, bool may_take) {
     Status status;
     RtArray *own =
         rt_own_on(&w->heap, m->array, may_take, w->devices[place], &at, &status);
-    if (own == NULL) return false;
-    for (int i = 0; i < LENGTH; i++) m->elements[i] = (uint8_t)rand();
-    dev_write(w->devices[place], at, m->elements, LENGTH);
+    if (own == NULL) return is_too_long(m, status);
+    for (size_t i = 0; i < m->length; i++) m->elements[i] = (uint8_t)rand();
+    dev_write(w->devices[place], at, m->elements, m->length);
     rt_release(&w->heap, m->array);
     m->array = own;
     return true;
 }
 
+static bool join(World *w, Model *whole, const Model *a, const Model *b) {
+    RtValue parts[] = {{.array = a->array}, {.array = b->array}};
+    whole->length = a->length + b->length;
+    whole->array =
+        rt_join(&w->heap, SCALAR_U8, 1, &(int64_t){(int64_t)whole->length}, parts, 2);
+    memcpy(whole->elements, a->elements, a->length);
+    memcpy(whole->elements + a->length, b->elements, b->length);
+    return whole->array != NULL;
+}
+
 static bool step(World *w, Model *models) {
     Model *m = &models[rand() % ARRAYS];
+    const Model *a = &models[rand() % ARRAYS], *b = &models[rand() % ARRAYS];
+    bool has_both = a->array != NULL && b->array != NULL;
+    if (m->array == NULL && has_both && a->length + b->length <= MOST)
+        return join(w, m, a, b);
     if (m->array == NULL) {
         m->array = make(w, LENGTH, 5);
+        m->length = LENGTH;
         for (int i = 0; i < LENGTH; i++) m->elements[i] = (uint8_t)(5 + i);
         return true;
     }
@@ -285,7 +335,7 @@ static void check_model(unsigned seed) {
     Model models[ARRAYS] = {0};
     open_world(&w);
     srand(seed);
-    w.devices[1]->limit = 2 * LENGTH;
+    w.devices[1]->limit = seed % 2 == 0 ? 2 * LENGTH : 7 * LENGTH;
     bool good = true;
     for (int i = 0; i < 400 && good; i++) good = step(&w, models);
     CHECK(good);
@@ -302,6 +352,7 @@ int main(void) {
     check_lent();
     check_relief();
     check_ceiling();
+    check_join();
     check_leave();
     for (unsigned seed = 1; seed <= 200; seed++) check_model(seed);
     return test_done();
