@@ -2,35 +2,81 @@
 //
 // The entry as it is run: core after outlining, written like a source text. Kernels
 // stand where they are called, scalars that are used once where that is, and in front
-// of each line the one of the source that it comes from.
+// of each line the one of the source that it comes from. Checks, and scalars that serve
+// nothing but checks and bounds of shares, are left out.
+//
+// A value has a name from where it is bound: a number, until the whole text is there.
+// So bodies of operators can be compared as texts in which names are set apart, and
+// only what is shown is given a name to read.
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/rules.h"
 #include "core/text.h"
+#include "fission/fission.h"
 #include "plan/plan.h"
 
-// Expressions in one; bodies in bodies; statements of an operator's body that are told.
-enum { LONGEST = 8, DEEPEST = 64, TOLD = 8 };
+// Expressions in one, names that may differ; bodies in bodies; lines of an operator's
+// bodies that are told; statements from the bound of a share to the share.
+enum { LONGEST = 8, DEEPEST = 64, TOLD = 16, STEPS = 8 };
+
+// In the text: what comes before a name, and how many digits it has.
+enum { NAME = 1, DIGITS = 8 };
+
+typedef struct Name {
+    Sym sym;        // 0: none in the source
+    uint32_t label; // from 1, among those of one name; 0: not given yet
+} Name;
+
+// Bodies of an operator that stand in the text.
+typedef struct Told {
+    Str text;
+    uint32_t operator; // the name of its first result
+    uint32_t first;    // names from here on are bound inside
+} Told;
+
+// A scalar outside of operators that has a name.
+typedef struct Known {
+    Str text;
+    uint32_t id;
+} Known;
+
+typedef struct Names {
+    uint32_t *data;
+    uint32_t len, cap;
+} Names;
 
 typedef struct Printer {
     const Plan *plan;
     const CoreProgram *p;
     StrBuf *out;
-    uint32_t *uses;       // by CoreRef
+    uint32_t *uses;       // by CoreRef, in what is told
     uint32_t *sizes;      // of expressions that stand where they are used; 0: others
-    uint32_t *labels;     // from 1, among values of one name; 0: not met yet
-    CoreRef *same;        // another name of the value; 0: none
-    const CoreStm **defs; // of such expressions
-    Map counts;           // Sym + 1 -> labels given
+    uint32_t *ids;        // of the value's name
+    CoreRef *same;        // a constant or an expression that it is; 0: none
+    CoreRef *called;      // the value outside whose name it has; 0: its own
+    const CoreStm **defs; // what binds it
+    struct {
+        Name *data; // entry 0 is unused
+        uint32_t len, cap;
+    } names;
+    Map counts; // Sym + 1 -> labels given
     struct {
         uint32_t *data; // functions that are called, to be printed
         uint32_t len, cap;
     } funs;
-    Map told; // (place, operator) -> 1: its bodies stand above
+    struct {
+        Told *data;
+        uint32_t len, cap;
+    } told;
+    struct {
+        Known *data; // where the text is
+        uint32_t len, cap;
+    } known;
     unsigned depth;
     unsigned inside; // of operators
-    uint32_t left;   // statements to tell there
+    uint32_t lines;
     CoreLoc loc;
 } Printer;
 
@@ -38,6 +84,7 @@ typedef struct Printer {
 
 static void new_line(Printer *pr) {
     char line[PLAN_TEXT];
+    pr->lines++;
     strbuf_printf(pr->out, "\n%6s | ",
                   pr->loc == 0 ? "" : plan_line(line, pr->plan, pr->loc));
     for (unsigned i = 0; i < pr->depth; i++) strbuf_cstr(pr->out, "  ");
@@ -59,33 +106,44 @@ static void put_const(Printer *pr, const CoreValue *value) {
 }
 
 static CoreRef real(const Printer *pr, CoreRef ref) {
-    while (pr->same[ref] != 0) ref = pr->same[ref];
-    return ref;
+    return pr->same[ref] != 0 ? pr->same[ref] : ref;
+}
+
+static void put_name(Printer *pr, uint32_t id) {
+    strbuf_printf(pr->out, "%c%0*" PRIx32, NAME, DIGITS, id);
 }
 
 static void put_ref(Printer *pr, CoreRef ref, bool is_inner) {
     ref = real(pr, ref);
     const CoreValue *value = &pr->p->values.data[ref];
-    if (value->is_const) {
-        put_const(pr, value);
-        return;
+    if (value->is_const) put_const(pr, value);
+    else if (pr->sizes[ref] > 0) put_exp(pr, pr->defs[ref], is_inner);
+    else put_name(pr, pr->ids[ref]);
+}
+
+// From here on it has a name that no other value has, as often as it is bound.
+static void bind(Printer *pr, CoreRef ref) {
+    CoreRef called = pr->called[ref] != 0 ? pr->called[ref] : ref;
+    pr->sizes[ref] = 0;
+    pr->same[ref] = 0;
+    pr->ids[ref] = pr->names.len;
+    vec_push(pr->out->arena, &pr->names, (Name){pr->p->values.data[called].name, 0});
+    put_name(pr, pr->ids[ref]);
+}
+
+static void bind_all(Printer *pr, const CoreRef *refs, uint32_t count) {
+    for (uint32_t i = 0; i < count; i++) {
+        if (i > 0) strbuf_cstr(pr->out, ", ");
+        bind(pr, refs[i]);
     }
-    if (pr->sizes[ref] > 0) {
-        put_exp(pr, pr->defs[ref], is_inner);
-        return;
-    }
-    if (pr->labels[ref] == 0) {
-        uint64_t count = 0;
-        map_get(&pr->counts, (uint64_t)value->name + 1, &count);
-        map_set(&pr->counts, (uint64_t)value->name + 1, ++count);
-        pr->labels[ref] = (uint32_t)count;
-    }
-    if (value->name == 0) {
-        strbuf_printf(pr->out, "_%" PRIu32, pr->labels[ref]);
-        return;
-    }
-    strbuf_str(pr->out, sym_str(&pr->p->cx->syms, value->name));
-    if (pr->labels[ref] > 1) strbuf_printf(pr->out, ".%" PRIu32, pr->labels[ref] - 1);
+}
+
+// It is another name of that value.
+static void take(Printer *pr, CoreRef ref, CoreRef of) {
+    of = real(pr, of);
+    pr->sizes[ref] = 0;
+    pr->same[ref] = core_is_const(pr->p, of) || pr->sizes[of] > 0 ? of : 0;
+    pr->ids[ref] = pr->ids[of];
 }
 
 static void put_refs(Printer *pr, const CoreRef *refs, uint32_t count) {
@@ -150,7 +208,7 @@ static bool is_list(const Printer *pr, const CoreStm *stm) {
 
 // The only one of such a list, which is as good as itself.
 static bool put_only(Printer *pr, const CoreStm *index) {
-    const CoreStm *list = pr->defs[real(pr, index->args[0])];
+    const CoreStm *list = pr->defs[index->args[0]];
     int64_t x;
     if (list == NULL || list->text.len != sizeof x || !is_list(pr, list)) return false;
     memcpy(&x, list->text.ptr, sizeof x);
@@ -167,9 +225,52 @@ static void put_list(Printer *pr, Str elements) {
     strbuf_cstr(pr->out, elements.len == 0 ? "[]" : "]");
 }
 
+// How much of FISSION_WHOLE is before the bound that the value is made of; NULL: it is
+// made of none.
+static const int64_t *find_share(const Printer *pr, CoreRef ref, unsigned steps) {
+    const FissionLog *log = pr->plan->in.decisions;
+    const CoreStm *def = pr->defs[ref], *list;
+    const int64_t *found = NULL;
+    if (def == NULL || steps == 0) return NULL;
+    if (def->op == OP_INDEX && (list = pr->defs[def->args[0]]) != NULL) {
+        const CoreValue *at = &pr->p->values.data[def->args[1]];
+        for (uint32_t i = 0; i < log->rows.len; i++)
+            if (list->op == OP_LITERAL && at->is_const &&
+                list->text.ptr == (const char *)log->rows.data[i].bounds)
+                return &log->rows.data[i].bounds[at->bits];
+    }
+    if (!core_is_scalar_op(def->op) || def->op == OP_MIN) return NULL;
+    for (uint32_t i = 0; i < def->arg_count && found == NULL; i++)
+        found = find_share(pr, def->args[i], steps - 1);
+    return found;
+}
+
+// Whether it is the bound of a share, of that size (fission_cut).
+static const int64_t *find_bound(const Printer *pr, const CoreStm *stm,
+                                 CoreRef *size_out) {
+    if (stm->op != OP_MIN) return NULL;
+    for (uint32_t i = 0; i < 2; i++) {
+        const int64_t *share = find_share(pr, stm->args[i], STEPS);
+        *size_out = stm->args[1 - i];
+        if (share != NULL) return share;
+    }
+    return NULL;
+}
+
+static void put_bound(Printer *pr, int64_t share, CoreRef size, bool is_inner) {
+    strbuf_printf(pr->out, is_inner ? "(%.3g %% of " : "%.3g %% of ",
+                  100.0 * (double)share / FISSION_WHOLE);
+    put_ref(pr, size, true);
+    if (is_inner) strbuf_char(pr->out, ')');
+}
+
 static void put_exp(Printer *pr, const CoreStm *stm, bool is_inner) {
     const char *infix = infix_of(stm->op);
-    if (infix != NULL) {
+    CoreRef size;
+    const int64_t *share = find_bound(pr, stm, &size);
+    if (share != NULL) {
+        put_bound(pr, *share, size, is_inner);
+    } else if (infix != NULL) {
         if (is_inner) strbuf_char(pr->out, '(');
         put_ref(pr, stm->args[0], true);
         strbuf_printf(pr->out, " %s ", infix);
@@ -205,18 +306,103 @@ static void put_exp(Printer *pr, const CoreStm *stm, bool is_inner) {
     }
 }
 
-// Whether the statement stands where its one result is used once; notes it then.
+// The value that it hands on, of a guard, a sum with 0, or a product with 1; 0: none.
+static CoreRef find_handed(const Printer *pr, const CoreStm *stm) {
+    if (stm->op == OP_GUARD) return stm->args[0];
+    if (stm->op != OP_ADD && stm->op != OP_MUL) return 0;
+    for (uint32_t i = 0; i < 2; i++) {
+        const CoreValue *value = &pr->p->values.data[stm->args[i]];
+        bool is_neutral = value->bits == (stm->op == OP_MUL ? 1 : 0);
+        if (value->is_const && value->type.elem == SCALAR_I64 && is_neutral)
+            return stm->args[1 - i];
+    }
+    return 0;
+}
+
+static bool is_scalar(const Printer *pr, const CoreStm *stm) {
+    return core_is_scalar_op(stm->op) || stm->op == OP_DIM || stm->op == OP_INDEX ||
+           is_list(pr, stm);
+}
+
+// Whether the statement stands where its one result is used: once, or it is a length,
+// which tells more than a name; notes it then.
 static bool moves(Printer *pr, const CoreStm *stm) {
-    bool may = core_is_scalar_op(stm->op) || stm->op == OP_DIM || stm->op == OP_INDEX ||
-               is_list(pr, stm);
-    if (!may || stm->out_count != 1 || pr->uses[stm->outs[0]] != 1) return false;
+    bool is_used = stm->op == OP_DIM || pr->uses[stm->outs[0]] == 1;
+    if (!is_scalar(pr, stm) || stm->out_count != 1 || !is_used) return false;
+    if (find_handed(pr, stm) != 0) return false;
     uint32_t size = 1;
     for (uint32_t i = 0; i < stm->arg_count; i++)
         size += pr->sizes[real(pr, stm->args[i])];
-    if (size > LONGEST || pr->same[stm->outs[0]] != 0) return false;
+    if (size > LONGEST || pr->called[stm->outs[0]] != 0) return false;
+    pr->same[stm->outs[0]] = 0;
     pr->sizes[stm->outs[0]] = size;
-    pr->defs[stm->outs[0]] = stm;
     return true;
+}
+
+// ---- what is told -------------------------------------------------------------------
+
+// Of what an entry does in two versions, and of what stays whole, the one that is run;
+// NULL: that depends, or it is no branch.
+static const CoreBody *find_chosen(const Printer *pr, const CoreStm *stm) {
+    if (stm->op != OP_IF) return NULL;
+    uint32_t arm = fission_only_arm(pr->plan->in.decisions, stm->args[0]);
+    return arm == FISSION_EITHER ? NULL : stm->bodies[arm];
+}
+
+// Whether it makes scalars and does nothing else, but for checks.
+static bool is_arithmetic(const Printer *pr, const CoreStm *stm) {
+    if (stm->op != OP_IF) return stm->op == OP_CHECK || is_scalar(pr, stm);
+    for (uint32_t k = 0; k < stm->body_count; k++)
+        for (uint32_t i = 0; i < stm->bodies[k]->stms.len; i++)
+            if (!is_arithmetic(pr, stm->bodies[k]->stms.data[i])) return false;
+    return true;
+}
+
+// Once uses are counted.
+static bool is_left_out(const Printer *pr, const CoreStm *stm) {
+    if (stm->op == OP_CHECK) return true;
+    for (uint32_t k = 0; k < stm->out_count; k++)
+        if (pr->uses[stm->outs[k]] > 0) return false;
+    return is_arithmetic(pr, stm);
+}
+
+static void note_defs(Printer *pr, const CoreBody *body) {
+    for (uint32_t i = 0; i < body->stms.len; i++) {
+        const CoreStm *stm = body->stms.data[i];
+        for (uint32_t k = 0; k < stm->out_count; k++) pr->defs[stm->outs[k]] = stm;
+        for (uint32_t k = 0; k < stm->body_count; k++) note_defs(pr, stm->bodies[k]);
+    }
+}
+
+static void count_uses(Printer *pr, const CoreBody *body);
+
+// Those of a statement that is told; what hands a value on uses it as often as that is.
+static void count_stm(Printer *pr, const CoreStm *stm) {
+    const CoreBody *chosen = find_chosen(pr, stm);
+    CoreRef size, handed = find_handed(pr, stm);
+    if (handed != 0) {
+        pr->uses[handed] += pr->uses[stm->outs[0]];
+    } else if (chosen != NULL) {
+        for (uint32_t k = 0; k < stm->out_count; k++)
+            pr->uses[chosen->results[k]] += pr->uses[stm->outs[k]];
+        count_uses(pr, chosen);
+    } else if (find_bound(pr, stm, &size) != NULL) {
+        pr->uses[size]++;
+    } else {
+        for (uint32_t i = 0; i < stm->arg_count; i++) pr->uses[stm->args[i]]++;
+        for (uint32_t k = 0; k < stm->body_count; k++) {
+            const CoreBody *inner = stm->bodies[k];
+            for (uint32_t i = 0; i < inner->result_count; i++)
+                pr->uses[inner->results[i]]++;
+            count_uses(pr, inner);
+        }
+    }
+}
+
+// Those of all statements, once those of the results are counted.
+static void count_uses(Printer *pr, const CoreBody *body) {
+    for (uint32_t i = body->stms.len; i-- > 0;)
+        if (!is_left_out(pr, body->stms.data[i])) count_stm(pr, body->stms.data[i]);
 }
 
 // ---- statements ---------------------------------------------------------------------
@@ -224,8 +410,10 @@ static bool moves(Printer *pr, const CoreStm *stm) {
 static void put_stm(Printer *pr, const CoreStm *stm);
 
 static void put_stms(Printer *pr, const CoreBody *body) {
-    for (uint32_t i = 0; i < body->stms.len; i++)
-        if (!moves(pr, body->stms.data[i])) put_stm(pr, body->stms.data[i]);
+    for (uint32_t i = 0; i < body->stms.len; i++) {
+        const CoreStm *stm = body->stms.data[i];
+        if (!is_left_out(pr, stm) && !moves(pr, stm)) put_stm(pr, stm);
+    }
 }
 
 static void put_results(Printer *pr, const CoreBody *body) {
@@ -236,35 +424,20 @@ static void put_results(Printer *pr, const CoreBody *body) {
 static void put_body(Printer *pr, const CoreBody *body) {
     strbuf_cstr(pr->out, " {");
     if (body->param_count > 0) {
-        put_refs(pr, body->params, body->param_count);
+        bind_all(pr, body->params, body->param_count);
         strbuf_cstr(pr->out, " ->");
     }
-    bool is_one_line = true;
-    CoreLoc loc = pr->loc;
-    pr->depth++;
-    if (pr->depth > DEEPEST || stack_is_low(&pr->p->cx->stack)) {
+    if (pr->depth == DEEPEST || stack_is_low(&pr->p->cx->stack)) {
         strbuf_cstr(pr->out, "...}");
-        pr->depth--;
         return;
     }
-    uint32_t untold = 0;
-    for (uint32_t i = 0; i < body->stms.len; i++) {
-        const CoreStm *stm = body->stms.data[i];
-        if (moves(pr, stm)) continue;
-        is_one_line = is_one_line && stm->op == OP_GUARD;
-        if (pr->inside > 0 && pr->left == 0) {
-            untold++;
-            continue;
-        }
-        pr->left--;
-        put_stm(pr, stm);
-    }
-    if (untold > 0) {
-        new_line(pr);
-        strbuf_printf(pr->out, ".. (%" PRIu32 " more)", untold);
-    }
+    CoreLoc loc = pr->loc;
+    uint32_t lines = pr->lines, known = pr->known.len;
+    pr->depth++;
+    put_stms(pr, body);
+    pr->known.len = known;
     pr->loc = loc;
-    if (!is_one_line) new_line(pr);
+    if (pr->lines > lines) new_line(pr);
     else if (body->param_count > 0) strbuf_char(pr->out, ' ');
     pr->depth--;
     put_results(pr, body);
@@ -275,17 +448,14 @@ static void put_body(Printer *pr, const CoreBody *body) {
 static void put_inside(Printer *pr, const CoreStm *call, const CoreFun *fun) {
     const CoreBody *body = fun->body;
     for (uint32_t i = 0; i < body->param_count; i++)
-        pr->same[body->params[i]] = real(pr, call->args[i]);
-    for (uint32_t k = 0; k < body->result_count; k++) {
-        CoreRef result = body->results[k];
-        bool is_own = pr->same[result] == 0 && !core_is_const(pr->p, result);
-        if (is_own) pr->same[result] = call->outs[k];
-        else pr->same[call->outs[k]] = real(pr, result);
-    }
-    put_stms(pr, body);
+        take(pr, body->params[i], call->args[i]);
     for (uint32_t k = 0; k < body->result_count; k++)
-        if (real(pr, body->results[k]) == call->outs[k]) pr->same[body->results[k]] = 0;
-    for (uint32_t i = 0; i < body->param_count; i++) pr->same[body->params[i]] = 0;
+        pr->called[core_unguarded(body, body->results[k])] = call->outs[k];
+    put_stms(pr, body);
+    for (uint32_t k = 0; k < body->result_count; k++) {
+        pr->called[core_unguarded(body, body->results[k])] = 0;
+        take(pr, call->outs[k], body->results[k]);
+    }
 }
 
 static void put_loop(Printer *pr, const CoreStm *stm) {
@@ -319,18 +489,107 @@ static void put_concat(Printer *pr, const CoreStm *stm) {
     }
 }
 
-// The bodies of an operator, which its parts have in common: once.
-static void put_operator(Printer *pr, const CoreStm *stm) {
-    CoreLoc loc = fission_whole(pr->plan->in.decisions, stm->loc);
-    uint64_t key = ((uint64_t)loc << 8 | (uint64_t)stm->op) + 1, known;
-    if (pr->inside == 0 && map_get(&pr->told, key, &known)) {
-        strbuf_cstr(pr->out, " {as above}");
-        return;
+// ---- bodies that are told already ---------------------------------------------------
+
+static bool is_name(const char *c) {
+    return *c == NAME;
+}
+
+static uint32_t name_at(const char *c) {
+    char digits[DIGITS + 1] = {0};
+    memcpy(digits, c + 1, DIGITS);
+    return (uint32_t)strtoul(digits, NULL, 16);
+}
+
+// Behind the next sign: a name, a character, or the beginning of a line.
+static const char *skip_sign(const char *c, const char *end) {
+    if (is_name(c)) return c + 1 + DIGITS;
+    if (*c++ != '\n') return c;
+    while (c < end && *c != '|') c++;
+    do c++;
+    while (c < end && *c == ' ');
+    return c;
+}
+
+// Whether a name means the same in both texts, or might: appends the two if it is from
+// outside, and another there.
+static bool may_be_same(Arena *arena, Names *other, uint32_t x, uint32_t first_x,
+                        uint32_t y, uint32_t first_y) {
+    if (x >= first_x || y >= first_y)
+        return x >= first_x && y >= first_y && x - first_x == y - first_y;
+    for (uint32_t i = 0; i < other->len; i += 2)
+        if (other->data[i] == x) return other->data[i + 1] == y;
+    vec_push(arena, other, x);
+    vec_push(arena, other, y);
+    return true;
+}
+
+// Whether the texts are the same but for names from outside: those of the first, each
+// followed by the one that the second has in its place.
+static bool is_same(Arena *arena, const Told *a, const Told *b, Names *names_out) {
+    const char *x = a->text.ptr, *y = b->text.ptr;
+    const char *end_x = x + a->text.len, *end_y = y + b->text.len;
+    *names_out = (Names){0};
+    while (x < end_x && y < end_y) {
+        if (*x != *y) return false;
+        if (is_name(x) &&
+            !may_be_same(arena, names_out, name_at(x), a->first, name_at(y), b->first))
+            return false;
+        x = skip_sign(x, end_x);
+        y = skip_sign(y, end_y);
     }
-    map_set(&pr->told, key, 1);
-    if (pr->inside++ == 0) pr->left = TOLD;
+    return x == end_x && y == end_y;
+}
+
+static void put_as_for(Printer *pr, const Told *told, const Names *names) {
+    const char *before = ", with ";
+    strbuf_cstr(pr->out, " {as for ");
+    put_name(pr, told->operator);
+    for (uint32_t i = 0; i < names->len; i += 2) {
+        if (names->data[i] == names->data[i + 1]) continue;
+        strbuf_cstr(pr->out, before);
+        put_name(pr, names->data[i + 1]);
+        strbuf_cstr(pr->out, " for ");
+        put_name(pr, names->data[i]);
+        before = ", ";
+    }
+    strbuf_char(pr->out, '}');
+}
+
+// The first lines, where there are many.
+static void put_lines(Printer *pr, Str text, uint32_t lines) {
+    size_t len = 0;
+    for (uint32_t i = 0; lines > TOLD && len < text.len; len++)
+        if (text.ptr[len] == '\n' && i++ == TOLD) break;
+    strbuf_str(pr->out, lines > TOLD ? (Str){text.ptr, len} : text);
+    if (lines <= TOLD) return;
+    pr->depth++;
+    new_line(pr);
+    pr->depth--;
+    strbuf_printf(pr->out, ".. (%" PRIu32 " more)}", lines - TOLD);
+}
+
+// The bodies of an operator: such as have several lines once, if they mean the same.
+static void put_operator(Printer *pr, const CoreStm *stm) {
+    Arena *arena = pr->out->arena;
+    StrBuf *out = pr->out, text = {.arena = arena};
+    uint32_t lines = pr->lines;
+    Told told = {.operator= pr->ids[stm->outs[0]], .first = pr->names.len};
+    Names names;
+    if (pr->inside == 0) pr->out = &text;
+    pr->inside++;
     for (uint32_t k = 0; k < stm->body_count; k++) put_body(pr, stm->bodies[k]);
     pr->inside--;
+    if (pr->inside > 0) return;
+    pr->out = out;
+    told.text = strbuf_done(&text);
+    for (uint32_t i = 0; i < pr->told.len && pr->lines > lines; i++)
+        if (is_same(arena, &pr->told.data[i], &told, &names)) {
+            put_as_for(pr, &pr->told.data[i], &names);
+            return;
+        }
+    put_lines(pr, told.text, pr->lines - lines);
+    vec_push(arena, &pr->told, told);
 }
 
 static void put_right(Printer *pr, const CoreStm *stm) {
@@ -353,63 +612,77 @@ static const CoreFun *inside_of(const Printer *pr, const CoreStm *stm) {
     return fun->kernel != CORE_NO_KERNEL ? fun : NULL;
 }
 
-static void put_stm(Printer *pr, const CoreStm *stm);
+// What is right of the equals sign, on its line.
+static void put_line(Printer *pr, const CoreStm *stm, Str right) {
+    new_line(pr);
+    bind_all(pr, stm->outs, stm->out_count);
+    strbuf_cstr(pr->out, " = ");
+    strbuf_str(pr->out, right);
+}
 
-// Of what an entry does in two versions, and of what stays whole, the one that is run.
-static bool put_chosen(Printer *pr, const CoreStm *stm) {
-    if (stm->op != OP_IF) return false;
-    uint32_t arm = fission_only_arm(pr->plan->in.decisions, stm->args[0]);
-    if (arm == FISSION_EITHER) return false;
-    const CoreBody *body = stm->bodies[arm];
-    put_stms(pr, body);
-    for (uint32_t k = 0; k < stm->out_count; k++)
-        pr->same[stm->outs[k]] = real(pr, body->results[k]);
-    return true;
+// A scalar outside of operators, which takes the name of one that is the same. Bounds
+// of different rows are not: they may be rounded otherwise.
+static void put_scalar(Printer *pr, const CoreStm *stm) {
+    StrBuf *out = pr->out, text = {.arena = out->arena}, key = text;
+    CoreRef size;
+    pr->out = &text;
+    put_right(pr, stm);
+    pr->out = out;
+    strbuf_printf(&key, "%p", (const void *)find_bound(pr, stm, &size));
+    strbuf_str(&key, strbuf_done(&text));
+    for (uint32_t i = 0; i < pr->known.len; i++) {
+        if (!str_eq(pr->known.data[i].text, strbuf_done(&key))) continue;
+        pr->sizes[stm->outs[0]] = 0;
+        pr->same[stm->outs[0]] = 0;
+        pr->ids[stm->outs[0]] = pr->known.data[i].id;
+        return;
+    }
+    put_line(pr, stm, strbuf_done(&text));
+    vec_push(out->arena, &pr->known, (Known){strbuf_done(&key), pr->ids[stm->outs[0]]});
 }
 
 static void put_stm(Printer *pr, const CoreStm *stm) {
     const CoreFun *inside = inside_of(pr, stm);
+    const CoreBody *chosen = find_chosen(pr, stm);
+    CoreRef handed = find_handed(pr, stm);
+    if (stm->loc != 0) pr->loc = stm->loc;
     if (inside != NULL) {
         put_inside(pr, stm, inside);
-        return;
+    } else if (chosen != NULL) {
+        put_stms(pr, chosen);
+        for (uint32_t k = 0; k < stm->out_count; k++)
+            take(pr, stm->outs[k], chosen->results[k]);
+    } else if (handed != 0) {
+        take(pr, stm->outs[0], handed);
+    } else if (pr->inside == 0 && stm->out_count == 1 && is_arithmetic(pr, stm)) {
+        put_scalar(pr, stm);
+    } else {
+        put_line(pr, stm, (Str){0});
+        put_right(pr, stm);
     }
-    if (put_chosen(pr, stm)) return;
-    if (stm->op == OP_GUARD) {
-        pr->same[stm->outs[0]] = real(pr, stm->args[0]);
-        return;
-    }
-    if (stm->loc != 0) pr->loc = stm->loc;
-    new_line(pr);
-    if (stm->op == OP_CHECK) {
-        strbuf_cstr(pr->out, "check ");
-        put_ref(pr, stm->args[0], false);
-        strbuf_cstr(pr->out, ", or else ");
-        core_print_quoted(pr->out, stm->text);
-        return;
-    }
-    put_refs(pr, stm->outs, stm->out_count);
-    strbuf_cstr(pr->out, " = ");
-    put_right(pr, stm);
 }
 
 // ---- functions ----------------------------------------------------------------------
 
-static void count_uses(uint32_t *uses, const CoreBody *body) {
-    for (uint32_t i = 0; i < body->result_count; i++) uses[body->results[i]]++;
-    for (uint32_t i = 0; i < body->stms.len; i++) {
-        const CoreStm *stm = body->stms.data[i];
-        for (uint32_t k = 0; k < stm->arg_count; k++) uses[stm->args[k]]++;
-        for (uint32_t k = 0; k < stm->body_count; k++) count_uses(uses, stm->bodies[k]);
+static void put_params(Printer *pr, const CoreBody *body) {
+    for (uint32_t i = 0; i < body->param_count; i++) {
+        CoreType type = core_type(pr->p, body->params[i]);
+        if (i > 0) strbuf_cstr(pr->out, ", ");
+        bind(pr, body->params[i]);
+        strbuf_cstr(pr->out, ": ");
+        for (uint32_t d = 0; d < type.rank; d++) strbuf_cstr(pr->out, "[]");
+        strbuf_cstr(pr->out, scalar_info[type.elem].name);
     }
 }
 
 static void put_fun(Printer *pr, const CoreFun *fun) {
     pr->loc = 0;
     pr->depth = 0;
+    pr->known.len = 0;
     new_line(pr);
     strbuf_printf(pr->out, "%s %.*s(", fun->is_entry ? "entry" : "def",
                   STR_ARG(sym_str(&pr->p->cx->syms, fun->name)));
-    put_refs(pr, fun->body->params, fun->body->param_count);
+    put_params(pr, fun->body);
     strbuf_cstr(pr->out, ") =");
     pr->depth = 1;
     put_stms(pr, fun->body);
@@ -418,29 +691,68 @@ static void put_fun(Printer *pr, const CoreFun *fun) {
     put_results(pr, fun->body);
 }
 
+// A name to read, with a number if it has no other, or is not the first of it.
+static void give_name(Printer *pr, Name *name, StrBuf *out) {
+    uint64_t count = 0, key = (uint64_t)name->sym + 1;
+    if (name->label == 0) {
+        map_get(&pr->counts, key, &count);
+        map_set(&pr->counts, key, ++count);
+        name->label = (uint32_t)count;
+    }
+    if (name->sym == 0) {
+        strbuf_printf(out, "_%" PRIu32, name->label);
+        return;
+    }
+    strbuf_str(out, sym_str(&pr->p->cx->syms, name->sym));
+    if (name->label > 1) strbuf_printf(out, ".%" PRIu32, name->label - 1);
+}
+
+static void give_names(Printer *pr, Str text, StrBuf *out) {
+    for (const char *c = text.ptr; c < text.ptr + text.len;) {
+        if (is_name(c)) {
+            give_name(pr, &pr->names.data[name_at(c)], out);
+            c += 1 + DIGITS;
+        } else {
+            strbuf_char(out, *c++);
+        }
+    }
+}
+
+static void put_program(Printer *pr) {
+    const CoreProgram *p = pr->p;
+    bool *is_done = arena_array(pr->out->arena, bool, p->funs.len);
+    put_fun(pr, pr->plan->in.entry);
+    for (uint32_t i = 0; i < pr->funs.len; i++) {
+        if (is_done[pr->funs.data[i]]) continue;
+        is_done[pr->funs.data[i]] = true;
+        put_fun(pr, p->funs.data[pr->funs.data[i]]);
+    }
+}
+
 void plan_print_source(const Plan *plan, StrBuf *out) {
     const CoreProgram *p = plan->in.program;
     uint32_t count = p->values.len;
     Arena *arena = plan->in.arena;
+    StrBuf text = {.arena = arena};
     Printer pr = {.plan = plan,
                   .p = p,
-                  .out = out,
+                  .out = &text,
                   .uses = arena_array(arena, uint32_t, count),
                   .sizes = arena_array(arena, uint32_t, count),
-                  .labels = arena_array(arena, uint32_t, count),
+                  .ids = arena_array(arena, uint32_t, count),
                   .same = arena_array(arena, CoreRef, count),
+                  .called = arena_array(arena, CoreRef, count),
                   .defs = arena_array(arena, const CoreStm *, count)};
     map_init(&pr.counts, arena);
-    map_init(&pr.told, arena);
-    for (uint32_t i = 0; i < p->funs.len; i++)
-        count_uses(pr.uses, p->funs.data[i]->body);
-    strbuf_cstr(out, "\nProgram");
-    put_fun(&pr, plan->in.entry);
-    bool *is_done = arena_array(arena, bool, p->funs.len);
-    for (uint32_t i = 0; i < pr.funs.len; i++) {
-        if (is_done[pr.funs.data[i]]) continue;
-        is_done[pr.funs.data[i]] = true;
-        put_fun(&pr, p->funs.data[pr.funs.data[i]]);
+    vec_push(arena, &pr.names, (Name){0});
+    for (uint32_t i = 0; i < p->funs.len; i++) {
+        const CoreBody *body = p->funs.data[i]->body;
+        note_defs(&pr, body);
+        for (uint32_t k = 0; k < body->result_count; k++) pr.uses[body->results[k]]++;
+        count_uses(&pr, body);
     }
+    put_program(&pr);
+    strbuf_cstr(out, "\nProgram");
+    give_names(&pr, strbuf_done(&text), out);
     strbuf_char(out, '\n');
 }
