@@ -17,8 +17,8 @@
 #include "fission/fission.h"
 #include "plan/plan.h"
 
-// Expressions in one, names that may differ; bodies in bodies; lines of an operator's
-// bodies that are told; statements from the bound of a share to the share.
+// Expressions in one; bodies in bodies; lines of an operator's bodies that are told;
+// operations from the share of a bound to the bound.
 enum { LONGEST = 8, DEEPEST = 64, TOLD = 16, STEPS = 8 };
 
 // In the text: what comes before a name, and how many digits it has.
@@ -29,11 +29,11 @@ typedef struct Name {
     uint32_t label; // from 1, among those of one name; 0: not given yet
 } Name;
 
-// Bodies of an operator that stand in the text.
+// Bodies of a statement that stands in the text.
 typedef struct Told {
     Str text;
-    uint32_t operator; // the name of its first result
-    uint32_t first;    // names from here on are bound inside
+    uint32_t statement; // the name of its first result
+    uint32_t first;     // names from here on are bound inside
 } Told;
 
 // A scalar outside of operators that has a name.
@@ -128,14 +128,6 @@ static void bind(Printer *pr, CoreRef ref) {
     pr->same[ref] = 0;
     pr->ids[ref] = pr->names.len;
     vec_push(pr->out->arena, &pr->names, (Name){pr->p->values.data[called].name, 0});
-    put_name(pr, pr->ids[ref]);
-}
-
-static void bind_all(Printer *pr, const CoreRef *refs, uint32_t count) {
-    for (uint32_t i = 0; i < count; i++) {
-        if (i > 0) strbuf_cstr(pr->out, ", ");
-        bind(pr, refs[i]);
-    }
 }
 
 // It is another name of that value.
@@ -151,6 +143,11 @@ static void put_refs(Printer *pr, const CoreRef *refs, uint32_t count) {
         if (i > 0) strbuf_cstr(pr->out, ", ");
         put_ref(pr, refs[i], false);
     }
+}
+
+static void put_bound_refs(Printer *pr, const CoreRef *refs, uint32_t count) {
+    for (uint32_t i = 0; i < count; i++) bind(pr, refs[i]);
+    put_refs(pr, refs, count);
 }
 
 // ---- expressions --------------------------------------------------------------------
@@ -424,7 +421,7 @@ static void put_results(Printer *pr, const CoreBody *body) {
 static void put_body(Printer *pr, const CoreBody *body) {
     strbuf_cstr(pr->out, " {");
     if (body->param_count > 0) {
-        bind_all(pr, body->params, body->param_count);
+        put_bound_refs(pr, body->params, body->param_count);
         strbuf_cstr(pr->out, " ->");
     }
     if (pr->depth == DEEPEST || stack_is_low(&pr->p->cx->stack)) {
@@ -459,20 +456,14 @@ static void put_inside(Printer *pr, const CoreStm *call, const CoreFun *fun) {
 }
 
 static void put_loop(Printer *pr, const CoreStm *stm) {
-    bool is_for = stm->op == OP_FOR;
-    strbuf_cstr(pr->out, is_for ? "for" : "while");
-    strbuf_char(pr->out, '(');
+    strbuf_cstr(pr->out, stm->op == OP_FOR ? "for(" : "while(");
     put_refs(pr, stm->args, stm->arg_count);
     strbuf_char(pr->out, ')');
-    for (uint32_t k = 0; k < stm->body_count; k++) put_body(pr, stm->bodies[k]);
 }
 
 static void put_if(Printer *pr, const CoreStm *stm) {
     strbuf_cstr(pr->out, "if ");
     put_ref(pr, stm->args[0], false);
-    put_body(pr, stm->bodies[0]);
-    strbuf_cstr(pr->out, " else");
-    put_body(pr, stm->bodies[1]);
 }
 
 static void put_split(Printer *pr, const CoreStm *stm) {
@@ -544,7 +535,7 @@ static bool is_same(Arena *arena, const Told *a, const Told *b, Names *names_out
 static void put_as_for(Printer *pr, const Told *told, const Names *names) {
     const char *before = ", with ";
     strbuf_cstr(pr->out, " {as for ");
-    put_name(pr, told->operator);
+    put_name(pr, told->statement);
     for (uint32_t i = 0; i < names->len; i += 2) {
         if (names->data[i] == names->data[i + 1]) continue;
         strbuf_cstr(pr->out, before);
@@ -569,40 +560,58 @@ static void put_lines(Printer *pr, Str text, uint32_t lines) {
     strbuf_printf(pr->out, ".. (%" PRIu32 " more)}", lines - TOLD);
 }
 
-// The bodies of an operator: such as have several lines once, if they mean the same.
-static void put_operator(Printer *pr, const CoreStm *stm) {
-    Arena *arena = pr->out->arena;
-    StrBuf *out = pr->out, text = {.arena = arena};
-    uint32_t lines = pr->lines;
-    Told told = {.operator= pr->ids[stm->outs[0]], .first = pr->names.len};
+// Instead of bodies such that mean the same, if there are: which, and what differs.
+static bool put_again(Printer *pr, const Told *told) {
     Names names;
-    if (pr->inside == 0) pr->out = &text;
+    for (uint32_t i = 0; i < pr->told.len; i++) {
+        if (!is_same(pr->out->arena, &pr->told.data[i], told, &names)) continue;
+        put_as_for(pr, &pr->told.data[i], &names);
+        return true;
+    }
+    return false;
+}
+
+static void put_all(Printer *pr, const CoreStm *stm) {
+    for (uint32_t k = 0; k < stm->body_count; k++) {
+        if (k > 0 && stm->op == OP_IF) strbuf_cstr(pr->out, " else");
+        put_body(pr, stm->bodies[k]);
+    }
+}
+
+// Bodies, such as have several lines once. Inside of operators, which are told as a
+// whole, nothing is looked for.
+static void put_bodies(Printer *pr, const CoreStm *stm) {
+    bool is_operator = core_op_info[stm->op].kind == KIND_ORDER2;
+    StrBuf *out = pr->out, text = {.arena = out->arena};
+    uint32_t lines = pr->lines;
+    Told told = {.statement = pr->ids[stm->outs[0]], .first = pr->names.len};
+    if (pr->inside > 0) {
+        put_all(pr, stm);
+        return;
+    }
     pr->inside++;
-    for (uint32_t k = 0; k < stm->body_count; k++) put_body(pr, stm->bodies[k]);
-    pr->inside--;
-    if (pr->inside > 0) return;
+    pr->out = &text;
+    put_all(pr, stm);
     pr->out = out;
+    pr->inside--;
     told.text = strbuf_done(&text);
-    for (uint32_t i = 0; i < pr->told.len && pr->lines > lines; i++)
-        if (is_same(arena, &pr->told.data[i], &told, &names)) {
-            put_as_for(pr, &pr->told.data[i], &names);
-            return;
-        }
-    put_lines(pr, told.text, pr->lines - lines);
-    vec_push(arena, &pr->told, told);
+    lines = pr->lines - lines;
+    if (lines > 0 && put_again(pr, &told)) return;
+    if (lines > 0) vec_push(out->arena, &pr->told, told);
+    if (lines == 0 || is_operator) put_lines(pr, told.text, lines);
+    else put_all(pr, stm);
 }
 
 static void put_right(Printer *pr, const CoreStm *stm) {
     switch ((int)stm->op) {
-    case OP_IF: put_if(pr, stm); return;
+    case OP_IF: put_if(pr, stm); break;
     case OP_FOR:
-    case OP_WHILE: put_loop(pr, stm); return;
-    case OP_SPLIT: put_split(pr, stm); return;
-    case OP_CONCAT: put_concat(pr, stm); return;
-    default: break;
+    case OP_WHILE: put_loop(pr, stm); break;
+    case OP_SPLIT: put_split(pr, stm); break;
+    case OP_CONCAT: put_concat(pr, stm); break;
+    default: put_exp(pr, stm, false);
     }
-    put_exp(pr, stm, false);
-    if (stm->body_count > 0) put_operator(pr, stm);
+    if (stm->body_count > 0) put_bodies(pr, stm);
 }
 
 static const CoreFun *inside_of(const Printer *pr, const CoreStm *stm) {
@@ -612,12 +621,11 @@ static const CoreFun *inside_of(const Printer *pr, const CoreStm *stm) {
     return fun->kernel != CORE_NO_KERNEL ? fun : NULL;
 }
 
-// What is right of the equals sign, on its line.
-static void put_line(Printer *pr, const CoreStm *stm, Str right) {
+// The names of what it binds, on its line.
+static void put_left(Printer *pr, const CoreStm *stm) {
     new_line(pr);
-    bind_all(pr, stm->outs, stm->out_count);
+    put_refs(pr, stm->outs, stm->out_count);
     strbuf_cstr(pr->out, " = ");
-    strbuf_str(pr->out, right);
 }
 
 // A scalar outside of operators, which takes the name of one that is the same. Bounds
@@ -632,13 +640,12 @@ static void put_scalar(Printer *pr, const CoreStm *stm) {
     strbuf_str(&key, strbuf_done(&text));
     for (uint32_t i = 0; i < pr->known.len; i++) {
         if (!str_eq(pr->known.data[i].text, strbuf_done(&key))) continue;
-        pr->sizes[stm->outs[0]] = 0;
-        pr->same[stm->outs[0]] = 0;
         pr->ids[stm->outs[0]] = pr->known.data[i].id;
         return;
     }
-    put_line(pr, stm, strbuf_done(&text));
     vec_push(out->arena, &pr->known, (Known){strbuf_done(&key), pr->ids[stm->outs[0]]});
+    put_left(pr, stm);
+    strbuf_str(out, strbuf_done(&text));
 }
 
 static void put_stm(Printer *pr, const CoreStm *stm) {
@@ -654,10 +661,13 @@ static void put_stm(Printer *pr, const CoreStm *stm) {
             take(pr, stm->outs[k], chosen->results[k]);
     } else if (handed != 0) {
         take(pr, stm->outs[0], handed);
-    } else if (pr->inside == 0 && stm->out_count == 1 && is_arithmetic(pr, stm)) {
-        put_scalar(pr, stm);
     } else {
-        put_line(pr, stm, (Str){0});
+        for (uint32_t k = 0; k < stm->out_count; k++) bind(pr, stm->outs[k]);
+        if (pr->inside == 0 && stm->out_count == 1 && is_arithmetic(pr, stm)) {
+            put_scalar(pr, stm);
+            return;
+        }
+        put_left(pr, stm);
         put_right(pr, stm);
     }
 }
@@ -668,7 +678,7 @@ static void put_params(Printer *pr, const CoreBody *body) {
     for (uint32_t i = 0; i < body->param_count; i++) {
         CoreType type = core_type(pr->p, body->params[i]);
         if (i > 0) strbuf_cstr(pr->out, ", ");
-        bind(pr, body->params[i]);
+        put_bound_refs(pr, &body->params[i], 1);
         strbuf_cstr(pr->out, ": ");
         for (uint32_t d = 0; d < type.rank; d++) strbuf_cstr(pr->out, "[]");
         strbuf_cstr(pr->out, scalar_info[type.elem].name);
@@ -691,7 +701,8 @@ static void put_fun(Printer *pr, const CoreFun *fun) {
     put_results(pr, fun->body);
 }
 
-// A name to read, with a number if it has no other, or is not the first of it.
+// A name to read, with a number if it has no other, is not the first of it, or looks
+// like one that has no other.
 static void give_name(Printer *pr, Name *name, StrBuf *out) {
     uint64_t count = 0, key = (uint64_t)name->sym + 1;
     if (name->label == 0) {
@@ -703,8 +714,11 @@ static void give_name(Printer *pr, Name *name, StrBuf *out) {
         strbuf_printf(out, "_%" PRIu32, name->label);
         return;
     }
-    strbuf_str(out, sym_str(&pr->p->cx->syms, name->sym));
-    if (name->label > 1) strbuf_printf(out, ".%" PRIu32, name->label - 1);
+    Str text = sym_str(&pr->p->cx->syms, name->sym);
+    bool is_number =
+        text.len > 1 && text.ptr[0] == '_' && text.ptr[1] >= '0' && text.ptr[1] <= '9';
+    strbuf_str(out, text);
+    if (name->label > 1 || is_number) strbuf_printf(out, ".%" PRIu32, name->label - 1);
 }
 
 static void give_names(Printer *pr, Str text, StrBuf *out) {

@@ -20,26 +20,24 @@ Operators
                     (an element: about 1 scalar operations; 16 B travel)
 
 Program
-       | entry main(n) =
-     3 |   check 0 <= n, or else "a size of %0 is negative"
+       | entry main(n: i64) =
      3 |   _1 = if 333 <= n {
-     3 |     _2 = 360360
-     3 |     _3 = min(n, ((n // 720720) * _2) + (((n %% 720720) * _2) // 720720))
-     3 |     _4 = n - _3
-     3 |     _5 = iota(_3, 0, 1)
-     3 |     _6 = map(_5) {x ->
-     1 |       _7 = for(100, x) {i, x.1 -> (i + (x.1 * 31)) % 1009}
-     1 |       _8 = for(100, _7) {i.1, x.2 -> (i.1 + (31 * x.2)) % 1009}
-     3 |       _8}
-     3 |     _9 = iota(_4, 0 + (_3 * 1), 1)
-     3 |     _10 = map(_9) {as above}
-     3 |     _11 = _6 ++ _10
-     3 |     _11} else {
-     3 |     _12 = iota(n, 0, 1)
-     3 |     _13 = map(_12) {as above}
-     3 |     _13}
-     3 |   _14 = scan(_1, 0) {_15, _16 -> _15 + _16}
-     3 |   in _14
+     3 |     _2 = 50 % of n
+     3 |     _3 = n - _2
+     3 |     _4 = iota(_2, 0, 1)
+     3 |     _5 = map(_4) {x ->
+     1 |       _6 = for(100, x) {i, x.1 -> (i + (x.1 * 31)) % 1009}
+     1 |       _7 = for(100, _6) {i.1, x.2 -> (i.1 + (31 * x.2)) % 1009}
+     3 |       _7}
+     3 |     _8 = iota(_3, _2, 1)
+     3 |     _9 = map(_8) {as for _5}
+     3 |     _10 = _5 ++ _9
+     3 |     _10} else {
+     3 |     _11 = iota(n, 0, 1)
+     3 |     _12 = map(_11) {as for _5}
+     3 |     _12}
+     3 |   _13 = scan(_1, 0) {_14, _15 -> _14 + _15}
+     3 |   in _13
 
 Tasks
   task line  what             device    needs            makes     takes
@@ -144,31 +142,28 @@ Operators
                     (an element: about 1 scalar operations; 16 B travel)
 
 Program
-       | entry main(xs, is) =
-     4 |   _1 = length(xs)
+       | entry main(xs: []f64, is: []i64) =
      5 |   ys = for(10i32, xs) {_i, v ->
-     3 |     _2 = if 732 <= _1 {
-     3 |       _3 = 360360
-     3 |       _4 = min(_1, ((_1 // 720720) * _3) + (((_1 %% 720720) * _3) // 720720))
-     3 |       _5 = _1 - _4
-     3 |       _6 = iota(_4, 0, 1)
-     3 |       _7 = map(_6) {i ->
-     3 |         _8 = for(90i32, v[i]) {_j, x -> fma(x, 0.5, v[(1 + i) % length(v)])}
-     3 |         sqrt(_8)}
-     3 |       _9 = iota(_5, 0 + (_4 * 1), 1)
-     3 |       _10 = map(_9) {as above}
-     3 |       _11 = _7 ++ _10
-     3 |       _11} else {
-     3 |       _12 = length(v)
-     3 |       _13 = iota(_12, 0, 1)
-     3 |       _14 = map(_13) {as above}
-     3 |       _14}
-     5 |     _2}
-     6 |   zs = scan(is, 0) {_15, _16 -> _15 + _16}
-     7 |   _17 = map(xs, ys) {a, b -> a + b}
-     7 |   _18 = reduce(ys, 0.0) {_19, _20 -> _19 + _20}
-     7 |   _21 = filter(zs) {x.1 -> 3 < x.1, x.1}
-     7 |   in _17, _18, _21
+     3 |     _1 = if 732 <= length(xs) {
+     3 |       _2 = 50 % of length(xs)
+     3 |       _3 = length(xs) - _2
+     3 |       _4 = iota(_2, 0, 1)
+     3 |       _5 = map(_4) {i ->
+     3 |         _6 = for(90i32, v[i]) {_j, x -> fma(x, 0.5, v[(1 + i) % length(v)])}
+     3 |         sqrt(_6)}
+     3 |       _7 = iota(_3, _2, 1)
+     3 |       _8 = map(_7) {as for _5}
+     3 |       _9 = _5 ++ _8
+     3 |       _9} else {
+     3 |       _10 = iota(length(v), 0, 1)
+     3 |       _11 = map(_10) {as for _5}
+     3 |       _11}
+     5 |     _1}
+     6 |   zs = scan(is, 0) {_12, _13 -> _12 + _13}
+     7 |   _14 = map(xs, ys) {a, b -> a + b}
+     7 |   _15 = reduce(ys, 0.0) {_16, _17 -> _16 + _17}
+     7 |   _18 = filter(zs) {x.1 -> 3 < x.1, x.1}
+     7 |   in _14, _15, _18
 
 Tasks
   task line  what             device    needs            makes     takes
@@ -239,6 +234,120 @@ out_has 'There are more, which are not told.'
 expect 0 "$weft" explain -T 2 --device 'cpu*2' deep.weft -f svg -o deep.svg
 command='the picture of much'
 if grep -q 'there are more tasks' deep.svg; then good; else bad 'it says nothing'; fi
+
+# ---- the program --------------------------------------------------------------------
+
+cat >bodies.weft <<'EOF'
+def busy (x: f64): f64 = loop x for _i < 90 do f64.sqrt (x * 1.5 + 2)
+-- The second part is shifted.
+entry gen [n] (xs: [n]f64) = tabulate n (\_1 -> busy (xs[n - 1 - _1] + f64.i64 _1))
+-- The parts of the sum are of different arrays; the tree is another operator.
+entry sum (n: i64) = f64.sum (map (\i -> busy (f64.i64 i)) (iota n))
+-- The loop takes more lines than are told.
+entry long [n] (xs: [n]i64) =
+  let f = \a b -> (a ^ b) * a + (b % 3 - a) * b
+  let g = \a b -> let c = f b a let d = f c b let e = f d c let h = f e d
+                  let i = f h e let j = f i h let k = f j i let l = f k j in f l k
+  in map (\x -> g (g (f x 1) (f x 2)) (f x 3)) xs
+EOF
+# program ENTRY TEXT: what is told of that entry.
+program() {
+    expect 0 "$weft" explain -T 1 --device cpu:0,cpu:1 bodies.weft "$1"
+    sed -n '/^Program$/,/^$/p' stdout | sed '1d;$d' >program
+    same program "$2"
+}
+program gen '       | entry gen(xs: []f64) =
+     3 |   _1 = if 1086 <= length(xs) {
+     3 |     _2 = 50 % of length(xs)
+     3 |     _3 = generate(_2) {_1.0 ->
+     1 |       _4 = for(90i32, xs[(length(xs) - 1) - _1.0] + f64(_1.0)) {_i, x -> sqrt(fma(x, 1.5, 2.0))}
+     3 |       _4}
+     3 |     _5 = generate(length(xs) - _2) {_6 ->
+     3 |       _1.1 = _6 + _2
+     1 |       _7 = for(90i32, xs[(length(xs) - 1) - _1.1] + f64(_1.1)) {_i.1, x.1 -> sqrt(fma(x.1, 1.5, 2.0))}
+     3 |       _7}
+     3 |     _8 = _3 ++ _5
+     3 |     _8} else {
+     3 |     _9 = generate(length(xs)) {as for _3}
+     3 |     _9}
+     3 |   in _1'
+program sum '       | entry sum(n: i64) =
+     5 |   _1 = if 1098 <= n {
+     5 |     _2 = 50 % of n
+     5 |     _3 = iota(_2, 0, 1)
+     5 |     xs = map(_3) {i ->
+     1 |       _4 = for(90i32, f64(i)) {_i, x -> sqrt(fma(x, 1.5, 2.0))}
+     5 |       _4}
+     5 |     _5 = iota(n - _2, _2, 1)
+     5 |     xs.1 = map(_5) {as for xs}
+     5 |     _6 = n - _2
+     5 |     _7 = if 32768 <= n {
+     5 |       _8 = generate((_2 + 8191) // 8192) {_9 ->
+     5 |         _10 = _9 * 8192
+     5 |         _11 = xs[_10 : +min(_2 - _10, 8192)]
+     5 |         _12 = reduce(_11, 0.0) {_13, _14 -> _13 + _14}
+     5 |         _12}
+     5 |       _15 = generate((_6 + 8191) // 8192) {as for _8, with xs.1 for xs, _6 for _2}
+     5 |       _16 = _8 ++ _15
+     5 |       _17 = while(_16) {_18 -> 1 < length(_18)} {_19 ->
+     5 |         _20 = generate((length(_19) + 1) // 2) {_21 ->
+     5 |           _22 = _21 * 2
+     5 |           _23 = _22 + 1
+     5 |           _24 = _19[_22]
+     5 |           _25 = if _23 < length(_19) {_24 + _19[_23]} else {_24}
+     5 |           _25}
+     5 |         _20}
+     5 |       _26 = if n == 0 {0.0} else {_17[0]}
+     5 |       _26} else {
+     5 |       _27 = xs ++ xs.1
+     5 |       _28 = reduce(_27, 0.0) {_29, _30 -> _29 + _30}
+     5 |       _28}
+     5 |     _7} else {
+     5 |     _31 = iota(n, 0, 1)
+     5 |     xs.2 = map(_31) {as for xs}
+     5 |     _32 = reduce(xs.2, 0.0) {_33, _34 -> _33 + _34}
+     5 |     _32}
+     5 |   in _1'
+program long '       | entry long(xs: []i64) =
+    11 |   _1 = if 1639 <= length(xs) {
+    11 |     _2 = 50 % of length(xs)
+    11 |     _3 = length(xs) - _2
+    11 |     _4, _5 = split xs into _2, _3
+    11 |     _6 = map(_4) {x ->
+     8 |       a = (x * (x ^ 1)) + (1 - x)
+     8 |       b = (x * (x ^ 2)) + (2 * (2 - x))
+     8 |       c = (b * (b ^ a)) + (a * ((a % 3) - b))
+     8 |       d = (c * (c ^ b)) + (b * ((b % 3) - c))
+     8 |       e = (d * (d ^ c)) + (c * ((c % 3) - d))
+     8 |       h = (e * (e ^ d)) + (d * ((d % 3) - e))
+     8 |       i = (h * (h ^ e)) + (e * ((e % 3) - h))
+     8 |       j = (i * (i ^ h)) + (h * ((h % 3) - i))
+     8 |       k = (j * (j ^ i)) + (i * ((i % 3) - j))
+     8 |       l = (k * (k ^ j)) + (j * ((j % 3) - k))
+     8 |       a.1 = (l * (l ^ k)) + (k * ((k % 3) - l))
+     8 |       b.1 = (x * (x ^ 3)) + (3 * (0 - x))
+     8 |       c.1 = (b.1 * (b.1 ^ a.1)) + (a.1 * ((a.1 % 3) - b.1))
+     8 |       d.1 = (c.1 * (c.1 ^ b.1)) + (b.1 * ((b.1 % 3) - c.1))
+     8 |       e.1 = (d.1 * (d.1 ^ c.1)) + (c.1 * ((c.1 % 3) - d.1))
+     8 |       h.1 = (e.1 * (e.1 ^ d.1)) + (d.1 * ((d.1 % 3) - e.1))
+    11 |       .. (5 more)}
+    11 |     _7 = map(_5) {as for _6}
+    11 |     _8 = _6 ++ _7
+    11 |     _8} else {
+    11 |     _9 = map(xs) {as for _6}
+    11 |     _9}
+    11 |   in _1'
+
+# Every name is bound before it is used, and no other value has it.
+root=$here/../..
+for file in "$root"/tests/lang/soacs/[f-m]*.weft "$root"/tests/lang/programs/[bk]*.weft \
+    "$root"/bench/papers/*.weft; do
+    for entry in $(sed -n 's/^ *entry \([a-z0-9_]*\).*/\1/p' "$file"); do
+        WEFT_SPLIT=0 expect 0 "$weft" explain -T 3 --device cpu:0,cpu:1,cpu:2 "$file" "$entry"
+        awk -f "$here/names.awk" stdout >names
+        same names ''
+    done
+done
 
 # ---- the graph ----------------------------------------------------------------------
 
