@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Plans: the tasks of small programs on two devices, what they make and take, where
-// they go, what travels and is freed, and the most memory; weft_explain and its
-// mistakes, and no memory at each of its allocations; the least memory of calls, those
-// that are refused for it, and those that are not.
+// they go, what travels and is freed, and the most memory; the program as it is told;
+// weft_explain and its mistakes, and no memory at each of its allocations; the least
+// memory of calls, those that are refused for it, and those that are not.
 #include <stdlib.h>
 #include <string.h>
 
@@ -461,6 +461,104 @@ static void test_least(void) {
     }
 }
 
+// ---- the program --------------------------------------------------------------------
+
+static const char *program_of(World *w) {
+    const char *text = "";
+    CHECK(weft_explain(w->program, 0, NULL, 0, WEFT_EXPLAIN_TEXT, &text) ==
+          WEFT_STATUS_OK);
+    text = strstr(text, "\nProgram\n");
+    return text != NULL ? text : "";
+}
+
+// Three parts of each operator, two of which are calls of one kernel. Bodies that
+// differ in names from outside are told once, unless two of them stand for one; all
+// else has a name of its own.
+static void test_bodies(void) {
+    static const char told[] =
+        "     3 |     _3 = 33.3 % of n\n"
+        "     3 |     _4 = 66.7 % of n\n"
+        "     3 |     _5 = _4 - _3\n"
+        "     3 |     _6 = n - _4\n"
+        "     3 |     _7 = iota(_3, 0, 1)\n"
+        "     3 |     ys = map(_7) {x ->\n"
+        "     1 |       _8 = for(100, x) {i, x.1 -> (i + (x.1 * 31)) % 1009}\n"
+        "     3 |       _8}\n"
+        "     3 |     _9 = iota(_5, _3, 1)\n"
+        "     3 |     ys.1 = map(_9) {as for ys}\n"
+        "     3 |     _10 = iota(_6, _4, 1)\n"
+        "     3 |     ys.2 = map(_10) {as for ys}\n"
+        "     3 |     ys.3 = ys ++ ys.1 ++ ys.2\n"
+        "     4 |     zs = map(ys) {x.2 ->\n"
+        "     1 |       _11 = for(100, x.2) {i.1, x.3 -> (i.1 + (31 * x.3)) % 1009}\n"
+        "     4 |       _11}\n"
+        "     4 |     zs.1 = map(ys.1) {as for zs}\n"
+        "     4 |     zs.2 = map(ys.2) {as for zs}\n"
+        "     4 |     zs.3 = zs ++ zs.1 ++ zs.2\n"
+        "     5 |     _12 = n / 2\n"
+        "     5 |     _13 = generate(_3) {_1.0 ->\n"
+        "     1 |       _14 = for(100, ys.3[_1.0] - ys.3[_12]) {i.2, x.4 -> (i.2 + (31 "
+        "* x.4)) % 1009}\n"
+        "     5 |       _14}\n"
+        "     5 |     _15 = generate(_5) {_16 ->\n"
+        "     1 |       _17 = for(100, ys.3[_16 + _3] - ys.3[_12]) {i.3, x.5 -> (i.3 + "
+        "(31 * x.5)) % 1009}\n"
+        "     5 |       _17}\n"
+        "     5 |     _18 = generate(length(ys.3) - _4) {as for _15, with _4 for _3}\n"
+        "     5 |     _19 = _13 ++ _15 ++ _18\n"
+        "     5 |     _20 = 33.3 % of 9\n"
+        "     5 |     _21 = 66.7 % of 9\n"
+        "     5 |     _22 = _21 - _20\n"
+        "     5 |     _23 = generate(_20) {i.4 ->\n"
+        "     1 |       _24 = for(100, ys.3[i.4] - zs.3[_12]) {i.5, x.6 -> (i.5 + (31 "
+        "* x.6)) % 1009}\n"
+        "     5 |       _24}\n"
+        "     5 |     _25 = generate(_22) {_26 ->\n"
+        "     1 |       _27 = for(100, ys.3[_26 + _20] - zs.3[_12]) {i.6, x.7 -> (i.6 "
+        "+ (31 * x.7)) % 1009}\n"
+        "     5 |       _27}\n"
+        "     5 |     _28 = generate(9 - _21) {as for _25, with _21 for _20}\n"
+        "     5 |     _29 = _23 ++ _25 ++ _28\n"
+        "     5 |     _19, _29} else {\n"
+        "     3 |     _30 = iota(n, 0, 1)\n"
+        "     3 |     ys.4 = map(_30) {as for ys}\n"
+        "     4 |     zs.4 = map(ys.4) {as for zs}\n"
+        "     5 |     _31 = n / 2\n"
+        "     5 |     _32 = generate(length(ys.4)) {as for _13, with ys.4 for ys.3, "
+        "_31 for _12}\n"
+        "     5 |     _33 = generate(9) {as for _23, with ys.4 for ys.3, zs.4 for "
+        "zs.3, _31 for _12}\n"
+        "     5 |     _32, _33}\n"
+        "     5 |   in _1, _2\n";
+    World w = open_world("cpu:0,cpu:1,cpu:2",
+                         "entry main (n: i64) =\n"
+                         "  let ys = map busy (iota n)\n"
+                         "  let zs = map busy ys\n"
+                         "  in (tabulate n (\\_1 -> busy (ys[_1] - ys[n / 2])), "
+                         "tabulate 9 (\\i -> busy (ys[i] - zs[n / 2])))\n");
+    const char *text = program_of(&w);
+    bool is_right = strstr(text, told) != NULL;
+    if (!is_right) printf("%s\n", text);
+    CHECK(is_right);
+    close_world(&w);
+}
+
+// Of a body with many lines what is not told is not used.
+static void test_long_body(void) {
+    char text[2048] = "entry main (xs: []i64) = map (\\x -> let y0 = x in ";
+    for (int i = 0; i < 30; i++) {
+        size_t len = strlen(text);
+        snprintf(text + len, sizeof text - len, "let y%d = busy (y%d + x) in ", i + 1,
+                 i);
+    }
+    strcat(text, "y30) xs");
+    World w = open_world("cpu:0,cpu:1", text);
+    const char *told = program_of(&w);
+    CHECK(strstr(told, ".. (15 more)}\n") != NULL && strstr(told, "y30") == NULL);
+    CHECK(strstr(told, "{as for ") != NULL);
+    close_world(&w);
+}
+
 // ---- the call -----------------------------------------------------------------------
 
 static void test_mistakes(void) {
@@ -582,6 +680,8 @@ int main(void) {
     test_blocks();
     test_sharing();
     test_least();
+    test_bodies();
+    test_long_body();
     test_mistakes();
     test_refused();
     test_no_memory();
