@@ -42,6 +42,7 @@ typedef struct Known {
     uint32_t id;
 } Known;
 
+// Names from outside of some bodies, each followed by what stands for it in others.
 typedef struct Names {
     uint32_t *data;
     uint32_t len, cap;
@@ -324,9 +325,8 @@ static bool is_scalar(const Printer *pr, const CoreStm *stm) {
 // Whether the statement stands where its one result is used: once, or it is a length,
 // which tells more than a name; notes it then.
 static bool moves(Printer *pr, const CoreStm *stm) {
-    bool is_used = stm->op == OP_DIM || pr->uses[stm->outs[0]] == 1;
-    if (!is_scalar(pr, stm) || stm->out_count != 1 || !is_used) return false;
-    if (find_handed(pr, stm) != 0) return false;
+    if (!is_scalar(pr, stm) || find_handed(pr, stm) != 0) return false;
+    if (stm->op != OP_DIM && pr->uses[stm->outs[0]] != 1) return false;
     uint32_t size = 1;
     for (uint32_t i = 0; i < stm->arg_count; i++)
         size += pr->sizes[real(pr, stm->args[i])];
@@ -502,8 +502,8 @@ static const char *skip_sign(const char *c, const char *end) {
     return c;
 }
 
-// Whether a name means the same in both texts, or might: appends the two if it is from
-// outside, and another there.
+// Whether y may stand for x, in bodies that bind names from the first on: appends the
+// two if they are from outside and were not met yet.
 static bool may_be_same(Arena *arena, Names *other, uint32_t x, uint32_t first_x,
                         uint32_t y, uint32_t first_y) {
     if (x >= first_x || y >= first_y)
@@ -515,8 +515,7 @@ static bool may_be_same(Arena *arena, Names *other, uint32_t x, uint32_t first_x
     return true;
 }
 
-// Whether the texts are the same but for names from outside: those of the first, each
-// followed by the one that the second has in its place.
+// Whether the texts are the same but for names from outside, and which those are.
 static bool is_same(Arena *arena, const Told *a, const Told *b, Names *names_out) {
     const char *x = a->text.ptr, *y = b->text.ptr;
     const char *end_x = x + a->text.len, *end_y = y + b->text.len;
@@ -547,13 +546,15 @@ static void put_as_for(Printer *pr, const Told *told, const Names *names) {
     strbuf_char(pr->out, '}');
 }
 
-// The first lines, where there are many.
+// The first of so many lines, behind what is on the line already.
 static void put_lines(Printer *pr, Str text, uint32_t lines) {
+    if (lines <= TOLD) {
+        strbuf_str(pr->out, text);
+        return;
+    }
     size_t len = 0;
-    for (uint32_t i = 0; lines > TOLD && len < text.len; len++)
-        if (text.ptr[len] == '\n' && i++ == TOLD) break;
-    strbuf_str(pr->out, lines > TOLD ? (Str){text.ptr, len} : text);
-    if (lines <= TOLD) return;
+    for (uint32_t left = TOLD; text.ptr[len] != '\n' || left-- > 0;) len++;
+    strbuf_bytes(pr->out, text.ptr, len);
     pr->depth++;
     new_line(pr);
     pr->depth--;
