@@ -346,7 +346,7 @@ static const CoreBody *find_chosen(const Printer *pr, const CoreStm *stm) {
     return arm == FISSION_EITHER ? NULL : stm->bodies[arm];
 }
 
-// Whether it makes scalars and does nothing else, but for checks.
+// Whether it does nothing but compute scalars, and check.
 static bool is_arithmetic(const Printer *pr, const CoreStm *stm) {
     if (stm->op != OP_IF) return stm->op == OP_CHECK || is_scalar(pr, stm);
     for (uint32_t k = 0; k < stm->body_count; k++)
