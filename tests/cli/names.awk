@@ -36,7 +36,6 @@ is_told && /[|]/ {
     line = substr($0, index($0, "|") + 2)
     gsub(/[{]as for |, with | % of |[.][.] [(][0-9]+ more[)]/, " ", line)
     if (line ~ /^(entry|def) /) {
-        delete bound
         gsub(/: [^,)]*/, "", line)
         look(substr(line, index(line, "(") + 1), 1)
     } else if (match(line, /^ +[A-Za-z_][^{}()]* = /)) {
