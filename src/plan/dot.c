@@ -19,47 +19,78 @@ static void put_text(StrBuf *out, Str text) {
     }
 }
 
-static void put_task(const Plan *plan, uint32_t number, StrBuf *out) {
-    const PlanTask *task = &plan->tasks.data[number];
-    char time[PLAN_TEXT], bytes[PLAN_TEXT], line[PLAN_TEXT];
-    strbuf_printf(out, "  t%" PRIu32 " [label=\"%" PRIu32 ": ", number, number + 1);
-    put_text(out, plan_task_name(plan, number, out->arena));
-    strbuf_printf(out, "\\nline %s, ", plan_line(line, plan, task->loc));
-    put_text(out, str_of(plan_device(plan, task->device)));
-    double seconds = plan_is_timed(task) ? task->end - task->begin : NAN;
-    strbuf_printf(out, "\\n%s, %s\", fillcolor=\"/pastel19/%" PRIu32 "\"%s];\n",
-                  plan_time(time, seconds), plan_bytes(bytes, plan_made(plan, task)),
-                  1 + task->device % 9, task->is_critical ? ", penwidth=2" : "");
+static void put_colour(const Plan *plan, uint32_t device, StrBuf *out) {
+    char colour[PLAN_COLOUR];
+    strbuf_printf(out, "fillcolor=\"%s22\"", plan_colour(colour, plan, device));
 }
 
-static void put_edge(const Plan *plan, uint32_t number, PlanUse use, StrBuf *out) {
-    const PlanBlock *block = &plan->blocks.data[use.block];
+static void put_task(const Plan *plan, uint32_t number, StrBuf *out) {
+    const PlanTask *task = &plan->tasks.data[number];
+    strbuf_printf(out, "  t%" PRIu32 " [label=\"%" PRIu32 ": ", number, number + 1);
+    put_text(out, plan_task_name(plan, number, out->arena));
+    strbuf_cstr(out, "\\n");
+    put_text(out, plan_box_where(plan, task, out->arena));
+    strbuf_cstr(out, "\\n");
+    put_text(out, plan_box_costs(plan, task, out->arena));
+    strbuf_cstr(out, "\", ");
+    put_colour(plan, task->device, out);
+    strbuf_printf(out, "%s];\n", task->is_critical ? ", penwidth=2" : "");
+}
+
+static void put_ellipse(char letter, uint32_t number, Str name, double size,
+                        StrBuf *out) {
     char bytes[PLAN_TEXT];
-    uint32_t host = plan->in.device_count;
-    uint32_t from =
-        block->task == PLAN_NONE ? host : plan->tasks.data[block->task].device;
-    bool travels =
-        block->type.rank > 0 &&
-        plan_memory(plan, from) != plan_memory(plan, plan->tasks.data[number].device);
-    if (block->task == PLAN_NONE) strbuf_printf(out, "  a%" PRIu32, use.block);
-    else strbuf_printf(out, "  t%" PRIu32, block->task);
-    strbuf_printf(out, " -> t%" PRIu32 " [label=\"%s\"%s];\n", number,
-                  use.bytes == 0 ? "" : plan_bytes(bytes, use.bytes),
-                  travels ? ", penwidth=3" : "");
+    strbuf_printf(out, "  %c%" PRIu32 " [label=\"", letter, number);
+    put_text(out, name);
+    strbuf_printf(out, ", %s\", shape=ellipse, fillcolor=white];\n",
+                  plan_bytes(bytes, size));
+}
+
+// To a task, or to a result, which the host takes.
+static void put_edges(const Plan *plan, PlanUses uses, char letter, uint32_t number,
+                      uint32_t device, StrBuf *out) {
+    for (uint32_t k = 0; k < uses.len; k++) {
+        PlanUse use = uses.data[k];
+        const PlanBlock *block = &plan->blocks.data[use.block];
+        bool is_arg = block->task == PLAN_NONE;
+        char bytes[PLAN_TEXT];
+        uint32_t from =
+            is_arg ? plan->in.device_count : plan->tasks.data[block->task].device;
+        bool travels = block->type.rank > 0 && use.bytes != 0 &&
+                       plan_memory(plan, from) != plan_memory(plan, device);
+        strbuf_printf(out, "  %c%" PRIu32 " -> %c%" PRIu32 " [label=\"%s\"%s];\n",
+                      is_arg ? 'a' : 't', is_arg ? use.block : block->task, letter,
+                      number, use.bytes == 0 ? "" : plan_bytes(bytes, use.bytes),
+                      travels ? ", penwidth=3" : "");
+    }
+}
+
+static void put_legend(const Plan *plan, StrBuf *out) {
+    strbuf_cstr(out, "  subgraph cluster_devices {\n    label=\"devices\";\n");
+    for (uint32_t d = 0; d <= plan->in.device_count; d++) {
+        strbuf_printf(out, "    d%" PRIu32 " [label=\"", d);
+        put_text(out, plan_box_device(plan, d, out->arena));
+        strbuf_cstr(out, "\", ");
+        put_colour(plan, d, out);
+        strbuf_cstr(out, "];\n");
+    }
+    strbuf_cstr(out, "  }\n");
 }
 
 void plan_print_dot(const Plan *plan, StrBuf *out) {
     strbuf_cstr(out, "digraph plan {\n  node [shape=box, style=\"filled,rounded\"];\n");
-    for (uint32_t i = 0; i < plan->params; i++) {
-        strbuf_printf(out, "  a%" PRIu32 " [label=\"", i);
-        put_text(out, plan_block_name(plan, i));
-        strbuf_cstr(out, "\", shape=ellipse, fillcolor=white];\n");
-    }
+    for (uint32_t i = 0; i < plan->params; i++)
+        put_ellipse('a', i, plan_block_name(plan, i), plan->blocks.data[i].bytes, out);
     for (uint32_t i = 0; i < plan->tasks.len; i++) put_task(plan, i, out);
+    for (uint32_t i = 0; i < plan->results.len; i++)
+        put_ellipse('r', i, plan_box_result(plan, i, out->arena),
+                    plan->results.data[i].bytes, out);
     for (uint32_t i = 0; i < plan->tasks.len; i++) {
         const PlanTask *task = &plan->tasks.data[i];
-        for (uint32_t k = 0; k < task->uses.len; k++)
-            put_edge(plan, i, task->uses.data[k], out);
+        put_edges(plan, task->uses, 't', i, task->device, out);
     }
+    for (uint32_t i = 0; i < plan->results.len; i++)
+        put_edges(plan, plan->results.data[i].uses, 'r', i, plan->in.device_count, out);
+    put_legend(plan, out);
     strbuf_cstr(out, "}\n");
 }

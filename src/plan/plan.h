@@ -118,6 +118,13 @@ typedef struct PlanStep {
     double bytes, begin, end;
 } PlanStep;
 
+// What the entry returns: a block, or a scalar that the host makes of some.
+typedef struct PlanResult {
+    Sym name;
+    double bytes;
+    PlanUses uses;
+} PlanResult;
+
 // What is alive when most is.
 typedef struct PlanPeak {
     double bytes;
@@ -142,6 +149,10 @@ typedef struct Plan {
         PlanStep *data;
         uint32_t len, cap;
     } steps;
+    struct {
+        PlanResult *data;
+        uint32_t len, cap;
+    } results;
     uint32_t params; // the first blocks
     uint32_t sure;   // so many tasks run as told; PLAN_NONE: all, with these results
     PlanPeak peak;
@@ -226,6 +237,15 @@ const char *plan_device(const Plan *plan, uint32_t device);
 // "ys", or what it is, for those without a name.
 Str plan_block_name(const Plan *plan, uint32_t block);
 const char *plan_line(char text[PLAN_TEXT], const Plan *plan, CoreLoc loc); // or "-"
+// What the graphs say of a task, "line 3, cpu:0" and "35.0 ms, 400 kB"; of a result,
+// "result 2 ys", without a number if there is one alone; and of a device (boxes.c).
+Str plan_box_where(const Plan *plan, const PlanTask *task, Arena *arena);
+Str plan_box_costs(const Plan *plan, const PlanTask *task, Arena *arena);
+Str plan_box_result(const Plan *plan, uint32_t result, Arena *arena);
+Str plan_box_device(const Plan *plan, uint32_t device, Arena *arena);
+// "#2f6fb3"; no two devices have the same.
+enum { PLAN_COLOUR = 8 };
+const char *plan_colour(char text[PLAN_COLOUR], const Plan *plan, uint32_t device);
 // "800 kB of line 3, 8 MB of arguments": what is alive then.
 void plan_name_bytes(const Plan *plan, const PlanPeak *peak, StrBuf *out);
 // Whether it is known, as far as the model goes, how long it takes.

@@ -243,41 +243,66 @@ void plan_print_decisions(const Plan *plan, StrBuf *out) {
 
 // ---- tasks --------------------------------------------------------------------------
 
+static size_t length_of_char(Str text) {
+    size_t len = str_utf8(text);
+    return len == 0 ? 1 : len;
+}
+
+// The tasks whose results it takes, in order; "3-18" stands for all from 3 to 18.
 static void put_needs(const Plan *plan, const PlanTask *task, StrBuf *out) {
-    enum { SHOWN = 4 };
-    uint32_t makers[SHOWN + 1], count = 0;
-    for (uint32_t i = 0; i < task->uses.len && count <= SHOWN; i++) {
+    bool *is_maker = arena_array(out->arena, bool, plan->tasks.len + 1);
+    for (uint32_t i = 0; i < task->uses.len; i++) {
         uint32_t maker = plan->blocks.data[task->uses.data[i].block].task;
-        bool is_new = maker != PLAN_NONE;
-        for (uint32_t k = 0; k < count; k++) is_new = is_new && makers[k] != maker;
-        if (is_new) makers[count++] = maker;
+        if (maker != PLAN_NONE) is_maker[maker] = true;
     }
     StrBuf text = strbuf(out->arena);
-    for (uint32_t k = 0; k < count && k < SHOWN; k++)
-        strbuf_printf(&text, "%s%" PRIu32, k > 0 ? " " : "", makers[k] + 1);
-    if (count > SHOWN) strbuf_cstr(&text, " ..");
-    if (count == 0) strbuf_char(&text, '-');
+    for (uint32_t i = 0; i < plan->tasks.len; i++) {
+        uint32_t first = i;
+        if (!is_maker[i]) continue;
+        while (is_maker[i + 1]) i++;
+        if (text.len > 0) strbuf_char(&text, ' ');
+        if (i == first + 1) strbuf_printf(&text, "%" PRIu32 " ", first + 1);
+        if (i > first + 1) strbuf_printf(&text, "%" PRIu32 "-", first + 1);
+        strbuf_printf(&text, "%" PRIu32, i + 1);
+    }
+    if (text.len == 0) strbuf_char(&text, '-');
     strbuf_printf(out, " %-12.*s", STR_ARG(strbuf_done(&text)));
 }
 
+// So many columns of characters; the last is "…" where there are more.
+static void put_columns(StrBuf *out, Str text, uint32_t columns) {
+    uint32_t count = 0;
+    for (size_t at = 0; at < text.len; count++)
+        at += length_of_char((Str){text.ptr + at, text.len - at});
+    bool is_cut = count > columns;
+    for (uint32_t i = 0; i < columns; i++) {
+        size_t len = text.len > 0 ? length_of_char(text) : 0;
+        if (is_cut && i + 1 == columns) strbuf_cstr(out, "\xe2\x80\xa6");
+        else if (len == 0) strbuf_char(out, ' ');
+        else strbuf_bytes(out, text.ptr, len);
+        text = (Str){text.ptr + len, text.len - len};
+    }
+}
+
 void plan_print_tasks(const Plan *plan, StrBuf *out) {
+    enum { WHAT = 16 };
     bool has_measures = plan->measured_busy != NULL;
     put_title(out, "Tasks");
     if (plan->tasks.len == 0) {
         strbuf_cstr(out, "  none: there is nothing for a kernel to do\n");
         return;
     }
-    strbuf_printf(out, "  task line  %-16s device    needs        %9s %9s%s\n", "what",
-                  "makes", "takes", has_measures ? "  measured" : "");
+    strbuf_printf(out, "  task line  %-*s device    needs        %9s %9s%s\n", WHAT,
+                  "what", "makes", "takes", has_measures ? "  measured" : "");
     for (uint32_t i = 0; i < plan->tasks.len; i++) {
         const PlanTask *task = &plan->tasks.data[i];
         char bytes[PLAN_TEXT], time[PLAN_TEXT], took[PLAN_TEXT], turns[PLAN_TEXT];
         char line[PLAN_TEXT];
         Str what = plan_task_name(plan, i, out->arena);
-        strbuf_printf(out, "  %4" PRIu32 " %4s%c %-16.*s %-9s", i + 1,
-                      plan_line(line, plan, task->loc), task->is_critical ? '*' : ' ',
-                      what.len < 16 ? (int)what.len : 16, what.ptr,
-                      plan_device(plan, task->device));
+        strbuf_printf(out, "  %4" PRIu32 " %4s%c ", i + 1,
+                      plan_line(line, plan, task->loc), task->is_critical ? '*' : ' ');
+        put_columns(out, what, WHAT);
+        strbuf_printf(out, " %-9s", plan_device(plan, task->device));
         put_needs(plan, task, out);
         strbuf_printf(out, " %9s %9s", plan_bytes(bytes, plan_made(plan, task)),
                       plan_time(time, predicted(task)));

@@ -1,335 +1,142 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The graph of tasks as a picture, from top to bottom: a task stands one layer below
-// the last of those that it needs; in a layer, nodes stand near what they are joined
-// to. An edge over several layers passes through nodes without a box (Sugiyama, Tagawa
-// and Toda, 1981).
+// The graph of tasks as a picture, from top to bottom (graph.c says where things
+// stand). Edges are straight beside boxes, and turn between rows; so they meet only
+// their own boxes. What travels is told on the last piece of an edge, which no other
+// edge shares.
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "plan/plan.h"
+#include "plan/graph.h"
 
 enum {
-    BOX_WIDTH = 184,
+    BOX_WIDTH = GRAPH_BOX_WIDTH,
+    MARGIN = GRAPH_MARGIN,
     BOX_HEIGHT = 64,
     PILL_HEIGHT = 34,
-    BEND_WIDTH = 16, // what an edge has to itself in a layer that it passes
-    SPACE = 26,      // between nodes
-    LAYER = 132,     // from one to the next
-    MARGIN = 32,
+    ROW = 132, // from one to the next
     TITLE = 76,
-    SWEEPS = 12,
-    MOST = 400 // tasks that are drawn
+    LEGEND = 20, // a line
+    LABEL_HEIGHT = 14
 };
 
-typedef enum NodeKind { NODE_ARG, NODE_TASK, NODE_RESULT, NODE_BEND } NodeKind;
-
-typedef struct Node {
-    NodeKind kind;
-    uint32_t number; // of the block or the task
-    uint32_t layer;
-    double x;      // of the middle
-    double wanted; // where its neighbours would have it
-} Node;
-
-// A piece of an edge, from one layer to the next.
-typedef struct Piece {
-    uint32_t from, to;
-} Piece;
-
-typedef struct Edge {
-    uint32_t from, to, block;
-    double bytes;
-    bool travels, is_critical;
-    uint32_t first, pieces;
-} Edge;
+typedef struct Label {
+    double x, y, width; // of the middle
+} Label;
 
 typedef struct Picture {
     const Plan *plan;
+    const Graph *graph;
     StrBuf *out;
     Arena *arena;
-    uint32_t task_count; // that are drawn
+    double height, legend;
     struct {
-        Node *data;
+        Label *data;
         uint32_t len, cap;
-    } nodes;
-    struct {
-        Edge *data;
-        uint32_t len, cap;
-    } edges;
-    struct {
-        Piece *data;
-        uint32_t len, cap;
-    } pieces;
-    uint32_t **layers; // nodes from left to right
-    uint32_t *layer_lens;
-    uint32_t layer_count;
-    double width, height, legend;
+    } labels; // of edges, so far
 } Picture;
 
-// ---- the graph ----------------------------------------------------------------------
-
-static uint32_t add_node(Picture *g, NodeKind kind, uint32_t number, uint32_t layer) {
-    vec_push(g->arena, &g->nodes,
-             (Node){.kind = kind, .number = number, .layer = layer});
-    return g->nodes.len - 1;
-}
-
-// Tasks are the first nodes, by number.
-static void add_tasks(Picture *g) {
-    const Plan *plan = g->plan;
-    for (uint32_t i = 0; i < g->task_count; i++) {
-        const PlanTask *task = &plan->tasks.data[i];
-        uint32_t layer = 1;
-        for (uint32_t k = 0; k < task->uses.len; k++) {
-            uint32_t maker = plan->blocks.data[task->uses.data[k].block].task;
-            if (maker != PLAN_NONE && g->nodes.data[maker].layer >= layer)
-                layer = g->nodes.data[maker].layer + 1;
-        }
-        add_node(g, NODE_TASK, i, layer);
-    }
-}
-
-// Several uses of one block by one task are one edge.
-static void add_edge(Picture *g, Edge edge) {
-    for (uint32_t i = 0; i < g->edges.len; i++) {
-        Edge *e = &g->edges.data[i];
-        if (e->from != edge.from || e->to != edge.to) continue;
-        if (edge.bytes > 0) e->bytes += edge.bytes;
-        e->travels |= edge.travels;
-        return;
-    }
-    vec_push(g->arena, &g->edges, edge);
-}
-
-// Parameters stand above the first task that uses them.
-static void add_arg(Picture *g, uint32_t block) {
-    uint32_t layer = PLAN_NONE, node = g->nodes.len;
-    for (uint32_t i = 0; i < g->task_count; i++) {
-        const PlanTask *task = &g->plan->tasks.data[i];
-        for (uint32_t k = 0; k < task->uses.len; k++) {
-            if (task->uses.data[k].block != block) continue;
-            bool travels =
-                plan_memory(g->plan, task->device) != g->plan->in.device_count;
-            add_edge(g, (Edge){.from = node,
-                               .to = i,
-                               .block = block,
-                               .bytes = task->uses.data[k].bytes,
-                               .travels = travels});
-            if (g->nodes.data[i].layer - 1 < layer) layer = g->nodes.data[i].layer - 1;
-        }
-    }
-    if (layer != PLAN_NONE) add_node(g, NODE_ARG, block, layer);
-}
-
-static void add_uses(Picture *g, uint32_t number) {
-    const Plan *plan = g->plan;
-    const PlanTask *task = &plan->tasks.data[number];
-    for (uint32_t k = 0; k < task->uses.len; k++) {
-        PlanUse use = task->uses.data[k];
-        uint32_t maker = plan->blocks.data[use.block].task;
-        if (maker == PLAN_NONE) continue;
-        const PlanTask *other = &plan->tasks.data[maker];
-        bool travels =
-            plan_memory(plan, other->device) != plan_memory(plan, task->device) &&
-            plan->blocks.data[use.block].type.rank > 0;
-        add_edge(g, (Edge){.from = maker,
-                           .to = number,
-                           .block = use.block,
-                           .bytes = use.bytes,
-                           .travels = travels,
-                           .is_critical = other->is_critical && task->is_critical});
-    }
-}
-
-static void add_result(Picture *g, uint32_t block) {
-    const PlanBlock *b = &g->plan->blocks.data[block];
-    if (!b->is_result || b->task == PLAN_NONE || b->task >= g->task_count) return;
-    uint32_t host = g->plan->in.device_count;
-    uint32_t device = g->plan->tasks.data[b->task].device;
-    uint32_t node = add_node(g, NODE_RESULT, block, g->nodes.data[b->task].layer + 1);
-    add_edge(
-        g, (Edge){.from = b->task,
-                  .to = node,
-                  .block = block,
-                  .bytes = b->bytes,
-                  .travels = plan_memory(g->plan, device) != host && b->type.rank > 0});
-}
-
-static void add_pieces(Picture *g, Edge *edge) {
-    uint32_t at = edge->from, last = g->nodes.data[edge->to].layer;
-    edge->first = g->pieces.len;
-    for (uint32_t layer = g->nodes.data[at].layer + 1; layer < last; layer++) {
-        uint32_t bend = add_node(g, NODE_BEND, 0, layer);
-        vec_push(g->arena, &g->pieces, (Piece){at, bend});
-        at = bend;
-    }
-    vec_push(g->arena, &g->pieces, (Piece){at, edge->to});
-    edge->pieces = g->pieces.len - edge->first;
-}
-
-static void build(Picture *g) {
-    const Plan *plan = g->plan;
-    g->task_count = plan->tasks.len < MOST ? plan->tasks.len : MOST;
-    add_tasks(g);
-    for (uint32_t i = 0; i < plan->params; i++) add_arg(g, i);
-    for (uint32_t i = 0; i < g->task_count; i++) add_uses(g, i);
-    for (uint32_t i = 0; i < plan->blocks.len; i++) add_result(g, i);
-    for (uint32_t i = 0; i < g->edges.len; i++) add_pieces(g, &g->edges.data[i]);
-    for (uint32_t i = 0; i < g->nodes.len; i++)
-        if (g->nodes.data[i].layer >= g->layer_count)
-            g->layer_count = g->nodes.data[i].layer + 1;
-    g->layers = arena_array(g->arena, uint32_t *, g->layer_count);
-    g->layer_lens = arena_array(g->arena, uint32_t, g->layer_count);
-    for (uint32_t i = 0; i < g->nodes.len; i++) g->layer_lens[g->nodes.data[i].layer]++;
-    for (uint32_t l = 0; l < g->layer_count; l++) {
-        g->layers[l] = arena_array(g->arena, uint32_t, g->layer_lens[l] + 1);
-        g->layer_lens[l] = 0;
-    }
-    for (uint32_t i = 0; i < g->nodes.len; i++) {
-        uint32_t l = g->nodes.data[i].layer;
-        g->layers[l][g->layer_lens[l]++] = i;
-    }
-}
-
-// ---- where nodes stand --------------------------------------------------------------
-
-// The mean of the neighbours above, below or on both sides; its own place without any.
-static void want(Picture *g, bool above, bool below) {
-    double *sums = arena_array(g->arena, double, g->nodes.len);
-    uint32_t *counts = arena_array(g->arena, uint32_t, g->nodes.len);
-    for (uint32_t i = 0; i < g->pieces.len; i++) {
-        Piece p = g->pieces.data[i];
-        if (above) sums[p.to] += g->nodes.data[p.from].x, counts[p.to]++;
-        if (below) sums[p.from] += g->nodes.data[p.to].x, counts[p.from]++;
-    }
-    for (uint32_t i = 0; i < g->nodes.len; i++)
-        g->nodes.data[i].wanted =
-            counts[i] > 0 ? sums[i] / counts[i] : g->nodes.data[i].x;
-}
-
-static double half_of(const Node *node) {
-    return (node->kind == NODE_BEND ? BEND_WIDTH : BOX_WIDTH) / 2.0;
-}
-
-static double apart(const Picture *g, uint32_t a, uint32_t b) {
-    return half_of(&g->nodes.data[a]) + half_of(&g->nodes.data[b]) + SPACE;
-}
-
-// As near as they can be to where they are wanted, in their order.
-static void settle(Picture *g, uint32_t layer) {
-    uint32_t len = g->layer_lens[layer], *order = g->layers[layer];
-    double *left = arena_array(g->arena, double, len + 1);
-    double *right = arena_array(g->arena, double, len + 1);
-    for (uint32_t i = 0; i < len; i++) {
-        left[i] = g->nodes.data[order[i]].wanted;
-        double least = i > 0 ? left[i - 1] + apart(g, order[i - 1], order[i]) : left[i];
-        if (left[i] < least) left[i] = least;
-    }
-    for (uint32_t i = len; i-- > 0;) {
-        right[i] = g->nodes.data[order[i]].wanted;
-        double most =
-            i + 1 < len ? right[i + 1] - apart(g, order[i], order[i + 1]) : right[i];
-        if (right[i] > most) right[i] = most;
-    }
-    for (uint32_t i = 0; i < len; i++)
-        g->nodes.data[order[i]].x = (left[i] + right[i]) / 2;
-}
-
-// In the order in which they are wanted; equal ones as they were.
-static void sort_layer(Picture *g, uint32_t layer) {
-    uint32_t *order = g->layers[layer];
-    for (uint32_t i = 1; i < g->layer_lens[layer]; i++)
-        for (uint32_t k = i; k > 0; k--) {
-            uint32_t a = order[k - 1], b = order[k];
-            if (g->nodes.data[a].wanted <= g->nodes.data[b].wanted) break;
-            order[k - 1] = b;
-            order[k] = a;
-        }
-}
-
-static void sweep(Picture *g, bool above, bool below, bool sorts) {
-    for (uint32_t i = 0; i < g->layer_count; i++) {
-        uint32_t layer = above ? i : g->layer_count - 1 - i;
-        want(g, above, below);
-        if (sorts) sort_layer(g, layer);
-        settle(g, layer);
-    }
-}
-
-static void place(Picture *g) {
-    for (uint32_t l = 0; l < g->layer_count; l++) settle(g, l);
-    for (int i = 0; i < SWEEPS; i++) sweep(g, i % 2 == 0, i % 2 == 1, true);
-    for (int i = 0; i < SWEEPS / 2; i++) sweep(g, true, true, false);
-    double least = 0, most = 0;
-    for (uint32_t i = 0; i < g->nodes.len; i++) {
-        const Node *node = &g->nodes.data[i];
-        double low = node->x - half_of(node), high = node->x + half_of(node);
-        if (i == 0 || low < least) least = low;
-        if (i == 0 || high > most) most = high;
-    }
-    double shift = MARGIN - least;
-    enum { NARROWEST = 640 };
-    g->width = most - least + 2 * MARGIN;
-    if (g->width < NARROWEST) {
-        shift += (NARROWEST - g->width) / 2;
-        g->width = NARROWEST;
-    }
-    for (uint32_t i = 0; i < g->nodes.len; i++) g->nodes.data[i].x += shift;
+static double top_of_row(uint32_t row) {
+    return TITLE + row * (double)ROW;
 }
 
 static double middle_of(const Node *node) {
-    return TITLE + node->layer * (double)LAYER + BOX_HEIGHT / 2.0;
+    return top_of_row(node->row) + BOX_HEIGHT / 2.0;
 }
 
 static double half_height(const Node *node) {
-    return node->kind == NODE_TASK   ? BOX_HEIGHT / 2.0
-           : node->kind == NODE_BEND ? 0
-                                     : PILL_HEIGHT / 2.0;
+    return (node->kind == NODE_TASK ? BOX_HEIGHT : PILL_HEIGHT) / 2.0;
 }
 
 // ---- text ---------------------------------------------------------------------------
 
-// At most so many characters, of which wide ones count twice; the last is then "…".
-static void put_text(StrBuf *out, Str text, unsigned most) {
-    for (unsigned used = 0; text.len > 0; used++) {
-        size_t len = str_utf8(text), step = len == 0 ? 1 : len;
-        unsigned char c = (unsigned char)text.ptr[0];
-        if (used + 1 >= most && text.len > step) {
-            strbuf_cstr(out, "\xe2\x80\xa6");
-            return;
-        }
-        if (len == 0) strbuf_cstr(out, "\xef\xbf\xbd");
-        else if (c == '&') strbuf_cstr(out, "&amp;");
-        else if (c == '<') strbuf_cstr(out, "&lt;");
-        else if (c == '>') strbuf_cstr(out, "&gt;");
-        else if (c < ' ' || c == 0x7f) strbuf_char(out, ' ');
-        else strbuf_bytes(out, text.ptr, len);
-        used += len >= 3;
-        text.ptr += step;
-        text.len -= step;
+typedef struct Font {
+    const char *class;
+    double size, weight; // as wide as so many of the plain one
+} Font;
+
+static const Font title_font = {"title", 19, 1.12}, name_font = {"name", 14, 1.12},
+                  small_font = {"small", 11.5, 1}, middle_font = {"small mid", 11.5, 1},
+                  bytes_font = {"bytes mid", 11, 1};
+
+// How wide a character is at most, in wide fonts that are in use (DejaVu Sans).
+static double width_of_char(Str c, const Font *font) {
+    double width = 0.64;
+    if (c.len != 1) width = c.len == 2 ? 0.8 : 1;
+    else if (strchr("ijl.,:;|!' ()[]", c.ptr[0]) != NULL) width = 0.42;
+    else if (strchr("frt-/I", c.ptr[0]) != NULL) width = 0.5;
+    else if (strchr("mwMW%@", c.ptr[0]) != NULL) width = 1;
+    else if ((c.ptr[0] >= 'A' && c.ptr[0] <= 'Z') || strchr("#&+<=>~", c.ptr[0]))
+        width = 0.84;
+    return width * font->weight * font->size;
+}
+
+static Str first_char(Str text) {
+    size_t len = str_utf8(text);
+    return (Str){text.ptr, len == 0 ? 1 : len};
+}
+
+static Str after(Str text, size_t len) {
+    return (Str){text.ptr + len, text.len - len};
+}
+
+static double width_of(Str text, const Font *font) {
+    double width = 0;
+    for (Str c; text.len > 0; text = after(text, c.len)) {
+        c = first_char(text);
+        width += width_of_char(c, font);
+    }
+    return width;
+}
+
+// As much of the beginning as has room, and then "…"; or all of it.
+static Str shorten(Picture *g, Str text, const Font *font, double room) {
+    if (width_of(text, font) <= room) return text;
+    StrBuf out = strbuf(g->arena);
+    Str dots = STR("\xe2\x80\xa6");
+    room -= width_of_char(dots, font);
+    for (Str c; text.len > 0; text = after(text, c.len)) {
+        c = first_char(text);
+        room -= width_of_char(c, font);
+        if (room < 0) break;
+        strbuf_str(&out, c);
+    }
+    strbuf_str(&out, dots);
+    return strbuf_done(&out);
+}
+
+static void put_text(StrBuf *out, Str text) {
+    for (Str c; text.len > 0; text = after(text, c.len)) {
+        c = first_char(text);
+        if (str_utf8(text) == 0) strbuf_cstr(out, "\xef\xbf\xbd");
+        else if (c.ptr[0] == '&') strbuf_cstr(out, "&amp;");
+        else if (c.ptr[0] == '<') strbuf_cstr(out, "&lt;");
+        else if (c.ptr[0] == '>') strbuf_cstr(out, "&gt;");
+        else if ((unsigned char)c.ptr[0] < ' ' || c.ptr[0] == 0x7f)
+            strbuf_char(out, ' ');
+        else strbuf_str(out, c);
     }
 }
 
-static void put_label(Picture *g, double x, double y, const char *class, Str text,
-                      unsigned most) {
-    strbuf_printf(g->out, "<text x=\"%.1f\" y=\"%.1f\" class=\"%s\">", x, y, class);
-    put_text(g->out, text, most);
+static void put_line(Picture *g, double x, double y, const Font *font, double room,
+                     Str text) {
+    strbuf_printf(g->out, "<text x=\"%.1f\" y=\"%.1f\" class=\"%s\">", x, y,
+                  font->class);
+    put_text(g->out, shorten(g, text, font, room));
     strbuf_cstr(g->out, "</text>\n");
 }
 
-static void __attribute__((format(printf, 6, 7)))
-put_line(Picture *g, double x, double y, const char *class, unsigned most,
-         const char *format, ...) {
+static Str __attribute__((format(printf, 2, 3)))
+text_of(Picture *g, const char *format, ...) {
     StrBuf text = strbuf(g->arena);
     va_list args;
     va_start(args, format);
     strbuf_vprintf(&text, format, args);
     va_end(args);
-    put_label(g, x, y, class, strbuf_done(&text), most);
+    return strbuf_done(&text);
 }
 
-// ---- drawing ------------------------------------------------------------------------
+// ---- edges --------------------------------------------------------------------------
 
 static const char head[] =
     "<style>\n"
@@ -337,97 +144,125 @@ static const char head[] =
     "stroke-width:2.2}\n"
     "text{font-family:'Helvetica Neue',Helvetica,Arial,sans-serif;fill:#1f2933}\n"
     ".title{font-size:19px;font-weight:bold}.name{font-size:14px;font-weight:bold}\n"
-    ".small{font-size:11.5px;fill:#52606d}.bytes{font-size:11px;fill:#52606d;"
-    "paint-order:stroke;stroke:#fbfcfd;stroke-width:4px;stroke-linejoin:round}\n"
+    ".small{font-size:11.5px;fill:#52606d}.bytes{font-size:11px;fill:#52606d}\n"
     ".pill{fill:#eef1f4;stroke:#c6ccd4}.mid{text-anchor:middle}\n"
     ".edge{fill:none;stroke:#9aa5b1;stroke-width:1.4}\n"
     ".far{stroke-width:3.6;stroke:#7b8794}\n"
     "@media (prefers-color-scheme:dark){.page{fill:#12171d}.box{fill:#1d242c;"
     "stroke:#3a4550}\n"
-    ".way{stroke:#e4e7eb}text{fill:#e4e7eb}.small,.bytes{fill:#9fb3c8}"
-    ".bytes{stroke:#12171d}\n"
+    ".way{stroke:#e4e7eb}text{fill:#e4e7eb}.small,.bytes{fill:#9fb3c8}\n"
     ".pill{fill:#242d36;stroke:#3a4550}.edge{stroke:#616e7c}.far{stroke:#9aa5b1}}\n"
     "</style>\n";
 
-static const char *colour_of(const Plan *plan, uint32_t device) {
-    static const char *const colours[] = {"#2f6fb3", "#e08a2c", "#2f9e68", "#b9447c",
-                                          "#7659c0", "#a8901a", "#2596a6", "#a4573b"};
-    if (device == plan->in.device_count) return "#8693a0";
-    return colours[device % (sizeof colours / sizeof *colours)];
-}
-
-// How far from its middle the edge meets the node: edges at one side stand in the order
-// of where they go.
-static double port_of(const Picture *g, uint32_t edge, bool at_end) {
-    const Edge *e = &g->edges.data[edge];
-    uint32_t before = 0, count = 0, node = at_end ? e->to : e->from;
-    double mine = 0;
-    for (uint32_t turn = 0; turn < 2; turn++)
-        for (uint32_t i = 0; i < g->edges.len; i++) {
-            const Edge *o = &g->edges.data[i];
-            if ((at_end ? o->to : o->from) != node) continue;
-            Piece p = g->pieces.data[at_end ? o->first + o->pieces - 1 : o->first];
-            double x = g->nodes.data[at_end ? p.from : p.to].x;
-            if (turn == 0) count++;
-            if (turn == 0 && i == edge) mine = x;
-            if (turn == 1 && (x < mine || (x == mine && i < edge))) before++;
-        }
-    double step = BOX_WIDTH * 0.7 / count;
-    if (step > 24) step = 24;
-    return (before - (count - 1) / 2.0) * step;
-}
-
-static void draw_edge(Picture *g, uint32_t number) {
-    const Edge *e = &g->edges.data[number];
-    double x = 0, y = 0;
-    strbuf_printf(g->out, "<path class=\"edge%s\" d=\"", e->travels ? " far" : "");
-    for (uint32_t i = 0; i < e->pieces; i++) {
-        Piece p = g->pieces.data[e->first + i];
-        const Node *a = &g->nodes.data[p.from], *b = &g->nodes.data[p.to];
-        if (i == 0) {
-            x = a->x + port_of(g, number, false);
-            y = middle_of(a) + half_height(a);
-            strbuf_printf(g->out, "M%.1f %.1f", x, y);
-        }
-        bool is_last = i + 1 == e->pieces;
-        double to_x = b->x + (is_last ? port_of(g, number, true) : 0);
-        double to_y = middle_of(b) - half_height(b), bend = (to_y - y) / 2;
-        strbuf_printf(g->out, "C%.1f %.1f %.1f %.1f %.1f %.1f", x, y + bend, to_x,
-                      to_y - bend, to_x, to_y);
-        x = to_x;
-        y = to_y;
+// From its end up to where it begins.
+static void draw_edge(Picture *g, const Edge *e) {
+    const Graph *graph = g->graph;
+    const Node *to = &graph->nodes.data[e->to], *from;
+    const Piece *piece = &graph->pieces.data[e->piece];
+    strbuf_printf(g->out, "<path class=\"edge%s\" d=\"M%.1f %.1f",
+                  e->travels ? " far" : "", piece->to_x,
+                  middle_of(to) - half_height(to));
+    for (;; piece = &graph->pieces.data[from->above]) {
+        from = &graph->nodes.data[piece->from];
+        double low = top_of_row(from->row + 1),
+               high = top_of_row(from->row) + BOX_HEIGHT;
+        strbuf_printf(g->out, "V%.1fC%.1f %.1f %.1f %.1f %.1f %.1f", low, piece->to_x,
+                      (low + high) / 2, piece->from_x, (low + high) / 2, piece->from_x,
+                      high);
+        if (from->kind != NODE_BEND) break;
     }
     char bytes[PLAN_TEXT];
-    strbuf_cstr(g->out, "\"><title>");
-    put_text(g->out, plan_block_name(g->plan, e->block), 80);
+    strbuf_printf(g->out, "V%.1f\"><title>", middle_of(from) + half_height(from));
+    put_text(g->out, plan_block_name(g->plan, e->block));
     strbuf_printf(g->out, ", %s</title></path>\n", plan_bytes(bytes, e->bytes));
 }
 
-// What travels, where its edge has left the others.
-static void draw_bytes(Picture *g, uint32_t number) {
-    static const double across = 0.22, down = 0.37; // on the curve, of the first piece
-    const Edge *e = &g->edges.data[number];
-    char bytes[PLAN_TEXT];
-    if (!e->travels || isnan(e->bytes)) return;
-    Piece piece = g->pieces.data[e->first];
-    const Node *from = &g->nodes.data[piece.from], *to = &g->nodes.data[piece.to];
-    double x = from->x + port_of(g, number, false),
-           y = middle_of(from) + half_height(from);
-    double to_x = to->x + (e->pieces == 1 ? port_of(g, number, true) : 0);
-    double to_y = middle_of(to) - half_height(to);
-    put_line(g, x + across * (to_x - x), y + down * (to_y - y) + 4, "bytes mid", 16,
-             "%s", plan_bytes(bytes, e->bytes));
+// How far a piece has gone, of 1, at `t` of its curve: across and down.
+static double across(double t) {
+    return t * t * (3 - 2 * t);
 }
 
+static double down(double t) {
+    return 1.5 * t * (1 - t) + t * t * t;
+}
+
+static double x_at(const Piece *piece, double t) {
+    return piece->from_x + across(t) * (piece->to_x - piece->from_x);
+}
+
+static bool is_free(const Picture *g, Label label) {
+    enum { BETWEEN = 4 };
+    for (uint32_t i = 0; i < g->labels.len; i++) {
+        const Label *l = &g->labels.data[i];
+        if (fabs(l->x - label.x) < (l->width + label.width) / 2 + BETWEEN &&
+            fabs(l->y - label.y) < LABEL_HEIGHT)
+            return false;
+    }
+    return true;
+}
+
+// Pieces that pass behind a label which is there on a piece: all between the same rows
+// are as far down.
+static uint32_t passing(const Graph *graph, uint32_t row, double t, Label label) {
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < graph->pieces.len; i++) {
+        const Piece *p = &graph->pieces.data[i];
+        count += graph->nodes.data[p->from].row == row &&
+                 fabs(x_at(p, t) - label.x) < label.width / 2;
+    }
+    return count;
+}
+
+// What travels, where nothing else is told and the fewest edges pass; if there is room.
+static void draw_bytes(Picture *g, const Edge *e) {
+    static const double places[] = {0.5,  0.4,  0.6,  0.3,  0.7,  0.22, 0.78,
+                                    0.35, 0.65, 0.45, 0.55, 0.26, 0.74};
+    char bytes[PLAN_TEXT];
+    const Piece *piece = &g->graph->pieces.data[e->piece];
+    uint32_t row = g->graph->nodes.data[piece->from].row, fewest = UINT32_MAX;
+    double high = top_of_row(row) + BOX_HEIGHT;
+    Str text = str_of(plan_bytes(bytes, e->bytes));
+    Label best = {0}, label = {.width = width_of(text, &bytes_font)};
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+        label.x = x_at(piece, places[i]);
+        label.y = high + down(places[i]) * (ROW - BOX_HEIGHT);
+        uint32_t count = passing(g->graph, row, places[i], label);
+        if (count >= fewest || !is_free(g, label)) continue;
+        fewest = count;
+        best = label;
+    }
+    if (fewest == UINT32_MAX) return;
+    vec_push(g->arena, &g->labels, best);
+    strbuf_printf(g->out,
+                  "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%d\" "
+                  "class=\"page\"/>\n",
+                  best.x - best.width / 2, best.y - LABEL_HEIGHT / 2.0, best.width,
+                  LABEL_HEIGHT);
+    put_line(g, best.x, best.y + 4, &bytes_font, best.width, text);
+}
+
+static void draw_edges(Picture *g) {
+    const Graph *graph = g->graph;
+    for (int travels = 0; travels < 2; travels++)
+        for (uint32_t i = 0; i < graph->edges.len; i++)
+            if (graph->edges.data[i].travels == travels)
+                draw_edge(g, &graph->edges.data[i]);
+    for (uint32_t i = 0; i < graph->edges.len; i++) {
+        const Edge *e = &graph->edges.data[i];
+        if (e->travels && !isnan(e->bytes)) draw_bytes(g, e);
+    }
+}
+
+// ---- boxes --------------------------------------------------------------------------
+
 static void draw_task(Picture *g, const Node *node) {
+    enum { LEFT = 18, RIGHT = 6 };
     const Plan *plan = g->plan;
     const PlanTask *task = &plan->tasks.data[node->number];
     double x = node->x - BOX_WIDTH / 2.0, y = middle_of(node) - BOX_HEIGHT / 2.0;
-    const char *colour = colour_of(plan, task->device);
-    char time[PLAN_TEXT], took[PLAN_TEXT], bytes[PLAN_TEXT], turns[48] = "";
-    char line[PLAN_TEXT];
-    if (task->turns != 1) snprintf(turns, sizeof turns, ", %.9g turns", task->turns);
-    if (isnan(task->turns)) snprintf(turns, sizeof turns, ", in turns");
+    double room = BOX_WIDTH - LEFT - RIGHT;
+    char text[PLAN_COLOUR];
+    const char *colour = plan_colour(text, plan, task->device);
     strbuf_printf(g->out,
                   "<g><rect x=\"%.1f\" y=\"%.1f\" width=\"%d\" height=\"%d\" rx=\"7\" "
                   "class=\"box\"/>\n<rect x=\"%.1f\" y=\"%.1f\" width=\"%d\" "
@@ -437,99 +272,105 @@ static void draw_task(Picture *g, const Node *node) {
                   x, y, BOX_WIDTH, BOX_HEIGHT, x, y, BOX_WIDTH, BOX_HEIGHT, colour,
                   task->is_critical ? "way" : "", colour, x + 8, y + 1,
                   BOX_HEIGHT - 14);
-    put_line(g, x + 18, y + 21, "name", 20, "%" PRIu32 ": %.*s", node->number + 1,
-             STR_ARG(plan_task_name(plan, node->number, g->arena)));
-    put_line(g, x + 18, y + 38, "small", 27, "line %s, %s%s",
-             plan_line(line, plan, task->loc), plan_device(plan, task->device), turns);
-    bool is_measured = !isnan(task->measured);
-    put_line(g, x + 18, y + 54, "small", 27, "%s%s%s, %s",
-             plan_time(time, plan_is_timed(task) ? task->end - task->begin : NAN),
-             is_measured ? ", took " : "",
-             is_measured ? plan_time(took, plan_took(task)) : "",
-             plan_bytes(bytes, plan_made(plan, task)));
+    Str name = plan_task_name(plan, node->number, g->arena);
+    put_line(g, x + LEFT, y + 21, &name_font, room,
+             text_of(g, "%" PRIu32 ": %.*s", node->number + 1, STR_ARG(name)));
+    put_line(g, x + LEFT, y + 38, &small_font, room,
+             plan_box_where(plan, task, g->arena));
+    put_line(g, x + LEFT, y + 54, &small_font, room,
+             plan_box_costs(plan, task, g->arena));
     strbuf_cstr(g->out, "</g>\n");
 }
 
+// How large it is, is told whatever the name.
 static void draw_pill(Picture *g, const Node *node) {
-    const PlanBlock *b = &g->plan->blocks.data[node->number];
+    const Plan *plan = g->plan;
     bool is_arg = node->kind == NODE_ARG;
-    char bytes[PLAN_TEXT];
+    char number[PLAN_TEXT];
+    double room = BOX_WIDTH - PILL_HEIGHT / 2.0;
     strbuf_printf(g->out,
                   "<rect x=\"%.1f\" y=\"%.1f\" width=\"%d\" height=\"%d\" rx=\"%d\" "
                   "class=\"pill\"/>\n",
                   node->x - BOX_WIDTH / 2.0, middle_of(node) - PILL_HEIGHT / 2.0,
                   BOX_WIDTH, PILL_HEIGHT, PILL_HEIGHT / 2);
-    Str name = sym_str(&g->plan->in.program->cx->syms, b->name);
-    put_line(g, node->x, middle_of(node) + 4, "small mid", 28, "%s%s%.*s, %s",
-             is_arg ? "" : "result", !is_arg && name.len > 0 ? " " : "", STR_ARG(name),
-             plan_bytes(bytes, b->bytes));
+    Str name = is_arg ? plan_block_name(plan, node->number)
+                      : plan_box_result(plan, node->number, g->arena);
+    Str bytes =
+        text_of(g, ", %s",
+                plan_bytes(number, is_arg ? plan->blocks.data[node->number].bytes
+                                          : plan->results.data[node->number].bytes));
+    name = shorten(g, name, &middle_font, room - width_of(bytes, &middle_font));
+    put_line(g, node->x, middle_of(node) + 4, &middle_font, room,
+             text_of(g, "%.*s%.*s", STR_ARG(name), STR_ARG(bytes)));
 }
+
+// ---- the page -----------------------------------------------------------------------
 
 static void draw_title(Picture *g) {
     const Plan *plan = g->plan;
     char time[PLAN_TEXT], longest[PLAN_TEXT], bytes[PLAN_TEXT];
-    put_label(g, MARGIN, 38, "title",
-              sym_str(&plan->in.program->cx->syms, plan->in.entry->name), 50);
+    double room = g->graph->width - 2 * MARGIN;
+    put_line(g, MARGIN, 38, &title_font, room,
+             sym_str(&plan->in.program->cx->syms, plan->in.entry->name));
+    Str text = STR("how long it takes depends on what is not known");
     if (plan->is_timed)
-        put_line(g, MARGIN, 58, "small", 120,
-                 "%s in all, of which the longest way takes %s; %s of memory",
-                 plan_time(time, plan->seconds), plan_time(longest, plan->longest),
-                 plan_bytes(bytes, plan->peak.bytes));
-    else
-        put_line(g, MARGIN, 58, "small", 120,
-                 "how long it takes depends on what is not known");
+        text =
+            text_of(g, "%s in all, of which the longest way takes %s; %s of memory",
+                    plan_time(time, plan->seconds), plan_time(longest, plan->longest),
+                    plan_bytes(bytes, plan->peak.bytes));
+    put_line(g, MARGIN, 58, &small_font, room, text);
 }
 
 // A line for each device, and what strokes mean.
 static void draw_legend(Picture *g) {
+    enum { COLUMN = 230, ROOM = 205 };
     const Plan *plan = g->plan;
-    double y = g->height - MARGIN - g->legend, x = MARGIN;
-    for (uint32_t d = 0; d <= plan->in.device_count; d++, y += 20) {
+    double top = g->height - MARGIN - g->legend, x = MARGIN + COLUMN;
+    for (uint32_t d = 0; d <= plan->in.device_count; d++) {
+        double y = top + LEGEND * (double)d;
+        char colour[PLAN_COLOUR];
         strbuf_printf(g->out,
-                      "<rect x=\"%.1f\" y=\"%.1f\" width=\"13\" height=\"13\" rx=\"3\" "
+                      "<rect x=\"%d.0\" y=\"%.1f\" width=\"13\" height=\"13\" rx=\"3\" "
                       "fill=\"%s\"/>\n",
-                      x, y, colour_of(plan, d));
-        char busy[PLAN_TEXT];
-        bool is_told = plan->is_timed && d < plan->in.device_count;
-        put_line(g, x + 20, y + 11, "small", 60, "%s%s%s", plan_device(plan, d),
-                 is_told ? ": works for " : "",
-                 is_told ? plan_time(busy, plan->busy[d]) : "");
+                      MARGIN, y, plan_colour(colour, plan, d));
+        put_line(g, MARGIN + 20, y + 11, &small_font, ROOM,
+                 plan_box_device(plan, d, g->arena));
     }
-    y -= 20.0 * (plan->in.device_count + 1);
-    x = MARGIN + 230;
-    strbuf_printf(
-        g->out,
-        "<path class=\"edge far\" d=\"M%.1f %.1fh32\"/>\n<rect x=\"%.1f\" "
-        "y=\"%.1f\" width=\"30\" height=\"13\" rx=\"3\" class=\"box way\"/>\n",
-        x, y + 7, x + 1, y + 20);
-    put_label(g, x + 42, y + 11, "small", STR("travels from one memory to another"),
-              60);
-    put_label(g, x + 42, y + 31, "small", STR("on the longest way"), 60);
-    if (plan->is_cut_off || plan->tasks.len > g->task_count)
-        put_label(g, x + 42, y + 51, "small", STR("there are more tasks"), 60);
+    strbuf_printf(g->out,
+                  "<path class=\"edge far\" d=\"M%.1f %.1fh32\"/>\n<rect x=\"%.1f\" "
+                  "y=\"%.1f\" width=\"30\" height=\"13\" rx=\"3\" class=\"way\" "
+                  "fill=\"none\"/>\n",
+                  x, top + 7, x + 1, top + LEGEND);
+    double room = g->graph->width - x - MARGIN;
+    put_line(g, x + 42, top + 11, &small_font, room,
+             STR("travels from one memory to another"));
+    put_line(g, x + 42, top + 11 + LEGEND, &small_font, room,
+             STR("on the longest way"));
+    if (plan->is_cut_off || plan->tasks.len > g->graph->task_count)
+        put_line(g, x + 42, top + 11 + 2 * LEGEND, &small_font, room,
+                 STR("there are more tasks"));
 }
 
 void plan_print_svg(const Plan *plan, StrBuf *out) {
-    Picture g = {.plan = plan, .out = out, .arena = plan->in.arena};
-    build(&g);
-    place(&g);
-    uint32_t rows = plan->in.device_count < 2 ? 3 : plan->in.device_count + 1;
-    double graph = g.layer_count > 0 ? (g.layer_count - 1.0) * LAYER + BOX_HEIGHT : 0;
-    g.legend = 20.0 * rows;
-    g.height = TITLE + graph + 2 * MARGIN + g.legend;
+    const Graph *graph = graph_make(plan);
+    Picture g = {.plan = plan, .graph = graph, .out = out, .arena = plan->in.arena};
+    uint32_t lines = plan->in.device_count < 2 ? 3 : plan->in.device_count + 1;
+    g.legend = LEGEND * (double)lines;
+    double rows =
+        graph->row_count > 0 ? top_of_row(graph->row_count - 1) + BOX_HEIGHT : TITLE;
+    g.height = rows + 2 * MARGIN + g.legend;
     strbuf_printf(out,
                   "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%.0f\" "
                   "height=\"%.0f\" viewBox=\"0 0 %.0f %.0f\">\n%s<rect width=\"100%%\" "
                   "height=\"100%%\" class=\"page\"/>\n",
-                  g.width, g.height, g.width, g.height, head);
+                  graph->width, g.height, graph->width, g.height, head);
     draw_title(&g);
-    for (uint32_t i = 0; i < g.edges.len; i++) draw_edge(&g, i);
-    for (uint32_t i = 0; i < g.nodes.len; i++) {
-        const Node *node = &g.nodes.data[i];
+    draw_edges(&g);
+    for (uint32_t i = 0; i < graph->nodes.len; i++) {
+        const Node *node = &graph->nodes.data[i];
         if (node->kind == NODE_TASK) draw_task(&g, node);
         else if (node->kind != NODE_BEND) draw_pill(&g, node);
     }
-    for (uint32_t i = 0; i < g.edges.len; i++) draw_bytes(&g, i);
     draw_legend(&g);
     strbuf_cstr(out, "</svg>\n");
 }

@@ -121,6 +121,60 @@ void visit_add_task(Walk *w, const CoreStm *stm, const CoreFun *kernel, double w
     }
 }
 
+// What a result of the entry is made of, as far as that is known.
+typedef struct Origin {
+    PlanResult result;
+    bool *is_open; // by CoreRef: the host makes it, of something
+} Origin;
+
+static void trace_value(Walk *w, Origin *o, CoreRef ref) {
+    WalkValue v = visit_value(w, ref);
+    PlanUses *uses = &o->result.uses;
+    if (v.block == PLAN_NONE) {
+        o->is_open[ref] = true;
+        return;
+    }
+    for (uint32_t i = 0; i < uses->len; i++)
+        if (uses->data[i].block == v.block) return;
+    vec_push(w->arena, uses, (PlanUse){v.block, v.part, o->result.bytes});
+}
+
+static void trace_body(Walk *w, Origin *o, const CoreBody *body);
+
+static void trace_step(Walk *w, Origin *o, const CoreStm *stm) {
+    bool is_loop = stm->op == OP_FOR || stm->op == OP_WHILE, is_traced = false;
+    uint32_t first = stm->op == OP_FOR; // of the states among the args
+    if (stm->op == OP_DIM) return;      // which is not made of what is in the array
+    for (uint32_t k = 0; k < stm->out_count; k++) {
+        if (!o->is_open[stm->outs[k]]) continue;
+        is_traced = true;
+        for (uint32_t b = 0; b < stm->body_count; b++)
+            if (k < stm->bodies[b]->result_count)
+                trace_value(w, o, stm->bodies[b]->results[k]);
+        if (is_loop) trace_value(w, o, stm->args[first + k]);
+    }
+    if (!is_traced) return;
+    for (uint32_t k = 0; k < (is_loop ? first : stm->arg_count); k++)
+        trace_value(w, o, stm->args[k]);
+    for (uint32_t b = 0; b < stm->body_count; b++) trace_body(w, o, stm->bodies[b]);
+}
+
+static void trace_body(Walk *w, Origin *o, const CoreBody *body) {
+    if (stack_is_low(&w->p->cx->stack)) return;
+    for (uint32_t i = body->stms.len; i-- > 0;) trace_step(w, o, body->stms.data[i]);
+}
+
+// Statements are gone through from the last one up.
+void visit_add_result(Walk *w, const CoreBody *body, CoreRef ref) {
+    WalkValue v = visit_value(w, ref);
+    Origin o = {
+        .result = {.name = w->p->values.data[ref].name, .bytes = visit_bytes(&v)},
+        .is_open = arena_array(w->arena, bool, w->p->values.len)};
+    trace_value(w, &o, ref);
+    trace_body(w, &o, body);
+    vec_push(w->arena, &w->plan->results, o.result);
+}
+
 // The host looks at it.
 void visit_look(Walk *w, CoreRef ref) {
     WalkValue v = visit_value(w, ref);

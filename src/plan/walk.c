@@ -500,6 +500,8 @@ Plan *plan_walk(const PlanInput *in) {
               .values = arena_array(in->arena, WalkValue, in->program->values.len),
               .turns = 1,
               .waits = PLAN_NONE};
+    for (uint32_t i = 0; i < in->program->values.len; i++)
+        w.values[i].block = PLAN_NONE;
     for (uint32_t i = 0; i < body->param_count; i++) {
         CoreRef ref = body->params[i];
         const PlanArg *arg = in->args != NULL ? &in->args[i] : NULL;
@@ -514,6 +516,7 @@ Plan *plan_walk(const PlanInput *in) {
     for (uint32_t i = 0; i < body->result_count; i++) {
         WalkValue v = visit_value(&w, body->results[i]);
         if (v.block != PLAN_NONE) plan->blocks.data[v.block].is_result = true;
+        visit_add_result(&w, body, body->results[i]);
     }
     plan->is_cut_off = w.is_over;
     if (w.is_over) visit_guess(&w);

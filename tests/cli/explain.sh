@@ -354,18 +354,26 @@ done
 expect 0 "$weft" explain -T 1 --device cpu:0,cpu:1 parts.weft 100000 --format=dot
 out 'digraph plan {
   node [shape=box, style="filled,rounded"];
-  t0 [label="1: map\nline 3, cpu:0\n35.0 ms, 400 kB", fillcolor="/pastel19/1"];
-  t1 [label="2: map\nline 3, cpu:1\n35.0 ms, 400 kB", fillcolor="/pastel19/2", penwidth=2];
-  t2 [label="3: concat\nline 3, host\n100 us, 800 kB", fillcolor="/pastel19/3", penwidth=2];
-  t3 [label="4: scan\nline 3, cpu:0\n102 us, 800 kB", fillcolor="/pastel19/1", penwidth=2];
+  t0 [label="1: map\nline 3, cpu:0\n35.0 ms, 400 kB", fillcolor="#2f6fb322"];
+  t1 [label="2: map\nline 3, cpu:1\n35.0 ms, 400 kB", fillcolor="#e08a2c22", penwidth=2];
+  t2 [label="3: concat\nline 3, host\n100 us, 800 kB", fillcolor="#8693a022", penwidth=2];
+  t3 [label="4: scan\nline 3, cpu:0\n102 us, 800 kB", fillcolor="#2f6fb322", penwidth=2];
+  r0 [label="result, 800 kB", shape=ellipse, fillcolor=white];
   t0 -> t2 [label="400 kB", penwidth=3];
   t1 -> t2 [label="400 kB", penwidth=3];
   t2 -> t3 [label="800 kB", penwidth=3];
+  t3 -> r0 [label="800 kB", penwidth=3];
+  subgraph cluster_devices {
+    label="devices";
+    d0 [label="cpu:0: works for 35.1 ms", fillcolor="#2f6fb322"];
+    d1 [label="cpu:1: works for 35.0 ms", fillcolor="#e08a2c22"];
+    d2 [label="host", fillcolor="#8693a022"];
+  }
 }'
 command='the graph for Graphviz'
 if command -v dot >/dev/null; then
     if dot -Tsvg stdout >/dev/null 2>stderr; then good; else bad "$(cat stderr)"; fi
-fi
+else skipped=$((skipped + 1)); fi
 expect 0 "$weft" explain -T 1 --device cpu:0,cpu:1 parts.weft 100000 -f svg -o parts.svg
 out ''
 # Each box is there once, with what it says; names are no markup.
