@@ -152,6 +152,7 @@ static WeftStatus explain(WeftContext *context, void *data) {
                             &context->scratch};
     PlanInput in = api_plan_input(&planning);
     in.uncut = why_uncut(program);
+    in.tells_results = true;
     api_plan_devices(context, &in);
     stack_measure(&program->cx.stack);
     Plan *plan = plan_make(&in);

@@ -152,8 +152,8 @@ static void add_edges(Graph *g) {
     for (uint32_t i = 0; i < g->edges.len; i++) add_pieces(g, &g->edges.data[i]);
 }
 
-// The nodes of each row. Rows without any are but the first ones: there were fewer
-// arguments than might have been.
+// The nodes of each row. Above those in use there may be empty ones, for arguments that
+// nothing uses, or that stand further down.
 static void collect_rows(Graph *g) {
     uint32_t first = PLAN_NONE;
     for (uint32_t i = 0; i < g->nodes.len; i++) {

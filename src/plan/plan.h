@@ -51,6 +51,7 @@ typedef struct PlanInput {
     const PlanArg *args;   // NULL: none is known
     bool is_shifting;      // who is idle takes chunks over; else they are at home
     bool joins_late;       // parts on devices wait there for who needs the whole
+    bool tells_results;    // else the plan has none
     PlanTook *took;        // what is known of earlier runs; NULL: nothing
     const void *data;      // for that
     const double *paces;   // of another plan, for devices of which this one tells none;

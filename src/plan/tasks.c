@@ -164,7 +164,7 @@ static void trace_body(Walk *w, Origin *o, const CoreBody *body) {
     for (uint32_t i = body->stms.len; i-- > 0;) trace_step(w, o, body->stms.data[i]);
 }
 
-// Statements are gone through from the last one up.
+// Statements are gone through from the last one up, for those that make what is open.
 void visit_add_result(Walk *w, const CoreBody *body, CoreRef ref) {
     WalkValue v = visit_value(w, ref);
     Origin o = {

@@ -221,6 +221,20 @@ Memory
   0 B at least
   and arrays whose sizes are not known'
 
+# Who makes what a task needs is told in full, and that a name goes on.
+cat >many.weft <<'EOF'
+entry main (n: i64): []i64 =
+  let the_very_first_one = scan (+) 0 (iota n)
+  let part (i: i64) = scan i64.max i the_very_first_one
+  let (a, b, c, d, e, f) = (part 1, part 2, part 3, part 4, part 5, part 6)
+  in map (\i -> a[i] + b[i] + d[i] + e[i] + the_very_first_one[i])
+         (map (\i -> c[i] + f[i]) (iota n))
+EOF
+expect 0 "$weft" explain -T 1 --device cpu:0,cpu:1 many.weft 1000
+out_has '     1    2* scan the_very_f… cpu:0     -              8.00 kB   10.5 us'
+out_has '     8    6* map              cpu:1     4 7            8.00 kB   11.6 us'
+out_has '     9    5* map              cpu:1     1-3 5 6 8      8.00 kB   13.9 us'
+
 # Many turns with work that only the run can tell, and far too much of it.
 cat >deep.weft <<'EOF'
 entry main (v: []i64): []i64 =
@@ -396,6 +410,56 @@ for file in parts.svg deep.svg odd.svg; do
     fi
 done
 
+# How larger ones look: of real programs, of one with long names, of one with many maps.
+papers=$here/../../bench/papers
+draw() {
+    devices=$1 file=$2
+    shift 2
+    expect 0 "$weft" explain -T 1 --device "$devices" "$@" -f svg -o "$file"
+}
+cat >names.weft <<'EOF'
+def a_function_whose_name_is_long (x: f64) = loop x for _i < 200 do f64.sqrt (x * 1.5 + 2)
+entry an_entry_whose_name_is_rather_long [many_elements]
+    (an_argument_WHOSE_NAME_IS_LONG: [many_elements]f64)
+    (another_one_of_which_more_is_said: [many_elements]f64) =
+  let the_first_of_all_results = map a_function_whose_name_is_long an_argument_WHOSE_NAME_IS_LONG
+  let mMMMMMMMMMMMMMMM = map2 (*) the_first_of_all_results another_one_of_which_more_is_said
+  in (scan (+) 0 mMMMMMMMMMMMMMMM, f64.sum the_first_of_all_results)
+EOF
+{
+    echo 'def busy (x: i64): i64 = loop x for i < 100 do (x * 31 + i) % 1009'
+    echo 'entry main (n: i64) = ('
+    i=1
+    while [ $i -lt 60 ]; do
+        echo "  map (\\x -> busy (x + $i)) (iota n),"
+        i=$((i + 1))
+    done
+    echo '  map busy (iota n))'
+} >wide.weft
+echo 'entry main (n: i64) (_xs: []f64) = map (* 3) (iota n)' >unused.weft
+draw cpu:0,cpu:1 unused.svg unused.weft
+for devices in cpu:0,cpu:1@0.33 'cpu*2'; do
+    draw "$devices" "twice.$devices.svg" "$papers/nbody.weft" twice 4096
+    draw "$devices" "marsh.$devices.svg" "$papers/saltmarsh.weft" saltmarsh 512 512 20
+    draw "$devices" "gmm.$devices.svg" "$papers/gmm.weft" gmm 10000 16 8
+    draw "$devices" "names.$devices.svg" names.weft
+    draw "$devices" "wide.$devices.svg" wide.weft 100000
+done
+draw 'cpu*12' twelve.svg wide.weft 100000
+if command -v python3 >/dev/null; then
+    command='how pictures look'
+    if python3 "$here/explain_layout.py" 2000 twice.*.svg marsh.*.svg gmm.*.svg \
+        names.*.svg wide.*.svg twelve.svg unused.svg >stdout 2>stderr
+    then good; else bad "$(cat stdout stderr)"; fi
+else skipped=$((skipped + 1)); fi
+command='the results of saltmarsh'
+for n in 1 2 3 4 5; do
+    if grep -q ">result $n, 8 B<" marsh.cpu:0*.svg; then good; else bad "there is no $n"; fi
+done
+command='colours of twelve devices and the host'
+count=$(grep -o 'height="13" rx="3" fill="#[0-9a-f]*"' twelve.svg | sort -u | wc -l)
+if [ "$count" = 13 ]; then good; else bad "$count"; fi
+
 # ---- measured -----------------------------------------------------------------------
 
 expect 0 "$weft" explain -T 1 --device cpu:0,cpu:1 parts.weft 30000 --measure
@@ -404,6 +468,8 @@ out_has '; measured '
 command='every kernel is measured'
 if grep -qE '^     [124] .* (ns|us|ms|s)$' stdout; then good; else bad "$(cat stdout)"; fi
 if grep -qE '^     [124] .*\?$' stdout; then bad "$(cat stdout)"; else good; fi
+expect 0 "$weft" explain -T 1 --device cpu:0,cpu:1 parts.weft 30000 --measure -f dot
+out_has ', took '
 # What was learned meanwhile is told: most of the work is in the first quarter.
 cat >uneven.weft <<'EOF'
 entry main (n: i64): []i64 =
