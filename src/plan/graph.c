@@ -13,24 +13,25 @@ enum {
     SWEEPS = 12,
     NARROWEST = 640,
     MOST_IN_ROW = 7, // boxes
-    MOST_TASKS = 400
+    MOST_DRAWN = 400
 };
 
 // ---- the graph ----------------------------------------------------------------------
 
-static uint32_t add_node(Graph *g, NodeKind kind, uint32_t number, uint32_t row) {
-    vec_push(g->arena, &g->nodes,
-             (Node){.kind = kind, .number = number, .row = row, .next = PLAN_NONE});
+static uint32_t add_node(Graph *g, GraphNodeKind kind, uint32_t number, uint32_t row) {
+    vec_push(
+        g->arena, &g->nodes,
+        (GraphNode){.kind = kind, .number = number, .row = row, .next = PLAN_NONE});
     return g->nodes.len - 1;
 }
 
-static uint32_t add_box(Graph *g, NodeKind kind, uint32_t number, uint32_t row) {
+static uint32_t add_box(Graph *g, GraphNodeKind kind, uint32_t number, uint32_t row) {
     g->row_lens[row]++;
     return add_node(g, kind, number, row);
 }
 
 // What it is made of; arguments are made of nothing.
-static PlanUses uses_of(const Graph *g, const Node *node) {
+static PlanUses uses_of(const Graph *g, const GraphNode *node) {
     if (node->kind == NODE_TASK) return g->plan->tasks.data[node->number].uses;
     if (node->kind == NODE_RESULT) return g->plan->results.data[node->number].uses;
     return (PlanUses){0};
@@ -102,7 +103,7 @@ static void add_args(Graph *g) {
 }
 
 static uint32_t memory_of(const Graph *g, uint32_t node) {
-    const Node *n = &g->nodes.data[node];
+    const GraphNode *n = &g->nodes.data[node];
     return n->kind == NODE_TASK
                ? plan_memory(g->plan, g->plan->tasks.data[n->number].device)
                : g->plan->in.device_count;
@@ -115,21 +116,21 @@ static void add_edge(Graph *g, uint32_t to, PlanUse use) {
     bool travels = memory_of(g, from) != memory_of(g, to) && use.bytes != 0 &&
                    g->plan->blocks.data[use.block].type.rank > 0;
     for (uint32_t i = g->edges.len; i-- > 0 && g->edges.data[i].to == to;) {
-        Edge *e = &g->edges.data[i];
+        GraphEdge *e = &g->edges.data[i];
         if (e->from != from) continue;
         if (use.bytes > 0) e->bytes += use.bytes;
         e->travels |= travels;
         return;
     }
-    Edge edge = {from, to, use.block, use.bytes, travels, 0};
+    GraphEdge edge = {from, to, use.block, use.bytes, travels, 0};
     vec_push(g->arena, &g->edges, edge);
 }
 
 static void add_piece(Graph *g, uint32_t from, uint32_t to) {
-    vec_push(g->arena, &g->pieces, (Piece){.from = from, .to = to});
+    vec_push(g->arena, &g->pieces, (GraphPiece){.from = from, .to = to});
 }
 
-static void add_pieces(Graph *g, Edge *edge) {
+static void add_pieces(Graph *g, GraphEdge *edge) {
     uint32_t at = edge->from;
     while (g->nodes.data[at].row + 1 < g->nodes.data[edge->to].row) {
         if (g->nodes.data[at].next == PLAN_NONE) {
@@ -178,7 +179,7 @@ static void collect_rows(Graph *g) {
 
 static void build(Graph *g) {
     const Plan *plan = g->plan;
-    g->task_count = plan->tasks.len < MOST_TASKS ? plan->tasks.len : MOST_TASKS;
+    g->task_count = plan->tasks.len < MOST_DRAWN ? plan->tasks.len : MOST_DRAWN;
     g->tasks = arena_array(g->arena, uint32_t, plan->tasks.len + 1);
     g->args = arena_array(g->arena, uint32_t, plan->params + 1);
     memset(g->tasks, 0xff, plan->tasks.len * sizeof *g->tasks);
@@ -194,7 +195,7 @@ static void build(Graph *g) {
 // ---- where nodes stand --------------------------------------------------------------
 
 // How much a piece wants to be straight: between bends most of all.
-static double pull_of(const Graph *g, const Piece *p) {
+static double pull_of(const Graph *g, const GraphPiece *p) {
     bool has_bends = g->nodes.data[p->from].kind == NODE_BEND &&
                      g->nodes.data[p->to].kind == NODE_BEND;
     return has_bends ? 8 : 1;
@@ -202,10 +203,11 @@ static double pull_of(const Graph *g, const Piece *p) {
 
 // The mean of the neighbours above, below or on both sides; its own place without any.
 static void want(Graph *g, bool above, bool below) {
-    Node *nodes = g->nodes.data;
+    GraphNode *nodes = g->nodes.data;
     for (uint32_t i = 0; i < g->nodes.len; i++) nodes[i].wanted = nodes[i].pull = 0;
     for (uint32_t i = 0; i < g->pieces.len; i++) {
-        Node *from = &nodes[g->pieces.data[i].from], *to = &nodes[g->pieces.data[i].to];
+        GraphNode *from = &nodes[g->pieces.data[i].from],
+                  *to = &nodes[g->pieces.data[i].to];
         double pull = pull_of(g, &g->pieces.data[i]);
         if (above) to->wanted += pull * from->x, to->pull += pull;
         if (below) from->wanted += pull * to->x, from->pull += pull;
@@ -215,12 +217,12 @@ static void want(Graph *g, bool above, bool below) {
             nodes[i].pull > 0 ? nodes[i].wanted / nodes[i].pull : nodes[i].x;
 }
 
-static double half_of(const Node *node) {
+static double half_of(const GraphNode *node) {
     return (node->kind == NODE_BEND ? BEND_WIDTH : GRAPH_BOX_WIDTH) / 2.0;
 }
 
 static double apart(const Graph *g, uint32_t a, uint32_t b) {
-    const Node *x = &g->nodes.data[a], *y = &g->nodes.data[b];
+    const GraphNode *x = &g->nodes.data[a], *y = &g->nodes.data[b];
     bool has_bend = x->kind == NODE_BEND || y->kind == NODE_BEND;
     return half_of(x) + half_of(y) + (has_bend ? BEND_SPACE : SPACE);
 }
@@ -238,7 +240,7 @@ static double width_of_row(const Graph *g, uint32_t row) {
 // row and some room beside it.
 static void settle(Graph *g, uint32_t row) {
     uint32_t len = g->row_lens[row], *order = g->rows[row];
-    Node *nodes = g->nodes.data;
+    GraphNode *nodes = g->nodes.data;
     double *left = arena_array(g->arena, double, len + 1);
     double *right = arena_array(g->arena, double, len + 1);
     for (uint32_t i = 0; i < len; i++) {
@@ -293,7 +295,7 @@ static void place(Graph *g) {
     for (int i = 0; i < SWEEPS; i++) sweep(g, true, true, false);
     double least = 0, most = 0;
     for (uint32_t i = 0; i < g->nodes.len; i++) {
-        const Node *node = &g->nodes.data[i];
+        const GraphNode *node = &g->nodes.data[i];
         double low = node->x - half_of(node), high = node->x + half_of(node);
         if (i == 0 || low < least) least = low;
         if (i == 0 || high > most) most = high;
@@ -309,13 +311,13 @@ static void place(Graph *g) {
 
 // Where the piece meets the node: pieces at one side of a box stand in the order of
 // where they go.
-static double port_of(const Graph *g, const Piece *piece, bool at_end) {
+static double port_of(const Graph *g, const GraphPiece *piece, bool at_end) {
     enum { WIDEST = 50 };
     uint32_t node = at_end ? piece->to : piece->from;
     double mine = g->nodes.data[at_end ? piece->from : piece->to].x;
     uint32_t before = 0, count = 0;
     for (uint32_t i = 0; i < g->pieces.len; i++) {
-        const Piece *p = &g->pieces.data[i];
+        const GraphPiece *p = &g->pieces.data[i];
         if ((at_end ? p->to : p->from) != node) continue;
         count++;
         before += g->nodes.data[at_end ? p->from : p->to].x < mine;
@@ -328,7 +330,7 @@ static double port_of(const Graph *g, const Piece *piece, bool at_end) {
 
 static void place_pieces(Graph *g) {
     for (uint32_t i = 0; i < g->pieces.len; i++) {
-        Piece *p = &g->pieces.data[i];
+        GraphPiece *p = &g->pieces.data[i];
         p->from_x = port_of(g, p, false);
         p->to_x = port_of(g, p, true);
     }

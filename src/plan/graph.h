@@ -10,10 +10,15 @@
 enum { GRAPH_BOX_WIDTH = 216, GRAPH_MARGIN = 32 };
 
 // A bend is where edges pass a row that they have nothing to do with.
-typedef enum NodeKind { NODE_ARG, NODE_TASK, NODE_RESULT, NODE_BEND } NodeKind;
+typedef enum GraphNodeKind {
+    NODE_ARG,
+    NODE_TASK,
+    NODE_RESULT,
+    NODE_BEND
+} GraphNodeKind;
 
-typedef struct Node {
-    NodeKind kind;
+typedef struct GraphNode {
+    GraphNodeKind kind;
     uint32_t number; // of the block, the task or the result
     uint32_t row;
     uint32_t next;  // the bend below, where its edges go on; PLAN_NONE: none does
@@ -21,35 +26,35 @@ typedef struct Node {
     double x;       // of the middle
     double wanted;  // where its neighbours would have it
     double pull;    // of all of them
-} Node;
+} GraphNode;
 
 // A piece of edges, from one row to the next: at these places.
-typedef struct Piece {
+typedef struct GraphPiece {
     uint32_t from, to;
     double from_x, to_x;
-} Piece;
+} GraphPiece;
 
-typedef struct Edge {
+typedef struct GraphEdge {
     uint32_t from, to, block;
     double bytes;
     bool travels;
     uint32_t piece; // the last; those before lead to bends
-} Edge;
+} GraphEdge;
 
 typedef struct Graph {
     const Plan *plan;
     Arena *arena;
     uint32_t task_count; // that are drawn
     struct {
-        Node *data;
+        GraphNode *data;
         uint32_t len, cap;
     } nodes;
     struct {
-        Edge *data;
+        GraphEdge *data;
         uint32_t len, cap;
     } edges;
     struct {
-        Piece *data;
+        GraphPiece *data;
         uint32_t len, cap;
     } pieces;
     uint32_t *args, *tasks; // nodes, by number; PLAN_NONE: there is none

@@ -40,11 +40,11 @@ static double top_of_row(uint32_t row) {
     return TITLE + row * (double)ROW;
 }
 
-static double middle_of(const Node *node) {
+static double middle_of(const GraphNode *node) {
     return top_of_row(node->row) + BOX_HEIGHT / 2.0;
 }
 
-static double half_height(const Node *node) {
+static double half_height(const GraphNode *node) {
     return (node->kind == NODE_TASK ? BOX_HEIGHT : PILL_HEIGHT) / 2.0;
 }
 
@@ -155,10 +155,10 @@ static const char head[] =
     "</style>\n";
 
 // From its end up to where it begins.
-static void draw_edge(Picture *g, const Edge *e) {
+static void draw_edge(Picture *g, const GraphEdge *e) {
     const Graph *graph = g->graph;
-    const Node *to = &graph->nodes.data[e->to], *from;
-    const Piece *piece = &graph->pieces.data[e->piece];
+    const GraphNode *to = &graph->nodes.data[e->to], *from;
+    const GraphPiece *piece = &graph->pieces.data[e->piece];
     strbuf_printf(g->out, "<path class=\"edge%s\" d=\"M%.1f %.1f",
                   e->travels ? " far" : "", piece->to_x,
                   middle_of(to) - half_height(to));
@@ -186,7 +186,7 @@ static double down(double t) {
     return 1.5 * t * (1 - t) + t * t * t;
 }
 
-static double x_at(const Piece *piece, double t) {
+static double x_at(const GraphPiece *piece, double t) {
     return piece->from_x + across(t) * (piece->to_x - piece->from_x);
 }
 
@@ -206,7 +206,7 @@ static bool is_free(const Picture *g, Label label) {
 static uint32_t passing(const Graph *graph, uint32_t row, double t, Label label) {
     uint32_t count = 0;
     for (uint32_t i = 0; i < graph->pieces.len; i++) {
-        const Piece *p = &graph->pieces.data[i];
+        const GraphPiece *p = &graph->pieces.data[i];
         count += graph->nodes.data[p->from].row == row &&
                  fabs(x_at(p, t) - label.x) < label.width / 2;
     }
@@ -214,11 +214,11 @@ static uint32_t passing(const Graph *graph, uint32_t row, double t, Label label)
 }
 
 // What travels, where nothing else is told and the fewest edges pass; if there is room.
-static void draw_bytes(Picture *g, const Edge *e) {
+static void draw_bytes(Picture *g, const GraphEdge *e) {
     static const double places[] = {0.5,  0.4,  0.6,  0.3,  0.7,  0.22, 0.78,
                                     0.35, 0.65, 0.45, 0.55, 0.26, 0.74};
     char bytes[PLAN_TEXT];
-    const Piece *piece = &g->graph->pieces.data[e->piece];
+    const GraphPiece *piece = &g->graph->pieces.data[e->piece];
     uint32_t row = g->graph->nodes.data[piece->from].row, fewest = UINT32_MAX;
     double high = top_of_row(row) + BOX_HEIGHT;
     Str text = str_of(plan_bytes(bytes, e->bytes));
@@ -248,14 +248,14 @@ static void draw_edges(Picture *g) {
             if (graph->edges.data[i].travels == travels)
                 draw_edge(g, &graph->edges.data[i]);
     for (uint32_t i = 0; i < graph->edges.len; i++) {
-        const Edge *e = &graph->edges.data[i];
+        const GraphEdge *e = &graph->edges.data[i];
         if (e->travels && !isnan(e->bytes)) draw_bytes(g, e);
     }
 }
 
 // ---- boxes --------------------------------------------------------------------------
 
-static void draw_task(Picture *g, const Node *node) {
+static void draw_task(Picture *g, const GraphNode *node) {
     enum { LEFT = 18, RIGHT = 6 };
     const Plan *plan = g->plan;
     const PlanTask *task = &plan->tasks.data[node->number];
@@ -283,7 +283,7 @@ static void draw_task(Picture *g, const Node *node) {
 }
 
 // How large it is, is told whatever the name.
-static void draw_pill(Picture *g, const Node *node) {
+static void draw_pill(Picture *g, const GraphNode *node) {
     const Plan *plan = g->plan;
     bool is_arg = node->kind == NODE_ARG;
     char number[PLAN_TEXT];
@@ -367,7 +367,7 @@ void plan_print_svg(const Plan *plan, StrBuf *out) {
     draw_title(&g);
     draw_edges(&g);
     for (uint32_t i = 0; i < graph->nodes.len; i++) {
-        const Node *node = &graph->nodes.data[i];
+        const GraphNode *node = &graph->nodes.data[i];
         if (node->kind == NODE_TASK) draw_task(&g, node);
         else if (node->kind != NODE_BEND) draw_pill(&g, node);
     }

@@ -127,6 +127,10 @@ typedef struct Origin {
     bool *is_open; // by CoreRef: the host makes it, of something
 } Origin;
 
+static bool is_told(const Walk *w, const CoreStm *stm, uint32_t body) {
+    return stm->op != OP_IF || stm->bodies[body] == visit_branch(w, stm);
+}
+
 static void trace_value(Walk *w, Origin *o, CoreRef ref) {
     WalkValue v = visit_value(w, ref);
     PlanUses *uses = &o->result.uses;
@@ -141,22 +145,33 @@ static void trace_value(Walk *w, Origin *o, CoreRef ref) {
 
 static void trace_body(Walk *w, Origin *o, const CoreBody *body);
 
-static void trace_step(Walk *w, Origin *o, const CoreStm *stm) {
-    bool is_loop = stm->op == OP_FOR || stm->op == OP_WHILE, is_traced = false;
-    uint32_t first = stm->op == OP_FOR; // of the states among the args
-    if (stm->op == OP_DIM) return;      // which is not made of what is in the array
+// Of the states of a loop, those that begin as what is open.
+static void trace_args(Walk *w, Origin *o, const CoreStm *stm) {
+    bool is_loop = stm->op == OP_FOR || stm->op == OP_WHILE;
+    uint32_t first = stm->op == OP_FOR;
+    for (uint32_t k = 0; k < stm->arg_count; k++)
+        if (!is_loop || k < first || o->is_open[stm->outs[k - first]])
+            trace_value(w, o, stm->args[k]);
+}
+
+static bool trace_outs(Walk *w, Origin *o, const CoreStm *stm) {
+    bool is_open = false;
     for (uint32_t k = 0; k < stm->out_count; k++) {
         if (!o->is_open[stm->outs[k]]) continue;
-        is_traced = true;
+        is_open = true;
         for (uint32_t b = 0; b < stm->body_count; b++)
-            if (k < stm->bodies[b]->result_count)
+            if (k < stm->bodies[b]->result_count && is_told(w, stm, b))
                 trace_value(w, o, stm->bodies[b]->results[k]);
-        if (is_loop) trace_value(w, o, stm->args[first + k]);
     }
-    if (!is_traced) return;
-    for (uint32_t k = 0; k < (is_loop ? first : stm->arg_count); k++)
-        trace_value(w, o, stm->args[k]);
-    for (uint32_t b = 0; b < stm->body_count; b++) trace_body(w, o, stm->bodies[b]);
+    return is_open;
+}
+
+// A length is not made of what is in the array.
+static void trace_step(Walk *w, Origin *o, const CoreStm *stm) {
+    if (stm->op == OP_DIM || !trace_outs(w, o, stm)) return;
+    trace_args(w, o, stm);
+    for (uint32_t b = 0; b < stm->body_count; b++)
+        if (is_told(w, stm, b)) trace_body(w, o, stm->bodies[b]);
 }
 
 static void trace_body(Walk *w, Origin *o, const CoreBody *body) {

@@ -126,15 +126,20 @@ static uint32_t calls_in(const CoreBody *body) {
 }
 
 // A condition that nobody knows: on the host the branch with more kernels is told.
-static double walk_if(Walk *w, const CoreStm *stm) {
+const CoreBody *visit_branch(const Walk *w, const CoreStm *stm) {
     WalkValue c = visit_value(w, stm->args[0]);
     bool is_first =
         c.is_known ? c.bits != 0 : calls_in(stm->bodies[0]) >= calls_in(stm->bodies[1]);
+    return stm->bodies[is_first ? 0 : 1];
+}
+
+static double walk_if(Walk *w, const CoreStm *stm) {
+    WalkValue c = visit_value(w, stm->args[0]);
     visit_look(w, stm->args[0]);
     if (c.is_known || w->depth == 0) {
         if (!c.is_known) visit_guess(w);
         w->plan->took_a_branch |= !c.is_known;
-        const CoreBody *body = stm->bodies[is_first ? 0 : 1];
+        const CoreBody *body = visit_branch(w, stm);
         double work = walk_body(w, body);
         bind_results(w, stm, body);
         return work;

@@ -88,6 +88,11 @@ void visit_scalar(Walk *w, const CoreStm *stm);
 // One element after the other. Returns the work.
 double visit_array(Walk *w, const CoreStm *stm);
 
+// ---- walk.c -------------------------------------------------------------------------
+
+// The branch of an IF on the host that is told.
+const CoreBody *visit_branch(const Walk *w, const CoreStm *stm);
+
 // ---- tasks.c ------------------------------------------------------------------------
 
 uint32_t visit_new_block(Walk *w, const WalkValue *v, Sym name, CoreLoc loc,

@@ -456,6 +456,10 @@ command='the results of saltmarsh'
 for n in 1 2 3 4 5; do
     if grep -q ">result $n, 8 B<" marsh.cpu:0*.svg; then good; else bad "there is no $n"; fi
 done
+# Each is of one sum alone, whatever the branches for other sizes make of it.
+expect 0 "$weft" explain -T 1 --device 'cpu*2' "$papers/saltmarsh.weft" saltmarsh 512 512 20 \
+    -f dot
+if [ "$(grep -c -e '-> r' stdout)" = 5 ]; then good; else bad "$(grep -e '-> r' stdout)"; fi
 command='colours of twelve devices and the host'
 count=$(grep -o 'height="13" rx="3" fill="#[0-9a-f]*"' twelve.svg | sort -u | wc -l)
 if [ "$count" = 13 ]; then good; else bad "$count"; fi
