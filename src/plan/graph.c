@@ -255,7 +255,7 @@ static void settle(Graph *g, uint32_t row) {
         if (right[i] > most) right[i] = most;
     }
     double least = half_of(&nodes[order[0]]);
-    double most = least + g->width - width_of_row(g, row);
+    double most = least + fmax(g->width - width_of_row(g, row), 0);
     for (uint32_t i = 0; i < len; i++) {
         double space = i > 0 ? apart(g, order[i - 1], order[i]) : 0;
         least += space;
