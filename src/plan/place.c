@@ -182,6 +182,11 @@ static double duration(const Plan *plan, const PlanTask *task, uint32_t device) 
     return isnan(seconds) ? unknown : seconds;
 }
 
+// Seconds that travel takes, in all turns of the task.
+static double seconds_for(const PlanTask *task, double bytes) {
+    return or_nothing(bytes * task->turns) / BYTES_PER_SECOND;
+}
+
 static double sum_of(Legs legs) {
     double bytes = 0;
     for (uint32_t i = 0; i < legs.len; i++) bytes += or_nothing(legs.data[i].use.bytes);
@@ -208,7 +213,7 @@ static uint32_t best_for(const Placer *pl, const PlanTask *task) {
     double least = INFINITY;
     for (uint32_t d = 0; d < plan->in.device_count; d++) {
         double end = ready_at(pl, task, d) +
-                     sum_of(legs_of(pl, task, d)) / BYTES_PER_SECOND +
+                     seconds_for(task, sum_of(legs_of(pl, task, d))) +
                      duration(plan, task, d);
         bool is_better =
             end < least || (end <= least && pl->given[d] < pl->given[best]);
@@ -312,7 +317,7 @@ static void note_present(Placer *pl, PlanUse use, uint32_t device) {
 static void send(Placer *pl, uint32_t number, Leg leg, double *now) {
     Plan *plan = pl->plan;
     double begin = *now;
-    *now += or_nothing(leg.use.bytes) / BYTES_PER_SECOND;
+    *now += seconds_for(&plan->tasks.data[number], leg.use.bytes);
     vec_push(plan->in.arena, &plan->steps,
              (PlanStep){.kind = PLAN_SEND,
                         .device = leg.device,

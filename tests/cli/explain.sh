@@ -43,26 +43,24 @@ Tasks
   task line  what             device    needs            makes     takes
      1    3  map              cpu:0     -               400 kB   35.0 ms
      2    3* map              cpu:1     -               400 kB   35.0 ms
-     3    3* concat           host      1 2             800 kB    100 us
+     3    3* concat           host      1 2             800 kB      0 ns
      4    3* scan             cpu:0     3               800 kB    102 us
-  * on the longest way, which takes 35.2 ms
+  * on the longest way, which takes 35.1 ms
 
 Devices
-  cpu:0: 35.1 ms of work, 1 % idle
+  cpu:0: 35.1 ms of work, 0 % idle
        0 ns  run   task 1: map of line 3
-    35.2 ms  free  map of task 1, 400 kB
-    35.2 ms  take  concat of task 3, 800 kB
-    35.3 ms  run   task 4: scan of line 3
-    35.4 ms  give  scan of task 4, 800 kB
+    35.0 ms  free  map of task 1, 400 kB
+    35.0 ms  take  map of task 2, 400 kB
+    35.1 ms  run   task 4: scan of line 3
+    35.2 ms  give  scan of task 4, 800 kB
   cpu:1: 35.0 ms of work, 1 % idle
        0 ns  run   task 2: map of line 3
-    35.2 ms  free  map of task 2, 400 kB
+    35.0 ms  free  map of task 2, 400 kB
   host:
-    35.0 ms  take  map of task 1, 400 kB
-    35.1 ms  take  map of task 2, 400 kB
-    35.1 ms  run   task 3: concat of line 3
-    35.4 ms  free  concat of task 3, 800 kB
-  in all: 35.5 ms
+    35.0 ms  run   task 3: concat of line 3
+    35.2 ms  free  concat of task 3, 800 kB
+  in all: 35.3 ms
 
 Memory
   1.60 MB at most, during task 3
@@ -185,34 +183,30 @@ Devices
     take  xs, ?
     run   task 1: map of line 3
     free  map of task 1, ?
-    take  concat of task 3, ?
+    take  map of task 2, ?
     run   task 4: map of line 3
     free  map of task 4, ?
     take  is, ?
     run   task 7: scan of line 6
-    take  concat of task 6, ?
+    take  map of task 5, ?
     run   task 9: reduce of line 7
     free  zs of task 7, ?
   cpu:1:
     take  xs, ?
     run   task 2: map of line 3
     free  map of task 2, ?
-    take  concat of task 3, ?
+    take  map of task 1, ?
     run   task 5: map of line 3
     free  map of task 5, ?
-    take  concat of task 6, ?
+    take  map of task 4, ?
     run   task 8: map of line 7
     take  zs of task 7, ?
     run   task 10: filter of line 7
     give  map of task 8, ?
     give  filter of task 10, ?
   host:
-    take  map of task 1, ?
-    take  map of task 2, ?
     run   task 3: concat of line 3
     free  concat of task 3, ?
-    take  map of task 4, ?
-    take  map of task 5, ?
     run   task 6: concat of line 3
     free  concat of task 6, ?
   in all: ?
@@ -370,7 +364,7 @@ out 'digraph plan {
   node [shape=box, style="filled,rounded"];
   t0 [label="1: map\nline 3, cpu:0\n35.0 ms, 400 kB", fillcolor="#2f6fb322"];
   t1 [label="2: map\nline 3, cpu:1\n35.0 ms, 400 kB", fillcolor="#e08a2c22", penwidth=2];
-  t2 [label="3: concat\nline 3, host\n100 us, 800 kB", fillcolor="#8693a022", penwidth=2];
+  t2 [label="3: concat\nline 3, host\n0 ns, 800 kB", fillcolor="#8693a022", penwidth=2];
   t3 [label="4: scan\nline 3, cpu:0\n102 us, 800 kB", fillcolor="#2f6fb322", penwidth=2];
   r0 [label="result, 800 kB", shape=ellipse, fillcolor=white];
   t0 -> t2 [label="400 kB", penwidth=3];
