@@ -42,7 +42,7 @@ static uint32_t row_of(const WeftContext *context, uint32_t device) {
 }
 
 typedef struct Sum {
-    double seconds;
+    double seconds, bytes;
     uint32_t count;
 } Sum;
 
@@ -59,20 +59,23 @@ static Sum sum_on(const WeftProgram *program, uint32_t row, RtEventKind kind,
         if (on[i].kind != kind || (loc != 0 && on[i].place != loc)) continue;
         if (on[i].owner != program->owner) continue;
         sum.seconds += (double)(on[i].end - on[i].begin) * 1e-9;
+        sum.bytes += (double)on[i].bytes;
         sum.count++;
     }
     return sum;
 }
 
 // One turn of the task, where it was to run, or else wherever it did.
-static double measure_task(const WeftProgram *program, const PlanTask *task) {
+static void measure_task(const WeftProgram *program, PlanTask *task) {
     const WeftContext *context = program->context;
-    Sum sum = {0};
-    if (task->kernel == NULL) return NAN; // the host waits meanwhile
-    sum = sum_on(program, row_of(context, task->device), RT_EVENT_KERNEL, task->loc);
+    if (task->kernel == NULL) return; // the host waits meanwhile
+    uint32_t on = task->device;
+    Sum sum = sum_on(program, row_of(context, on), RT_EVENT_KERNEL, task->loc);
     for (uint32_t d = 0; d < context->place_count && sum.count == 0; d++)
-        sum = sum_on(program, row_of(context, d), RT_EVENT_KERNEL, task->loc);
-    return sum.count > 0 ? sum.seconds / sum.count : NAN;
+        sum = sum_on(program, row_of(context, on = d), RT_EVENT_KERNEL, task->loc);
+    if (sum.count == 0) return;
+    task->measured = sum.seconds / sum.count;
+    task->ran_on = on;
 }
 
 // The last call of an entry, on the host's row.
@@ -93,13 +96,16 @@ static void measure(Plan *plan, const WeftProgram *program, const char *entry) {
     plan->measured = measure_call(program, entry);
     if (isnan(plan->measured)) return;
     plan->measured_busy = arena_array(plan->in.arena, double, context->place_count);
-    for (uint32_t d = 0; d < context->place_count; d++)
-        plan->measured_busy[d] =
-            sum_on(program, row_of(context, d), RT_EVENT_KERNEL, 0).seconds;
+    plan->measured_bytes = arena_array(plan->in.arena, double, context->place_count);
+    for (uint32_t d = 0; d < context->place_count; d++) {
+        uint32_t row = row_of(context, d);
+        plan->measured_busy[d] = sum_on(program, row, RT_EVENT_KERNEL, 0).seconds;
+        plan->measured_bytes[d] = sum_on(program, row, RT_EVENT_TRANSFER, 0).bytes;
+    }
     double *took = arena_array(plan->in.arena, double, plan->tasks.len + 1);
     for (uint32_t i = 0; i < plan->tasks.len; i++) {
         PlanTask *task = &plan->tasks.data[i];
-        task->measured = measure_task(program, task);
+        measure_task(program, task);
         if (!isnan(plan_took(task))) took[i] = plan_took(task);
     }
     plan->measured_longest = plan_longest(plan, took, false);

@@ -92,7 +92,8 @@ static FissionVerdict judge(const Strategy *y, FissionSplit *s) {
         s->rule = rule;
         bool applies = rule->guard(s);
         if (applies && is_worth_it(y, s)) return FISSION_IS_CUT;
-        if (applies) verdict = FISSION_TRAVELS;
+        bool travels = traffic_of(y, s) > 0;
+        if (applies) verdict = travels ? FISSION_TRAVELS : FISSION_SAVES_NOTHING;
         else if (verdict == FISSION_HAS_NO_RULE)
             verdict =
                 s->stm->stamp > STAMP_FREE ? FISSION_KEEPS_ORDER : FISSION_MAY_CHANGE;

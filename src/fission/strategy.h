@@ -12,7 +12,8 @@ typedef enum FissionVerdict {
     FISSION_HAS_NO_RULE, // none of those used here is about such operators
     FISSION_KEEPS_ORDER, // what it gives depends on the order, which is fixed
     FISSION_MAY_CHANGE,  // in parts it might make another error, or rows of other sizes
-    FISSION_TRAVELS      // what would travel takes longer than the others save
+    FISSION_TRAVELS,     // what would travel takes longer than the others save
+    FISSION_SAVES_NOTHING // each part would take as long as the whole, or hardly less
 } FissionVerdict;
 
 typedef struct FissionDecision {

@@ -102,6 +102,7 @@ struct PlanTask {
     double sent;       // bytes that travel before it
     double begin, end; // seconds
     double measured;   // seconds of one turn; NaN: it has not run
+    uint32_t ran_on;   // with that: the device
     bool is_critical;  // it lies on the longest way
 };
 
@@ -165,7 +166,8 @@ typedef struct Plan {
     double *paces;  // by device: how many times as long as by their work alone those
                     // tasks took that have run there; 0: none has
     double *measured_busy;   // the same in the run that was measured; NULL: none was
-    double measured;         // seconds of that run; with measured_busy
+    double *measured_bytes;  // by device: to and from it; with measured_busy
+    double measured;         // seconds of that run; likewise
     double measured_longest; // of the longest way, as far as it was measured
     bool is_cut_off;         // there is more than is told
     bool took_a_branch;      // that may be another in the run

@@ -161,6 +161,15 @@ static const FissionSwitch *kept_whole(const Plan *plan, const FissionRow *row) 
     return *row->at.from == INT64_MAX ? &row->at : NULL;
 }
 
+// Whether other operators of its row are cut here.
+static bool is_row_cut(const Plan *plan, uint32_t row) {
+    const FissionLog *log = plan->in.decisions;
+    bool is_run, is_cut = false;
+    for (uint32_t i = 0; i < log->len && !is_cut; i++)
+        is_cut = log->data[i].row == row && plan_is_cut(plan, &log->data[i], &is_run);
+    return is_cut;
+}
+
 static void put_cut(const Plan *plan, const FissionDecision *d, StrBuf *out) {
     const FissionDecision *first = &plan->in.decisions->data[d->first];
     const FissionRow *row = &plan->in.decisions->rows.data[d->row];
@@ -177,6 +186,15 @@ static void put_cut(const Plan *plan, const FissionDecision *d, StrBuf *out) {
         char yes[PLAN_TEXT], no[PLAN_TEXT];
         strbuf_printf(out, "whole here: in parts the call would take %s, not %s",
                       plan_time(yes, whole->in_parts), plan_time(no, whole->whole));
+        return;
+    }
+    if (is_run && !is_cut && is_row_cut(plan, d->row)) {
+        if (d->stm->op == OP_HIST)
+            strbuf_cstr(out, "whole here: there are fewer elements than bins");
+        else
+            strbuf_printf(
+                out, "whole here: each device would need two blocks of %d elements",
+                CORE_BLOCK);
         return;
     }
     if (is_run && !is_cut) {
@@ -214,6 +232,9 @@ static void put_reason(const Plan *plan, const FissionDecision *d, StrBuf *out) 
         break;
     case FISSION_TRAVELS:
         strbuf_cstr(out, "whole: what would travel takes longer than is saved");
+        break;
+    case FISSION_SAVES_NOTHING:
+        strbuf_cstr(out, "whole: parts would take no less time");
         break;
     }
 }
@@ -307,6 +328,8 @@ void plan_print_tasks(const Plan *plan, StrBuf *out) {
         strbuf_printf(out, " %9s %9s", plan_bytes(bytes, plan_made(plan, task)),
                       plan_time(time, predicted(task)));
         if (has_measures) strbuf_printf(out, " %9s", plan_time(took, plan_took(task)));
+        if (!isnan(task->measured) && task->ran_on != task->device)
+            strbuf_printf(out, "  on %s", plan_device(plan, task->ran_on));
         if (task->turns != 1)
             strbuf_printf(out, "  in %s turns", count_text(turns, task->turns));
         strbuf_char(out, '\n');
@@ -356,7 +379,7 @@ static double idle_of(double busy, double all) {
 
 static void put_device(const Plan *plan, uint32_t device, const PlanStep *steps,
                        StrBuf *out) {
-    char busy[PLAN_TEXT];
+    char busy[PLAN_TEXT], bytes[PLAN_TEXT];
     bool is_device = device < plan->in.device_count;
     strbuf_printf(out, "  %s:", plan_device(plan, device));
     if (plan->is_timed && is_device)
@@ -364,9 +387,11 @@ static void put_device(const Plan *plan, uint32_t device, const PlanStep *steps,
                       plan_time(busy, plan->busy[device]),
                       idle_of(plan->busy[device], plan->seconds));
     if (plan->measured_busy != NULL && is_device)
-        strbuf_printf(out, "%s measured %s, %.0f %% idle", plan->is_timed ? ";" : "",
+        strbuf_printf(out, "%s measured %s, %.0f %% idle, %s to and from it",
+                      plan->is_timed ? ";" : "",
                       plan_time(busy, plan->measured_busy[device]),
-                      idle_of(plan->measured_busy[device], plan->measured));
+                      idle_of(plan->measured_busy[device], plan->measured),
+                      plan_bytes(bytes, plan->measured_bytes[device]));
     strbuf_char(out, '\n');
     for (uint32_t i = 0; i < plan->steps.len; i++)
         if (steps[i].device == device) put_step(plan, &steps[i], out);

@@ -458,11 +458,28 @@ command='colours of twelve devices and the host'
 count=$(grep -o 'height="13" rx="3" fill="#[0-9a-f]*"' twelve.svg | sort -u | wc -l)
 if [ "$count" = 13 ]; then good; else bad "$count"; fi
 
+# Why what is worth it stays whole.
+cat >why.weft <<'EOF'
+def much (x: i64): i64 = loop x for _i < 100 do x * 7 % 1009
+entry sums (n: i64): f64 = f64.sum (map (\i -> f64.i64 (much i)) (iota n))
+entry bins (n: i64) (k: i64): []i64 = hist (+) 0 k (map (\i -> much i % k) (iota n)) (iota n)
+entry places [n] (xs: [n]i64) (is: [n]i64): [n]i64 = scatter (replicate n 0) is xs
+EOF
+expect 0 "$weft" explain -T 2 --device 'cpu*2' why.weft sums 20000
+out_has 'reduce   whole here: each device would need two blocks of 8192 elements'
+expect 0 "$weft" explain -T 2 --device 'cpu*2' why.weft bins 20000 40000
+out_has 'hist     whole here: there are fewer elements than bins'
+expect 0 "$weft" explain -T 2 --device 'cpu*2' why.weft places
+out_has 'scatter  whole: parts would take no less time'
+command='of one entry only its own operators'
+if grep -q 'reduce\|hist' stdout; then bad "$(cat stdout)"; else good; fi
+
 # ---- measured -----------------------------------------------------------------------
 
 expect 0 "$weft" explain -T 1 --device cpu:0,cpu:1 parts.weft 30000 --measure
 out_has '     makes     takes  measured'
 out_has '; measured '
+out_has ' kB to and from it'
 command='every kernel is measured'
 if grep -qE '^     [124] .* (ns|us|ms|s)$' stdout; then good; else bad "$(cat stdout)"; fi
 if grep -qE '^     [124] .*\?$' stdout; then bad "$(cat stdout)"; else good; fi
