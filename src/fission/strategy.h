@@ -114,7 +114,8 @@ enum { FISSION_SOME = 32 }; // turns of a loop, or elements of a row, if nobody 
 
 // Scalar operations of a body, about.
 double fission_body_work(const CoreProgram *p, const CoreBody *body);
-// The same for one element along dimension 0.
+// The same for one element along dimension 0. Of a sort it is none: merging what was
+// sorted in parts takes longer than they save.
 double fission_work(const CoreProgram *p, const CoreStm *stm);
 // How often the loop turns; some number if nobody knows.
 double fission_turns(const CoreProgram *p, const CoreStm *loop);

@@ -50,8 +50,7 @@ static double rows_of(const CoreProgram *p, const CoreStm *generate) {
 }
 
 double fission_work(const CoreProgram *p, const CoreStm *stm) {
-    static const double sorted = 40; // two for each halving, of a million
-    double work = stm->op == OP_SORT ? sorted : 0;
+    double work = 0;
     for (uint32_t i = 0; i < stm->body_count; i++)
         work += fission_body_work(p, stm->bodies[i]);
     return stm->op == OP_GENERATE ? work * rows_of(p, stm) : work;
