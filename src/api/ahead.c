@@ -79,7 +79,7 @@ static void try_later(ApiAhead *ahead, ApiTask *task) {
 // Whether it can run again: its arguments are what they were.
 static bool is_whole(const ApiTask *task) {
     if (task->run.kernel == NULL) return true;
-    const LoopPort *params = task->run.kernel->loop->params;
+    const LoopPort *params = task->run.books->loop->params;
     bool takes = false;
     for (uint32_t i = 0; i < task->arg_count; i++)
         takes = takes || (params[i].is_owned && task->run.may_take[i]);

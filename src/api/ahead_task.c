@@ -123,6 +123,7 @@ static bool run(RtErrand *base) {
     task->began = clock_ns();
     task->run.cancel = open_end(task, place);
     take_scalars(context, task->run.offer.args, task->arg_count);
+    task->books = exec_with_books(api_exec_at(task->run.kernel, place), task->slots);
     bool is_first = task->run.kernel->seconds[base->line] == 0;
     api_kernel_run_at(&task->run, place, &task->end);
     api_ahead_unbook(task);
@@ -141,11 +142,18 @@ void api_task_copy(void *to, const void *from, size_t bytes) {
     if (bytes > 0) memcpy(to, from, bytes);
 }
 
+// Wherever it runs.
+static size_t books_size(const EngineKernel *kernel) {
+    size_t size = exec_books_size(&kernel->exec);
+    size_t launched = exec_books_size(&kernel->launched_exec);
+    return launched > size ? launched : size;
+}
+
 // One block for the task and all that it needs.
 ApiTask *api_task_alloc(ApiEngine *engine, const InterpOffer *offer, uint32_t args,
                         uint32_t results, EngineKernel *kernel) {
     WeftContext *context = engine->program->context;
-    size_t books = kernel != NULL ? exec_books_size(&kernel->exec) : 0;
+    size_t books = kernel != NULL ? books_size(kernel) : 0;
     size_t size = sizeof(ApiTask) + (args + results) * sizeof(RtValue) + books +
                   results * (sizeof(RtLay) + sizeof(RtArray *)) +
                   offer->call_count * sizeof(CoreLoc) + args * sizeof(bool);
@@ -165,10 +173,9 @@ ApiTask *api_task_alloc(ApiEngine *engine, const InterpOffer *offer, uint32_t ar
     task->lays = (RtLay *)(task->run.offer.results + results);
     task->run.offer.lays = task->lays;
     task->promised = (RtArray **)(task->lays + results);
-    uint64_t *slots = (uint64_t *)(task->promised + results);
-    if (kernel != NULL) task->books = exec_with_books(&kernel->exec, slots);
+    task->slots = (uint64_t *)(task->promised + results);
     task->run.books = &task->books;
-    task->calls = (CoreLoc *)(slots + books / sizeof *slots);
+    task->calls = (CoreLoc *)(task->slots + books / sizeof *task->slots);
     task->call_count = offer->call_count;
     api_task_copy(task->calls, offer->calls, offer->call_count * sizeof *task->calls);
     for (uint32_t i = 0; i < args; i++) {

@@ -16,7 +16,8 @@ typedef struct ApiTask {
     WeftContext *context;
     KernelRun run; // of a whole, without a kernel
     uint32_t arg_count, result_count;
-    ExecKernel books;
+    ExecKernel books; // as it runs where it is now
+    uint64_t *slots;  // memory for them: enough for any place
     RtArray **promised; // by result
     RtLay *lays;        // by result; the wholes are retained
     CoreLoc *calls;     // where functions kept out of line were called

@@ -14,7 +14,7 @@
 
 // ---- making kernels -----------------------------------------------------------------
 
-// A kernel is one for all places: what a device lacks, none uses.
+// What one device that is launched on lacks, none uses.
 static LoopShape shape_for(const WeftContext *context, LoopTargets targets) {
     if (targets != LOOP_FOR_ALL) return LOOP_PARALLEL;
     for (uint32_t i = 0; i < context->place_count; i++) {
@@ -57,7 +57,7 @@ typedef struct Making {
 } Making;
 
 // What lowering and passes leave behind is far more than the kernel.
-static void make_kernel(void *data, uint32_t item, const ApiRooms *rooms) {
+static void make_loop(void *data, uint32_t item, const ApiRooms *rooms) {
     Making *making = &((Making *)data)[item];
     LoopKernel *loop = lower(making->engine->program, making->fun,
                              making->options->targets, rooms->scratch, &making->why);
@@ -67,46 +67,61 @@ static void make_kernel(void *data, uint32_t item, const ApiRooms *rooms) {
     making->loop = loop_compact(loop, rooms->kept);
 }
 
-static WeftStatus add_kernel(ApiEngine *engine, Making *making) {
-    WeftProgram *program = engine->program;
-    Arena *arena = &program->arena;
+// NULL: there can be none.
+static LoopKernel *take_loop(WeftProgram *program, Making *making) {
     if (making->loop == NULL) {
-        make_kernel(making, 0,
-                    &(ApiRooms){arena, &program->workspace, &program->notes});
+        make_loop(making, 0,
+                  &(ApiRooms){&program->arena, &program->workspace, &program->notes});
         arena_reset(&program->workspace);
         arena_reset(&program->notes);
     }
-    LoopKernel *loop = making->loop;
+    if (making->loop != NULL) making->loop->arena = &program->arena;
+    return making->loop;
+}
+
+// With the loops for cores and for what is launched on, which may be one.
+static WeftStatus add_kernel(ApiEngine *engine, Making *making, Making *launched) {
+    WeftProgram *program = engine->program;
+    Arena *arena = &program->arena;
+    LoopKernel *loop = take_loop(program, making);
+    LoopKernel *launched_loop = take_loop(program, launched);
     if (loop == NULL) return refuse(engine, making->fun, making->why);
-    loop->arena = arena;
+    if (launched_loop == NULL) return refuse(engine, launched->fun, launched->why);
     EngineKernel *kernel = &engine->kernels[engine->count++];
     kernel->fun = making->fun;
     kernel->loop = loop;
+    kernel->launched_loop = launched_loop;
     uint32_t places = program->context->place_count + 1; // and all as one
     kernel->seconds = arena_array(arena, double, places);
     kernel->calls = arena_array(arena, uint32_t, places);
     kernel->keeps = arena_array(arena, bool, loop->param_count);
     exec_kernel_init(&kernel->exec, loop, engine->count - 1, arena);
+    exec_kernel_init(&kernel->launched_exec, launched_loop, engine->count - 1, arena);
     map_set(&engine->by_fun, (uint64_t)(uintptr_t)making->fun, engine->count);
     return WEFT_STATUS_OK;
 }
 
-static WeftStatus make_kernels(ApiEngine *engine, const LoopOptions *options) {
-    enum { MICROSECONDS = 500 }; // that a kernel takes; its statements tell little
+// The second options are for what is launched on.
+static WeftStatus make_kernels(ApiEngine *engine, const LoopOptions *options,
+                               const LoopOptions *launched) {
+    enum { MICROSECONDS = 500 }; // that a loop takes; its statements tell little
     WeftProgram *program = engine->program;
     CoreProgram *core = program->core;
-    Making *makings = arena_array(&program->context->scratch, Making, core->funs.len);
-    uint32_t count = 0;
+    uint32_t each = options == launched ? 1 : 2, count = 0;
+    Making *makings =
+        arena_array(&program->context->scratch, Making, each * core->funs.len);
     engine->kernels = arena_array(&program->arena, EngineKernel, core->funs.len);
     map_init(&engine->by_fun, &program->arena);
     for (uint32_t i = 0; i < core->funs.len; i++) {
         const CoreFun *fun = core->funs.data[i];
         if (fun->kernel == CORE_NO_KERNEL) continue;
-        makings[count++] = (Making){.engine = engine, .options = options, .fun = fun};
+        for (uint32_t k = 0; k < each; k++)
+            makings[count++] = (Making){
+                .engine = engine, .options = k == 0 ? options : launched, .fun = fun};
     }
-    api_hands(engine, (uint64_t)count * MICROSECONDS, count, make_kernel, makings);
-    for (uint32_t i = 0; i < count; i++) {
-        WeftStatus status = add_kernel(engine, &makings[i]);
+    api_hands(engine, (uint64_t)count * MICROSECONDS, count, make_loop, makings);
+    for (uint32_t i = 0; i < count; i += each) {
+        WeftStatus status = add_kernel(engine, &makings[i], &makings[i + each - 1]);
         if (status != WEFT_STATUS_OK) return status;
     }
     arena_free(&program->workspace);
@@ -114,11 +129,11 @@ static WeftStatus make_kernels(ApiEngine *engine, const LoopOptions *options) {
     return WEFT_STATUS_OK;
 }
 
-// A kernel is one for all places, so passes for cores alone want nothing but these.
-static LoopTargets targets_of(const WeftContext *context) {
+// Whether any device runs launched kernels, which go along long rows by blocks.
+static bool any_is_launched(const WeftContext *context) {
     for (uint32_t i = 0; i < context->place_count; i++)
-        if (api_is_launched(&context->places[i])) return LOOP_FOR_ALL;
-    return LOOP_FOR_HERE;
+        if (api_is_launched(&context->places[i])) return true;
+    return false;
 }
 
 // ---- engines ------------------------------------------------------------------------
@@ -137,8 +152,11 @@ WeftStatus api_engine_start(ApiEngine *engine) {
         return WEFT_STATUS_OK;
     }
     api_lap(program->context, NULL, program->core);
-    LoopOptions options = {targets_of(program->context), LOOP_PASSES_ALL, NULL, NULL};
-    WeftStatus status = make_kernels(engine, &options);
+    LoopOptions here = {LOOP_FOR_HERE, LOOP_PASSES_ALL, NULL, NULL};
+    LoopOptions all = {LOOP_FOR_ALL, LOOP_PASSES_ALL, NULL, NULL};
+    bool is_launched = any_is_launched(program->context);
+    WeftStatus status =
+        make_kernels(engine, has_cores ? &here : &all, is_launched ? &all : &here);
     if (status != WEFT_STATUS_OK) return status;
     api_lap(program->context, "loops", NULL);
     api_launches_plan(engine);
@@ -234,13 +252,6 @@ static void divide(WeftProgram *program) {
     api_lap(program->context, "fission", program->core);
 }
 
-// Whether any device runs launched kernels, which go along long rows by blocks.
-static bool any_is_launched(const WeftContext *context) {
-    for (uint32_t i = 0; i < context->place_count; i++)
-        if (api_is_launched(&context->places[i])) return true;
-    return false;
-}
-
 // The passes that find what is to be kernels; what they note goes when they end.
 static void outline(WeftProgram *program, bool is_deep) {
     program->core->notes = &program->notes;
@@ -282,7 +293,7 @@ void api_engine_print(WeftProgram *program, ApiStage stage, int after, StrBuf *o
                            NULL};
     if (stage == API_STAGE_LIFTED && after == API_AFTER_ALL)
         options.stop_after = LOOP_PASS_LIFT - 1;
-    make_kernels(engine, &options);
+    make_kernels(engine, &options, &options);
     api_lap(program->context, "loops", NULL);
     StrBuf tables = strbuf(out->arena);
     if (stage == API_STAGE_C)

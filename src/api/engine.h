@@ -14,12 +14,14 @@
 #include "dev/native.h"
 #include "emit/emit.h"
 
+// Cores and devices that are launched on have loops of their own, so that neither lacks
+// a pass which the other one cannot have; with one kind of places they are one.
 typedef struct EngineKernel {
     const CoreFun *fun;
-    LoopKernel *loop;
+    LoopKernel *loop, *launched_loop;
     EmitChecks checks, launch_checks;
     LoopPlan plan;
-    ExecKernel exec;
+    ExecKernel exec, launched_exec;
     struct EngineGroup *group;    // NULL: there are no cores to build it for
     struct LaunchGroup *launched; // NULL: there is no device to build it for
     double *seconds;              // by place: of its last call there; 0: none
@@ -82,6 +84,11 @@ struct ApiEngine {
     bool has_traced;             // the call so far, there
     bool is_alone; // nothing of it is cut, all is for one place (choice.h)
 };
+
+// As it runs at that place.
+static inline ExecKernel *api_exec_at(EngineKernel *kernel, const ApiPlace *place) {
+    return api_is_launched(place) ? &kernel->launched_exec : &kernel->exec;
+}
 
 // Gives a program past its passes an engine, if it is to have one. With
 // WEFT_ENGINE_NATIVE what cannot be built is a failure. To be run by api_guard.
@@ -157,7 +164,7 @@ bool api_engine_run(void *data, InterpOffer *offer, InterpError *error_out);
 typedef struct KernelRun {
     const WeftProgram *program;
     EngineKernel *kernel;
-    ExecKernel *books; // the kernel's, or its with books of their own
+    ExecKernel *books; // as it runs at the place, or that with books of its own
     InterpOffer offer;
     const bool *may_take;
     const atomic_bool *cancel;

@@ -43,7 +43,7 @@ static void tell_fault(const KernelRun *run, const ExecEnd *end, InterpError *er
     ScalarType types[KERNEL_FAULT_VALUES];
     for (uint32_t i = 1; i < check->arg_count; i++)
         types[i - 1] =
-            (ScalarType)run->kernel->loop->values.data[check->args[i]].type.elem;
+            (ScalarType)run->books->loop->values.data[check->args[i]].type.elem;
     StrBuf text = strbuf(arena);
     core_fill_in(&text, check->text, check->arg_count - 1, types, end->values);
     error->loc = check->loc;
@@ -188,14 +188,14 @@ double api_kernel_seconds(const WeftContext *context, const EngineKernel *kernel
 void api_kernel_run(ApiEngine *engine, EngineKernel *kernel, const InterpOffer *offer,
                     InterpError *error_out) {
     WeftContext *context = engine->program->context;
+    ApiPlace *place = engine->is_alone ? context->alone : &context->places[0];
     KernelRun run = {.program = engine->program,
                      .kernel = kernel,
-                     .books = &kernel->exec,
+                     .books = api_exec_at(kernel, place),
                      .offer = *offer,
                      .may_take = offer->may_take,
                      .cancel = &context->cancel,
                      .progress = tell_progress};
-    ApiPlace *place = engine->is_alone ? context->alone : &context->places[0];
     ExecEnd end;
     api_kernel_run_at(&run, place, &end);
     api_kernel_tell(&run, &end, error_out);

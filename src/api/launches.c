@@ -24,14 +24,14 @@ void api_launches_plan(ApiEngine *engine) {
     engine->launch_groups = arena_array(arena, LaunchGroup, engine->count);
     for (uint32_t i = 0; i < engine->count; i++) {
         EngineKernel *kernel = &engine->kernels[i];
-        size += kernel->loop->values.len;
+        size += kernel->launched_loop->values.len;
         if (group == NULL || size > GROUP_SIZE) {
             group = &engine->launch_groups[engine->launch_group_count++];
             group->first = i;
-            size = kernel->loop->values.len;
+            size = kernel->launched_loop->values.len;
         }
         kernel->launched = group;
-        kernel->exec.number = group->count++;
+        kernel->launched_exec.number = group->count++;
     }
 }
 
@@ -39,9 +39,9 @@ void api_launches_plan(ApiEngine *engine) {
 
 static void plan(ApiEngine *engine, EngineKernel *kernel) {
     Arena *arena = &engine->program->arena;
-    if (kernel->exec.plan != NULL) return;
-    loop_plan(kernel->loop, arena, &kernel->plan);
-    exec_kernel_plan(&kernel->exec, &kernel->plan, arena);
+    if (kernel->launched_exec.plan != NULL) return;
+    loop_plan(kernel->launched_loop, arena, &kernel->plan);
+    exec_kernel_plan(&kernel->launched_exec, &kernel->plan, arena);
 }
 
 void api_launches_write(ApiEngine *engine, uint32_t first, uint32_t count,
@@ -54,14 +54,14 @@ void api_launches_write(ApiEngine *engine, uint32_t first, uint32_t count,
     EngineKernel *kernels = engine->kernels + first;
     for (uint32_t i = 0; i < count; i++) {
         plan(engine, &kernels[i]);
-        loops[i] = kernels[i].loop;
+        loops[i] = kernels[i].launched_loop;
         plans[i] = kernels[i].plan;
     }
     emit_launches(dialect, loops, plans, count, for_people, &engine->program->workspace,
                   out, tables_out, checks);
     for (uint32_t i = 0; i < count; i++) {
         kernels[i].launch_checks = checks[i];
-        kernels[i].exec.launch_checks = checks[i].data;
+        kernels[i].launched_exec.launch_checks = checks[i].data;
     }
 }
 

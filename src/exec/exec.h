@@ -40,7 +40,8 @@ void exec_kernel_init(ExecKernel *kernel, const LoopKernel *loop, uint32_t numbe
                       Arena *arena);
 // The books of walks, once the plan is there.
 void exec_kernel_plan(ExecKernel *kernel, const LoopPlan *plan, Arena *arena);
-// The same kernel with books of its own, in memory of that size, aligned to 8.
+// The same kernel with books of its own, in memory of that size, aligned to 8, whatever
+// it held.
 size_t exec_books_size(const ExecKernel *kernel);
 ExecKernel exec_with_books(const ExecKernel *kernel, void *memory);
 
