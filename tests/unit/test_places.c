@@ -11,6 +11,8 @@
 #include <string.h>
 
 #include "api/testing.h"
+#include "loop/loop.h"
+#include "loop/machine.h"
 #include "test.h"
 
 // ---- a device that fails ------------------------------------------------------------
@@ -396,6 +398,31 @@ static void check_moves(void) {
     unsetenv("WEFT_SPLIT");
 }
 
+// Whether some loop goes over several elements at a time.
+static bool has_lanes(const LoopKernel *loop, Arena *arena) {
+    StrBuf text = strbuf(arena);
+    loop_print(loop, &text);
+    strbuf_char(&text, '\0');
+    return strstr(strbuf_done(&text).ptr, "for.parallel[") != NULL;
+}
+
+// Cores have lanes beside a device that has none.
+static void check_lanes(void) {
+    static const char map[] = "entry main (xs: []i64) = map (\\x -> x * x + 3) xs";
+    WeftOptions options = {.struct_size = sizeof options, .devices = "cpu,opencl:0"};
+    WeftContext *context;
+    WeftProgram *program;
+    CHECK(weft_context_new(&options, &context) == WEFT_STATUS_OK);
+    if (weft_program_from_source(context, "test", map, strlen(map), &program) !=
+        WEFT_STATUS_OK)
+        abort();
+    const EngineKernel *kernel = &program->engine->kernels[0];
+    CHECK(has_lanes(kernel->loop, &context->scratch) == (machine_vector_bytes() > 0));
+    CHECK(!has_lanes(kernel->launched_loop, &context->scratch));
+    weft_program_free(program);
+    CHECK(weft_testing_context_free(context) == 0);
+}
+
 // On a device that has no room for the whole: each part goes there once, and what is
 // made of it comes back.
 static void check_stream(bool has_two) {
@@ -495,6 +522,7 @@ int main(void) {
     unsetenv("WEFT_SPLIT");
     if (!can_open("opencl:0")) return test_done();
     bool has_two = can_open("opencl:0,opencl:1");
+    check_lanes();
     check_stream(has_two);
     check_failures("opencl:0", POINTS);
     check_failures("opencl:0,cpu", COPY);
