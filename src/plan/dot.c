@@ -48,20 +48,19 @@ static void put_ellipse(char letter, uint32_t number, Str name, double size,
 
 // To a task, or to a result, which the host takes.
 static void put_edges(const Plan *plan, PlanUses uses, char letter, uint32_t number,
-                      uint32_t device, StrBuf *out) {
+                      const PlanTask *by, StrBuf *out) {
     for (uint32_t k = 0; k < uses.len; k++) {
         PlanUse use = uses.data[k];
         const PlanBlock *block = &plan->blocks.data[use.block];
         bool is_arg = block->task == PLAN_NONE;
         char bytes[PLAN_TEXT];
-        uint32_t from =
-            is_arg ? plan->in.device_count : plan->tasks.data[block->task].device;
-        bool travels = block->type.rank > 0 && use.bytes != 0 &&
-                       plan_memory(plan, from) != plan_memory(plan, device);
-        strbuf_printf(out, "  %c%" PRIu32 " -> %c%" PRIu32 " [label=\"%s\"%s];\n",
-                      is_arg ? 'a' : 't', is_arg ? use.block : block->task, letter,
-                      number, use.bytes == 0 ? "" : plan_bytes(bytes, use.bytes),
-                      travels ? ", penwidth=3" : "");
+        double moved;
+        bool travels = plan_travels(plan, use, by, &moved);
+        strbuf_printf(
+            out, "  %c%" PRIu32 " -> %c%" PRIu32 " [label=\"%s\"%s];\n",
+            is_arg ? 'a' : 't', is_arg ? use.block : block->task, letter, number,
+            use.bytes == 0 ? "" : plan_bytes(bytes, travels ? moved : use.bytes),
+            travels ? ", penwidth=3" : "");
     }
 }
 
@@ -87,10 +86,10 @@ void plan_print_dot(const Plan *plan, StrBuf *out) {
                     plan->results.data[i].bytes, out);
     for (uint32_t i = 0; i < plan->tasks.len; i++) {
         const PlanTask *task = &plan->tasks.data[i];
-        put_edges(plan, task->uses, 't', i, task->device, out);
+        put_edges(plan, task->uses, 't', i, task, out);
     }
     for (uint32_t i = 0; i < plan->results.len; i++)
-        put_edges(plan, plan->results.data[i].uses, 'r', i, plan->in.device_count, out);
+        put_edges(plan, plan->results.data[i].uses, 'r', i, NULL, out);
     put_legend(plan, out);
     strbuf_cstr(out, "}\n");
 }

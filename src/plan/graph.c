@@ -102,27 +102,24 @@ static void add_args(Graph *g) {
     }
 }
 
-static uint32_t memory_of(const Graph *g, uint32_t node) {
-    const GraphNode *n = &g->nodes.data[node];
-    return n->kind == NODE_TASK
-               ? plan_memory(g->plan, g->plan->tasks.data[n->number].device)
-               : g->plan->in.device_count;
-}
-
 // Several uses of what one node makes by another are one edge. What is but waited for
 // does not travel.
 static void add_edge(Graph *g, uint32_t to, PlanUse use) {
     uint32_t from = maker_of(g, use);
-    bool travels = memory_of(g, from) != memory_of(g, to) && use.bytes != 0 &&
-                   g->plan->blocks.data[use.block].type.rank > 0;
+    const GraphNode *by = &g->nodes.data[to];
+    double moved;
+    bool is_task = by->kind == NODE_TASK;
+    bool travels = plan_travels(
+        g->plan, use, is_task ? &g->plan->tasks.data[by->number] : NULL, &moved);
+    double bytes = travels ? moved : use.bytes;
     for (uint32_t i = g->edges.len; i-- > 0 && g->edges.data[i].to == to;) {
         GraphEdge *e = &g->edges.data[i];
         if (e->from != from) continue;
-        if (use.bytes > 0) e->bytes += use.bytes;
+        if (bytes > 0) e->bytes += bytes;
         e->travels |= travels;
         return;
     }
-    GraphEdge edge = {from, to, use.block, use.bytes, travels, 0};
+    GraphEdge edge = {from, to, use.block, bytes, travels, 0};
     vec_push(g->arena, &g->edges, edge);
 }
 

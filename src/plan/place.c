@@ -350,7 +350,7 @@ static void place_task(Placer *pl, uint32_t number) {
     PlanTask *task = &plan->tasks.data[number];
     uint32_t device = task->device = best_for(pl, task);
     double now = ready_at(pl, task, device);
-    bool is_late = joins_late(pl, task);
+    bool is_late = task->is_apart = joins_late(pl, task);
     if (is_late) map_set(&pl->apart, task->first, number);
     task->sent = is_late ? 0 : sum_of(legs_of(pl, task, device));
     task->begin = is_late ? now : send_all(pl, number, now);
@@ -391,6 +391,33 @@ static void fetch_results(Placer *pl) {
         }
     }
     plan->seconds = now;
+}
+
+// ---- what people see travel ---------------------------------------------------------
+
+// Of a part by another memory than that, or of parts that are still apart.
+static double bytes_from_elsewhere(const Plan *plan, PlanUse use, uint32_t memory) {
+    const PlanBlock *block = &plan->blocks.data[use.block];
+    const PlanTask *maker =
+        block->task == PLAN_NONE ? NULL : &plan->tasks.data[block->task];
+    uint32_t host = plan->in.device_count;
+    double bytes = 0;
+    if (block->type.rank == 0) return 0;
+    if (maker == NULL || !maker->is_apart)
+        return plan_memory(plan, maker == NULL ? host : maker->device) != memory
+                   ? use.bytes
+                   : 0;
+    for (uint32_t i = 0; i < maker->uses.len; i++)
+        bytes += bytes_from_elsewhere(plan, maker->uses.data[i], memory);
+    return bytes;
+}
+
+bool plan_travels(const Plan *plan, PlanUse use, const PlanTask *by,
+                  double *bytes_out) {
+    uint32_t to = by == NULL ? plan->in.device_count : by->device;
+    bool stays = by != NULL && by->is_apart;
+    *bytes_out = stays ? 0 : bytes_from_elsewhere(plan, use, plan_memory(plan, to));
+    return *bytes_out != 0; // nor if it is not known
 }
 
 // ---- the longest way ----------------------------------------------------------------

@@ -98,6 +98,7 @@ struct PlanTask {
     uint32_t first;    // block that it makes
     uint32_t makes;    // so many
     bool joins_rows;   // it joins parts along dimension 0
+    bool is_apart;     // what it joins stays where it was made, for who needs the whole
     uint32_t device;   // or device_count: the host
     double sent;       // bytes that travel before it
     double begin, end; // seconds
@@ -206,6 +207,10 @@ double plan_made_inside(const CoreProgram *p, const CoreBody *body, PlanSize *si
 // How many bytes a core reads or writes in the time of a scalar operation, of so many
 // in a turn: what fits the last cache is there from the second turn on.
 double plan_bytes_at_a_time(double turns, double bytes);
+
+// Whether what is used comes from another memory, by the task (NULL: by a result, on the
+// host), and how much of it.
+bool plan_travels(const Plan *plan, PlanUse use, const PlanTask *by, double *bytes_out);
 
 // Whose memory a device uses: its own, or the host's, which is number device_count.
 uint32_t plan_memory(const Plan *plan, uint32_t device);

@@ -367,9 +367,9 @@ out 'digraph plan {
   t2 [label="3: concat\nline 3, host\n0 ns, 800 kB", fillcolor="#8693a022", penwidth=2];
   t3 [label="4: scan\nline 3, cpu:0\n102 us, 800 kB", fillcolor="#2f6fb322", penwidth=2];
   r0 [label="result, 800 kB", shape=ellipse, fillcolor=white];
-  t0 -> t2 [label="400 kB", penwidth=3];
-  t1 -> t2 [label="400 kB", penwidth=3];
-  t2 -> t3 [label="800 kB", penwidth=3];
+  t0 -> t2 [label="400 kB"];
+  t1 -> t2 [label="400 kB"];
+  t2 -> t3 [label="400 kB", penwidth=3];
   t3 -> r0 [label="800 kB", penwidth=3];
   subgraph cluster_devices {
     label="devices";
