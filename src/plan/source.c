@@ -5,9 +5,7 @@
 // of each line the one of the source that it comes from. Checks, and scalars that serve
 // nothing but checks and bounds of shares, are left out.
 //
-// A value has a name from where it is bound: a number, until the whole text is there.
-// So bodies of operators can be compared as texts in which names are set apart, and
-// only what is shown is given a name to read.
+// Bodies of operators are compared as texts in which names are set apart (names.h).
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,25 +13,17 @@
 #include "core/rules.h"
 #include "core/text.h"
 #include "fission/fission.h"
+#include "plan/names.h"
 #include "plan/plan.h"
 
 // Expressions in one; bodies in bodies; lines of an operator's bodies that are told;
 // operations from the share of a bound to the bound.
 enum { LONGEST = 8, DEEPEST = 64, TOLD = 16, STEPS = 8 };
 
-// In the text: what comes before a name, and how many digits it has.
-enum { NAME = 1, DIGITS = 8 };
-
-typedef struct Name {
-    Sym sym;        // 0: none in the source
-    uint32_t label; // from 1, among those of one name; 0: not given yet
-} Name;
-
 // Bodies of a statement that stands in the text.
 typedef struct Told {
-    Str text;
+    NamedText text;
     uint32_t statement; // the name of its first result
-    uint32_t first;     // names from here on are bound inside
 } Told;
 
 // A scalar outside of operators that has a name.
@@ -41,12 +31,6 @@ typedef struct Known {
     Str text;
     uint32_t id;
 } Known;
-
-// Names from outside of some bodies, each followed by what stands for it in others.
-typedef struct Names {
-    uint32_t *data;
-    uint32_t len, cap;
-} Names;
 
 typedef struct Printer {
     const Plan *plan;
@@ -58,11 +42,7 @@ typedef struct Printer {
     CoreRef *same;        // a constant or an expression that it is; 0: none
     CoreRef *called;      // the value outside whose name it has; 0: its own
     const CoreStm **defs; // what binds it
-    struct {
-        Name *data; // entry 0 is unused
-        uint32_t len, cap;
-    } names;
-    Map counts; // Sym + 1 -> labels given
+    NameList names;
     struct {
         uint32_t *data; // functions that are called, to be printed
         uint32_t len, cap;
@@ -110,16 +90,12 @@ static CoreRef real(const Printer *pr, CoreRef ref) {
     return pr->same[ref] != 0 ? pr->same[ref] : ref;
 }
 
-static void put_name(Printer *pr, uint32_t id) {
-    strbuf_printf(pr->out, "%c%0*" PRIx32, NAME, DIGITS, id);
-}
-
 static void put_ref(Printer *pr, CoreRef ref, bool is_inner) {
     ref = real(pr, ref);
     const CoreValue *value = &pr->p->values.data[ref];
     if (value->is_const) put_const(pr, value);
     else if (pr->sizes[ref] > 0) put_exp(pr, pr->defs[ref], is_inner);
-    else put_name(pr, pr->ids[ref]);
+    else names_put(pr->out, pr->ids[ref]);
 }
 
 // From here on it has a name that no other value has, as often as it is bound.
@@ -127,8 +103,7 @@ static void bind(Printer *pr, CoreRef ref) {
     CoreRef called = pr->called[ref] != 0 ? pr->called[ref] : ref;
     pr->sizes[ref] = 0;
     pr->same[ref] = 0;
-    pr->ids[ref] = pr->names.len;
-    vec_push(pr->out->arena, &pr->names, (Name){pr->p->values.data[called].name, 0});
+    pr->ids[ref] = names_add(&pr->names, pr->p->values.data[called].name);
 }
 
 // It is another name of that value.
@@ -482,65 +457,16 @@ static void put_concat(Printer *pr, const CoreStm *stm) {
 
 // ---- bodies that are told already ---------------------------------------------------
 
-static bool is_name(const char *c) {
-    return *c == NAME;
-}
-
-static uint32_t name_at(const char *c) {
-    char digits[DIGITS + 1] = {0};
-    memcpy(digits, c + 1, DIGITS);
-    return (uint32_t)strtoul(digits, NULL, 16);
-}
-
-// Behind the next sign: a name, a character, or the beginning of a line.
-static const char *skip_sign(const char *c, const char *end) {
-    if (is_name(c)) return c + 1 + DIGITS;
-    if (*c++ != '\n') return c;
-    while (c < end && *c != '|') c++;
-    do c++;
-    while (c < end && *c == ' ');
-    return c;
-}
-
-// Whether y may stand for x, in bodies that bind names from the first on: appends the
-// two if they are from outside and were not met yet.
-static bool may_be_same(Arena *arena, Names *other, uint32_t x, uint32_t first_x,
-                        uint32_t y, uint32_t first_y) {
-    if (x >= first_x || y >= first_y)
-        return x >= first_x && y >= first_y && x - first_x == y - first_y;
-    for (uint32_t i = 0; i < other->len; i += 2)
-        if (other->data[i] == x) return other->data[i + 1] == y;
-    vec_push(arena, other, x);
-    vec_push(arena, other, y);
-    return true;
-}
-
-// Whether the texts are the same but for names from outside, and which those are.
-static bool is_same(Arena *arena, const Told *a, const Told *b, Names *names_out) {
-    const char *x = a->text.ptr, *y = b->text.ptr;
-    const char *end_x = x + a->text.len, *end_y = y + b->text.len;
-    *names_out = (Names){0};
-    while (x < end_x && y < end_y) {
-        if (*x != *y) return false;
-        if (is_name(x) &&
-            !may_be_same(arena, names_out, name_at(x), a->first, name_at(y), b->first))
-            return false;
-        x = skip_sign(x, end_x);
-        y = skip_sign(y, end_y);
-    }
-    return x == end_x && y == end_y;
-}
-
-static void put_as_for(Printer *pr, const Told *told, const Names *names) {
+static void put_as_for(Printer *pr, const Told *told, const NamePairs *names) {
     const char *before = ", with ";
     strbuf_cstr(pr->out, " {as for ");
-    put_name(pr, told->statement);
-    for (uint32_t i = 0; i < names->len; i += 2) {
-        if (names->data[i] == names->data[i + 1]) continue;
+    names_put(pr->out, told->statement);
+    for (uint32_t i = 0; i < names->len; i++) {
+        if (names->data[i].here == names->data[i].there) continue;
         strbuf_cstr(pr->out, before);
-        put_name(pr, names->data[i + 1]);
+        names_put(pr->out, names->data[i].there);
         strbuf_cstr(pr->out, " for ");
-        put_name(pr, names->data[i]);
+        names_put(pr->out, names->data[i].here);
         before = ", ";
     }
     strbuf_char(pr->out, '}');
@@ -563,9 +489,10 @@ static void put_lines(Printer *pr, Str text, uint32_t lines) {
 
 // Instead of bodies such that mean the same, if there are: which, and what differs.
 static bool put_again(Printer *pr, const Told *told) {
-    Names names;
+    NamePairs names;
     for (uint32_t i = 0; i < pr->told.len; i++) {
-        if (!is_same(pr->out->arena, &pr->told.data[i], told, &names)) continue;
+        const NamedText *before = &pr->told.data[i].text;
+        if (!names_are_same(before, &told->text, pr->out->arena, &names)) continue;
         put_as_for(pr, &pr->told.data[i], &names);
         return true;
     }
@@ -585,21 +512,22 @@ static void put_bodies(Printer *pr, const CoreStm *stm) {
     bool is_operator = core_op_info[stm->op].kind == KIND_ORDER2;
     StrBuf *out = pr->out, text = {.arena = out->arena};
     uint32_t lines = pr->lines;
-    Told told = {.statement = pr->ids[stm->outs[0]], .first = pr->names.len};
+    Told told = {.statement = pr->ids[stm->outs[0]]};
     if (pr->inside > 0) {
         put_all(pr, stm);
         return;
     }
+    told.text.first = pr->names.len;
     pr->inside++;
     pr->out = &text;
     put_all(pr, stm);
     pr->out = out;
     pr->inside--;
-    told.text = strbuf_done(&text);
+    told.text.text = strbuf_done(&text);
     lines = pr->lines - lines;
     if (lines > 0 && put_again(pr, &told)) return;
     if (lines > 0) vec_push(out->arena, &pr->told, told);
-    if (lines == 0 || is_operator) put_lines(pr, told.text, lines);
+    if (lines == 0 || is_operator) put_lines(pr, told.text.text, lines);
     else put_all(pr, stm);
 }
 
@@ -702,37 +630,6 @@ static void put_fun(Printer *pr, const CoreFun *fun) {
     put_results(pr, fun->body);
 }
 
-// A name to read, with a number if it has no other, is not the first of it, or looks
-// like one that has no other.
-static void give_name(Printer *pr, Name *name, StrBuf *out) {
-    uint64_t count = 0, key = (uint64_t)name->sym + 1;
-    if (name->label == 0) {
-        map_get(&pr->counts, key, &count);
-        map_set(&pr->counts, key, ++count);
-        name->label = (uint32_t)count;
-    }
-    if (name->sym == 0) {
-        strbuf_printf(out, "_%" PRIu32, name->label);
-        return;
-    }
-    Str text = sym_str(&pr->p->cx->syms, name->sym);
-    bool is_number =
-        text.len > 1 && text.ptr[0] == '_' && text.ptr[1] >= '0' && text.ptr[1] <= '9';
-    strbuf_str(out, text);
-    if (name->label > 1 || is_number) strbuf_printf(out, ".%" PRIu32, name->label - 1);
-}
-
-static void give_names(Printer *pr, Str text, StrBuf *out) {
-    for (const char *c = text.ptr; c < text.ptr + text.len;) {
-        if (is_name(c)) {
-            give_name(pr, &pr->names.data[name_at(c)], out);
-            c += 1 + DIGITS;
-        } else {
-            strbuf_char(out, *c++);
-        }
-    }
-}
-
 static void put_program(Printer *pr) {
     const CoreProgram *p = pr->p;
     bool *is_done = arena_array(pr->out->arena, bool, p->funs.len);
@@ -758,8 +655,7 @@ void plan_print_source(const Plan *plan, StrBuf *out) {
                   .same = arena_array(arena, CoreRef, count),
                   .called = arena_array(arena, CoreRef, count),
                   .defs = arena_array(arena, const CoreStm *, count)};
-    map_init(&pr.counts, arena);
-    vec_push(arena, &pr.names, (Name){0});
+    names_init(&pr.names, p, arena);
     for (uint32_t i = 0; i < p->funs.len; i++) {
         const CoreBody *body = p->funs.data[i]->body;
         note_defs(&pr, body);
@@ -768,6 +664,6 @@ void plan_print_source(const Plan *plan, StrBuf *out) {
     }
     put_program(&pr);
     strbuf_cstr(out, "\nProgram");
-    give_names(&pr, strbuf_done(&text), out);
+    names_give(&pr.names, strbuf_done(&text), out);
     strbuf_char(out, '\n');
 }
