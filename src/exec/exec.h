@@ -41,7 +41,7 @@ void exec_kernel_init(ExecKernel *kernel, const LoopKernel *loop, uint32_t numbe
 // The books of walks, once the plan is there.
 void exec_kernel_plan(ExecKernel *kernel, const LoopPlan *plan, Arena *arena);
 // The same kernel with books of its own, in memory of that size, aligned to 8, whatever
-// it held.
+// that holds.
 size_t exec_books_size(const ExecKernel *kernel);
 ExecKernel exec_with_books(const ExecKernel *kernel, void *memory);
 

@@ -65,7 +65,7 @@ size_t exec_books_size(const ExecKernel *kernel) {
 
 ExecKernel exec_with_books(const ExecKernel *kernel, void *memory) {
     ExecKernel copy = *kernel;
-    memset(memory, 0, lay_out(&copy, memory) * sizeof(uint64_t));
+    lay_out(&copy, memory);
     return copy;
 }
 
