@@ -398,6 +398,29 @@ static void check_moves(void) {
     unsetenv("WEFT_SPLIT");
 }
 
+// What has been made on a device is used there, whichever is asked for first.
+static void check_affinity(void) {
+    const uint64_t bytes = MANY * sizeof(int64_t);
+    static const char *const uses[] = {"(us, vs)", "(vs, us)"};
+    setenv("WEFT_SPLIT", "none", 1);
+    for (int i = 0; i < 2; i++) {
+        char source[512];
+        snprintf(source, sizeof source,
+                 "entry main (xs: []i64): []i64 =\n"
+                 "  let us = scan (+) 3 xs\n"
+                 "  let vs = scan i64.max 3 xs\n"
+                 "  let s = us[0] + vs[0] - 3\n"
+                 "  let (as, bs) = %s\n"
+                 "  let cs = scan i64.min s as\n"
+                 "  let ds = scan (+) s bs\n"
+                 "  in [3, cs[9] + ds[9]]",
+                 uses[i]);
+        Moved moved = move_on(two, source);
+        CHECK(moved.to == 2 * bytes); // xs to either
+    }
+    unsetenv("WEFT_SPLIT");
+}
+
 // Whether some loop goes over several elements at a time.
 static bool has_lanes(const LoopKernel *loop, Arena *arena) {
     StrBuf text = strbuf(arena);
@@ -513,6 +536,7 @@ static bool can_open(const char *devices) {
 int main(void) {
     setenv("POCL_DEVICES", "pthread pthread", 0);
     check_moves();
+    check_affinity();
     check_shared();
     setenv("WEFT_SPLIT", "0", 1);
     text = halos;

@@ -293,7 +293,7 @@ static bool has_opencl(void) {
 // A device takes chunks over and fails at one of them, or at its own: others run these.
 static void check_failure(int launches) {
     DeviceOps broken;
-    open_call(&parts, "cpu:0@0.1,opencl:0");
+    open_call(&parts, "cpu:0@0.01,opencl:0");
     Device *device = parts.context->places[1].device;
     real = device->ops;
     broken = *real;
