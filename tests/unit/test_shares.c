@@ -446,7 +446,7 @@ static void test_turns(void) {
         for (uint32_t r = 0; r < c.program->decisions.rows.len; r++)
             c.program->decisions.rows.data[r].bounds[0] = FISSION_WHOLE / 2;
         call(&c, 50, 12);
-        has_learned = share_read(&c) > 0.8; // with halves 0.75
+        has_learned = share_read(&c) > 0.7; // with halves 0.64
         close_call(&c);
     }
     CHECK(has_learned);
