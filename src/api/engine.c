@@ -84,8 +84,8 @@ static WeftStatus add_kernel(ApiEngine *engine, Making *making, Making *launched
     WeftProgram *program = engine->program;
     Arena *arena = &program->arena;
     LoopKernel *loop = take_loop(program, making);
-    LoopKernel *launched_loop = take_loop(program, launched);
     if (loop == NULL) return refuse(engine, making->fun, making->why);
+    LoopKernel *launched_loop = take_loop(program, launched);
     if (launched_loop == NULL) return refuse(engine, launched->fun, launched->why);
     EngineKernel *kernel = &engine->kernels[engine->count++];
     kernel->fun = making->fun;
@@ -129,13 +129,6 @@ static WeftStatus make_kernels(ApiEngine *engine, const LoopOptions *options,
     return WEFT_STATUS_OK;
 }
 
-// Whether any device runs launched kernels, which go along long rows by blocks.
-static bool any_is_launched(const WeftContext *context) {
-    for (uint32_t i = 0; i < context->place_count; i++)
-        if (api_is_launched(&context->places[i])) return true;
-    return false;
-}
-
 // ---- engines ------------------------------------------------------------------------
 
 WeftStatus api_engine_start(ApiEngine *engine) {
@@ -154,7 +147,7 @@ WeftStatus api_engine_start(ApiEngine *engine) {
     api_lap(program->context, NULL, program->core);
     LoopOptions here = {LOOP_FOR_HERE, LOOP_PASSES_ALL, NULL, NULL};
     LoopOptions all = {LOOP_FOR_ALL, LOOP_PASSES_ALL, NULL, NULL};
-    bool is_launched = any_is_launched(program->context);
+    bool is_launched = api_has_launched(program->context);
     WeftStatus status =
         make_kernels(engine, has_cores ? &here : &all, is_launched ? &all : &here);
     if (status != WEFT_STATUS_OK) return status;
@@ -274,7 +267,8 @@ WeftStatus api_engine_new(WeftProgram *program) {
     if (status != WEFT_STATUS_OK) return status;
     if (context->devices[0] != '\0') api_lap(context, "open devices", NULL);
     divide(program);
-    outline(program, !any_is_launched(context));
+    outline(program,
+            !api_has_launched(context)); // which goes along long rows by blocks
     bool must = wanted == WEFT_ENGINE_NATIVE || context->devices[0] != '\0';
     program->engine = make_engine(program, must);
     program->engine->shares = api_shares_new(&program->arena, &program->decisions);

@@ -10,17 +10,11 @@
 
 enum { GROUP_SIZE = 1024 }; // in values
 
-static bool has_launched(const WeftContext *context) {
-    for (uint32_t i = 0; i < context->place_count; i++)
-        if (api_is_launched(&context->places[i])) return true;
-    return false;
-}
-
 void api_launches_plan(ApiEngine *engine) {
     Arena *arena = &engine->program->arena;
     LaunchGroup *group = NULL;
     uint32_t size = 0;
-    if (!has_launched(engine->program->context)) return;
+    if (!api_has_launched(engine->program->context)) return;
     engine->launch_groups = arena_array(arena, LaunchGroup, engine->count);
     for (uint32_t i = 0; i < engine->count; i++) {
         EngineKernel *kernel = &engine->kernels[i];

@@ -247,6 +247,13 @@ bool api_is_launched(const ApiPlace *place) {
     return place->device != NULL && dev_has_launches(place->device);
 }
 
+bool api_has_launched(const WeftContext *context) {
+    bool any = false;
+    for (uint32_t i = 0; i < context->place_count; i++)
+        any = any || api_is_launched(&context->places[i]);
+    return any;
+}
+
 bool api_has_room(const WeftContext *context) {
     bool all = context->options.memory_ceiling == 0;
     for (uint32_t i = 0; i < context->place_count; i++)

@@ -37,6 +37,7 @@ void api_places_close(WeftContext *context);
 
 // Whether there is a place that runs machine code, and one that is launched on.
 bool api_has_cores(const WeftContext *context);
+bool api_has_launched(const WeftContext *context);
 bool api_is_launched(const ApiPlace *place);
 // Whether memory is not counted: neither the host's, nor that of a device.
 bool api_has_room(const WeftContext *context);

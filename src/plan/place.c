@@ -331,8 +331,9 @@ static void send(Placer *pl, uint32_t number, Leg leg, double *now) {
 
 // All that the task needs is where it runs then; what it has views of, on the host.
 static double send_all(Placer *pl, uint32_t number, double now) {
-    const PlanTask *task = &pl->plan->tasks.data[number];
+    PlanTask *task = &pl->plan->tasks.data[number];
     Legs legs = legs_of(pl, task, task->device);
+    task->sent = sum_of(legs);
     for (uint32_t i = 0; i < legs.len; i++) send(pl, number, legs.data[i], &now);
     for (uint32_t i = 0; i < task->uses.len; i++) {
         PlanUse use = task->uses.data[i];
@@ -352,7 +353,6 @@ static void place_task(Placer *pl, uint32_t number) {
     double now = ready_at(pl, task, device);
     bool is_late = task->is_apart = joins_late(pl, task);
     if (is_late) map_set(&pl->apart, task->first, number);
-    task->sent = is_late ? 0 : sum_of(legs_of(pl, task, device));
     task->begin = is_late ? now : send_all(pl, number, now);
     task->end = task->begin + (is_late ? 0 : duration(plan, task, device));
     vec_push(plan->in.arena, &plan->steps,
