@@ -67,10 +67,37 @@ static void keep_promises(ApiTask *task) {
     }
 }
 
+static ApiTask *task_of_run(void *data) {
+    return (ApiTask *)(void *)((char *)data - offsetof(ApiTask, run));
+}
+
 static void note_progress(void *data, int64_t done, int64_t total) {
-    ApiTask *task = (ApiTask *)(void *)((char *)data - offsetof(ApiTask, run));
+    ApiTask *task = task_of_run(data);
     atomic_store_explicit(&task->done, done, memory_order_relaxed);
     atomic_store_explicit(&task->total, total, memory_order_relaxed);
+}
+
+// While the device is at work on a task, what the next one in its line needs travels
+// there. A kernel overwrites what it takes in a copy of its own.
+static bool send_one(WeftContext *context, unsigned line) {
+    const ApiPlace *place = &context->places[line];
+    const RtErrand *waiting = rt_queue_waiting(context->ahead->queue, line);
+    const ApiTask *next = waiting != NULL ? api_task_of(waiting) : NULL;
+    bool is_sent = false;
+    if (next == NULL || next->run.kernel == NULL) return false;
+    const LoopPort *params = api_exec_at(next->run.kernel, place)->loop->params;
+    for (uint32_t i = 0; i < next->arg_count && !is_sent; i++) {
+        const RtValue *arg = &next->run.offer.args[i];
+        bool is_there = arg->rank > 0 && arg->array->maker == NULL;
+        if (is_there && !params[i].is_owned && rt_is_contiguous(arg->array))
+            is_sent = rt_send_early(&context->heap, arg->array, place->device);
+    }
+    return is_sent;
+}
+
+static void send_next(void *data) {
+    const ApiTask *task = task_of_run(data);
+    while (send_one(task->context, task->errand.line)) continue;
 }
 
 // What the first run on a device took tells nothing: code is loaded then, or compiled;
@@ -231,6 +258,7 @@ ApiTask *api_task_new(ApiEngine *engine, EngineKernel *kernel,
     task->errand.is_ready = is_ready;
     task->errand.run = run;
     task->run.progress = note_progress;
+    task->run.meanwhile = send_next;
     if (!engine->program->decisions.is_stream) // whose parts are nobody's share
         task->piece = fission_find_piece(&engine->program->decisions, offer->loc);
     if (task->piece != NULL) task->cut = api_shares_cut(engine->shares, task->piece);

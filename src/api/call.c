@@ -178,8 +178,8 @@ WeftStatus api_call(WeftContext *context, void *data) {
         lend(context, call, entry, args);
         rt_turn_take(context->heap.turn);
         status = interp_run(program->core, entry->fun, &options, args, flat, &error);
-        rt_turn_give(context->heap.turn);
         if (status == STATUS_OK) status = fetch_results(context, body, flat, &error);
+        rt_turn_give(context->heap.turn);
     } while (is_tried_again(program, entry, status));
     if (program->engine != NULL && program->engine->state == ENGINE_IDLE)
         program->engine->idle_seconds += api_seconds(context);

@@ -170,6 +170,7 @@ typedef struct KernelRun {
     const atomic_bool *cancel;
     // As ExecCall's; data is the run. May be NULL.
     void (*progress)(void *data, int64_t done, int64_t total);
+    void (*meanwhile)(void *data);
     uint32_t row; // of the first worker, where turns are recorded
 } KernelRun;
 

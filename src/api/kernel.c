@@ -127,6 +127,7 @@ void api_kernel_run_at(KernelRun *run, ApiPlace *place, ExecEnd *end) {
                      .lays = run->offer.lays,
                      .device = place->device,
                      .cancel = run->cancel,
+                     .meanwhile = run->meanwhile,
                      .data = run};
     bool is_launched = api_is_launched(place);
     // What a device may lose, another may need.

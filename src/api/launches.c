@@ -76,9 +76,10 @@ static WeftStatus build_for(ApiEngine *engine, const LaunchGroup *group,
     api_lap(context, "build for devices", NULL);
     if (status == STATUS_OK || (status == STATUS_IO && api_leave_place(context, place)))
         return WEFT_STATUS_OK;
+    Str why = dev_why(device, &context->scratch);
     return api_fail(context, (WeftStatus)status,
-                    "device %s cannot run this program: %s", place->address,
-                    device->why);
+                    "device %s cannot run this program: %.*s", place->address,
+                    STR_ARG(why));
 }
 
 // For the devices that have not yet got the group's code.

@@ -287,8 +287,9 @@ uint32_t api_lost_places(const WeftContext *context) {
 
 bool api_leave_place(WeftContext *context, ApiPlace *place) {
     if (context->place_count - api_lost_places(context) < 2) return false;
-    api_warn(context, "device %s failed and is not used any more: %s", place->address,
-             place->device->why);
+    Str why = dev_why(place->device, &context->scratch);
+    api_warn(context, "device %s failed and is not used any more: %.*s", place->address,
+             STR_ARG(why));
     place->is_lost = place->is_halted = true;
     rt_leave(&context->heap, place->device);
     return true;
@@ -298,7 +299,8 @@ Str api_tell_failed(WeftContext *context) {
     const ApiPlace *place = api_failed_place(context);
     if (place == NULL) return STR("an array was lost with a device");
     StrBuf text = strbuf(&context->scratch);
-    strbuf_printf(&text, "device %s failed: %s", place->address, place->device->why);
+    Str why = dev_why(place->device, &context->scratch);
+    strbuf_printf(&text, "device %s failed: %.*s", place->address, STR_ARG(why));
     return strbuf_done(&text);
 }
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The cache of compiled code (cache.h). An entry is NAME.so with 16 bytes behind it,
-// which loaders ignore: a mark and the hash of what precedes. Other files and folders of
-// ours start with "tmp-"; they belong to processes at work, or are logs, or are an hour
-// old and belong to none.
+// which loaders ignore: a mark and the hash of what precedes. Other files and folders
+// of ours start with "tmp-"; they belong to processes at work, or are logs, or are an
+// hour old and belong to none.
 #define _GNU_SOURCE
 #include "dev/cache.h"
 

@@ -6,8 +6,9 @@
 //
 // Small blocks of memory are cut out of large ones, since the driver is slow at giving
 // memory; large ones are its own. The primary context is used, which a program that
-// Weft is part of may be using too: it is current during calls only. All goes through
-// the default stream, so that a read waits for all before it.
+// Weft is part of may be using too: it is current during calls only. Launches go
+// through the default stream, so that a read there waits for all before it; what
+// travels beside them has a stream of its own.
 #define _POSIX_C_SOURCE 200809L
 #include <stddef.h>
 #include <stdio.h>
@@ -30,6 +31,7 @@ enum {
     CU_MAJOR = 75,
     CU_MINOR = 76,
     CU_MOST_THREADS = 0, // of functions
+    CU_NON_BLOCKING = 1, // of streams: beside the default one
 };
 
 typedef struct Driver {
@@ -50,7 +52,13 @@ typedef struct Driver {
     CuResult (*free)(CuAddress address);
     CuResult (*write)(CuAddress to, const void *from, size_t bytes);
     CuResult (*read)(void *to, CuAddress from, size_t bytes);
-    CuResult (*copy)(CuAddress to, CuAddress from, size_t bytes);
+    CuResult (*stream)(void **stream_out, unsigned flags);
+    CuResult (*end_stream)(void *stream);
+    CuResult (*await_stream)(void *stream);
+    CuResult (*write_beside)(CuAddress to, const void *from, size_t bytes,
+                             void *stream);
+    CuResult (*read_beside)(void *to, CuAddress from, size_t bytes, void *stream);
+    CuResult (*copy_beside)(CuAddress to, CuAddress from, size_t bytes, void *stream);
     CuResult (*load)(void **module_out, const void *image);
     CuResult (*unload)(void *module);
     CuResult (*function)(void **function_out, void *module, const char *name);
@@ -79,7 +87,12 @@ static const LibraryCall driver_calls[] = {
     {"cuMemFree_v2", offsetof(Driver, free)},
     {"cuMemcpyHtoD_v2", offsetof(Driver, write)},
     {"cuMemcpyDtoH_v2", offsetof(Driver, read)},
-    {"cuMemcpyDtoD_v2", offsetof(Driver, copy)},
+    {"cuStreamCreate", offsetof(Driver, stream)},
+    {"cuStreamDestroy_v2", offsetof(Driver, end_stream)},
+    {"cuStreamSynchronize", offsetof(Driver, await_stream)},
+    {"cuMemcpyHtoDAsync_v2", offsetof(Driver, write_beside)},
+    {"cuMemcpyDtoHAsync_v2", offsetof(Driver, read_beside)},
+    {"cuMemcpyDtoDAsync_v2", offsetof(Driver, copy_beside)},
     {"cuModuleLoadData", offsetof(Driver, load)},
     {"cuModuleUnload", offsetof(Driver, unload)},
     {"cuModuleGetFunction", offsetof(Driver, function)},
@@ -272,7 +285,8 @@ typedef struct CudaDevice {
     Compiler compiler;
     int device, target;
     bool is_exact;
-    void *context; // NULL: not there yet
+    void *context;   // NULL: not there yet
+    void *transfers; // a stream; NULL: not there yet
     Region *regions;
     Heap heap;
     char identity[512]; // changes when the device, its driver or its compiler does
@@ -364,25 +378,34 @@ static void give_back(Device *base, uint64_t address, size_t bytes) {
     drop_region(device, at);
 }
 
+// Waits for what was begun in the stream, if that went well.
+static Status leave_stream(CudaDevice *device, const char *call, CuResult error) {
+    if (error == 0) error = device->cu.await_stream(device->transfers);
+    return leave(device, call, error);
+}
+
 static Status write_bytes(Device *base, uint64_t to, const void *from, size_t bytes) {
     CudaDevice *device = (CudaDevice *)base;
     Status status = enter(device);
     if (status != STATUS_OK) return status;
-    return leave(device, "cuMemcpyHtoD", device->cu.write(to, from, bytes));
+    return leave_stream(device, "cuMemcpyHtoDAsync",
+                        device->cu.write_beside(to, from, bytes, device->transfers));
 }
 
 static Status read_bytes(Device *base, void *to, uint64_t from, size_t bytes) {
     CudaDevice *device = (CudaDevice *)base;
     Status status = enter(device);
     if (status != STATUS_OK) return status;
-    return leave(device, "cuMemcpyDtoH", device->cu.read(to, from, bytes));
+    return leave_stream(device, "cuMemcpyDtoHAsync",
+                        device->cu.read_beside(to, from, bytes, device->transfers));
 }
 
 static Status copy_bytes(Device *base, uint64_t to, uint64_t from, size_t bytes) {
     CudaDevice *device = (CudaDevice *)base;
     Status status = enter(device);
     if (status != STATUS_OK) return status;
-    return leave(device, "cuMemcpyDtoD", device->cu.copy(to, from, bytes));
+    return leave_stream(device, "cuMemcpyDtoDAsync",
+                        device->cu.copy_beside(to, from, bytes, device->transfers));
 }
 
 // ---- code ---------------------------------------------------------------------------
@@ -519,6 +542,21 @@ static Status find(GpuDevice *gpu, void *module, GpuFunction *function) {
     return leave(device, call, error);
 }
 
+static Status write_before(GpuDevice *gpu, uint64_t to, const void *from,
+                           size_t bytes) {
+    CudaDevice *device = (CudaDevice *)gpu;
+    Status status = enter(device);
+    if (status != STATUS_OK) return status;
+    return leave(device, "cuMemcpyHtoD", device->cu.write(to, from, bytes));
+}
+
+static Status read_after(GpuDevice *gpu, void *to, uint64_t from, size_t bytes) {
+    CudaDevice *device = (CudaDevice *)gpu;
+    Status status = enter(device);
+    if (status != STATUS_OK) return status;
+    return leave(device, "cuMemcpyDtoH", device->cu.read(to, from, bytes));
+}
+
 static Status start(GpuDevice *gpu, const GpuFunction *function, uint64_t control,
                     uint64_t items, uint32_t group) {
     CudaDevice *device = (CudaDevice *)gpu;
@@ -546,6 +584,8 @@ static void close_device(Device *base) {
     gpu_close(&device->gpu);
     while (device->regions != NULL) drop_region(device, &device->regions);
     heap_free(&device->heap);
+    if (device->transfers != NULL && enter(device) == STATUS_OK)
+        leave(device, "cuStreamDestroy", device->cu.end_stream(device->transfers));
     if (device->context != NULL) device->cu.release(device->device);
     mem_free(base->mem, device, sizeof *device);
 }
@@ -563,7 +603,27 @@ static const DeviceOps device_ops = {
     .launch = gpu_launch,
 };
 static const GpuOps gpu_ops = {
-    .load = load, .unload = unload, .find = find, .start = start, .wait = await_all};
+    .load = load,
+    .unload = unload,
+    .find = find,
+    .write = write_before,
+    .read = read_after,
+    .start = start,
+    .wait = await_all,
+};
+
+static Status start_device(CudaDevice *device) {
+    CuResult error = device->cu.retain(&device->context, device->device);
+    if (error != 0) {
+        device->context = NULL;
+        return fail(device, "cuDevicePrimaryCtxRetain", error);
+    }
+    Status status = enter(device);
+    if (status != STATUS_OK) return status;
+    error = device->cu.stream(&device->transfers, CU_NON_BLOCKING);
+    if (error != 0) device->transfers = NULL;
+    return leave(device, "cuStreamCreate", error);
+}
 
 static Status open_cuda(Mem *mem, int number, Device **device_out,
                         char why_out[DEVICE_WHY]) {
@@ -601,13 +661,11 @@ static Status open_cuda(Mem *mem, int number, Device **device_out,
     snprintf(device->identity, sizeof device->identity, "%s\n%s", facts.name,
              facts.driver);
     heap_init(&device->heap, mem);
-    CuResult error = cu.retain(&device->context, facts.device);
-    if (error == 0) {
+    Status status = start_device(device);
+    if (status == STATUS_OK) {
         *device_out = &device->gpu.base;
         return STATUS_OK;
     }
-    device->context = NULL;
-    Status status = fail(device, "cuDevicePrimaryCtxRetain", error);
     memcpy(why_out, device->gpu.base.why, DEVICE_WHY);
     close_device(&device->gpu.base);
     return status;

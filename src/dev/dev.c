@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <pthread.h>
+
 #include "base/clock.h"
 #include "dev/kinds.h"
 
@@ -16,12 +18,25 @@ static const DeviceDriver *const drivers[] = {
 };
 enum { DRIVER_COUNT = sizeof drivers / sizeof *drivers, MOST_DIGITS = 4 };
 
+// Of the texts of all devices: what travels may fail beside other things.
+static pthread_mutex_t failing = PTHREAD_MUTEX_INITIALIZER;
+
 Status dev_fail(Device *device, Status status, const char *format, ...) {
     va_list args;
     va_start(args, format);
+    pthread_mutex_lock(&failing);
     vsnprintf(device->why, sizeof device->why, format, args);
+    pthread_mutex_unlock(&failing);
     va_end(args);
     return status;
+}
+
+Str dev_why(const Device *device, Arena *arena) {
+    char why[DEVICE_WHY];
+    pthread_mutex_lock(&failing);
+    memcpy(why, device->why, sizeof why);
+    pthread_mutex_unlock(&failing);
+    return str_copy(arena, str_of(why));
 }
 
 void dev_begin(Device *device, Mem *mem, DeviceKind kind, int number,
@@ -169,24 +184,47 @@ void dev_free(Device *device, uint64_t address, size_t bytes) {
     device->ops->free(device, address, bytes);
 }
 
-Status dev_write(Device *device, uint64_t to, const void *from, size_t bytes) {
+// Whether moving so many bytes takes longer than to tell others: to a launched device
+// even few may have to wait.
+static bool takes_long(const Device *device, size_t bytes) {
+    enum { LEAST = 1 << 16 };
+    return dev_has_launches(device) || bytes >= LEAST;
+}
+
+static Status move(Device *device, bool is_write, uint64_t at, void *host, size_t bytes,
+                   const DeviceIdle *idle) {
+    DeviceCounts *counts = &device->counts;
+    const DeviceOps *ops = device->ops;
     if (bytes == 0) return STATUS_OK;
-    device->counts.writes++;
-    device->counts.write_bytes += bytes;
+    if (idle != NULL && !takes_long(device, bytes)) idle = NULL;
+    ++*(is_write ? &counts->writes : &counts->reads);
+    *(is_write ? &counts->write_bytes : &counts->read_bytes) += bytes;
     uint64_t began = device->moved != NULL ? clock_ns() : 0;
-    Status status = note_end(device, device->ops->write(device, to, from, bytes));
-    if (device->moved != NULL) device->moved(device, true, bytes, began);
+    if (idle != NULL) idle->tell(idle->data, true);
+    Status status = is_write ? ops->write(device, at, host, bytes)
+                             : ops->read(device, host, at, bytes);
+    if (idle != NULL) idle->tell(idle->data, false);
+    note_end(device, status);
+    if (device->moved != NULL) device->moved(device, is_write, bytes, began);
     return status;
 }
 
+Status dev_write_idle(Device *device, uint64_t to, const void *from, size_t bytes,
+                      const DeviceIdle *idle) {
+    return move(device, true, to, (void *)(uintptr_t)from, bytes, idle);
+}
+
+Status dev_read_idle(Device *device, void *to, uint64_t from, size_t bytes,
+                     const DeviceIdle *idle) {
+    return move(device, false, from, to, bytes, idle);
+}
+
+Status dev_write(Device *device, uint64_t to, const void *from, size_t bytes) {
+    return dev_write_idle(device, to, from, bytes, NULL);
+}
+
 Status dev_read(Device *device, void *to, uint64_t from, size_t bytes) {
-    if (bytes == 0) return STATUS_OK;
-    device->counts.reads++;
-    device->counts.read_bytes += bytes;
-    uint64_t began = device->moved != NULL ? clock_ns() : 0;
-    Status status = note_end(device, device->ops->read(device, to, from, bytes));
-    if (device->moved != NULL) device->moved(device, false, bytes, began);
-    return status;
+    return dev_read_idle(device, to, from, bytes, NULL);
 }
 
 Status dev_copy(Device *device, uint64_t to, uint64_t from, size_t bytes) {

@@ -4,8 +4,8 @@
 // this machine are devices too: one whose memory is the host's, or several with memory of
 // their own (cpu:I), whose code is called by the thread that asks (native.h).
 //
-// Threads: a device is used by one thread at a time (but see DeviceLaunch.idle). After a call that did not end well,
-// device->why says what happened, for people.
+// Threads: a device is used by one thread at a time, but for what DeviceIdle says. After
+// a call that did not end well, dev_why says what happened, for people.
 #ifndef WEFT_DEV_DEV_H
 #define WEFT_DEV_DEV_H
 
@@ -41,6 +41,13 @@ typedef struct DeviceCounts {
     size_t used, peak;            // bytes allocated
 } DeviceCounts;
 
+// Told before and after the host waits for the device. In between others may use it, but
+// only one thread ever launches, and takes memory for what others do not have yet.
+typedef struct DeviceIdle {
+    void (*tell)(void *data, bool begins);
+    void *data;
+} DeviceIdle;
+
 // One launch of generated code (abi/gpu.h).
 typedef struct DeviceLaunch {
     void *code;               // from dev_build
@@ -57,10 +64,8 @@ typedef struct DeviceLaunch {
     const atomic_bool *cancel; // looked at now and then; may be NULL
     // Told after each part of a long launch: turns done. May be NULL.
     void (*progress)(void *data, int64_t done);
-    // Told before and after the host waits for the device; in between others may use
-    // the device, but for launches and for memory. May be NULL.
-    void (*idle)(void *data, bool begins);
     void *data;
+    const DeviceIdle *idle; // may be NULL
 } DeviceLaunch;
 
 typedef enum LaunchEnd {
@@ -68,7 +73,7 @@ typedef enum LaunchEnd {
     LAUNCH_FAULT,     // a check failed; see the fault (its check is -1 if it was lost)
     LAUNCH_MEMORY,    // private memory cannot be large enough
     LAUNCH_CANCELLED,
-    LAUNCH_BROKEN     // the device failed; device->why
+    LAUNCH_BROKEN     // the device failed
 } LaunchEnd;
 
 typedef struct GpuFault GpuFault; // abi/gpu.h
@@ -122,6 +127,8 @@ void dev_processor(Arena *arena, DeviceInfo *info_out);
 Status dev_open(Mem *mem, Arena *arena, const char *address, Device **device_out,
                 Str *why_out);
 void dev_close(Device *device); // NULL is ignored
+// What failed last, in the arena.
+Str dev_why(const Device *device, Arena *arena);
 
 // ---- memory -------------------------------------------------------------------------
 
@@ -130,6 +137,11 @@ Status dev_alloc(Device *device, size_t bytes, uint64_t *address_out);
 void dev_free(Device *device, uint64_t address, size_t bytes);
 Status dev_write(Device *device, uint64_t to, const void *from, size_t bytes);
 Status dev_read(Device *device, void *to, uint64_t from, size_t bytes);
+// The same, telling idle, unless NULL, if it may take a while.
+Status dev_write_idle(Device *device, uint64_t to, const void *from, size_t bytes,
+                      const DeviceIdle *idle);
+Status dev_read_idle(Device *device, void *to, uint64_t from, size_t bytes,
+                     const DeviceIdle *idle);
 Status dev_copy(Device *device, uint64_t to, uint64_t from, size_t bytes);
 
 // ---- code ---------------------------------------------------------------------------

@@ -5,7 +5,8 @@
 // A launch is cut into parts of about a tenth of a second, so that it can be cancelled
 // and people be told how far it is; how long turns take is known from the part before.
 // In the device's memory the arguments of a part are its frame and then the control, so
-// that each part is one write, one start and one read. A part whose private memory ran
+// that each part is one write, one start and one read, in order. All else that travels
+// does so beside a launch. A part whose private memory ran
 // out is run again with more for each work item, and fewer of these; what sufficed is
 // remembered.
 #define _GNU_SOURCE
@@ -139,7 +140,8 @@ static Status fit_block(GpuDevice *gpu, struct GpuBlock *block, size_t bytes) {
 }
 
 void gpu_trim(Device *device) {
-    drop_block((GpuDevice *)device, &((GpuDevice *)device)->arena);
+    GpuDevice *gpu = (GpuDevice *)device;
+    if (!gpu->is_at_work) drop_block(gpu, &gpu->arena);
 }
 
 void gpu_close(GpuDevice *gpu) {
@@ -236,17 +238,18 @@ static Status choose_more_arena(Run *run, int64_t turns) {
 }
 
 static void wait(const Run *run) {
-    const DeviceLaunch *launch = run->launch;
-    if (launch->idle == NULL) return; // reading what it leaves waits as well
-    launch->idle(launch->data, true);
+    const DeviceIdle *idle = run->launch->idle;
+    if (idle == NULL) return; // reading what it leaves waits as well
+    run->gpu->is_at_work = true;
+    idle->tell(idle->data, true);
     run->gpu->ops->wait(run->gpu);
-    launch->idle(launch->data, false);
+    idle->tell(idle->data, false);
+    run->gpu->is_at_work = false;
 }
 
 // Runs turns once, and reads what the launch leaves.
 static Status start(Run *run, int64_t begin, int64_t end) {
     GpuDevice *gpu = run->gpu;
-    Device *device = &gpu->base;
     const DeviceLaunch *launch = run->launch;
     size_t in_bytes = launch->in_count * sizeof *launch->ins;
     size_t out_bytes = run->frame_bytes - in_bytes;
@@ -261,15 +264,15 @@ static Status start(Run *run, int64_t begin, int64_t end) {
         .least = GPU_NONE,
     };
     if (in_bytes > 0) memcpy(gpu->staging, launch->ins, in_bytes);
-    Status status = device->ops->write(device, address, gpu->staging,
-                                       run->frame_bytes + HEADER_BYTES);
+    Status status =
+        gpu->ops->write(gpu, address, gpu->staging, run->frame_bytes + HEADER_BYTES);
     if (status == STATUS_OK)
         status = gpu->ops->start(gpu, run->function, address + run->frame_bytes,
                                  run->items, run->group);
     if (status != STATUS_OK) return status;
     wait(run);
-    return device->ops->read(device, gpu->staging + in_bytes, address + in_bytes,
-                             out_bytes + HEADER_BYTES);
+    return gpu->ops->read(gpu, gpu->staging + in_bytes, address + in_bytes,
+                          out_bytes + HEADER_BYTES);
 }
 
 // Fetches the record of the least turn that failed, of a team's items the first; false
@@ -282,9 +285,9 @@ static bool find_fault(Run *run, GpuFault *fault_out, Status *status) {
     if (count > GPU_FAULTS) count = GPU_FAULTS;
     uint64_t address =
         run->gpu->arguments.address + run->frame_bytes + offsetof(GpuControl, faults);
-    Device *device = &run->gpu->base;
     if (count > 0)
-        *status = device->ops->read(device, faults, address, count * sizeof *faults);
+        *status =
+            run->gpu->ops->read(run->gpu, faults, address, count * sizeof *faults);
     for (uint32_t i = 0; *status == STATUS_OK && i < count; i++) {
         if (faults[i].turn != run->control->least) continue;
         if (!is_found || faults[i].inner < fault_out->inner) *fault_out = faults[i];

@@ -32,7 +32,10 @@ typedef struct GpuOps {
     // Fills in kernel and group.
     Status (*find)(GpuDevice *gpu, void *module, GpuFunction *function);
     void (*forget)(GpuDevice *gpu, void *kernel); // NULL: need not
-    // Starts so many work items in groups of so many. What comes next waits for them.
+    // As of a device, but in order with what is started: after what came before it.
+    Status (*write)(GpuDevice *gpu, uint64_t to, const void *from, size_t bytes);
+    Status (*read)(GpuDevice *gpu, void *to, uint64_t from, size_t bytes);
+    // Starts so many work items in groups of so many, at once.
     Status (*start)(GpuDevice *gpu, const GpuFunction *function, uint64_t control,
                     uint64_t items, uint32_t group);
     // Waits for all that was started; how it went shows in what comes next. Nothing of
@@ -46,6 +49,7 @@ struct GpuDevice {
     uint64_t memory; // bytes
     unsigned cores;
     bool keeps_binaries; // in Weft's cache
+    bool is_at_work;     // on a launch: until that ends its memory stays where it is
     uint64_t most_items; // beyond them a launch gets no faster; a power of two
     GpuCode *codes;
     // Kept from launch to launch:

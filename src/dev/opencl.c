@@ -5,8 +5,10 @@
 //
 // A device's memory is one buffer, its heap; addresses are places in it. It grows by
 // being copied into a larger one, so that a kernel is handed a single buffer and data
-// can refer to data. The queue is in order, so that a read waits for all before it.
+// can refer to data. Launches have a queue, which is in order, so that a read there
+// waits for all before it; what travels beside them has one of its own.
 #define _POSIX_C_SOURCE 200809L
+#include <pthread.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -41,6 +43,7 @@
     CALL(clEnqueueReadBuffer)                                                          \
     CALL(clEnqueueWriteBuffer)                                                         \
     CALL(clEnqueueCopyBuffer)                                                          \
+    CALL(clFlush)                                                                      \
     CALL(clFinish)                                                                     \
     CALL(clCreateProgramWithSource)                                                    \
     CALL(clCreateProgramWithBinary)                                                    \
@@ -76,9 +79,10 @@ typedef struct OpenclDevice {
     Calls cl;
     cl_device_id id;
     cl_context context;
-    cl_command_queue queue;
-    cl_mem memory;       // NULL before the first allocation
-    uint64_t size, most; // of memory, in bytes
+    cl_command_queue launches, transfers;
+    pthread_rwlock_t moving; // memory, for which what travels has to wait
+    cl_mem memory;           // NULL before the first allocation
+    uint64_t size, most;     // of memory, in bytes
     Heap heap;
     uint32_t group;
     char identity[1040]; // changes when the device or its driver does
@@ -294,9 +298,9 @@ static Status resize_heap(OpenclDevice *device, uint64_t size) {
         cl->clCreateBuffer(device->context, CL_MEM_READ_WRITE, size, NULL, &error);
     if (error != CL_SUCCESS) return fail(device, "clCreateBuffer", error);
     if (device->memory != NULL) {
-        error = cl->clEnqueueCopyBuffer(device->queue, device->memory, memory, 0, 0,
+        error = cl->clEnqueueCopyBuffer(device->transfers, device->memory, memory, 0, 0,
                                         device->size, 0, NULL, NULL);
-        if (error == CL_SUCCESS) error = cl->clFinish(device->queue);
+        if (error == CL_SUCCESS) error = cl->clFinish(device->transfers);
         if (error != CL_SUCCESS) {
             cl->clReleaseMemObject(memory);
             return fail(device, "clEnqueueCopyBuffer", error);
@@ -318,6 +322,10 @@ static Status resize_heap(OpenclDevice *device, uint64_t size) {
 static Status grow_heap(OpenclDevice *device, uint64_t bytes) {
     uint64_t size = device->size, most = device->most;
     uint64_t least = bytes + (size == 0 ? HEAP_ALIGNMENT : size);
+    if (device->gpu.is_at_work)
+        return dev_fail(&device->gpu.base, STATUS_MEMORY,
+                        "%s: its memory cannot grow while it is at work",
+                        device->gpu.base.address);
     if (bytes > most || least > most)
         return dev_fail(&device->gpu.base, STATUS_MEMORY,
                         "%s: there is no memory for %llu bytes: its driver gives %llu "
@@ -327,8 +335,10 @@ static Status grow_heap(OpenclDevice *device, uint64_t bytes) {
     uint64_t wanted = size == 0 ? FIRST_HEAP : size * 2;
     if (wanted < least) wanted = least;
     if (wanted > most) wanted = most;
+    pthread_rwlock_wrlock(&device->moving);
     Status status = resize_heap(device, wanted);
     if (status == STATUS_MEMORY && wanted > least) status = resize_heap(device, least);
+    pthread_rwlock_unlock(&device->moving);
     return status;
 }
 
@@ -345,26 +355,43 @@ static void give_back(Device *base, uint64_t address, size_t bytes) {
     heap_give(&((OpenclDevice *)base)->heap, address, bytes);
 }
 
-static Status write_bytes(Device *base, uint64_t to, const void *from, size_t bytes) {
-    OpenclDevice *device = (OpenclDevice *)base;
-    cl_int error = device->cl.clEnqueueWriteBuffer(
-        device->queue, device->memory, CL_TRUE, to, bytes, from, 0, NULL, NULL);
+static Status write_in(OpenclDevice *device, cl_command_queue queue, uint64_t to,
+                       const void *from, size_t bytes) {
+    cl_int error = device->cl.clEnqueueWriteBuffer(queue, device->memory, CL_TRUE, to,
+                                                   bytes, from, 0, NULL, NULL);
     return error == CL_SUCCESS ? STATUS_OK
                                : fail(device, "clEnqueueWriteBuffer", error);
 }
 
+static Status read_in(OpenclDevice *device, cl_command_queue queue, void *to,
+                      uint64_t from, size_t bytes) {
+    cl_int error = device->cl.clEnqueueReadBuffer(queue, device->memory, CL_TRUE, from,
+                                                  bytes, to, 0, NULL, NULL);
+    return error == CL_SUCCESS ? STATUS_OK : fail(device, "clEnqueueReadBuffer", error);
+}
+
+static Status write_bytes(Device *base, uint64_t to, const void *from, size_t bytes) {
+    OpenclDevice *device = (OpenclDevice *)base;
+    pthread_rwlock_rdlock(&device->moving);
+    Status status = write_in(device, device->transfers, to, from, bytes);
+    pthread_rwlock_unlock(&device->moving);
+    return status;
+}
+
 static Status read_bytes(Device *base, void *to, uint64_t from, size_t bytes) {
     OpenclDevice *device = (OpenclDevice *)base;
-    cl_int error = device->cl.clEnqueueReadBuffer(
-        device->queue, device->memory, CL_TRUE, from, bytes, to, 0, NULL, NULL);
-    return error == CL_SUCCESS ? STATUS_OK : fail(device, "clEnqueueReadBuffer", error);
+    pthread_rwlock_rdlock(&device->moving);
+    Status status = read_in(device, device->transfers, to, from, bytes);
+    pthread_rwlock_unlock(&device->moving);
+    return status;
 }
 
 static Status copy_bytes(Device *base, uint64_t to, uint64_t from, size_t bytes) {
     OpenclDevice *device = (OpenclDevice *)base;
-    cl_int error = device->cl.clEnqueueCopyBuffer(
-        device->queue, device->memory, device->memory, from, to, bytes, 0, NULL, NULL);
-    if (error == CL_SUCCESS) error = device->cl.clFinish(device->queue);
+    cl_int error =
+        device->cl.clEnqueueCopyBuffer(device->transfers, device->memory,
+                                       device->memory, from, to, bytes, 0, NULL, NULL);
+    if (error == CL_SUCCESS) error = device->cl.clFinish(device->transfers);
     return error == CL_SUCCESS ? STATUS_OK : fail(device, "clEnqueueCopyBuffer", error);
 }
 
@@ -480,6 +507,17 @@ static void forget(GpuDevice *gpu, void *kernel) {
     ((OpenclDevice *)gpu)->cl.clReleaseKernel(kernel);
 }
 
+static Status write_before(GpuDevice *gpu, uint64_t to, const void *from,
+                           size_t bytes) {
+    OpenclDevice *device = (OpenclDevice *)gpu;
+    return write_in(device, device->launches, to, from, bytes);
+}
+
+static Status read_after(GpuDevice *gpu, void *to, uint64_t from, size_t bytes) {
+    OpenclDevice *device = (OpenclDevice *)gpu;
+    return read_in(device, device->launches, to, from, bytes);
+}
+
 static Status start(GpuDevice *gpu, const GpuFunction *function, uint64_t control,
                     uint64_t items, uint32_t group) {
     OpenclDevice *device = (OpenclDevice *)gpu;
@@ -490,15 +528,16 @@ static Status start(GpuDevice *gpu, const GpuFunction *function, uint64_t contro
     if (error == CL_SUCCESS)
         error = cl->clSetKernelArg(function->kernel, 1, sizeof control, &control);
     if (error != CL_SUCCESS) return fail(device, "clSetKernelArg", error);
-    error = cl->clEnqueueNDRangeKernel(device->queue, function->kernel, 1, NULL,
+    error = cl->clEnqueueNDRangeKernel(device->launches, function->kernel, 1, NULL,
                                        &global, &local, 0, NULL, NULL);
-    return error == CL_SUCCESS ? STATUS_OK
-                               : fail(device, "clEnqueueNDRangeKernel", error);
+    if (error != CL_SUCCESS) return fail(device, "clEnqueueNDRangeKernel", error);
+    error = cl->clFlush(device->launches);
+    return error == CL_SUCCESS ? STATUS_OK : fail(device, "clFlush", error);
 }
 
 static void await_all(GpuDevice *gpu) {
     OpenclDevice *device = (OpenclDevice *)gpu;
-    device->cl.clFinish(device->queue);
+    device->cl.clFinish(device->launches);
 }
 
 // ---- opening and closing ------------------------------------------------------------
@@ -508,8 +547,10 @@ static void close_device(Device *base) {
     const Calls *cl = &device->cl;
     gpu_close(&device->gpu);
     heap_free(&device->heap);
+    pthread_rwlock_destroy(&device->moving);
     if (device->memory != NULL) cl->clReleaseMemObject(device->memory);
-    if (device->queue != NULL) cl->clReleaseCommandQueue(device->queue);
+    if (device->transfers != NULL) cl->clReleaseCommandQueue(device->transfers);
+    if (device->launches != NULL) cl->clReleaseCommandQueue(device->launches);
     if (device->context != NULL) cl->clReleaseContext(device->context);
     mem_free(base->mem, device, sizeof *device);
 }
@@ -526,7 +567,16 @@ static const DeviceOps device_ops = {
     .unload = gpu_unload,
     .launch = gpu_launch,
 };
-static const GpuOps gpu_ops = {load, unload, find, forget, start, await_all};
+static const GpuOps gpu_ops = {
+    .load = load,
+    .unload = unload,
+    .find = find,
+    .forget = forget,
+    .write = write_before,
+    .read = read_after,
+    .start = start,
+    .wait = await_all,
+};
 
 static Status start_device(OpenclDevice *device, const Found *found,
                            const Facts *facts) {
@@ -538,7 +588,10 @@ static Status start_device(OpenclDevice *device, const Found *found,
     device->context =
         cl->clCreateContext(properties, 1, &found->id, NULL, NULL, &error);
     if (error != CL_SUCCESS) return fail(device, "clCreateContext", error);
-    device->queue = cl->clCreateCommandQueue(device->context, found->id, 0, &error);
+    device->launches = cl->clCreateCommandQueue(device->context, found->id, 0, &error);
+    if (error == CL_SUCCESS)
+        device->transfers =
+            cl->clCreateCommandQueue(device->context, found->id, 0, &error);
     if (error != CL_SUCCESS) return fail(device, "clCreateCommandQueue", error);
     bool is_cpu = (facts->type & CL_DEVICE_TYPE_CPU) != 0;
     device->group = is_cpu ? GROUP_CPU : GROUP_GPU;
@@ -584,6 +637,7 @@ static Status open_opencl(Mem *mem, int number, Device **device_out,
     *device = (OpenclDevice){.gpu = {.ops = &gpu_ops}, .cl = cl};
     dev_begin(&device->gpu.base, mem, DEVICE_OPENCL, number, &device_ops);
     heap_init(&device->heap, mem);
+    pthread_rwlock_init(&device->moving, NULL);
     Status status = start_device(device, &found[number], &facts);
     if (status == STATUS_OK) *device_out = &device->gpu.base;
     else {

@@ -69,6 +69,9 @@ typedef struct ExecCall {
     // Told now and then how far a loop is: `done` of `total` turns; total 0: unknown.
     // May be NULL.
     void (*progress)(void *data, int64_t done, int64_t total);
+    // Told, by who has the turn, that a device has begun to work: meanwhile other
+    // things can travel to it. May be NULL.
+    void (*meanwhile)(void *data);
     // RtCall.ran. May be NULL.
     void (*ran)(void *data, unsigned worker, uint64_t loop_began, uint64_t began,
                 int64_t turns);

@@ -25,6 +25,7 @@ typedef struct Walk {
     Block *blocks;
     uint32_t block_count, block_cap;
     int64_t turns; // of the launch that runs
+    bool is_lost;  // the device failed while it ran
     ExecEnd *end;
 } Walk;
 
@@ -155,9 +156,16 @@ static void tell_progress(void *data, int64_t done) {
     w->call->progress(w->call->data, done, w->turns);
 }
 
+static void tell_meanwhile(Walk *w) {
+    bool had_failed = w->device->has_failed;
+    if (w->call->meanwhile != NULL) w->call->meanwhile(w->call->data);
+    w->is_lost = w->is_lost || (w->device->has_failed && !had_failed);
+}
+
 // While the device is at work, others may have the heap's turn.
 static void tell_idle(void *data, bool begins) {
-    const Walk *w = data;
+    Walk *w = data;
+    if (begins) tell_meanwhile(w);
     if (begins) rt_turn_give(w->call->heap->turn);
     else rt_turn_take(w->call->heap->turn);
 }
@@ -180,6 +188,7 @@ static bool run_launch(Walk *w, const LoopLaunch *launch) {
         ins[i] = value_of(w, launch->ins[i]);
     w->turns = turns_of(w, launch);
     if (w->turns <= 0) return true;
+    DeviceIdle idle = {tell_idle, w};
     uint8_t reads = LAUNCH_LOADS, writes = LAUNCH_STORES | LAUNCH_JOINS;
     DeviceLaunch run = {.code = w->call->code,
                         .function = function,
@@ -195,11 +204,13 @@ static bool run_launch(Walk *w, const LoopLaunch *launch) {
                         .fails_alike = keeps_apart(launch, ins, reads, writes),
                         .cancel = w->call->cancel,
                         .progress = w->call->progress != NULL ? tell_progress : NULL,
-                        .idle = w->call->heap->turn != NULL ? tell_idle : NULL,
-                        .data = w};
+                        .data = w,
+                        .idle = w->call->heap->turn != NULL ? &idle : NULL};
     GpuFault fault;
     switch (dev_launch(w->device, &run, &fault)) {
-    case LAUNCH_OK: break;
+    case LAUNCH_OK:
+        if (w->is_lost) return stop(w, EXEC_BROKEN);
+        break;
     case LAUNCH_FAULT: return take_fault(w, &fault);
     case LAUNCH_MEMORY: return stop(w, EXEC_MEMORY);
     case LAUNCH_CANCELLED: return stop(w, EXEC_CANCELLED);

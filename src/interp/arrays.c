@@ -197,7 +197,8 @@ static uint32_t measure_parts(Run *run, const Step *step, uint32_t axis,
 static void put_part(Run *run, const Step *step, RtArray *part, const RtArray *whole,
                      char *to) {
     if (part->is_away && step->stm->attrs[0] == 0) {
-        interp_check_brought(run, step, rt_read(part, to), part->memory_size);
+        interp_check_brought(run, step, rt_read(run->heap, part, to),
+                             part->memory_size);
         return;
     }
     if (part->is_away) interp_fetch(run, step, part);

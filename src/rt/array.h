@@ -21,6 +21,7 @@ typedef struct RtHeap {
     Mem *mem;
     RtTurn *turn;   // of the threads that use it; NULL: there is one
     RtArray *live;  // all arrays, newest first
+    bool keeps_turn; // while elements travel: who uses the heap may not have it to give
     // So far: arrays given memory of their own on the host, the bytes of that, and how
     // many of them are copies made because a kernel may not have the array itself.
     uint64_t made, made_bytes, copied;
@@ -39,6 +40,7 @@ struct RtArray {
     bool is_lent;          // the elements are a lender's: never written to
     bool is_away;          // the elements are on devices only (store.h), or promised and
                            // without memory; no views then
+    bool is_coming;        // away, and on the way to the host: who wants it waits
     uint32_t pins;         // calls of kernels that use it: it stays where it is
     struct RtErrand *maker;  // of a promise: who keeps it; NULL: the elements are there
     uint64_t bits;         // of a scalar that was promised, once it is there

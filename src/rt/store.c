@@ -25,6 +25,24 @@ static size_t size_of(const RtArray *a) {
     return bytes;
 }
 
+// While elements travel others may have the turn. Who moves them sees to it that the
+// array, and where it is, stay (pins, a reference).
+static void tell_idle(void *data, bool begins) {
+    RtTurn *turn = data;
+    if (begins) rt_turn_give(turn);
+    else rt_turn_take(turn);
+}
+
+static const DeviceIdle *idle_in(const RtHeap *heap, DeviceIdle *idle) {
+    *idle = (DeviceIdle){tell_idle, heap->turn};
+    return heap->turn != NULL && !heap->keeps_turn ? idle : NULL;
+}
+
+static Status write_to(RtHeap *heap, Device *device, uint64_t to, const RtArray *a) {
+    DeviceIdle idle;
+    return dev_write_idle(device, to, a->data, size_of(a), idle_in(heap, &idle));
+}
+
 static void drop_copy(RtHeap *heap, RtArray *owner, RtCopy *copy) {
     RtCopy **link = &owner->copies;
     while (*link != copy) link = &(*link)->next;
@@ -74,9 +92,19 @@ RtArray *rt_join(RtHeap *heap, ScalarType elem, uint32_t rank, const int64_t *sh
     return a;
 }
 
+// The pieces that its elements are to be had from: what the host has is there at once.
+static RtPiece *sources(const RtArray *a) {
+    return a->is_away ? a->pieces : NULL;
+}
+
 static void pin_pieces(const RtArray *a, int by) {
     for (RtPiece *piece = a->pieces; piece != NULL; piece = piece->next)
         owner_of(piece->part)->pins += (uint32_t)by;
+}
+
+static bool are_pinned(const RtPiece *piece) {
+    while (piece != NULL && owner_of(piece->part)->pins == 0) piece = piece->next;
+    return piece != NULL;
 }
 
 static bool is_on(const RtArray *a, const Device *device) {
@@ -86,8 +114,8 @@ static bool is_on(const RtArray *a, const Device *device) {
 // Sees to it that what the device does not have of the array is on the host.
 static Status fetch_for(RtHeap *heap, RtArray *a, const Device *device) {
     Status status = STATUS_OK;
-    if (a->pieces == NULL) return rt_fetch(heap, a);
-    for (RtPiece *piece = a->pieces; piece != NULL && status == STATUS_OK;
+    if (sources(a) == NULL) return rt_fetch(heap, a);
+    for (RtPiece *piece = sources(a); piece != NULL && status == STATUS_OK;
          piece = piece->next)
         if (!is_on(piece->part, device)) status = rt_fetch(heap, owner_of(piece->part));
     return status;
@@ -96,25 +124,24 @@ static Status fetch_for(RtHeap *heap, RtArray *a, const Device *device) {
 // Writes all elements of the array to the device, from there and from the host.
 static Status write_all(RtHeap *heap, RtArray *a, Device *device, uint64_t address) {
     Status status = STATUS_OK;
-    if (a->pieces == NULL) return dev_write(device, address, a->data, size_of(a));
-    for (RtPiece *piece = a->pieces; piece != NULL && status == STATUS_OK;
+    if (sources(a) == NULL) return write_to(heap, device, address, a);
+    for (RtPiece *piece = sources(a); piece != NULL && status == STATUS_OK;
          piece = piece->next) {
         RtArray *part = piece->part;
         uint64_t from, to = address + piece->at;
-        if (!is_on(part, device))
-            status = dev_write(device, to, part->data, size_of(part));
+        if (!is_on(part, device)) status = write_to(heap, device, to, part);
         else if (rt_send(heap, part, device, &from) == STATUS_OK)
             status = dev_copy(device, to, from, size_of(part));
     }
     return status;
 }
 
-static Status read_pieces(const RtArray *a, char *to) {
+static Status read_pieces(RtHeap *heap, RtArray *a, char *to) {
     Status status = STATUS_OK;
     for (RtPiece *piece = a->pieces; piece != NULL && status == STATUS_OK;
          piece = piece->next) {
-        const RtArray *part = piece->part;
-        if (part->is_away) status = rt_read(part, to + piece->at);
+        RtArray *part = piece->part;
+        if (part->is_away) status = rt_read(heap, part, to + piece->at);
         else memcpy(to + piece->at, part->data, size_of(part));
     }
     return status;
@@ -197,13 +224,16 @@ void rt_settle(RtHeap *heap) {
     for (RtArray *a = heap->live; a != NULL; a = a->next) a->stays = true;
 }
 
-static Status add_copy(RtHeap *heap, RtArray *owner, Device *device,
+// Memory for a copy of its elements there, for which room is made or not.
+static Status add_copy(RtHeap *heap, RtArray *owner, Device *device, bool makes_room,
                        RtCopy **copy_out) {
     RtCopy *copy = mem_try_alloc(heap->mem, sizeof *copy);
     if (copy == NULL) return STATUS_MEMORY;
     owner->pins++;
     *copy = (RtCopy){.device = device, .next = owner->copies};
-    Status status = rt_alloc_on(heap, device, size_of(owner), &copy->address);
+    Status status = makes_room
+                        ? rt_alloc_on(heap, device, size_of(owner), &copy->address)
+                        : dev_alloc(device, size_of(owner), &copy->address);
     owner->pins--;
     copy->next = owner->copies;
     if (status == STATUS_OK) owner->copies = copy;
@@ -214,53 +244,85 @@ static Status add_copy(RtHeap *heap, RtArray *owner, Device *device,
 
 // ---- to and fro ---------------------------------------------------------------------
 
-Status rt_read(const RtArray *a, char *to) {
+Status rt_read(RtHeap *heap, RtArray *a, char *to) {
     const RtCopy *from = a->copies;
-    if (a->pieces != NULL) return read_pieces(a, to);
-    if (from == NULL) return STATUS_IO; // lost with a device
-    return dev_read(from->device, to, from->address, a->memory_size);
+    DeviceIdle idle;
+    if (from == NULL && a->pieces == NULL) return STATUS_IO; // lost with a device
+    a->pins++;
+    pin_pieces(a, 1);
+    Status status = a->pieces != NULL
+                        ? read_pieces(heap, a, to)
+                        : dev_read_idle(from->device, to, from->address, a->memory_size,
+                                        idle_in(heap, &idle));
+    pin_pieces(a, -1);
+    a->pins--;
+    return status;
+}
+
+static bool has_come(const void *data) {
+    return !((const RtArray *)data)->is_coming;
+}
+
+// Reads an array that is away into memory of its own. It stays away meanwhile.
+static Status bring(RtHeap *heap, RtArray *a) {
+    a->is_away = a->is_coming = true;
+    Status status = rt_read(heap, a, a->data);
+    a->is_away = a->is_coming = false;
+    if (status != STATUS_OK) free_memory(heap, a);
+    else if (!are_pinned(a->pieces)) rt_drop_pieces(heap, a);
+    if (heap->turn != NULL) rt_turn_tell(heap->turn);
+    return status;
 }
 
 Status rt_fetch(RtHeap *heap, RtArray *a) {
+    while (a->is_coming) rt_turn_wait(heap->turn, has_come, a, -1);
     if (!a->is_away) return STATUS_OK;
     if (a->copies == NULL && a->pieces == NULL) return STATUS_IO; // lost with a device
     a->pins++;
     while (!rt_bring_memory(heap, a) && make_room(heap, NULL)) continue;
     a->pins--;
-    if (a->is_away) return STATUS_MEMORY;
-    Status status = rt_read(a, a->data);
-    if (status == STATUS_OK) rt_drop_pieces(heap, a);
-    else free_memory(heap, a);
-    return status;
+    return a->is_away ? STATUS_MEMORY : bring(heap, a);
 }
 
 static uint64_t address_in(const RtArray *a, const RtArray *owner, const RtCopy *copy) {
     return copy->address + (a == owner ? 0 : (uint64_t)(a->data - owner->data));
 }
 
+// Writes the elements to memory for them, or drops that. It may be gone with its
+// device.
+static Status fill_copy(RtHeap *heap, RtArray *owner, Device *device, RtCopy *copy) {
+    Status status = write_all(heap, owner, device, copy->address);
+    if (copy_on(owner, device) == NULL) return STATUS_IO;
+    if (status != STATUS_OK) drop_copy(heap, owner, copy);
+    return status;
+}
+
 // Makes a copy of the owner's elements there; without the memory for its parts beside
 // the whole, if the host takes it first.
 static Status copy_to(RtHeap *heap, RtArray *owner, Device *device, RtCopy **copy_out) {
+    owner->pins++;
     pin_pieces(owner, 1);
     Status status = fetch_for(heap, owner, device);
-    if (status == STATUS_OK) status = add_copy(heap, owner, device, copy_out);
-    bool has_memory = status == STATUS_OK;
-    if (has_memory) status = write_all(heap, owner, device, (*copy_out)->address);
-    if (has_memory && status != STATUS_OK) drop_copy(heap, owner, *copy_out);
+    if (status == STATUS_OK) status = add_copy(heap, owner, device, true, copy_out);
+    if (status == STATUS_OK) status = fill_copy(heap, owner, device, *copy_out);
     pin_pieces(owner, -1);
-    if (status != STATUS_MEMORY || owner->pieces == NULL) return status;
+    owner->pins--;
+    if (status != STATUS_MEMORY || sources(owner) == NULL) return status;
     status = rt_fetch(heap, owner);
     return status == STATUS_OK ? copy_to(heap, owner, device, copy_out) : status;
 }
 
-Status rt_send(RtHeap *heap, RtArray *a, Device *device, uint64_t *address_out) {
+// What travels if the device is to have the array: a part of what is not there alone.
+static RtArray *traveller(RtArray *a, const Device *device) {
     RtArray *owner = owner_of(a);
-    RtCopy *copy = copy_on(owner, device);
+    bool is_part = copy_on(owner, device) == NULL && size_of(a) < size_of(owner);
+    return is_part ? a : owner;
+}
+
+Status rt_send(RtHeap *heap, RtArray *a, Device *device, uint64_t *address_out) {
     assert(rt_is_contiguous(a));
-    if (copy == NULL && size_of(a) < size_of(owner)) {
-        owner = a; // a part of what is not there travels alone
-        copy = copy_on(a, device);
-    }
+    RtArray *owner = traveller(a, device);
+    RtCopy *copy = copy_on(owner, device);
     if (copy == NULL) {
         Status status = copy_to(heap, owner, device, &copy);
         if (status != STATUS_OK) return status;
@@ -269,11 +331,26 @@ Status rt_send(RtHeap *heap, RtArray *a, Device *device, uint64_t *address_out) 
     return STATUS_OK;
 }
 
+bool rt_send_early(RtHeap *heap, RtArray *a, Device *device) {
+    RtArray *owner = traveller(a, device);
+    if (owner->is_away || copy_on(owner, device) != NULL) return false;
+    size_t used = device->counts.used + device->held;
+    if (device->limit != 0 && used + size_of(owner) > device->limit / 2) return false;
+    RtCopy *copy;
+    if (add_copy(heap, owner, device, false, &copy) != STATUS_OK) return false;
+    rt_retain(owner); // its call may end elsewhere meanwhile
+    owner->pins++;
+    Status status = fill_copy(heap, owner, device, copy);
+    owner->pins--;
+    rt_release(heap, owner);
+    return status == STATUS_OK;
+}
+
 size_t rt_bytes_to_send(const RtArray *a, const Device *device) {
     const RtArray *owner = a->base != NULL ? a->base : a;
-    if (a->pieces != NULL && copy_on(a, device) == NULL) {
+    if (sources(a) != NULL && copy_on(a, device) == NULL) {
         size_t bytes = 0;
-        for (RtPiece *piece = a->pieces; piece != NULL; piece = piece->next)
+        for (RtPiece *piece = sources(a); piece != NULL; piece = piece->next)
             bytes += rt_bytes_to_send(piece->part, device);
         return bytes;
     }
@@ -287,7 +364,7 @@ RtArray *rt_new_on(RtHeap *heap, Device *device, ScalarType elem, uint32_t rank,
     *status_out = STATUS_MEMORY;
     RtArray *a = rt_new_away(heap, elem, rank, shape);
     if (a == NULL) return NULL;
-    *status_out = add_copy(heap, a, device, &copy);
+    *status_out = add_copy(heap, a, device, true, &copy);
     if (*status_out == STATUS_OK) {
         *address_out = copy->address;
         return a;
@@ -332,7 +409,7 @@ static RtArray *duplicate_on(RtHeap *heap, RtArray *a, Device *device,
     owner->pins--;
     if (*status_out == STATUS_OK) return own;
     rt_release(heap, own);
-    if (*status_out != STATUS_MEMORY || owner->pieces == NULL) return NULL;
+    if (*status_out != STATUS_MEMORY || sources(owner) == NULL) return NULL;
     *status_out = rt_fetch(heap, owner); // as copy_to
     if (*status_out != STATUS_OK) return NULL;
     return duplicate_on(heap, a, device, address_out, status_out);
@@ -348,13 +425,23 @@ RtArray *rt_own_on(RtHeap *heap, RtArray *a, bool may_take, Device *device,
     return rt_retain(a);
 }
 
+static RtArray *first_on(const RtHeap *heap, const Device *device) {
+    RtArray *a = heap->live;
+    while (a != NULL && copy_on(a, device) == NULL) a = a->next;
+    return a;
+}
+
 bool rt_leave(RtHeap *heap, Device *device) {
     bool all = true;
-    for (RtArray *a = heap->live; a != NULL; a = a->next) {
-        RtCopy *copy = copy_on(a, device);
-        if (copy == NULL) continue;
+    heap->keeps_turn = true;
+    // Where another thread fetches one, others may come and go meanwhile.
+    for (RtArray *a; (a = first_on(heap, device)) != NULL;) {
+        rt_retain(a);
         if (count_copies(a) == 1 && rt_fetch(heap, a) != STATUS_OK) all = false;
-        drop_copy(heap, a, copy);
+        RtCopy *copy = copy_on(a, device);
+        if (copy != NULL) drop_copy(heap, a, copy);
+        rt_release(heap, a);
     }
+    heap->keeps_turn = false;
     return all;
 }

@@ -13,7 +13,8 @@
 // not there travels; until the host has the whole, or memory is short, its parts are
 // kept, for others who need it.
 //
-// Threads: as the heap's.
+// Threads: as the heap's. While elements travel to or from a device others have the turn;
+// the caller has a reference to their array.
 #ifndef WEFT_RT_STORE_H
 #define WEFT_RT_STORE_H
 
@@ -44,10 +45,14 @@ RtArray *rt_join(RtHeap *heap, ScalarType elem, uint32_t rank, const int64_t *sh
 Status rt_fetch(RtHeap *heap, RtArray *a);
 // Reads the elements of a, which the host does not have, row-major to where they are
 // wanted; a stays away. Likewise.
-Status rt_read(const RtArray *a, char *to);
+Status rt_read(RtHeap *heap, RtArray *a, char *to);
 // Sees to it that the device has the elements of a, which is row-major; *address_out is
 // where. Likewise.
 Status rt_send(RtHeap *heap, RtArray *a, Device *device, uint64_t *address_out);
+// The same for a later call, while the device is at work: sends what the host has, if
+// there is memory for it, with room to spare where that is limited; makes none. False:
+// nothing was sent.
+bool rt_send_early(RtHeap *heap, RtArray *a, Device *device);
 // A row-major array on the device only, with unspecified contents. NULL: *status_out.
 RtArray *rt_new_on(RtHeap *heap, Device *device, ScalarType elem, uint32_t rank,
                    const int64_t *shape, uint64_t *address_out, Status *status_out);

@@ -144,9 +144,36 @@ int cuMemcpyDtoH_v2(void *to, unsigned long long from, size_t bytes) {
     return 0;
 }
 
-int cuMemcpyDtoD_v2(unsigned long long to, unsigned long long from, size_t bytes) {
+int cuStreamCreate(void **stream_out, unsigned flags) {
     FAIL_IF_TOLD;
-    if (fake.contexts != 1) return INVALID;
+    if (fake.contexts != 1 || flags != 1) return INVALID;
+    *stream_out = make(0);
+    return 0;
+}
+
+int cuStreamDestroy_v2(void *stream) {
+    return drop(stream);
+}
+
+int cuStreamSynchronize(void *stream) {
+    FAIL_IF_TOLD;
+    return fake.contexts == 1 && stream != NULL ? 0 : INVALID;
+}
+
+int cuMemcpyHtoDAsync_v2(unsigned long long to, const void *from, size_t bytes,
+                         void *stream) {
+    return stream != NULL ? cuMemcpyHtoD_v2(to, from, bytes) : INVALID;
+}
+
+int cuMemcpyDtoHAsync_v2(void *to, unsigned long long from, size_t bytes,
+                         void *stream) {
+    return stream != NULL ? cuMemcpyDtoH_v2(to, from, bytes) : INVALID;
+}
+
+int cuMemcpyDtoDAsync_v2(unsigned long long to, unsigned long long from, size_t bytes,
+                         void *stream) {
+    FAIL_IF_TOLD;
+    if (fake.contexts != 1 || stream == NULL) return INVALID;
     memcpy((void *)(uintptr_t)to, (void *)(uintptr_t)from, bytes);
     return 0;
 }

@@ -157,6 +157,12 @@ cl_int clReleaseCommandQueue(cl_command_queue queue) {
     return drop(queue);
 }
 
+cl_int clFlush(cl_command_queue queue) {
+    (void)queue;
+    FAIL_IF_TOLD;
+    return CL_SUCCESS;
+}
+
 cl_int clFinish(cl_command_queue queue) {
     (void)queue;
     FAIL_IF_TOLD;

@@ -207,11 +207,22 @@ static bool prepare(Run *run, const int32_t *numbers) {
 // How often the host has begun and ended to wait for a launch, and the driver's calls
 // when it began.
 typedef struct Idle {
+    const Run *run;
     int begun, ended, calls;
 } Idle;
 
+// A heap that a kernel is handed stays where it is.
+static void check_growth(const Run *run) {
+    uint64_t address;
+    int calls = state->calls;
+    if (run->kind != &kinds[OPENCL]) return;
+    CHECK(dev_alloc(run->device, run->kind->much * 4, &address) == STATUS_MEMORY);
+    CHECK(state->calls == calls);
+}
+
 static void note_idle(void *data, bool begins) {
     Idle *idle = data;
+    if (begins) check_growth(idle->run);
     CHECK(idle->begun - idle->ended == !begins); // in turns
     if (begins) idle->calls = state->calls;
     else CHECK(state->calls > idle->calls || state->fail_at != 0); // it did wait
@@ -223,14 +234,13 @@ static bool add_table(Run *run, void *code, const int32_t *numbers) {
     static const int32_t table[4] = {10, 20, 30, 40};
     int32_t sums[N];
     GpuFault fault;
-    Idle idle = {0};
+    Idle idle = {.run = run};
     DeviceLaunch launch = {.code = code,
                            .function = "weft_0_launch_0",
                            .turns = N,
                            .ins = (uint64_t[]){run->from, run->to},
                            .in_count = 2,
-                           .idle = note_idle,
-                           .data = &idle};
+                           .idle = &(DeviceIdle){note_idle, &idle}};
     LaunchEnd end = dev_launch(run->device, &launch, &fault);
     CHECK(idle.begun == idle.ended && (idle.begun > 0 || end != LAUNCH_OK));
     CHECK(end == LAUNCH_OK || end == LAUNCH_BROKEN || end == LAUNCH_MEMORY);

@@ -3,7 +3,7 @@
 // Devices that fail: every allocation, transfer, copy, launch and build of a run on an
 // OpenCL device is made to fail, one after the other. Alone the device's failure is an
 // error with a message; beside another the answer is right all the same. Nothing leaks.
-// And what moves: no more than must cross.
+// And what moves: no more than must cross, and while a device computes.
 #define _POSIX_C_SOURCE 200809L
 #include "api/plans.h"
 
@@ -22,8 +22,10 @@ typedef enum Point { ALLOC, WRITE, READ, COPY, BUILD, LAUNCH, POINTS } Point;
 static const DeviceOps *real;
 static DeviceOps broken;
 static Point at;
-static int left;     // until it fails; 0: it has
-static bool is_over; // it fails from then on, not once
+static int left;         // until it fails; 0: it has
+static bool is_over;     // it fails from then on, not once
+static bool is_launched; // the device is at work
+static int beside;       // writes meanwhile
 
 static bool fails(Device *device, Point point) {
     if (point != at || left < 0) return false;
@@ -42,6 +44,7 @@ static Status fail_alloc(Device *d, size_t bytes, uint64_t *address_out) {
 }
 
 static Status fail_write(Device *d, uint64_t to, const void *from, size_t bytes) {
+    beside += is_launched;
     return fails(d, WRITE) ? STATUS_IO : real->write(d, to, from, bytes);
 }
 
@@ -60,7 +63,11 @@ static Status fail_build(Device *d, Str source, Str tables, const atomic_bool *c
 }
 
 static LaunchEnd fail_launch(Device *d, const DeviceLaunch *launch, GpuFault *fault) {
-    return fails(d, LAUNCH) ? LAUNCH_BROKEN : real->launch(d, launch, fault);
+    if (fails(d, LAUNCH)) return LAUNCH_BROKEN;
+    is_launched = true;
+    LaunchEnd end = real->launch(d, launch, fault);
+    is_launched = false;
+    return end;
 }
 
 // ---- runs ---------------------------------------------------------------------------
@@ -79,6 +86,14 @@ static const char halos[] =
     "  let zs = map3 (\\a b c -> a + b * 10 + c * 100) xs[:n - 2] xs[1:n - 1] xs[2:n]\n"
     "  let bins = hist (+) 0 8 (map (% 8) ys) xs\n"
     "  in (zs, i64.sum (map2 (*) bins (indices bins)))\n";
+
+// What the second and the third operator need travels while the one before is at work.
+static const char turns[] =
+    "entry main (n: i64) (ys: *[]i64): ([]i64, i64) =\n"
+    "  let f (y: i64) = loop y for i < 200 do y * 5 % 7\n"
+    "  let sum = i64.sum (map f ys[:1000]) + i64.sum (map f ys[1000:2500])\n"
+    "            + i64.sum (map f ys[2500:n])\n"
+    "  in (map (+ sum) (iota n), sum)\n";
 
 static const char *text = scans;
 
@@ -139,13 +154,26 @@ static bool is_right_halo(const int64_t *found, int64_t sum) {
     return sum == total;
 }
 
+static bool is_right_turn(const int64_t *found, int64_t sum) {
+    int64_t total = 0;
+    for (int64_t i = 0; i < N; i++) {
+        int64_t y = 3 * i;
+        for (int k = 0; k < 200; k++) y = y * 5 % 7;
+        total += y;
+    }
+    for (int64_t i = 0; i < N; i++)
+        if (found[i] != i + total) return false;
+    return sum == total;
+}
+
 static bool is_right(WeftValue *const results[2]) {
     const void *first, *second;
     if (weft_value_data(results[0], &first) != WEFT_STATUS_OK ||
         weft_value_data(results[1], &second) != WEFT_STATUS_OK)
         return false;
-    return (text == scans ? is_right_scan : is_right_halo)(first,
-                                                           *(const int64_t *)second);
+    int64_t sum = *(const int64_t *)second;
+    if (text == scans) return is_right_scan(first, sum);
+    return text == halos ? is_right_halo(first, sum) : is_right_turn(first, sum);
 }
 
 static uint64_t fail_at; // this allocation of a call fails; 0: none does
@@ -421,6 +449,25 @@ static void check_affinity(void) {
     unsetenv("WEFT_SPLIT");
 }
 
+// A device gets what its next task needs while it computes. The host may be late, in
+// some calls.
+static void check_travel(void) {
+    WeftContext *context;
+    WeftProgram *program;
+    bool right;
+    left = -1;
+    text = turns;
+    CHECK(prepare("opencl:0,cpu", &context, &program) == WEFT_STATUS_OK);
+    beside = 0;
+    for (int i = 0; i < 100 && beside == 0; i++) {
+        run(context, program, &right);
+        CHECK(right);
+    }
+    CHECK(beside > 0);
+    weft_program_free(program);
+    CHECK(weft_testing_context_free(context) == 0);
+}
+
 // Whether some loop goes over several elements at a time.
 static bool has_lanes(const LoopKernel *loop, Arena *arena) {
     StrBuf text = strbuf(arena);
@@ -553,6 +600,9 @@ int main(void) {
     // The same with a part of each operator on either.
     setenv("WEFT_SPLIT", "0", 1);
     check_failures("opencl:0,cpu", COPY);
+    check_travel();
+    for (int over = 0; over < 2; over++)
+        for (int n = 1; check_failure("opencl:0,cpu", WRITE, n, over == 1);) n++;
     text = halos;
     check_failures(has_two ? "opencl:0,opencl:1" : "opencl:0,cpu", COPY);
     return test_done();

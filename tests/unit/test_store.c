@@ -2,11 +2,15 @@
 //
 // The coherent store: where elements are, what moves, what is freed when memory is
 // short; and random operations on arrays over three memories against a model.
+#define _POSIX_C_SOURCE 200809L
 #include "rt/store.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
+#include "base/thread.h"
 #include "test.h"
 
 typedef struct World {
@@ -252,6 +256,143 @@ static void check_leave(void) {
     close_world(&w);
 }
 
+// ---- on the way ---------------------------------------------------------------------
+
+// Elements travel to and from the first device until somebody else has had the turn.
+typedef struct Travel {
+    World w;
+    RtTurn turn;
+    RtArray *a;
+    atomic_int begun, seen, reads;
+    bool is_fetched, is_gone; // what the other does meanwhile
+} Travel;
+
+static Travel *travel;
+static const DeviceOps *plain;
+static DeviceOps slow;
+
+static void pause_until(atomic_int *count, int least) {
+    for (int ms = 0; atomic_load(count) < least && ms < 10000; ms++)
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    CHECK(atomic_load(count) >= least);
+}
+
+static void be_slow(void) {
+    pause_until(&travel->seen, atomic_fetch_add(&travel->begun, 1) + 1);
+}
+
+static Status slow_write(Device *device, uint64_t to, const void *from, size_t bytes) {
+    be_slow();
+    return plain->write(device, to, from, bytes);
+}
+
+static Status slow_read(Device *device, void *to, uint64_t from, size_t bytes) {
+    atomic_fetch_add(&travel->reads, 1);
+    be_slow();
+    return plain->read(device, to, from, bytes);
+}
+
+enum { MANY = 1 << 17 };
+
+static void *meet(void *data) {
+    Travel *t = data;
+    pause_until(&t->begun, 1);
+    rt_turn_take(&t->turn);
+    atomic_fetch_add(&t->seen, 1);
+    if (t->is_fetched) {
+        CHECK(t->a->is_away); // as long as not all is there
+        CHECK(rt_fetch(&t->w.heap, t->a) == STATUS_OK);
+        CHECK(!t->a->is_away && holds(t->a, MANY, 1));
+    }
+    if (t->is_gone) rt_release(&t->w.heap, t->a);
+    rt_turn_give(&t->turn);
+    return NULL;
+}
+
+static void open_travel(Travel *t) {
+    open_world(&t->w);
+    t->a = make(&t->w, MANY, 1);
+    t->is_fetched = t->is_gone = false;
+    if (!rt_turn_init(&t->turn)) abort();
+    t->w.heap.turn = &t->turn;
+    travel = t;
+    plain = t->w.devices[0]->ops;
+    slow = *plain;
+    slow.write = slow_write;
+    slow.read = slow_read;
+}
+
+// Begins what travels from now on in this thread, with another that waits for it.
+static void begin_travel(Travel *t, pthread_t *other_out) {
+    t->w.devices[0]->ops = &slow;
+    atomic_store(&t->begun, 0);
+    atomic_store(&t->seen, 0);
+    atomic_store(&t->reads, 0);
+    if (!thread_start(other_out, meet, t)) abort();
+    rt_turn_take(&t->turn);
+}
+
+static void end_travel(Travel *t, pthread_t other) {
+    rt_turn_give(&t->turn);
+    pthread_join(other, NULL);
+    t->w.devices[0]->ops = plain;
+}
+
+static void check_travel(void) {
+    static Travel t;
+    uint64_t at;
+    Status status;
+    pthread_t other;
+    open_travel(&t);
+    Device *device = t.w.devices[0];
+    // to the device, while others go on
+    begin_travel(&t, &other);
+    CHECK(rt_send(&t.w.heap, t.a, device, &at) == STATUS_OK);
+    end_travel(&t, other);
+    // from there: who wants the array meanwhile waits for it
+    RtArray *own = rt_own_on(&t.w.heap, t.a, true, device, &at, &status);
+    rt_release(&t.w.heap, own);
+    CHECK(own == t.a && t.a->is_away);
+    t.is_fetched = true;
+    begin_travel(&t, &other);
+    CHECK(rt_fetch(&t.w.heap, t.a) == STATUS_OK && holds(t.a, MANY, 1));
+    end_travel(&t, other);
+    CHECK(atomic_load(&t.reads) == 1);
+    // early, for a call that comes to its end elsewhere
+    rt_drop_copies(&t.w.heap, t.a);
+    t.is_fetched = false;
+    t.is_gone = true;
+    begin_travel(&t, &other);
+    CHECK(rt_send_early(&t.w.heap, t.a, device));
+    end_travel(&t, other);
+    rt_turn_free(&t.turn);
+    close_world(&t.w);
+}
+
+// What is sent early makes no room, and leaves half of it.
+static void check_early(void) {
+    World w;
+    open_world(&w);
+    uint64_t at;
+    Device *device = w.devices[1];
+    RtArray *a = make(&w, 100, 1), *b = make(&w, 100, 2), *c = make(&w, 100, 3);
+    device->limit = 500;
+    CHECK(rt_send_early(&w.heap, a, device) && rt_send_early(&w.heap, b, device));
+    CHECK(!rt_send_early(&w.heap, b, device)); // it is there
+    CHECK(!rt_send_early(&w.heap, c, device) && device->counts.used == 200);
+    uint64_t bytes = device->counts.write_bytes;
+    CHECK(rt_send(&w.heap, b, device, &at) == STATUS_OK);
+    CHECK(device->counts.write_bytes == bytes);
+    // who needs the room has it
+    device->limit = 300;
+    RtArray *d = make(&w, 300, 4);
+    CHECK(rt_send(&w.heap, d, device, &at) == STATUS_OK && holds(a, 100, 1));
+    CHECK(device->counts.used == 300);
+    RtArray *all[] = {a, b, c, d};
+    for (int i = 0; i < 4; i++) rt_release(&w.heap, all[i]);
+    close_world(&w);
+}
+
 // ---- against a model ----------------------------------------------------------------
 
 enum { ARRAYS = 6, LENGTH = 64, MOST = 4 * LENGTH };
@@ -354,6 +495,8 @@ int main(void) {
     check_ceiling();
     check_join();
     check_leave();
+    check_early();
+    check_travel();
     for (unsigned seed = 1; seed <= 200; seed++) check_model(seed);
     return test_done();
 }
