@@ -5,8 +5,11 @@
 // in every form; these are checked and run in adversarial orders. The bits must be the
 // same, or the error. So `task_check test tests/lang` tries every program there.
 //
+// A program may have lines "-- length ENTRY: 4 5", with a number for each input of that
+// entry, in their order: how long its tasks take in the form GRAPH, worked out by hand.
+//
 // One line per run and form goes to the file that TASK_CHECK names: "same", "tired" or
-// "differs: how".
+// "differs: how"; and "reaches" for each of those numbers that is right.
 #define _POSIX_C_SOURCE 200809L
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,6 +39,7 @@ typedef struct Trial {
     RtHeap *heap;
     Arena *arena;
     StrBuf why;
+    const double *length; // that the program's text says; NULL: it says nothing
 } Trial;
 
 static _Thread_local bool is_inside; // of a trial, where the oracle runs operations
@@ -69,6 +73,20 @@ static bool agrees(Trial *t, TaskOutcome outcome, const TaskReport *report,
     return false;
 }
 
+// Lengths of tasks in the form GRAPH, after a run that came to the right end.
+static bool has_its_length(Trial *t, const TaskReport *report) {
+    if (report->span > report->critical) {
+        strbuf_printf(&t->why, "it takes %g, its critical path %g", report->span,
+                      report->critical);
+        return false;
+    }
+    if (t->length == NULL) return true;
+    if (report->span == *t->length && report->critical == *t->length) return true;
+    strbuf_printf(&t->why, "it takes %g, its critical path %g, by hand %g",
+                  report->span, report->critical, *t->length);
+    return false;
+}
+
 // False: it was told.
 static bool try_order(Trial *t, const TaskProgram *tasks, TaskForm form,
                       TaskOrder order) {
@@ -88,12 +106,8 @@ static bool try_order(Trial *t, const TaskProgram *tasks, TaskForm form,
     bool is_same = agrees(t, outcome, &report, results);
     for (uint32_t i = 0; i < count && outcome == TASK_DONE; i++)
         rt_release_value(t->heap, &results[i]);
-    if (is_same && form == TASK_GRAPH && outcome == TASK_DONE &&
-        report.span > report.critical) {
-        strbuf_printf(&t->why, "it takes %g, its critical path %g", report.span,
-                      report.critical);
-        is_same = false;
-    }
+    if (is_same && form == TASK_GRAPH && outcome == TASK_DONE)
+        is_same = has_its_length(t, &report);
     if (!is_same) tell(t, form, "differs");
     return is_same;
 }
@@ -116,9 +130,12 @@ static void try_form(Trial *t, TaskForm form) {
         return;
     }
     // Two of the orders each time, one of them by chance.
-    if (try_order(t, tasks, form, (TaskOrder)((seed + (uint64_t)form) % TASK_RANDOM)) &&
-        try_order(t, tasks, form, seed % 2 == 0 ? TASK_RANDOM : TASK_RANKED))
-        tell(t, form, "same");
+    if (!try_order(t, tasks, form,
+                   (TaskOrder)((seed + (uint64_t)form) % TASK_RANDOM)) ||
+        !try_order(t, tasks, form, seed % 2 == 0 ? TASK_RANDOM : TASK_RANKED))
+        return;
+    tell(t, form, "same");
+    if (form == TASK_GRAPH && t->length != NULL) tell(t, form, "reaches");
 }
 
 // A copy that passes may change: nodes are shared, tables are not.
@@ -144,12 +161,36 @@ static CoreProgram *copy_program(const CoreProgram *p, const CoreFun **fun,
     return copy;
 }
 
+// Looks for the length of this run in the texts of the program. An entry's inputs come
+// one after the other.
+static void find_length(Trial *t) {
+    static Sym entry;
+    static uint32_t nth; // of its inputs
+    nth = t->fun->name == entry ? nth + 1 : 0;
+    entry = t->fun->name;
+    const Cx *cx = t->core->cx;
+    StrBuf start = strbuf(t->arena);
+    strbuf_printf(&start, "\n-- length %.*s:", STR_ARG(sym_str(&cx->syms, entry)));
+    strbuf_char(&start, '\0');
+    for (uint32_t i = 0; i < cx->sources.len; i++) {
+        const Source *source = cx->sources.data[i];
+        if (source->is_lib) continue;
+        const char *at = strstr(str_terminated(t->arena, source->text), start.data);
+        if (at == NULL) continue;
+        char *end = (char *)at + start.len - 1;
+        double *length = arena_new(t->arena, double);
+        for (uint32_t k = 0; k <= nth; k++) *length = strtod(end, &end); // 0: no more
+        t->length = length;
+    }
+}
+
 static void try_all(Trial *t, const CoreProgram *program) {
     t->core = copy_program(program, &t->fun, t->arena);
     bool is_entry = t->fun->is_entry;
     ((CoreFun *)t->fun)->is_entry = true; // outlining goes by entries
     opt_outline(t->core);
     ((CoreFun *)t->fun)->is_entry = is_entry;
+    find_length(t);
     for (int form = 0; form < TASK_FORM_COUNT; form++) try_form(t, (TaskForm)form);
 }
 
