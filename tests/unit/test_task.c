@@ -102,9 +102,8 @@ typedef struct Step {
 // - who forks whom is the other way round (docs/tasks.md);
 // - of a param that is an array it waits for the size and the elements, here in one;
 // - an operation that is a generate here takes its size, a backpermute does not;
-// - in 4.13.2 and 5.4.1 the size e2 is a constant. Core has the constant in the
-// operation,
-//   so the allocation waits for nothing; "_k" is where e2 is computed, of a param k.
+// - in 4.13.2 and 5.4.1 the size e2 is a constant, which core has in the operation, so
+//   the allocation waits for nothing; "_k" is where e2 is computed, of a param k.
 static const struct Example {
     const char *name;
     TaskForm form;
