@@ -102,8 +102,9 @@ WeftStatus api_engine_enter(ApiEngine *engine, const CoreFun *entry);
 // A program's kernels as loops, after that pass (loop/passes.h), or as code, for
 // people.
 void api_engine_print(WeftProgram *program, ApiStage stage, int after, StrBuf *out);
-// Prints the tasks of the entries in the form after which to stop (task.c).
-void api_task_print(WeftProgram *program, int after, StrBuf *out);
+// Prints the tasks of the entries in the form after which to stop (task.c). Checks them
+// first unless `faults` is NULL; false: some are wrong.
+bool api_task_print(WeftProgram *program, int after, StrBuf *out, StrBuf *faults);
 
 // ---- builds.c -----------------------------------------------------------------------
 

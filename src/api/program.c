@@ -174,14 +174,16 @@ static void tell_pass(void *data, const OptPassInfo *pass, CoreProgram *core) {
     tell_compiling(data);
 }
 
+static bool tell_mistake(WeftProgram *program, Str what) {
+    diag_error(&program->cx.diags, (Span){0, 0}, &internal_error, STR_ARG(what));
+    return false;
+}
+
 // Runs the passes; false: a fault of ours, which has been reported.
 static bool optimise(WeftProgram *program, const ApiCompile *call) {
     StrBuf report = strbuf(&program->arena);
-    if (program->core == NULL) {
-        diag_error(&program->cx.diags, (Span){0, 0}, &internal_error,
-                   STR_ARG(STR("no program and no reason why")));
-        return false;
-    }
+    if (program->core == NULL)
+        return tell_mistake(program, STR("no program and no reason why"));
     bool is_core = call->stage == API_STAGE_CORE;
     if (is_core && call->after == API_AFTER_LOWER) return true;
     OptOptions options = {.verify = VERIFY,
@@ -196,9 +198,15 @@ static bool optimise(WeftProgram *program, const ApiCompile *call) {
         rebind_entries(program);
         return true;
     }
-    Str text = strbuf_done(&report);
-    diag_error(&program->cx.diags, (Span){0, 0}, &internal_error, STR_ARG(text));
-    return false;
+    return tell_mistake(program, strbuf_done(&report));
+}
+
+// False: a fault of ours, which has been reported.
+static bool print_tasks(WeftProgram *program, const ApiCompile *call) {
+    StrBuf report = strbuf(&program->arena);
+    StrBuf *faults = VERIFY ? &report : NULL;
+    return api_task_print(program, call->after, call->dump, faults) ||
+           tell_mistake(program, strbuf_done(&report));
 }
 
 static const TProgram *check(WeftProgram *program, const ApiCompile *call,
@@ -289,7 +297,8 @@ WeftStatus api_compile(WeftContext *context, const ApiCompile *call) {
     if (call->stage >= API_STAGE_CORE && !is_over && !optimise(program, call))
         return give_up(context, program);
     if (call->stage == API_STAGE_CORE) core_print(program->core, call->dump);
-    if (call->stage == API_STAGE_TASK) api_task_print(program, call->after, call->dump);
+    if (call->stage == API_STAGE_TASK && !print_tasks(program, call))
+        return give_up(context, program);
     if (call->stage >= API_STAGE_LOOP && call->stage != API_STAGE_RUN)
         api_engine_print(program, call->stage, call->after, call->dump);
     if (call->stage == API_STAGE_RUN && call->front == NULL && !call->is_whole) {

@@ -6,7 +6,7 @@
 #include "opt/opt.h"
 #include "opt/passes.h"
 
-void api_task_print(WeftProgram *program, int after, StrBuf *out) {
+bool api_task_print(WeftProgram *program, int after, StrBuf *out, StrBuf *faults) {
     CoreProgram *core = program->core;
     Arena *arena = &program->arena;
     TaskForm form = after < 0 ? TASK_FORM_COUNT - 1 : (TaskForm)after;
@@ -20,9 +20,12 @@ void api_task_print(WeftProgram *program, int after, StrBuf *out) {
         if (flow != NULL) made[i] = task_make(flow, form, arena);
     }
     api_lap(program->context, "tasks", NULL);
+    for (uint32_t i = 0; i < count && faults != NULL; i++)
+        if (made[i] != NULL && !task_check(made[i], arena, faults)) return false;
     for (uint32_t i = 0; i < count; i++)
         if (made[i] != NULL) task_print(made[i], out);
         else if (core->funs.data[i]->is_entry)
             strbuf_cstr(out, "-- an entry that is nested too deeply\n");
     api_lap(program->context, "print", NULL);
+    return true;
 }
