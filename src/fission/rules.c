@@ -8,15 +8,17 @@
 
 #include "opt/rewrite.h"
 
-#define USE      "fig. 2, use"
-#define MAP      "fig. 2, map"
-#define ZIP      "fig. 2, zipWith"
-#define GENERATE "fig. 2, generate"
-#define REPL     "fig. 2, replicate"
-#define BACK     "fig. 2, backpermute"
-#define INNER    "fig. 2, fold along the innermost dimension"
-#define OUTER    "fig. 2, fold along dimension 0"
-#define BEYOND   "beyond the paper"
+// The rules of figure 2 are those that figure 6 gives once more, by these names.
+#define USE      "figures 2 and 6, use: F-use"
+#define MAP      "figures 2 and 6, map: F-map"
+#define ZIP      "figures 2 and 6, zipWith: F-zipWith"
+#define GENERATE "figures 2 and 6, generate: F-generate"
+#define REPL     "figures 2 and 6, replicate: F-replicate"
+#define BACK     "figures 2 and 6, backpermute: F-backpermute"
+#define INNER    "figures 2 and 6, fold along the innermost dimension: F-fold-inner"
+// A fold of rows is a map whose body folds.
+#define OUTER  MAP "; fold along dimension 0: F-fold-outer"
+#define BEYOND "beyond the paper"
 
 const FissionRule fission_rules[] = {
     {"use", USE, "the elements of a literal", OP_LITERAL, JOIN_CONCAT, guard_outer,
@@ -41,7 +43,7 @@ const FissionRule fission_rules[] = {
      size_view, part_view, NULL},
     {"stencil", BEYOND, "neighbouring slices of one array: a part sees a halo", OP_MAP,
      JOIN_CONCAT, guard_stencil, fission_feed_length, part_stencil, NULL},
-    {"map", MAP, "along its dimension", OP_MAP, JOIN_CONCAT, guard_map,
+    {"map", OUTER, "along its dimension, folds of rows, too", OP_MAP, JOIN_CONCAT, guard_map,
      fission_feed_length, part_map, NULL},
     {"zip", ZIP, "all arrays at one point", OP_MAP, JOIN_CONCAT, guard_zip,
      fission_feed_length, part_map, NULL},
@@ -53,6 +55,14 @@ const FissionRule fission_rules[] = {
      JOIN_FOLD, guard_inner_fold, size_inner, part_inner, NULL},
     {"inner-fold", INNER, "of what the body folds: zipWith the operator", OP_GENERATE,
      JOIN_FOLD, guard_inner_fold, size_inner, part_inner, NULL},
+    {"inner-scan", BEYOND, "of what the body scans: what came before joins in front",
+     OP_MAP, JOIN_OWN, guard_inner_scan, size_inner, NULL, whole_inner_scan},
+    {"inner-scan", BEYOND, "of what the body scans: what came before joins in front",
+     OP_GENERATE, JOIN_OWN, guard_inner_scan, size_inner, NULL, whole_inner_scan},
+    {"inner-hist", BEYOND, "of what goes into the body's bins: bins of their own",
+     OP_MAP, JOIN_OWN, guard_inner_hist, size_inner, NULL, whole_inner_hist},
+    {"inner-hist", BEYOND, "of what goes into the body's bins: bins of their own",
+     OP_GENERATE, JOIN_OWN, guard_inner_hist, size_inner, NULL, whole_inner_hist},
     {"fold", INNER, "an exact operator joins the parts", OP_REDUCE, JOIN_FOLD,
      guard_fold, fission_feed_length, part_map, NULL},
     {"blocks", BEYOND, "an inexact one: a generate of blocks, and a tree", OP_REDUCE,

@@ -43,11 +43,14 @@ FissionWhole whole_deep;
 const CoreBody *fission_turn(const FissionSplit *s);
 
 // rules_inner.c
-FissionGuard guard_inner, guard_inner_fold;
+FissionGuard guard_inner, guard_inner_fold, guard_inner_scan, guard_inner_hist;
 FissionSize size_inner;
 FissionPart part_inner;
-// The operator of the fold, or of the fold inside the nest.
+// The operator of the fold, or of the fold, scan or histogram inside the nest.
 const CoreBody *fission_inner_op(const FissionSplit *s);
+
+// rules_rows.c
+FissionWhole whole_inner_scan, whole_inner_hist;
 
 // rules_fold.c
 FissionGuard guard_fold, guard_blocks;
@@ -61,6 +64,17 @@ FissionGuard guard_exact, guard_hist_apart, guard_hist_bins;
 FissionSize size_places;
 FissionPart part_places;
 FissionWhole whole_chain, whole_hist_apart, whole_seq;
+// Whether parts of what goes into the bins may go into bins of their own.
+bool fission_bins_may_be_apart(const FissionSplit *s, const CoreStm *hist);
+// Bins of the shape of those that result k goes into, with its neutral element in each.
+CoreRef fission_neutral_bins(FissionSplit *s, const CoreStm *hist, uint32_t k);
+// Element by element, left op right.
+CoreStm *fission_join_bins(FissionSplit *s, const CoreBody *op, const CoreRef *left,
+                           const CoreRef *right);
+// Opens the indices of an array of the shape of `like`, and sets its sizes.
+CoreRef *fission_open_space(FissionSplit *s, CoreRef like, CoreRef *sizes);
+// The element of the array at these indices.
+CoreRef fission_cell(FissionSplit *s, CoreRef array, const CoreRef *i);
 
 // rules_sort.c
 FissionWhole whole_sort;

@@ -2,7 +2,8 @@
 //
 // Rules of nests: a map whose body maps, generates or folds is an operator of several
 // dimensions, and may be cut along an inner one: the paper's map, zipWith and fold
-// along dimension i > 0.
+// along dimension i > 0. Its body may also scan, or make a histogram, of which the
+// parts are joined in rules_rows.c.
 //
 // The elements then come in another order, and a part may have none, so nothing may
 // fail any more when they are made. The sizes at each level must be known outside of
@@ -39,11 +40,25 @@ static bool is_quiet(const FissionSplit *s, const CoreBody *body) {
     return !fission_has_effect(s, &before);
 }
 
+// Whether parts of what comes to the statement may be taken by themselves.
+static bool is_exact(const FissionSplit *s, const CoreStm *stm) {
+    bool may_be_apart = stm->stamp == STAMP_FREE;
+    if (stm->op == OP_HIST) may_be_apart = fission_bins_may_be_apart(s, stm);
+    for (uint32_t i = 0; i < stm->body_count && may_be_apart; i++)
+        may_be_apart = !fission_has_effect(s, stm->bodies[i]);
+    return may_be_apart;
+}
+
 static bool is_exact_fold(const FissionSplit *s, const CoreStm *stm) {
-    bool is_exact = stm->op == OP_REDUCE && stm->stamp == STAMP_FREE;
-    for (uint32_t i = 0; i < stm->body_count && is_exact; i++)
-        is_exact = !fission_has_effect(s, stm->bodies[i]);
-    return is_exact;
+    return stm->op == OP_REDUCE && is_exact(s, stm);
+}
+
+static bool is_exact_rows(const FissionSplit *s, const CoreStm *stm) {
+    return (stm->op == OP_SCAN || stm->op == OP_HIST) && is_exact(s, stm);
+}
+
+static const CoreStm *last_of(const Nest *nest) {
+    return nest->level[nest->count - 1];
 }
 
 static void add_level(Nest *nest, const CoreStm *stm) {
@@ -51,7 +66,8 @@ static void add_level(Nest *nest, const CoreStm *stm) {
     nest->first[nest->count] = nest->first[nest->count - 1] + space_rank(stm);
 }
 
-// The levels down to scalars, the last of which may be a fold.
+// The levels down to scalars, the last of which may be a fold; or to rows that are
+// scans or histograms.
 static bool find_nest(const FissionSplit *s, Nest *nest) {
     const CoreStm *stm = s->stm;
     *nest = (Nest){0};
@@ -72,6 +88,10 @@ static bool find_nest(const FissionSplit *s, Nest *nest) {
         }
         if (is_inner) return !fission_has_effect(s, body);
         if (last == NULL || !is_quiet(s, body)) return false;
+        if (is_exact_rows(s, last)) {
+            add_level(nest, last);
+            return true;
+        }
         stm = last;
     }
     return false;
@@ -111,12 +131,21 @@ static bool can_lift(const FissionSplit *s, const Nest *nest, uint32_t level,
 }
 
 // The args of a level from which its sizes are: arrays taken by element, or sizes.
-static uint32_t feed_count(const CoreStm *stm) {
-    return (uint32_t)stm->attrs[0];
+static uint32_t first_feed(const CoreStm *stm) {
+    return stm->op == OP_HIST ? core_feeds(stm).first : 0;
 }
 
-static uint32_t size_count(const CoreStm *stm) {
-    return stm->op == OP_REDUCE ? feed_count(stm) : stm->arg_count;
+static uint32_t feed_end(const CoreStm *stm) {
+    return stm->op == OP_HIST ? stm->arg_count : (uint32_t)stm->attrs[0];
+}
+
+// Behind these, the sizes of rows.
+static bool has_rows(const CoreStm *stm) {
+    return stm->op == OP_MAP || stm->op == OP_GENERATE;
+}
+
+static uint32_t size_end(const CoreStm *stm) {
+    return has_rows(stm) ? stm->arg_count : feed_end(stm);
 }
 
 static bool is_open(const FissionSplit *s, CoreRef size) {
@@ -127,7 +156,7 @@ static bool is_open(const FissionSplit *s, CoreRef size) {
 static uint32_t row_size(const FissionSplit *s, const Nest *nest, uint32_t level,
                          uint32_t k, uint32_t dim) {
     const CoreStm *stm = nest->level[level];
-    uint32_t arg = feed_count(stm);
+    uint32_t arg = feed_end(stm);
     for (uint32_t i = 0; i < k; i++)
         arg += core_type(s->program, stm->outs[i]).rank - space_rank(stm);
     return arg + dim - nest->first[level + 1];
@@ -135,7 +164,7 @@ static uint32_t row_size(const FissionSplit *s, const Nest *nest, uint32_t level
 
 static bool are_sizes_outside(const FissionSplit *s, const Nest *nest) {
     for (uint32_t l = 0; l < nest->count; l++)
-        for (uint32_t i = 0; i < size_count(nest->level[l]); i++)
+        for (uint32_t i = first_feed(nest->level[l]); i < size_end(nest->level[l]); i++)
             if (!can_lift(s, nest, l, nest->level[l]->args[i])) return false;
     return true;
 }
@@ -156,26 +185,45 @@ static bool are_alike(const FissionSplit *s, const Nest *nest) {
     return true;
 }
 
+// Whether the statement is a nest all of whose sizes are known outside.
+static bool is_nest(const FissionSplit *s, Nest *nest) {
+    return rank_of(s) <= MOST_SHOWN && find_nest(s, nest) &&
+           fission_rows_are_said(s, feed_end(s->stm)) && are_sizes_outside(s, nest) &&
+           are_alike(s, nest);
+}
+
+// Along the dimension of a scan elements need those before; how many bins there are is
+// not seen from outside.
 bool guard_inner(const FissionSplit *s) {
     Nest nest;
-    return rank_of(s) <= MOST_SHOWN && s->dim < rank_of(s) && find_nest(s, &nest) &&
-           s->dim >= nest.first[1] && fission_rows_are_said(s, feed_count(s->stm)) &&
-           are_sizes_outside(s, &nest) && are_alike(s, &nest);
+    if (s->dim >= rank_of(s) || !is_nest(s, &nest)) return false;
+    if (last_of(&nest)->op == OP_HIST) return false;
+    bool is_scan = last_of(&nest)->op == OP_SCAN;
+    return s->dim >= nest.first[1] && (!is_scan || s->dim < nest.first[nest.count - 1]);
 }
 
 bool guard_inner_fold(const FissionSplit *s) {
     Nest nest;
-    return rank_of(s) <= MOST_SHOWN && s->dim == rank_of(s) && find_nest(s, &nest) &&
-           nest.level[nest.count - 1]->op == OP_REDUCE &&
-           fission_rows_are_said(s, feed_count(s->stm)) &&
-           are_sizes_outside(s, &nest) && are_alike(s, &nest);
+    return s->dim == rank_of(s) && is_nest(s, &nest) &&
+           last_of(&nest)->op == OP_REDUCE;
+}
+
+bool guard_inner_scan(const FissionSplit *s) {
+    Nest nest;
+    return s->dim + 1 == rank_of(s) && is_nest(s, &nest) &&
+           last_of(&nest)->op == OP_SCAN;
+}
+
+bool guard_inner_hist(const FissionSplit *s) {
+    Nest nest;
+    return s->dim == rank_of(s) && is_nest(s, &nest) && last_of(&nest)->op == OP_HIST;
 }
 
 const CoreBody *fission_inner_op(const FissionSplit *s) {
     Nest nest;
     if (s->stm->op == OP_REDUCE) return s->stm->bodies[0];
     find_nest(s, &nest);
-    return nest.level[nest.count - 1]->bodies[0];
+    return last_of(&nest)->bodies[0];
 }
 
 // ---- checks -------------------------------------------------------------------------
@@ -216,14 +264,14 @@ static void measure_level(FissionSplit *s, const Nest *nest, uint32_t l, Sizes *
             check_size(s, nothing, extent[d]);
         }
     } else {
-        extent[0] = outer_length(s, nest, l, 0);
-        for (uint32_t i = 1; i < feed_count(stm); i++) {
+        extent[0] = outer_length(s, nest, l, first_feed(stm));
+        for (uint32_t i = first_feed(stm) + 1; i < feed_end(stm); i++) {
             CoreRef m = outer_length(s, nest, l, i);
             CoreRef holds = either(s, nothing, fission_op2(s, OP_EQ, extent[0], m));
             fission_check(s, holds, MESSAGE_LENGTHS, extent[0], m);
         }
     }
-    for (uint32_t i = feed_count(stm); i < size_count(stm); i++)
+    for (uint32_t i = feed_end(stm); i < size_end(stm); i++)
         if (!is_open(s, stm->args[i])) check_size(s, nothing, stm->args[i]);
     for (uint32_t d = 0; d < space_rank(stm); d++)
         nothing = either(s, nothing, fission_op2(s, OP_EQ, extent[d], zero));
@@ -271,29 +319,34 @@ static void check_rows(FissionSplit *s, const Nest *nest, uint32_t l,
     }
 }
 
-// What is cut of a map or generate is the size that is said, also of no rows at all.
+// What is cut of a map or generate is the size that is said, also of no rows at all. Rows
+// of bins are whole in each part, so that the first one finds what is wrong with them.
 CoreRef size_inner(FissionSplit *s) {
     Nest nest;
     Sizes sizes = {.nothing = {core_bool(s->program, false)}};
     find_nest(s, &nest);
     for (uint32_t l = 0; l < nest.count; l++) measure_level(s, &nest, l, &sizes);
     for (uint32_t l = nest.count; l-- > 0;)
-        if (nest.level[l]->op != OP_REDUCE) check_rows(s, &nest, l, &sizes);
+        if (has_rows(nest.level[l]) && last_of(&nest)->op != OP_HIST)
+            check_rows(s, &nest, l, &sizes);
     s->b->loc = s->stm->loc;
-    if (s->dim == rank_of(s)) return sizes.extent[s->dim];
+    if (s->dim == rank_of(s)) return sizes.extent[nest.first[nest.count - 1]];
     return s->stm->args[row_size(s, &nest, 0, 0, s->dim)];
 }
 
 // ---- parts --------------------------------------------------------------------------
 
-// Lets the arrays of the body's last statement be slices of themselves.
+// Lets the arrays of the body's last statement be slices of themselves. Of a histogram
+// the first part goes into the bins given, each other into neutral ones.
 static void slice_feeds(FissionSplit *s, CoreBody *body, uint32_t p) {
     CoreStm *last = body->stms.data[body->stms.len - 1];
     core_open(s->b, NULL, 0);
     for (uint32_t i = 0; i + 1 < body->stms.len; i++)
         core_append(s->b, body->stms.data[i]);
-    for (uint32_t i = 0; i < feed_count(last); i++)
+    for (uint32_t i = first_feed(last); i < feed_end(last); i++)
         last->args[i] = fission_slice(s, last->args[i], 0, s->start[p], s->length[p]);
+    for (uint32_t k = 0; k < last->out_count && last->op == OP_HIST && p > 0; k++)
+        last->args[k] = fission_neutral_bins(s, last, k);
     core_append(s->b, last);
     body->stms = core_close(s->b, NULL, 0)->stms;
 }
@@ -304,7 +357,8 @@ void part_inner(FissionSplit *s, uint32_t p, CoreRef *results) {
     find_nest(s, &nest);
     CoreStm *whole = fission_again(s, s->stm->args), *stm = whole;
     CoreBody *around = NULL;
-    for (; s->dim >= nest.first[l + 1]; l++) { // down to the level that is cut
+    // Down to the level that is cut.
+    for (; l + 1 < nest.count && s->dim >= nest.first[l + 1]; l++) {
         for (uint32_t k = 0; k < stm->out_count && s->dim < rank_of(s); k++) {
             uint32_t arg = row_size(s, &nest, l, k, s->dim);
             if (!is_open(s, stm->args[arg])) stm->args[arg] = s->length[p];

@@ -99,11 +99,11 @@ static uint64_t extreme(ScalarType type, bool is_greatest) {
 
 // Whether component k of the operator is op(x, y) of its two params with that constant
 // as its neutral element, for integers.
-static bool is_neutral(const FissionSplit *s, uint32_t k) {
-    const CoreBody *body = s->stm->bodies[0];
+static bool is_neutral(const FissionSplit *s, const CoreStm *hist, uint32_t k) {
+    const CoreBody *body = hist->bodies[0];
     const CoreStm *stm = fission_def(body, body->results[k]);
-    CoreRef x = body->params[k], y = body->params[s->stm->out_count + k];
-    const CoreValue *ne = &s->program->values.data[s->stm->args[s->stm->out_count + k]];
+    CoreRef x = body->params[k], y = body->params[hist->out_count + k];
+    const CoreValue *ne = &s->program->values.data[hist->args[hist->out_count + k]];
     ScalarType type = (ScalarType)ne->type.elem;
     if (stm == NULL || stm->arg_count != 2 || !ne->is_const || !scalar_is_int(type))
         return false;
@@ -123,48 +123,55 @@ static bool is_neutral(const FissionSplit *s, uint32_t k) {
     return false;
 }
 
-bool guard_hist_apart(const FissionSplit *s) {
-    bool is_fine = guard_exact(s);
-    for (uint32_t k = 0; k < s->stm->out_count && is_fine; k++) {
-        CoreType type = core_type(s->program, s->stm->outs[k]);
-        is_fine = type.rank == (uint32_t)s->stm->attrs[1] && is_neutral(s, k);
+bool fission_bins_may_be_apart(const FissionSplit *s, const CoreStm *hist) {
+    bool is_fine = hist->stamp == STAMP_FREE;
+    for (uint32_t k = 0; k < hist->out_count && is_fine; k++) {
+        CoreType type = core_type(s->program, hist->outs[k]);
+        is_fine = type.rank == (uint32_t)hist->attrs[1] && is_neutral(s, hist, k);
     }
     return is_fine;
 }
 
-// Opens the indices of an array of the shape of `like`.
-static CoreRef *open_space(FissionSplit *s, CoreRef like, CoreRef *sizes) {
+bool guard_hist_apart(const FissionSplit *s) {
+    return s->dim == 0 && fission_bins_may_be_apart(s, s->stm);
+}
+
+CoreRef *fission_open_space(FissionSplit *s, CoreRef like, CoreRef *sizes) {
     uint32_t rank = core_type(s->program, like).rank;
     for (uint32_t d = 0; d < rank; d++) sizes[d] = fission_dim(s, like, d);
     return fission_open_indices(s, rank);
 }
 
-static CoreRef emit_neutral(FissionSplit *s, uint32_t k) {
-    CoreRef sizes[CORE_MAX_RANK], dest = s->stm->args[k];
+CoreRef fission_neutral_bins(FissionSplit *s, const CoreStm *hist, uint32_t k) {
+    CoreRef sizes[CORE_MAX_RANK], dest = hist->args[k];
     CoreType type = core_type(s->program, dest);
-    open_space(s, dest, sizes);
-    return fission_close_indices(s, sizes, &s->stm->args[s->stm->out_count + k], &type,
-                                 1)
+    fission_open_space(s, dest, sizes);
+    return fission_close_indices(s, sizes, &hist->args[hist->out_count + k], &type, 1)
         ->outs[0];
 }
 
-// Bin by bin, left op right.
-static CoreStm *join_bins(FissionSplit *s, const CoreRef *left, const CoreRef *right) {
-    uint32_t width = s->stm->out_count, rank = (uint32_t)s->stm->attrs[1];
+CoreRef fission_cell(FissionSplit *s, CoreRef array, const CoreRef *i) {
+    CoreType type = core_type(s->program, array), scalar = {type.elem, 0};
+    CoreRef args[1 + CORE_MAX_RANK] = {array};
+    for (uint32_t d = 0; d < type.rank; d++) args[1 + d] = i[d];
+    return core_emit(s->b, OP_INDEX, args, 1 + type.rank, &scalar, 1)->outs[0];
+}
+
+CoreStm *fission_join_bins(FissionSplit *s, const CoreBody *op, const CoreRef *left,
+                           const CoreRef *right) {
+    uint32_t width = op->result_count;
     Arena *arena = s->program->arena;
-    CoreRef sizes[CORE_MAX_RANK], args[1 + CORE_MAX_RANK];
+    CoreRef sizes[CORE_MAX_RANK];
     CoreRef *both = arena_array(arena, CoreRef, 2 * width);
     CoreRef *joined = arena_array(arena, CoreRef, width);
     CoreType *types = arena_array(arena, CoreType, width);
-    const CoreRef *i = open_space(s, left[0], sizes);
-    for (uint32_t d = 0; d < rank; d++) args[1 + d] = i[d];
-    for (uint32_t k = 0; k < 2 * width; k++) {
-        args[0] = k < width ? left[k] : right[k - width];
-        types[k % width] = core_type(s->program, args[0]);
-        CoreType scalar = {types[k % width].elem, 0};
-        both[k] = core_emit(s->b, OP_INDEX, args, 1 + rank, &scalar, 1)->outs[0];
+    const CoreRef *i = fission_open_space(s, left[0], sizes);
+    fission_types(s, left, width, types);
+    for (uint32_t k = 0; k < width; k++) {
+        both[k] = fission_cell(s, left[k], i);
+        both[width + k] = fission_cell(s, right[k], i);
     }
-    core_inline(s->b, s->stm->bodies[0], both, joined);
+    core_inline(s->b, op, both, joined);
     return fission_close_indices(s, sizes, joined, types, width);
 }
 
@@ -175,13 +182,13 @@ void whole_hist_apart(FissionSplit *s) {
         CoreRef *args = fission_part_args(s, p);
         fission_at(s, s->beside, p);
         for (uint32_t k = 0; k < s->stm->out_count && p > 0; k++)
-            args[k] = emit_neutral(s, k);
+            args[k] = fission_neutral_bins(s, s->stm, k);
         fission_at(s, s->own, p);
         parts[p] = fission_again(s, args);
     }
     fission_at(s, NULL, 0);
     CoreStm *sum = parts[0];
     for (uint32_t p = 1; p < s->parts; p++)
-        sum = join_bins(s, sum->outs, parts[p]->outs);
+        sum = fission_join_bins(s, s->stm->bodies[0], sum->outs, parts[p]->outs);
     fission_finish(s, sum);
 }
