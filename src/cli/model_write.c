@@ -172,12 +172,18 @@ static bool define_view(Writer *w, Value *v) {
 }
 
 static bool define_places(Writer *w, Value *v) {
-    uint32_t k = pick(w, 1, true, true), size = 1 + below(w, MOST_SIZE);
+    uint32_t k = pick(w, 1 + below(w, 2), true, true), size = 1 + below(w, MOST_SIZE);
     if (k == MOST_VALUES) return false;
-    *v = (Value){.rank = 1, .shape = {size}};
     static const char *const how[] = {"scatter", "reduce_by_index", "reduce_by_index"};
     static const char *const with[] = {"", "(+) 0", "i64.max 3"};
     uint32_t what = below(w, 3);
+    if (w->values[k].rank == 2) { // bins for each row
+        *v = (Value){.rank = 2, .shape = {w->values[k].shape[0], size}};
+        strbuf_printf(w->out, "map (\\r -> %s (replicate %u 1) %s r r) v%u", how[what],
+                      size, with[what], k);
+        return true;
+    }
+    *v = (Value){.rank = 1, .shape = {size}};
     strbuf_printf(w->out, "%s (replicate %u 1) %s (map (%% 5) v%u) v%u", how[what],
                   size, with[what], k, k);
     return true;

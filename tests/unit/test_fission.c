@@ -116,6 +116,14 @@ static const char *const programs[] = {
     " n: i64 = dim[0](xs) m: u8 = conv(n)"
     " r: u8 = for(m, 1u8) {|i: u8, s: u8| t: u8 = mul(s, 3u8) u: u8 = add(t, i) -> u}"
     " -> r}",
+    "stage0 entry main(xs: []i32) -> ([][]i32) {"
+    " n: i64 = dim[0](xs) ys: [][]i32 = generate[1](3i64, n) {|i: i64| f: i32 = conv(i)"
+    "  s: []i32 = scan.free[1](xs, 9i32) {|a: i32, b: i32| c: i32 = mul(a, b) -> c}"
+    "   {|x: i32| y: i32 = add(x, f) -> y} -> s} -> ys}",
+    "stage0 entry main(xs: []i32) -> ([][]i32) {"
+    " d: []i32 = replicate(4i64, 7i32) hs: [][]i32 = generate[1](3i64, 4i64) {|i: i64|"
+    "  h: []i32 = hist.free[1, 1, 1](d, 0i32, xs) {|a: i32, b: i32| c: i32 = add(a, b) "
+    "-> c} {|x: i32| j: i64 = conv(x) k: i64 = add(i, j) -> k, x} -> h} -> hs}",
     "stage0 entry main(xs: []i32) -> ([]f32) {"
     " n: i64 = dim[0](xs) fs: []f32 = iota(n, 0.5f32, 0.125f32) -> fs}",
 };
