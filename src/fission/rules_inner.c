@@ -204,8 +204,7 @@ bool guard_inner(const FissionSplit *s) {
 
 bool guard_inner_fold(const FissionSplit *s) {
     Nest nest;
-    return s->dim == rank_of(s) && is_nest(s, &nest) &&
-           last_of(&nest)->op == OP_REDUCE;
+    return s->dim == rank_of(s) && is_nest(s, &nest) && last_of(&nest)->op == OP_REDUCE;
 }
 
 bool guard_inner_scan(const FissionSplit *s) {
@@ -319,8 +318,9 @@ static void check_rows(FissionSplit *s, const Nest *nest, uint32_t l,
     }
 }
 
-// What is cut of a map or generate is the size that is said, also of no rows at all. Rows
-// of bins are whole in each part, so that the first one finds what is wrong with them.
+// What is cut of a map or generate is the size that is said, also of no rows at all.
+// Rows of bins are whole in each part, so that the first one finds what is wrong with
+// them.
 CoreRef size_inner(FissionSplit *s) {
     Nest nest;
     Sizes sizes = {.nothing = {core_bool(s->program, false)}};

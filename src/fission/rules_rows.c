@@ -81,8 +81,7 @@ void whole_inner_scan(FissionSplit *s) {
     const CoreRef *before = NULL;
     for (uint32_t p = 0; p < s->parts; p++) {
         CoreRef *rows = parts + p * width;
-        if (p > 0)
-            memcpy(rows, emit_carried(s, rows, p, before), width * sizeof *rows);
+        if (p > 0) memcpy(rows, emit_carried(s, rows, p, before), width * sizeof *rows);
         if (p + 1 < s->parts) before = emit_last(s, rows, p, before);
     }
     fission_concat(s, s->dim, parts);
