@@ -26,6 +26,11 @@ int str_cmp(Str a, Str b); // by bytes, a prefix first
 Str str_copy(Arena *arena, Str s);
 const char *str_terminated(Arena *arena, Str s);
 uint64_t str_hash(Str s);
+// A hash of something more.
+static inline uint64_t hash_add(uint64_t hash, uint64_t x) {
+    hash = (hash ^ x) * 0x9e3779b97f4a7c15u;
+    return hash ^ hash >> 31;
+}
 // The number of edits (insert, delete, replace, swap neighbours) from a to b,
 // or limit + 1 if it is more than limit. For "did you mean".
 unsigned str_distance(Str a, Str b, unsigned limit);

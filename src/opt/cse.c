@@ -46,11 +46,6 @@ static bool is_joined(const CoreStm *stm) {
     return false;
 }
 
-static uint64_t add_hash(uint64_t hash, uint64_t x) {
-    hash = (hash ^ x) * 0x9e3779b97f4a7c15u;
-    return hash ^ hash >> 31;
-}
-
 // Operators that commute name their operands in order, so that a + b equals b + a.
 static void sort_args(const CoreStm *stm, CoreRef args[2]) {
     bool swap =
@@ -60,19 +55,19 @@ static void sort_args(const CoreStm *stm, CoreRef args[2]) {
 }
 
 static uint64_t hash_stm(const CoreProgram *p, const CoreStm *stm) {
-    uint64_t hash = add_hash(stm->op, stm->flags);
+    uint64_t hash = hash_add(stm->op, stm->flags);
     CoreType type = core_type(p, stm->outs[0]);
-    hash = add_hash(hash, (uint64_t)type.elem << 8 | type.rank);
+    hash = hash_add(hash, (uint64_t)type.elem << 8 | type.rank);
     CoreRef sorted[2];
     const CoreRef *args = stm->args;
     if (stm->arg_count == 2) {
         sort_args(stm, sorted);
         args = sorted;
     }
-    for (uint32_t i = 0; i < stm->arg_count; i++) hash = add_hash(hash, args[i]);
+    for (uint32_t i = 0; i < stm->arg_count; i++) hash = hash_add(hash, args[i]);
     for (uint32_t i = 0; i < stm->attr_count; i++)
-        hash = add_hash(hash, (uint32_t)stm->attrs[i]);
-    if (stm->text.len > 0) hash = add_hash(hash, str_hash(stm->text));
+        hash = hash_add(hash, (uint32_t)stm->attrs[i]);
+    if (stm->text.len > 0) hash = hash_add(hash, str_hash(stm->text));
     return hash == 0 ? 1 : hash;
 }
 

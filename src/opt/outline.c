@@ -385,10 +385,11 @@ static void move_entries(CoreProgram *p) {
     uint32_t count = p->funs.len, next = 0;
     int32_t *renamed = arena_array(p->arena, int32_t, count);
     CoreFun **funs = arena_array(p->arena, CoreFun *, count);
+    KernelKinds kinds = outline_kinds(p);
     for (int entries = 0; entries < 2; entries++)
         for (uint32_t i = 0; i < count; i++) {
             if (p->funs.data[i]->is_entry != (entries == 1)) continue;
-            uint32_t same = p->is_divided ? outline_first_same(p, i) : i;
+            uint32_t same = p->is_divided ? outline_first_same(&kinds, i) : i;
             renamed[i] = same < i ? renamed[same] : (int32_t)next;
             if (same == i) funs[next++] = p->funs.data[i];
         }

@@ -75,9 +75,52 @@ static bool same_kernel(const CoreProgram *p, const CoreFun *a, const CoreFun *b
     return same_body(&pair, a->body, b->body);
 }
 
-uint32_t outline_first_same(const CoreProgram *p, uint32_t kernel) {
+// ---- kinds --------------------------------------------------------------------------
+
+static void add_type(const CoreProgram *p, CoreRef ref, uint64_t *hash) {
+    CoreType type = core_type(p, ref);
+    *hash = hash_add(*hash, (uint64_t)type.elem << 8 | type.rank);
+}
+
+static void add_body(const CoreProgram *p, const CoreBody *body, uint64_t *hash);
+
+static void add_stm(const CoreProgram *p, const CoreStm *stm, uint64_t *hash) {
+    *hash = hash_add(*hash, (uint64_t)stm->op << 16 | stm->flags);
+    *hash = hash_add(*hash, p->places.data[stm->loc].span.start);
+    for (uint32_t i = 0; i < stm->attr_count; i++)
+        *hash = hash_add(*hash, (uint32_t)stm->attrs[i]);
+    for (uint32_t i = 0; i < stm->arg_count; i++)
+        *hash =
+            hash_add(*hash, core_is_const(p, stm->args[i]) ? stm->args[i] : UINT64_MAX);
+    for (uint32_t i = 0; i < stm->out_count; i++) add_type(p, stm->outs[i], hash);
+    for (uint32_t i = 0; i < stm->body_count; i++) add_body(p, stm->bodies[i], hash);
+}
+
+// What names do not change.
+static void add_body(const CoreProgram *p, const CoreBody *body, uint64_t *hash) {
+    for (uint32_t i = 0; i < body->param_count; i++) add_type(p, body->params[i], hash);
+    for (uint32_t i = 0; i < body->stms.len; i++) add_stm(p, body->stms.data[i], hash);
+    *hash = hash_add(*hash, body->result_count);
+}
+
+KernelKinds outline_kinds(const CoreProgram *p) {
+    KernelKinds kinds = {p};
+    map_init(&kinds.last, core_notes(p));
+    kinds.before = arena_array(core_notes(p), uint32_t, p->funs.len);
+    return kinds;
+}
+
+uint32_t outline_first_same(KernelKinds *kinds, uint32_t kernel) {
+    const CoreProgram *p = kinds->program;
     const CoreFun *fun = p->funs.data[kernel];
-    for (uint32_t i = 0; i < kernel && fun->kernel != CORE_NO_KERNEL; i++)
-        if (same_kernel(p, p->funs.data[i], fun)) return i;
+    uint64_t hash = fun->kernel, last = 0;
+    if (fun->kernel == CORE_NO_KERNEL) return kernel;
+    add_body(p, fun->body, &hash);
+    if (hash == 0) hash = 1;
+    map_get(&kinds->last, hash, &last);
+    for (uint32_t i = (uint32_t)last; i > 0; i = kinds->before[i - 1])
+        if (same_kernel(p, p->funs.data[i - 1], fun)) return i - 1;
+    kinds->before[kernel] = (uint32_t)last;
+    map_set(&kinds->last, hash, 1 + kernel);
     return kernel;
 }
