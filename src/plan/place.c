@@ -415,7 +415,7 @@ static double bytes_from_elsewhere(const Plan *plan, PlanUse use, uint32_t memor
 bool plan_travels(const Plan *plan, PlanUse use, const PlanTask *by,
                   double *bytes_out) {
     uint32_t to = by == NULL ? plan->in.device_count : by->device;
-    bool stays = by != NULL && by->is_apart;
+    bool stays = (by != NULL && by->is_apart) || use.bytes == 0;
     *bytes_out = stays ? 0 : bytes_from_elsewhere(plan, use, plan_memory(plan, to));
     return *bytes_out != 0; // nor if it is not known
 }

@@ -121,73 +121,94 @@ void visit_add_task(Walk *w, const CoreStm *stm, const CoreFun *kernel, double w
     }
 }
 
-// What a result of the entry is made of, as far as that is known.
+// ---- results ------------------------------------------------------------------------
+
+// What the result at hand is made of, as far as that is known.
 typedef struct Origin {
+    Walk *w;
+    const CoreStm **defs; // by CoreRef, of the entry's body
+    uint32_t *seen;       // by CoreRef: the last round in which it was open
+    uint32_t round;
+    bool of_lengths; // a length is made of the array
+    struct {
+        CoreRef *data; // the host makes these, of something
+        uint32_t len, cap;
+    } open;
     PlanResult result;
-    bool *is_open; // by CoreRef: the host makes it, of something
 } Origin;
 
-static bool is_told(const Walk *w, const CoreStm *stm, uint32_t body) {
-    return stm->op != OP_IF || stm->bodies[body] == visit_branch(w, stm);
+static void note_def(void *data, const CoreStm *stm) {
+    const CoreStm **defs = data;
+    for (uint32_t k = 0; k < stm->out_count; k++) defs[stm->outs[k]] = stm;
 }
 
-static void trace_value(Walk *w, Origin *o, CoreRef ref) {
-    WalkValue v = visit_value(w, ref);
+static void trace_value(Origin *o, CoreRef ref, bool is_length) {
+    WalkValue v = visit_value(o->w, ref);
     PlanUses *uses = &o->result.uses;
+    if (o->seen[ref] == o->round) return;
+    o->seen[ref] = o->round;
     if (v.block == PLAN_NONE) {
-        o->is_open[ref] = true;
+        vec_push(o->w->arena, &o->open, ref);
         return;
     }
     for (uint32_t i = 0; i < uses->len; i++)
         if (uses->data[i].block == v.block) return;
-    vec_push(w->arena, uses, (PlanUse){v.block, v.part, o->result.bytes});
+    double bytes = is_length ? 0 : o->result.bytes;
+    vec_push(o->w->arena, uses, ((PlanUse){v.block, v.part, bytes}));
 }
 
-static void trace_body(Walk *w, Origin *o, const CoreBody *body);
-
-// Of the states of a loop, those that begin as what is open.
-static void trace_args(Walk *w, Origin *o, const CoreStm *stm) {
-    bool is_loop = stm->op == OP_FOR || stm->op == OP_WHILE;
+// Out k of a branch, or of a loop: of its first state, and of what says how many turns
+// there are.
+static void trace_control(Origin *o, const CoreStm *stm, uint32_t k) {
     uint32_t first = stm->op == OP_FOR;
-    for (uint32_t k = 0; k < stm->arg_count; k++)
-        if (!is_loop || k < first || o->is_open[stm->outs[k - first]])
-            trace_value(w, o, stm->args[k]);
-}
-
-static bool trace_outs(Walk *w, Origin *o, const CoreStm *stm) {
-    bool is_open = false;
-    for (uint32_t k = 0; k < stm->out_count; k++) {
-        if (!o->is_open[stm->outs[k]]) continue;
-        is_open = true;
-        for (uint32_t b = 0; b < stm->body_count; b++)
-            if (k < stm->bodies[b]->result_count && is_told(w, stm, b))
-                trace_value(w, o, stm->bodies[b]->results[k]);
+    if (stm->op == OP_IF) {
+        trace_value(o, visit_branch(o->w, stm)->results[k], false);
+        trace_value(o, stm->args[0], false);
+        return;
     }
-    return is_open;
+    trace_value(o, stm->bodies[stm->body_count - 1]->results[k], false);
+    trace_value(o, stm->args[first + k], false);
+    trace_value(o, first ? stm->args[0] : stm->bodies[0]->results[0], false);
 }
 
-// A length is not made of what is in the array.
-static void trace_step(Walk *w, Origin *o, const CoreStm *stm) {
-    if (stm->op == OP_DIM || !trace_outs(w, o, stm)) return;
-    trace_args(w, o, stm);
+static void trace_open(Origin *o, CoreRef ref) {
+    const CoreStm *stm = o->defs[ref];
+    uint32_t k = 0;
+    if (stm == NULL || (stm->op == OP_DIM && !o->of_lengths)) return;
+    while (stm->outs[k] != ref) k++;
+    if (stm->op == OP_IF || stm->op == OP_FOR || stm->op == OP_WHILE) {
+        trace_control(o, stm, k);
+        return;
+    }
+    for (uint32_t i = 0; i < stm->arg_count; i++)
+        trace_value(o, stm->args[i], stm->op == OP_DIM);
     for (uint32_t b = 0; b < stm->body_count; b++)
-        if (is_told(w, stm, b)) trace_body(w, o, stm->bodies[b]);
+        if (k < stm->bodies[b]->result_count)
+            trace_value(o, stm->bodies[b]->results[k], false);
 }
 
-static void trace_body(Walk *w, Origin *o, const CoreBody *body) {
-    if (stack_is_low(&w->p->cx->stack)) return;
-    for (uint32_t i = body->stms.len; i-- > 0;) trace_step(w, o, body->stms.data[i]);
+static void trace(Origin *o, CoreRef ref, bool of_lengths) {
+    o->round++;
+    o->of_lengths = of_lengths;
+    trace_value(o, ref, false);
+    while (o->open.len > 0) trace_open(o, o->open.data[--o->open.len]);
 }
 
-// Statements are gone through from the last one up, for those that make what is open.
-void visit_add_result(Walk *w, const CoreBody *body, CoreRef ref) {
-    WalkValue v = visit_value(w, ref);
-    Origin o = {
-        .result = {.name = w->p->values.data[ref].name, .bytes = visit_bytes(&v)},
-        .is_open = arena_array(w->arena, bool, w->p->values.len)};
-    trace_value(w, &o, ref);
-    trace_body(w, &o, body);
-    vec_push(w->arena, &w->plan->results, o.result);
+// A length is not made of what is in the array, unless there is nothing else.
+void visit_add_results(Walk *w, const CoreBody *body) {
+    Origin o = {.w = w,
+                .defs = arena_array(w->arena, const CoreStm *, w->p->values.len),
+                .seen = arena_array(w->arena, uint32_t, w->p->values.len)};
+    core_walk(body, note_def, o.defs);
+    for (uint32_t i = 0; i < body->result_count; i++) {
+        CoreRef ref = body->results[i];
+        WalkValue v = visit_value(w, ref);
+        o.result =
+            (PlanResult){.name = w->p->values.data[ref].name, .bytes = visit_bytes(&v)};
+        trace(&o, ref, false);
+        if (o.result.uses.len == 0) trace(&o, ref, true);
+        vec_push(w->arena, &w->plan->results, o.result);
+    }
 }
 
 // The host looks at it.

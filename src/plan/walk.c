@@ -521,8 +521,8 @@ Plan *plan_walk(const PlanInput *in) {
     for (uint32_t i = 0; i < body->result_count; i++) {
         WalkValue v = visit_value(&w, body->results[i]);
         if (v.block != PLAN_NONE) plan->blocks.data[v.block].is_result = true;
-        if (in->tells_results) visit_add_result(&w, body, body->results[i]);
     }
+    if (in->tells_results) visit_add_results(&w, body);
     plan->is_cut_off = w.is_over;
     if (w.is_over) visit_guess(&w);
     return plan;

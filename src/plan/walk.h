@@ -99,8 +99,8 @@ uint32_t visit_new_block(Walk *w, const WalkValue *v, Sym name, CoreLoc loc,
                          uint32_t task, bool is_held);
 // A task for the statement, which takes its args and makes its outs.
 void visit_add_task(Walk *w, const CoreStm *stm, const CoreFun *kernel, double work);
-// A result of the entry, whose body that is.
-void visit_add_result(Walk *w, const CoreBody *body, CoreRef ref);
+// The results of the entry, whose body that is.
+void visit_add_results(Walk *w, const CoreBody *body);
 // The host looks at it.
 void visit_look(Walk *w, CoreRef ref);
 
