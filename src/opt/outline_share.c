@@ -70,37 +70,27 @@ static bool same_body(Pair *pair, const CoreBody *a, const CoreBody *b) {
 static bool same_kernel(const CoreProgram *p, const CoreFun *a, const CoreFun *b) {
     if (a->kernel != b->kernel || a->otherwise != 0 || b->otherwise != 0) return false;
     if (a->body->stms.len != b->body->stms.len) return false;
+    ArenaMark mark = arena_mark(core_notes(p));
     Pair pair = {.program = p};
     map_init(&pair.to, core_notes(p));
-    return same_body(&pair, a->body, b->body);
+    bool same = same_body(&pair, a->body, b->body);
+    arena_back(core_notes(p), mark);
+    return same;
 }
 
 // ---- kinds --------------------------------------------------------------------------
 
-static void add_type(const CoreProgram *p, CoreRef ref, uint64_t *hash) {
-    CoreType type = core_type(p, ref);
-    *hash = hash_add(*hash, (uint64_t)type.elem << 8 | type.rank);
-}
-
-static void add_body(const CoreProgram *p, const CoreBody *body, uint64_t *hash);
-
-static void add_stm(const CoreProgram *p, const CoreStm *stm, uint64_t *hash) {
-    *hash = hash_add(*hash, (uint64_t)stm->op << 16 | stm->flags);
-    *hash = hash_add(*hash, p->places.data[stm->loc].span.start);
-    for (uint32_t i = 0; i < stm->attr_count; i++)
-        *hash = hash_add(*hash, (uint32_t)stm->attrs[i]);
-    for (uint32_t i = 0; i < stm->arg_count; i++)
-        *hash =
-            hash_add(*hash, core_is_const(p, stm->args[i]) ? stm->args[i] : UINT64_MAX);
-    for (uint32_t i = 0; i < stm->out_count; i++) add_type(p, stm->outs[i], hash);
-    for (uint32_t i = 0; i < stm->body_count; i++) add_body(p, stm->bodies[i], hash);
-}
-
-// What names do not change.
+// Of what is done where, whatever it is done with.
 static void add_body(const CoreProgram *p, const CoreBody *body, uint64_t *hash) {
-    for (uint32_t i = 0; i < body->param_count; i++) add_type(p, body->params[i], hash);
-    for (uint32_t i = 0; i < body->stms.len; i++) add_stm(p, body->stms.data[i], hash);
-    *hash = hash_add(*hash, body->result_count);
+    for (uint32_t i = 0; i < body->stms.len; i++) {
+        const CoreStm *stm = body->stms.data[i];
+        *hash = hash_add(*hash, (uint64_t)stm->op << 32 | stm->attr_count);
+        *hash = hash_add(*hash, p->places.data[stm->loc].span.start);
+        for (uint32_t k = 0; k < stm->attr_count; k++)
+            *hash = hash_add(*hash, (uint32_t)stm->attrs[k]);
+        for (uint32_t k = 0; k < stm->body_count; k++)
+            add_body(p, stm->bodies[k], hash);
+    }
 }
 
 KernelKinds outline_kinds(const CoreProgram *p) {

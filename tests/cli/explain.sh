@@ -243,6 +243,21 @@ expect 0 "$weft" explain -T 2 --device 'cpu*2' deep.weft -f svg -o deep.svg
 command='the picture of much'
 if grep -q 'there are more tasks' deep.svg; then good; else bad 'it says nothing'; fi
 
+# Many operators in many parts take no memory of their square.
+{
+    echo 'def busy (x: f64): f64 = loop x for _i < 100i32 do f64.sqrt (x * 1.5 + 2)'
+    echo 'entry main [n] (xs0: [n]f64): [n]f64 ='
+    i=0
+    while [ $i -lt 150 ]; do
+        echo "  let xs$((i + 1)) = tabulate n (\\i -> if i == 0 then busy xs$i[i] else" \
+            "busy (xs$i[i - 1] + xs$i[(i + 1) % n]))"
+        i=$((i + 1))
+    done
+    echo '  in xs150'
+} >chain.weft
+expect 0 "$weft" explain -d 'cpu*12' chain.weft
+out_has '  line 152  generate cut in 12'
+
 # ---- the program --------------------------------------------------------------------
 
 cat >bodies.weft <<'EOF'

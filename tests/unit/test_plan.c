@@ -346,6 +346,10 @@ static const Sharing sharings[] = {
     {"entry main [n] (xs: [n]i64) (k: i64) =\n"
      "  (map (\\x -> busy x + 3) xs, map (\\x -> busy x + 4) xs)",
      4, 2},
+    // Nor may what it is done with, in one place.
+    {"def more (k: i64) (xs: []i64): []i64 = map (\\x -> busy x + k) xs\n"
+     "entry main (xs: []i64) = (more 3 xs, more 4 xs)",
+     4, 2},
 };
 
 // Parts of an operator that do the same are calls of one kernel.
