@@ -128,6 +128,7 @@ struct WeftContext {
     RtSpan lap;           // the phase of the compiler that goes on
     uint64_t statements;  // before it
     uint32_t owners;      // programs that have a number
+    size_t most_before;   // bytes ever held until recording began: `mem` has those since
     // References that a call in progress has lent: put back when memory runs out.
     struct ApiLoan {
         RtArray *array;

@@ -173,7 +173,9 @@ size_t weft_memory_used(const WeftContext *context) {
 }
 
 size_t weft_memory_peak(const WeftContext *context) {
-    return context == NULL ? 0 : atomic_load(&context->mem.peak);
+    if (context == NULL) return 0;
+    size_t most = atomic_load(&context->mem.peak);
+    return most > context->most_before ? most : context->most_before;
 }
 
 void weft_testing_fail_allocation(WeftContext *context, uint64_t k) {

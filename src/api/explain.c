@@ -65,10 +65,67 @@ static Sum sum_on(const WeftProgram *program, uint32_t row, RtEventKind kind,
     return sum;
 }
 
+// When the last of those kernels ended that the host's task waits for, if that was
+// after `begin`, and no later than `end`.
+static uint64_t end_of_wait(const WeftProgram *program, const Plan *plan,
+                            const PlanTask *task, uint64_t begin, uint64_t end) {
+    const RtEvents *events = program->context->events;
+    size_t count;
+    uint64_t dropped, busy, last = begin;
+    for (uint32_t row = 1; row < rt_events_row_count(events); row++) {
+        const RtEvent *on = rt_events_on(events, row, &count, &dropped, &busy);
+        for (size_t i = 0; i < count; i++) {
+            bool is_within = on[i].kind == RT_EVENT_KERNEL && on[i].end > last &&
+                             on[i].end <= end && on[i].owner == program->owner;
+            for (uint32_t k = 0; k < task->uses.len && is_within; k++) {
+                uint32_t by = plan->blocks.data[task->uses.data[k].block].task;
+                if (by != PLAN_NONE && plan->tasks.data[by].loc == on[i].place)
+                    last = on[i].end;
+            }
+        }
+    }
+    return last;
+}
+
+// What the host does itself: without waiting for kernels, or moving what they made.
+// What is short is in the totals alone; parts that lie where they belong are not
+// joined.
+static void measure_on_host(const WeftProgram *program, const Plan *plan,
+                            PlanTask *task) {
+    const RtEvents *events = program->context->events;
+    size_t count, total_count;
+    uint64_t dropped, busy;
+    double seconds = 0;
+    const RtEvent *on = rt_events_on(events, RT_EVENTS_HOST, &count, &dropped, &busy);
+    const RtTotal *totals = rt_events_totals(events, &total_count);
+    for (size_t i = 0; i < count; i++) {
+        if (on[i].kind != RT_EVENT_INTERPRET || on[i].place != task->loc ||
+            on[i].owner != program->owner || on[i].name != core_op_info[task->op].name)
+            continue;
+        uint64_t begin = end_of_wait(program, plan, task, on[i].begin, on[i].end);
+        uint64_t moving = 0;
+        for (size_t k = 0; k < i; k++)
+            if (on[k].kind == RT_EVENT_TRANSFER && on[k].begin >= begin)
+                moving += on[k].end - on[k].begin;
+        seconds += (double)(on[i].end - begin - moving) * 1e-9;
+    }
+    task->measured = 0;
+    task->ran_on = task->device;
+    for (size_t i = 0; i < total_count; i++)
+        if (totals[i].event.kind == RT_EVENT_INTERPRET &&
+            totals[i].event.place == task->loc &&
+            totals[i].event.owner == program->owner &&
+            totals[i].event.name == core_op_info[task->op].name)
+            task->measured = seconds / (double)totals[i].count;
+}
+
 // One turn of the task, where it was to run, or else wherever it did.
-static void measure_task(const WeftProgram *program, PlanTask *task) {
+static void measure_task(const WeftProgram *program, const Plan *plan, PlanTask *task) {
     const WeftContext *context = program->context;
-    if (task->kernel == NULL) return; // the host waits meanwhile
+    if (task->kernel == NULL) {
+        measure_on_host(program, plan, task);
+        return;
+    }
     uint32_t on = task->device;
     Sum sum = sum_on(program, row_of(context, on), RT_EVENT_KERNEL, task->loc);
     for (uint32_t d = 0; d < context->place_count && sum.count == 0; d++)
@@ -90,11 +147,25 @@ static double measure_call(const WeftProgram *program, const char *entry) {
     return NAN;
 }
 
-static void measure(Plan *plan, const WeftProgram *program, const char *entry) {
+// The most that memories held meanwhile: the host's of the arguments, and of what is
+// free again.
+static void measure_memory(Plan *plan, const WeftContext *context, size_t freed) {
+    uint32_t host = context->place_count;
+    plan->measured_most = arena_array(plan->in.arena, double, host + 1);
+    for (uint32_t d = 0; d < host; d++)
+        if (context->places[d].device != NULL)
+            plan->measured_most[d] = (double)context->places[d].device->counts.peak;
+    plan->measured_most[host] = plan->args + (double)freed;
+}
+
+// `freed`: what the context held at most, and does no longer.
+static void measure(Plan *plan, const WeftProgram *program, const char *entry,
+                    size_t freed) {
     const WeftContext *context = program->context;
     if (context->events == NULL || program->owner == 0) return;
     plan->measured = measure_call(program, entry);
     if (isnan(plan->measured)) return;
+    measure_memory(plan, context, freed);
     plan->measured_busy = arena_array(plan->in.arena, double, context->place_count);
     plan->measured_bytes = arena_array(plan->in.arena, double, context->place_count);
     for (uint32_t d = 0; d < context->place_count; d++) {
@@ -105,7 +176,7 @@ static void measure(Plan *plan, const WeftProgram *program, const char *entry) {
     double *took = arena_array(plan->in.arena, double, plan->tasks.len + 1);
     for (uint32_t i = 0; i < plan->tasks.len; i++) {
         PlanTask *task = &plan->tasks.data[i];
-        measure_task(program, task);
+        measure_task(program, plan, task);
         if (!isnan(plan_took(task))) took[i] = plan_took(task);
     }
     plan->measured_longest = plan_longest(plan, took, false);
@@ -147,6 +218,7 @@ static WeftStatus explain(WeftContext *context, void *data) {
                         "the interpreter runs programs as they are: there is no plan");
     ApiEntry *entry = &program->entries[call->entry];
     WeftStatus status = WEFT_STATUS_OK;
+    size_t freed = atomic_load(&context->mem.peak) - atomic_load(&context->mem.used);
     if (call->args != NULL || call->arg_count > 0)
         status = api_check_args(context, entry, call->args, call->arg_count);
     bool is_known = call->args != NULL || entry->param_count == 0;
@@ -167,7 +239,7 @@ static WeftStatus explain(WeftContext *context, void *data) {
     size_t ceiling = context->options.memory_ceiling;
     if (ceiling != 0 && needed > (double)ceiling)
         return api_refuse_plan(context, plan, &plan->peak, entry, "", needed);
-    measure(plan, program, entry->name);
+    measure(plan, program, entry->name, freed);
     StrBuf text = strbuf(&context->report);
     print(plan, call, entry, &text);
     strbuf_char(&text, '\0');

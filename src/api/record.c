@@ -33,6 +33,16 @@ void api_record_end(WeftContext *context) {
         context->places[i].events = NULL;
 }
 
+// From here on the most that memories hold is that of what is recorded.
+static void watch_memory(WeftContext *context) {
+    context->most_before = weft_memory_peak(context);
+    atomic_store(&context->mem.peak, atomic_load(&context->mem.used));
+    for (uint32_t i = 0; i < context->place_count; i++) {
+        Device *device = context->places[i].device;
+        if (device != NULL) device->counts.peak = device->counts.used;
+    }
+}
+
 static WeftStatus record(WeftContext *context, void *data) {
     enum { MOST_EVENTS = 1 << 14 }; // on a row
     WeftRecord what = *(WeftRecord *)data;
@@ -41,6 +51,7 @@ static WeftStatus record(WeftContext *context, void *data) {
     context->events =
         rt_events_new(&context->mem, what == WEFT_RECORD_EVENTS ? MOST_EVENTS : 0);
     if (context->events == NULL) mem_fail(&context->mem);
+    watch_memory(context);
     return WEFT_STATUS_OK;
 }
 

@@ -368,11 +368,11 @@ static void place_task(Placer *pl, uint32_t number) {
         note_present(pl, (PlanUse){.block = task->first + k}, device);
     // What is taken over is freed as another's, before it is alive as the task's own.
     if (task->op == OP_CONCAT && task->kernel == NULL) take_over_parts(pl, task);
-    bool is_new = !takes_over(plan, number);
-    if (is_new) add_made(pl, task);
+    task->takes_over = takes_over(plan, number);
+    if (!task->takes_over) add_made(pl, task);
     note_peak(pl, number);
     free_after(pl, number, task->end);
-    if (!is_new) add_made(pl, task);
+    if (task->takes_over) add_made(pl, task);
 }
 
 // Results come to the host.

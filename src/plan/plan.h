@@ -99,6 +99,7 @@ struct PlanTask {
     uint32_t makes;    // so many
     bool joins_rows;   // it joins parts along dimension 0
     bool is_apart;     // what it joins stays where it was made, for who needs the whole
+    bool takes_over;   // it makes what it makes where what it takes was
     uint32_t device;   // or device_count: the host
     double sent;       // bytes that travel before it
     double begin, end; // seconds
@@ -168,6 +169,7 @@ typedef struct Plan {
                     // tasks took that have run there; 0: none has
     double *measured_busy;   // the same in the run that was measured; NULL: none was
     double *measured_bytes;  // by device: to and from it; with measured_busy
+    double *measured_most;   // likewise by memory, and the host's: the most that it held
     double measured;         // seconds of that run; likewise
     double measured_longest; // of the longest way, as far as it was measured
     bool is_cut_off;         // there is more than is told
@@ -184,6 +186,9 @@ bool plan_choose(const PlanInput *in);
 // The tasks alone (walk.c), and where they go (place.c).
 Plan *plan_walk(const PlanInput *in);
 void plan_place(Plan *plan);
+// By memory, and the host's: what it holds when it holds most, as far as that is known
+// (held.c).
+const double *plan_most_held(const Plan *plan);
 // What is surely alive when most is, which any call with these arguments has to hold;
 // of no task (least.c). in_order: tasks run one after the other.
 PlanPeak plan_least(const Plan *plan, bool in_order);

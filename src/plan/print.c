@@ -438,6 +438,26 @@ void plan_name_bytes(const Plan *plan, const PlanPeak *peak, StrBuf *out) {
     }
 }
 
+// Of each memory by itself, if there are several, or that was measured.
+static void put_held(const Plan *plan, bool is_known, StrBuf *out) {
+    const double *most = plan_most_held(plan);
+    uint32_t host = plan->in.device_count;
+    bool has_others = false;
+    char bytes[PLAN_TEXT];
+    for (uint32_t d = 0; d < host; d++)
+        has_others = has_others || plan_memory(plan, d) == d;
+    for (uint32_t m = 0; m <= host; m++) {
+        bool is_told = (is_known && has_others) || plan->measured_most != NULL;
+        if (!is_told || plan_memory(plan, m) != m) continue;
+        strbuf_printf(out, "  %s holds %s at %s", plan_device(plan, m),
+                      plan_bytes(bytes, most[m]), is_known ? "most" : "least");
+        if (plan->measured_most != NULL)
+            strbuf_printf(out, "; measured %s",
+                          plan_bytes(bytes, plan->measured_most[m]));
+        strbuf_char(out, '\n');
+    }
+}
+
 void plan_print_memory(const Plan *plan, StrBuf *out) {
     char bytes[PLAN_TEXT], line[PLAN_TEXT];
     put_title(out, "Memory");
@@ -457,4 +477,5 @@ void plan_print_memory(const Plan *plan, StrBuf *out) {
         else strbuf_printf(out, ", made in line %s\n", plan_line(line, plan, b->loc));
     }
     if (!is_known) strbuf_cstr(out, "  and arrays whose sizes are not known\n");
+    put_held(plan, is_known, out);
 }

@@ -66,7 +66,10 @@ Memory
   1.60 MB at most, during task 3
      400 kB  map, made in line 3
      400 kB  map, made in line 3
-     800 kB  concat, made in line 3'
+     800 kB  concat, made in line 3
+  cpu:0 holds 2.00 MB at most
+  cpu:1 holds 400 kB at most
+  host holds 800 kB at most'
 # Fewer elements stay whole.
 expect 0 "$weft" explain -T 1 --device cpu:0,cpu:1 parts.weft 100
 out_has 'whole here: there is too little to do with fewer than 333 elements'
@@ -495,9 +498,14 @@ expect 0 "$weft" explain -T 1 --device cpu:0,cpu:1 parts.weft 30000 --measure
 out_has '     makes     takes  measured'
 out_has '; measured '
 out_has ' kB to and from it'
-command='every kernel is measured'
-if grep -qE '^     [124] .* (ns|us|ms|s)$' stdout; then good; else bad "$(cat stdout)"; fi
-if grep -qE '^     [124] .*\?$' stdout; then bad "$(cat stdout)"; else good; fi
+command='every task is measured'
+if [ "$(grep -cE '^     [1-4] .* (ns|us|ms|s)( +on cpu:.)?$' stdout)" = 4 ]; then good
+else bad "$(cat stdout)"; fi
+command='and every memory'
+for memory in cpu:0 cpu:1 host; do
+    if grep -qE "^  $memory holds [0-9.]+ [kM]?B at most; measured [0-9.]+ [kM]B\$" stdout
+    then good; else bad "$(cat stdout)"; fi
+done
 expect 0 "$weft" explain -T 1 --device cpu:0,cpu:1 parts.weft 30000 --measure -f dot
 out_has ', took '
 # What was learned meanwhile is told: most of the work is in the first quarter.

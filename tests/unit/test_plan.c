@@ -259,6 +259,47 @@ static void test_taken_over(void) {
     close_world(&w);
 }
 
+static bool holds(const Plan *plan, double first, double second, double host) {
+    const double *most = plan_most_held(plan);
+    if (most[0] != first || most[1] != second || most[2] != host)
+        printf("%.0f, %.0f, %.0f\n", most[0], most[1], most[2]);
+    return most[0] == first && most[1] == second && most[2] == host;
+}
+
+// What each memory holds at most: with copies, joined on the host or late, and where
+// something is written over.
+static void test_held(void) {
+    PlanArg args[1];
+    World w =
+        open_world("cpu:0,cpu:1",
+                   "entry main (n: i64) = scan (+) 0 (map busy (map busy (iota n)))");
+    enum { N = 320000 }; // bytes, in two equal parts
+    const Plan *plan = plan_of(&w, ints((int64_t[]){N / 8}, args, 1));
+    CHECK(plan->tasks.len == 4 && plan->tasks.data[3].device == 0);
+    CHECK(holds(plan, N + N, N / 2, N));
+    PlanInput in = plan->in;
+    in.joins_late = true;
+    plan = plan_make(&in);
+    CHECK(plan->tasks.len == 4 && plan->tasks.data[3].device == 0);
+    CHECK(holds(plan, N / 2 + N + N, N / 2, N));
+    CHECK(holds(plan_on(&w, args, true), 0, 0, N + N));
+    close_world(&w);
+
+    int64_t dims[] = {1000};
+    PlanArg array[] = {{.is_known = true, .dims = dims}};
+    w = open_world("cpu:0,cpu:1", "entry main [n] (xs: [n]f64) =\n"
+                                  "  let a = scan (+) 0 xs\n  let b = scan (+) 0 a\n"
+                                  "  let c = scan (+) 0 b\n  in scan (+) 0 c\n");
+    CHECK(holds(plan_of(&w, array), 24000, 0, 16000));
+    close_world(&w);
+
+    w = open_world("cpu", "entry main (n: i64) = scan (+) 0 (iota n) with [3] = 1\n");
+    ints((int64_t[]){1000}, args, 1);
+    CHECK(holds(plan_on(&w, args, true), 0, 0, 8000));
+    CHECK(holds(plan_of(&w, args), 8000, 0, 8000));
+    close_world(&w);
+}
+
 // ---- the work -----------------------------------------------------------------------
 
 typedef struct Pace {
@@ -680,6 +721,7 @@ int main(void) {
     test_inside();
     test_memory();
     test_taken_over();
+    test_held();
     test_paces();
     test_blocks();
     test_sharing();
