@@ -69,6 +69,15 @@ static uint32_t whole_for(const Holder *h, const PlanTask *task, uint32_t block)
     return PLAN_NONE;
 }
 
+// On the host the parts that were made there lie in the whole.
+static void drop_within(Holder *h, const PlanTask *join) {
+    for (uint32_t i = 0; i < join->uses.len; i++) {
+        uint32_t block = join->uses.data[i].block;
+        if (h->plan->blocks.data[block].is_within)
+            drop(h, block, h->plan->in.device_count);
+    }
+}
+
 // Wholes that the task needs are joined where it runs; of what it has views of, on the
 // host.
 static void join_all(Holder *h, const PlanTask *task) {
@@ -78,26 +87,15 @@ static void join_all(Holder *h, const PlanTask *task) {
         uint32_t memory = use.part != 0 ? host : plan_memory(h->plan, task->device);
         if (use.bytes == 0 || !is_apart(h, use.block)) continue;
         if (*copy_of(h, use.block, memory) > 0) continue;
+        if (memory == host) drop_within(h, maker_of(h, use.block));
         hold(h, use.block, memory, h->plan->blocks.data[use.block].bytes);
     }
 }
 
-// What the host joins comes to where it belongs.
 static void take(Holder *h, const PlanStep *step) {
     const PlanTask *task = &h->plan->tasks.data[step->task];
-    bool is_joined = task->op == OP_CONCAT && task->kernel == NULL;
-    if (!is_joined && whole_for(h, task, step->block) == PLAN_NONE)
+    if (whole_for(h, task, step->block) == PLAN_NONE)
         hold(h, step->block, plan_memory(h->plan, step->device), step->bytes);
-}
-
-// Parts of a whole stay for it, or lie in it.
-static void note_parts(Holder *h, const PlanTask *task) {
-    uint32_t host = h->plan->in.device_count;
-    for (uint32_t i = 0; i < task->uses.len; i++) {
-        uint32_t block = task->uses.data[i].block;
-        if (task->is_apart) h->whole[block] = task->first;
-        else if (h->plan->blocks.data[block].is_within) drop(h, block, host);
-    }
 }
 
 static void make(Holder *h, const PlanTask *task) {
@@ -109,8 +107,11 @@ static void make(Holder *h, const PlanTask *task) {
 }
 
 static void run(Holder *h, const PlanTask *task) {
+    bool joins = task->op == OP_CONCAT && task->kernel == NULL;
+    for (uint32_t i = 0; i < task->uses.len && task->is_apart; i++)
+        h->whole[task->uses.data[i].block] = task->first;
     if (!task->is_apart) join_all(h, task);
-    if (task->op == OP_CONCAT && task->kernel == NULL) note_parts(h, task);
+    if (joins && !task->is_apart) drop_within(h, task);
     if (!task->takes_over) make(h, task);
 }
 

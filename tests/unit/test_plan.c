@@ -282,6 +282,12 @@ static void test_held(void) {
     plan = plan_make(&in);
     CHECK(plan->tasks.len == 4 && plan->tasks.data[3].device == 0);
     CHECK(holds(plan, N / 2 + N + N, N / 2, N));
+    PlanDevice mixed[] = {plan->in.devices[0], plan->in.devices[1]};
+    mixed[0].is_host = true;
+    in.devices = mixed;
+    plan = plan_make(&in);
+    CHECK(plan->tasks.len == 4 && plan->tasks.data[3].device == 0);
+    CHECK(holds(plan, 0, N / 2, N + N));
     CHECK(holds(plan_on(&w, args, true), 0, 0, N + N));
     close_world(&w);
 
