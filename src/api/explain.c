@@ -208,6 +208,18 @@ static void print(const Plan *plan, const ExplainCall *call, const ApiEntry *ent
     }
 }
 
+// A plan of what fails tells nothing.
+static WeftStatus refuse(WeftContext *context, const WeftProgram *program,
+                         const PlanFault *fault) {
+    StrBuf text = strbuf(&context->scratch);
+    strbuf_str(&text, fault->message);
+    strbuf_cstr(&text, ": a run with these values fails here; there is a plan for "
+                       "others, or without any");
+    InterpError error = {
+        .status = STATUS_RUNTIME, .loc = fault->loc, .message = strbuf_done(&text)};
+    return api_fault_run(context, program, &error);
+}
+
 static WeftStatus explain(WeftContext *context, void *data) {
     const ExplainCall *call = data;
     WeftProgram *program = call->program;
@@ -234,6 +246,7 @@ static WeftStatus explain(WeftContext *context, void *data) {
     api_plan_devices(context, &in);
     stack_measure(&program->cx.stack);
     Plan *plan = plan_make(&in);
+    if (plan->fault.message.len > 0) return refuse(context, program, &plan->fault);
     double needed =
         plan->peak.bytes - plan->args + (double)atomic_load(&context->mem.used);
     size_t ceiling = context->options.memory_ceiling;

@@ -134,7 +134,7 @@ static WeftStatus name_places(WeftContext *context, PlaceList *list) {
         more = comma != NULL;
         rest.ptr += word.len + more;
         rest.len -= word.len + more;
-        bool is_parts = word.len > 4 && memcmp(word.ptr, "cpu*", 4) == 0;
+        bool is_parts = word.len >= 4 && memcmp(word.ptr, "cpu*", 4) == 0;
         WeftStatus status = str_eq(word, STR("all")) ? add_all(context, list)
                             : is_parts               ? add_parts(context, list, word)
                                                      : add(context, list, word);

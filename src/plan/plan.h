@@ -129,6 +129,12 @@ typedef struct PlanResult {
     PlanUses uses;
 } PlanResult;
 
+// Where the call is sure to fail, and why: the first such place.
+typedef struct PlanFault {
+    CoreLoc loc;
+    Str message; // empty: there is none that is known
+} PlanFault;
+
 // What is alive when most is.
 typedef struct PlanPeak {
     double bytes;
@@ -159,6 +165,7 @@ typedef struct Plan {
     } results;
     uint32_t params; // the first blocks
     uint32_t sure;   // so many tasks run as told; PLAN_NONE: all, with these results
+    PlanFault fault;
     PlanPeak peak;
     bool is_timed;  // how long each task takes is known, as far as the model goes
     double args;    // bytes of the parameters

@@ -115,6 +115,7 @@ void visit_add_task(Walk *w, const CoreStm *stm, const CoreFun *kernel, double w
         WalkValue *out = &w->values[stm->outs[k]];
         bool is_held =
             kernel != NULL ? gives_memory(w, kernel->body, k) : makes_memory(w, stm);
+        if (is_held) visit_size(w, out, stm->loc);
         out->block = visit_new_block(w, out, w->p->values.data[stm->outs[k]].name,
                                      stm->loc, number, is_held);
         out->part = 0;

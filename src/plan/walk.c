@@ -23,7 +23,9 @@ static double walk_rows(Walk *w, const CoreBody *body, const WalkValue *params,
     WalkPace around = w->pace;
     w->pace = pace;
     w->depth++;
+    w->doubts++;
     double work = walk_body(w, body);
+    w->doubts--;
     w->depth--;
     w->pace = around;
     return work;
@@ -144,7 +146,9 @@ static double walk_if(Walk *w, const CoreStm *stm) {
         bind_results(w, stm, body);
         return work;
     }
+    w->doubts++;
     double yes = walk_body(w, stm->bodies[0]), no = walk_body(w, stm->bodies[1]);
+    w->doubts--;
     for (uint32_t k = 0; k < stm->out_count; k++) {
         WalkValue a = visit_value(w, stm->bodies[0]->results[k]);
         WalkValue b = visit_value(w, stm->bodies[1]->results[k]);
@@ -286,7 +290,9 @@ static double walk_loop(Walk *w, const CoreStm *stm) {
         WalkPace pace = w->pace;
         if (pace == PACE_FREE) w->pace = PACE_WAITS;
         double turns = turns_inside(w, &l);
+        w->doubts++;
         work = walk_turn(w, l.turn, l.first, l.states, l.count);
+        w->doubts--;
         w->pace = pace;
         work = turns * (work + work_of_states(w, &l, turns));
         generalise(w, before, l.states, l.count);
@@ -415,6 +421,7 @@ static double walk_step(Walk *w, const CoreStm *stm) {
     case OP_CALL: return walk_call(w, stm);
     case OP_CHECK:
         visit_look(w, stm->args[0]);
+        visit_check(w, stm);
         visit_bind(w, stm, 0, visit_value_like(w, stm->outs[0]));
         return w->pace == PACE_ALONE ? 1 : 0; // loops in lanes have it before them
     case OP_GUARD:
@@ -521,6 +528,7 @@ Plan *plan_walk(const PlanInput *in) {
     for (uint32_t i = 0; i < body->result_count; i++) {
         WalkValue v = visit_value(&w, body->results[i]);
         if (v.block != PLAN_NONE) plan->blocks.data[v.block].is_result = true;
+        if (in->tells_results) visit_result(&w, body, body->results[i]);
     }
     if (in->tells_results) visit_add_results(&w, body);
     plan->is_cut_off = w.is_over;

@@ -42,6 +42,7 @@ typedef struct Walk {
     uint32_t steps;
     uint32_t visit, visits; // of a body on the host; how many there were
     uint32_t depth;         // of kernels; 0: on the host
+    uint32_t doubts;        // bodies in kernels that may run or not
     WalkPace pace;          // at which scalar operations follow each other
     bool is_over;           // there is too much
 } Walk;
@@ -49,6 +50,11 @@ typedef struct Walk {
 // What follows is likely, but not certain.
 static inline void visit_guess(Walk *w) {
     if (w->plan->sure == PLAN_NONE) w->plan->sure = w->plan->tasks.len;
+}
+
+// Whether what is walked is sure to run.
+static inline bool visit_is_sure(const Walk *w) {
+    return w->plan->sure == PLAN_NONE && w->doubts == 0;
 }
 
 // A size, or a number of turns.
@@ -92,6 +98,15 @@ double visit_array(Walk *w, const CoreStm *stm);
 
 // The branch of an IF on the host that is told.
 const CoreBody *visit_branch(const Walk *w, const CoreStm *stm);
+
+// ---- fault.c ------------------------------------------------------------------------
+
+// What a check says if it is known to fail, and is sure to be made.
+void visit_check(Walk *w, const CoreStm *stm);
+// That there can be no such array, if there is sure to be one.
+void visit_size(Walk *w, const WalkValue *v, CoreLoc loc);
+// The same of a result of the body.
+void visit_result(Walk *w, const CoreBody *body, CoreRef ref);
 
 // ---- tasks.c ------------------------------------------------------------------------
 

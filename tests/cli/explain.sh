@@ -528,6 +528,35 @@ err_has 'and the ceiling is 105 MB: 16.0 GB of line 3'
 out ''
 expect 0 "$weft" explain -T 1 --device cpu:0,cpu:1 parts.weft 1000 -m 100M
 
+# ---- what fails ---------------------------------------------------------------------
+
+# It is told as the run would, at its place; with other values there is a plan.
+cat >sizes.weft <<'EOF'
+entry line (k: i64): []i64 = map (* 3) (iota k)
+entry rows (k: i64) (m: i64) = replicate k (replicate m 1.0f64)
+entry branch (k: i64): []i64 = if k < 0 then [1] else map (* 3) (iota k)
+entry first [n] (k: i64) (xs: [n]i64): i64 = if k > 3 then assert (n > 2) xs[0] else 7
+entry loose (k: i64) (xs: []i64): []i64 = if xs[0] > 3 then map (* 3) (iota k) else [1]
+EOF
+for devices in cpu cpu:0,cpu:1 'cpu*2'; do
+    expect 1 "$weft" explain --device "$devices" sizes.weft line -5
+    err_has 'sizes.weft:1:41: error: a size of -5 is negative: a run with these values fails here; there is a plan for others, or without any'
+    out ''
+    expect 1 "$weft" explain --device "$devices" sizes.weft line 4611686018427387904 -f svg
+    err_has ' × 8 bytes cannot be represented: a run with these values fails here'
+    expect 1 "$weft" explain --device "$devices" sizes.weft rows 4 -2
+    err_has 'sizes.weft:2:45: error: a size of -2 is negative'
+    expect 1 "$weft" explain --device "$devices" sizes.weft rows 4000000000 4000000000
+    err_has 'an array of 4000000000 × 4000000000 × 8 bytes cannot be represented'
+    expect 0 "$weft" explain --device "$devices" sizes.weft rows 40 40
+    expect 0 "$weft" explain --device "$devices" sizes.weft branch -5
+    expect 1 "$weft" explain --device "$devices" sizes.weft first 4 '[1, 2]'
+    err_has 'a run with these values fails here'
+    expect 0 "$weft" explain --device "$devices" sizes.weft first 3 '[1, 2]'
+    # Only the run can tell whether it comes to that.
+    expect 0 "$weft" explain --device "$devices" sizes.weft loose -5 '[1, 2]'
+done
+
 # ---- mistakes -----------------------------------------------------------------------
 
 expect 2 "$weft" explain
@@ -547,5 +576,7 @@ expect 1 "$weft" explain none.weft
 err_has 'cannot read `none.weft`'
 expect 1 "$weft" explain --device abacus parts.weft
 err_has 'device abacus cannot be used: `abacus` is no device'
+expect 1 "$weft" explain --device 'cpu*' parts.weft
+err_has '`cpu*`: the cores can be 1 to 64 devices, as in cpu*4'
 head -c 2000 /dev/urandom >noise.weft
 expect 1 "$weft" explain --device 'cpu*2' noise.weft
