@@ -37,6 +37,13 @@ Str plan_box_result(const Plan *plan, uint32_t result, Arena *arena) {
     return strbuf_done(&text);
 }
 
+const char *plan_edge(char text[PLAN_TEXT], const Plan *plan, uint32_t block,
+                      double bytes, bool is_result) {
+    bool is_taken = bytes != 0 || plan->blocks.data[block].bytes == 0;
+    if (is_taken) return plan_bytes(text, bytes);
+    return is_result ? "its length" : "waits";
+}
+
 Str plan_box_device(const Plan *plan, uint32_t device, Arena *arena) {
     StrBuf text = strbuf(arena);
     char busy[PLAN_TEXT];

@@ -59,7 +59,7 @@ static void put_edges(const Plan *plan, PlanUses uses, char letter, uint32_t num
         strbuf_printf(
             out, "  %c%" PRIu32 " -> %c%" PRIu32 " [label=\"%s\"%s];\n",
             is_arg ? 'a' : 't', is_arg ? use.block : block->task, letter, number,
-            use.bytes == 0 ? "" : plan_bytes(bytes, travels ? moved : use.bytes),
+            plan_edge(bytes, plan, use.block, travels ? moved : use.bytes, by == NULL),
             travels ? ", penwidth=3" : "");
     }
 }

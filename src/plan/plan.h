@@ -127,6 +127,7 @@ typedef struct PlanResult {
     Sym name;
     double bytes;
     PlanUses uses;
+    bool is_made; // by the host
 } PlanResult;
 
 // Where the call is sure to fail, and why: the first such place.
@@ -262,6 +263,9 @@ const char *plan_line(char text[PLAN_TEXT], const Plan *plan, CoreLoc loc); // o
 Str plan_box_where(const Plan *plan, const PlanTask *task, Arena *arena);
 Str plan_box_costs(const Plan *plan, const PlanTask *task, Arena *arena);
 Str plan_box_result(const Plan *plan, uint32_t result, Arena *arena);
+// What an edge says: the bytes, or what is needed of a block that is not taken.
+const char *plan_edge(char text[PLAN_TEXT], const Plan *plan, uint32_t block,
+                      double bytes, bool is_result);
 Str plan_box_device(const Plan *plan, uint32_t device, Arena *arena);
 // "#2f6fb3"; no two devices have the same.
 enum { PLAN_COLOUR = 8 };

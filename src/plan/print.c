@@ -305,12 +305,33 @@ static void put_columns(StrBuf *out, Str text, uint32_t columns) {
     }
 }
 
+// What the host makes of tasks and arguments.
+static void put_results(const Plan *plan, StrBuf *out) {
+    for (uint32_t i = 0; i < plan->results.len; i++) {
+        const PlanResult *result = &plan->results.data[i];
+        if (!result->is_made || result->uses.len == 0) continue;
+        strbuf_printf(out, "  %.*s needs",
+                      STR_ARG(plan_box_result(plan, i, out->arena)));
+        for (uint32_t k = 0; k < result->uses.len; k++) {
+            PlanUse use = result->uses.data[k];
+            uint32_t task = plan->blocks.data[use.block].task;
+            char text[PLAN_TEXT];
+            if (task != PLAN_NONE) strbuf_printf(out, " %" PRIu32, task + 1);
+            else strbuf_printf(out, " %.*s", STR_ARG(plan_block_name(plan, use.block)));
+            if (use.bytes == 0)
+                strbuf_printf(out, " (%s)", plan_edge(text, plan, use.block, 0, true));
+        }
+        strbuf_char(out, '\n');
+    }
+}
+
 void plan_print_tasks(const Plan *plan, StrBuf *out) {
     enum { WHAT = 16 };
     bool has_measures = plan->measured_busy != NULL;
     put_title(out, "Tasks");
     if (plan->tasks.len == 0) {
         strbuf_cstr(out, "  none: there is nothing for a kernel to do\n");
+        put_results(plan, out);
         return;
     }
     strbuf_printf(out, "  task line  %-*s device    needs        %9s %9s%s\n", WHAT,
@@ -340,6 +361,7 @@ void plan_print_tasks(const Plan *plan, StrBuf *out) {
     if (has_measures)
         strbuf_printf(out, "; measured %s", plan_time(time, plan->measured_longest));
     strbuf_char(out, '\n');
+    put_results(plan, out);
     if (plan->took_a_branch)
         strbuf_cstr(out, "  Of a branch that nobody knows the busier arm is told.\n");
     if (plan->is_cut_off) strbuf_cstr(out, "  There are more, which are not told.\n");

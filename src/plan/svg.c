@@ -118,12 +118,23 @@ static void put_text(StrBuf *out, Str text) {
     }
 }
 
-static void put_line(Picture *g, double x, double y, const Font *font, double room,
-                     Str text) {
+// What finds no room on a line is told when the mouse stands on it.
+static void put_short(Picture *g, double x, double y, const Font *font, Str text,
+                      Str whole) {
     strbuf_printf(g->out, "<text x=\"%.1f\" y=\"%.1f\" class=\"%s\">", x, y,
                   font->class);
-    put_text(g->out, shorten(g, text, font, room));
+    put_text(g->out, text);
+    if (!str_eq(text, whole)) {
+        strbuf_cstr(g->out, "<title>");
+        put_text(g->out, whole);
+        strbuf_cstr(g->out, "</title>");
+    }
     strbuf_cstr(g->out, "</text>\n");
+}
+
+static void put_line(Picture *g, double x, double y, const Font *font, double room,
+                     Str text) {
+    put_short(g, x, y, font, shorten(g, text, font, room), text);
 }
 
 static Str __attribute__((format(printf, 2, 3)))
@@ -174,7 +185,9 @@ static void draw_edge(Picture *g, const GraphEdge *e) {
     char bytes[PLAN_TEXT];
     strbuf_printf(g->out, "V%.1f\"><title>", middle_of(from) + half_height(from));
     put_text(g->out, plan_block_name(g->plan, e->block));
-    strbuf_printf(g->out, ", %s</title></path>\n", plan_bytes(bytes, e->bytes));
+    strbuf_printf(
+        g->out, ", %s</title></path>\n",
+        plan_edge(bytes, g->plan, e->block, e->bytes, to->kind == NODE_RESULT));
 }
 
 // How far a piece has gone, of 1, at `t` of its curve: across and down.
@@ -299,9 +312,10 @@ static void draw_pill(Picture *g, const GraphNode *node) {
         text_of(g, ", %s",
                 plan_bytes(number, is_arg ? plan->blocks.data[node->number].bytes
                                           : plan->results.data[node->number].bytes));
-    name = shorten(g, name, &middle_font, room - width_of(bytes, &middle_font));
-    put_line(g, node->x, middle_of(node) + 4, &middle_font, room,
-             text_of(g, "%.*s%.*s", STR_ARG(name), STR_ARG(bytes)));
+    Str shown = shorten(g, name, &middle_font, room - width_of(bytes, &middle_font));
+    put_short(g, node->x, middle_of(node) + 4, &middle_font,
+              text_of(g, "%.*s%.*s", STR_ARG(shown), STR_ARG(bytes)),
+              text_of(g, "%.*s%.*s", STR_ARG(name), STR_ARG(bytes)));
 }
 
 // ---- the page -----------------------------------------------------------------------

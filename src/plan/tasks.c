@@ -6,7 +6,7 @@
 
 static void add_use(Walk *w, PlanTask *task, PlanUse use) {
     PlanBlock *block = &w->plan->blocks.data[use.block];
-    if (!(use.bytes <= block->bytes)) use.bytes = block->bytes;
+    if (isnan(use.bytes) || use.bytes > block->bytes) use.bytes = block->bytes;
     for (uint32_t i = 0; i < task->uses.len; i++)
         if (task->uses.data[i].block == use.block &&
             task->uses.data[i].part == use.part)
@@ -204,8 +204,9 @@ void visit_add_results(Walk *w, const CoreBody *body) {
     for (uint32_t i = 0; i < body->result_count; i++) {
         CoreRef ref = body->results[i];
         WalkValue v = visit_value(w, ref);
-        o.result =
-            (PlanResult){.name = w->p->values.data[ref].name, .bytes = visit_bytes(&v)};
+        o.result = (PlanResult){.name = w->p->values.data[ref].name,
+                                .bytes = visit_bytes(&v),
+                                .is_made = v.block == PLAN_NONE};
         trace(&o, ref, false);
         if (o.result.uses.len == 0) trace(&o, ref, true);
         vec_push(w->arena, &w->plan->results, o.result);

@@ -472,6 +472,39 @@ done
 expect 0 "$weft" explain -T 1 --device 'cpu*2' "$papers/saltmarsh.weft" saltmarsh 512 512 20 \
     -f dot
 if [ "$(grep -c -e '-> r' stdout)" = 5 ]; then good; else bad "$(grep -e '-> r' stdout)"; fi
+# A result that is a length is made of what has it.
+cat >lengths.weft <<'EOF'
+def busy (x: i64): i64 = loop x for i < 100 do (x * 31 + i) % 1009
+entry main (n: i64) (ys: []i64) =
+  let xs = filter (> 500) (map busy (iota n))
+  in (length xs, length ys, 2 * length xs + i64.sum xs)
+EOF
+lengths() {
+    expect 0 "$weft" explain -T 1 --device cpu:0,cpu:1 lengths.weft 100000 '[1, 2, 3]' "$@"
+}
+lengths
+out_has '  result 1 needs 4 (its length)'
+out_has '  result 2 needs ys (its length)'
+out_has '  result 3 needs 5'
+lengths -f dot
+out_has '  t3 -> r0 [label="its length"];'
+out_has '  a0 -> r1 [label="its length"];'
+out_has '  t4 -> r2 [label="8 B"];'
+lengths -f svg
+out_has '<title>xs, its length</title>'
+out_has '<title>ys, its length</title>'
+# An edge that only orders says so, and an empty array that it is empty.
+echo 'entry main (n: i64) (xs: []i64) = (map (* 2) xs)[n % 3] +
+  i64.sum (map (\x -> loop x for _i < 90 do x * 7 % 1009) (iota (filter (> 3) xs)[0]))' >waits.weft
+expect 0 "$weft" explain -T 1 --device cpu:0,cpu:1 waits.weft -f dot
+out_has '[label="waits"]'
+expect 0 "$weft" explain -T 1 --device cpu:0,cpu:1 parts.weft 0 -f dot
+out_has '[label="0 B"]'
+command='names that are too long for their boxes'
+for name in 'an_argument_WHOSE_NAME_IS_LONG, ?' 'map the_first_of_all_results'; do
+    if grep -q "<title>[0-9: ]*$name</title></text>" names.cpu:0*.svg; then good
+    else bad "$name"; fi
+done
 command='colours of twelve devices and the host'
 count=$(grep -o 'height="13" rx="3" fill="#[0-9a-f]*"' twelve.svg | sort -u | wc -l)
 if [ "$count" = 13 ]; then good; else bad "$count"; fi

@@ -21,7 +21,7 @@ def width_of(char):
 
 
 def text_of(element):
-    said = "".join(node.data for node in element.childNodes)
+    said = "".join(node.data for node in element.childNodes if node.nodeType == node.TEXT_NODE)
     font, *place = element.getAttribute("class").split()
     size, weight = FONTS[font]
     width = size * weight * sum(map(width_of, said))
@@ -72,6 +72,9 @@ def look(svg, most):
         yield f"it is {width} wide"
     if not any(box[1] < TITLE + 20 for box in boxes):
         yield "the first row is empty"
+    for text in svg.getElementsByTagName("text"):
+        if text_of(text)[1].find("…") >= 0 and not text.getElementsByTagName("title"):
+            yield f"`{text_of(text)[1]}` is nowhere in full"
     for i, (place, said, font) in enumerate(texts):
         for other, others, _ in texts[:i]:
             if meet(place, other):
