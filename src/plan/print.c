@@ -239,6 +239,38 @@ static void put_reason(const Plan *plan, const FissionDecision *d, StrBuf *out) 
     }
 }
 
+// Operators inside of one that has a row.
+typedef struct Inside {
+    const Plan *plan;
+    const CoreStm *outer;
+    StrBuf *out;
+    struct {
+        uint64_t *data; // line and operator of those that are told
+        uint32_t len, cap;
+    } told;
+} Inside;
+
+static uint64_t line_and_op(const Plan *plan, const CoreStm *stm) {
+    return (uint64_t)plan_where(plan->in.program, stm->loc).line << 32 | stm->op;
+}
+
+// It is not cut by itself; one in the outer one's line that has its name tells no more.
+static void put_inside(void *data, const CoreStm *stm) {
+    Inside *in = data;
+    uint64_t key = line_and_op(in->plan, stm);
+    char inner[PLAN_TEXT], outer[PLAN_TEXT];
+    if (core_op_info[stm->op].kind != KIND_ORDER2 ||
+        key == line_and_op(in->plan, in->outer))
+        return;
+    for (uint32_t i = 0; i < in->told.len; i++)
+        if (in->told.data[i] == key) return;
+    vec_push(in->out->arena, &in->told, key);
+    strbuf_printf(in->out, "  line %-4s %-8s inside the %s of line %s\n",
+                  plan_line(inner, in->plan, stm->loc), core_op_info[stm->op].name,
+                  core_op_info[in->outer->op].name,
+                  plan_line(outer, in->plan, in->outer->loc));
+}
+
 void plan_print_decisions(const Plan *plan, StrBuf *out) {
     const FissionLog *log = plan->in.decisions;
     put_title(out, "Operators");
@@ -258,6 +290,9 @@ void plan_print_decisions(const Plan *plan, StrBuf *out) {
         strbuf_printf(out,
                       "\n%20s(an element: about %s scalar operations; %s travel)\n", "",
                       count_text(work, d->work), plan_bytes(bytes, d->bytes));
+        Inside in = {.plan = plan, .outer = d->stm, .out = out};
+        for (uint32_t k = 0; k < d->stm->body_count; k++)
+            core_walk(d->stm->bodies[k], put_inside, &in);
     }
     if (shown == 0) strbuf_cstr(out, "  none is outside of other operators\n");
 }

@@ -99,6 +99,22 @@ out_has '  line 2    map      cut in 2: 50 % for cpu:0, 50 % for cpu:1; from 200
 out_has '  line 3    map      cut in 2: 50 % for cpu:0, 50 % for cpu:1; from 2222 elements on'
 out_has 'if 2222 <= (length(xss) * length_1(xss)) {'
 
+# Operators inside of others are told where they are, once.
+cat >inside.weft <<'EOF'
+def busy (x: f64): f64 = loop x for _i < 90 do f64.sqrt (x * 1.5 + 2)
+entry main [n][m] (xss: [n][m]f64) =
+  let yss = map (\xs ->
+      let (s, t) = (f64.sum (map busy xs), f64.sum (map f64.abs xs))
+      in map (/ s + t) (scan (+) 0 xs)) xss
+  in yss
+EOF
+expect 0 "$weft" explain -T 1 --device "cpu*2" inside.weft
+sed -n 's/^  line \(.* inside .*\)/\1/p' stdout | sort >inside
+same inside '4    map      inside the map of line 3
+4    reduce   inside the map of line 3
+5    map      inside the map of line 3
+5    scan     inside the map of line 3'
+
 cat >steps.weft <<'EOF'
 -- Steps of which each device makes several in one pass, and such as do more.
 entry light [n] (xs: [n]f64): [n]f64 =
