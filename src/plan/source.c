@@ -7,59 +7,14 @@
 //
 // Bodies of operators are compared as texts in which names are set apart (names.h).
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "core/rules.h"
-#include "core/text.h"
 #include "fission/fission.h"
-#include "plan/names.h"
-#include "plan/plan.h"
+#include "plan/source.h"
 
-// Expressions in one; bodies in bodies; lines of an operator's bodies that are told;
-// operations from the share of a bound to the bound.
-enum { LONGEST = 8, DEEPEST = 64, TOLD = 16, STEPS = 8 };
-
-// Bodies of a statement that stands in the text.
-typedef struct Told {
-    NamedText text;
-    uint32_t statement; // the name of its first result
-} Told;
-
-// A scalar outside of operators that has a name.
-typedef struct Known {
-    Str text;
-    uint32_t id;
-} Known;
-
-typedef struct Printer {
-    const Plan *plan;
-    const CoreProgram *p;
-    StrBuf *out;
-    uint32_t *uses;       // by CoreRef, in what is told
-    uint32_t *sizes;      // of expressions that stand where they are used; 0: others
-    uint32_t *ids;        // of the value's name
-    CoreRef *same;        // a constant or an expression that it is; 0: none
-    CoreRef *called;      // the value outside whose name it has; 0: its own
-    const CoreStm **defs; // what binds it
-    NameList names;
-    struct {
-        uint32_t *data; // functions that are called, to be printed
-        uint32_t len, cap;
-    } funs;
-    struct {
-        Told *data;
-        uint32_t len, cap;
-    } told;
-    struct {
-        Known *data; // where the text is
-        uint32_t len, cap;
-    } known;
-    unsigned depth;
-    unsigned inside; // of operators
-    uint32_t lines;
-    CoreLoc loc;
-} Printer;
+// Bodies in bodies; lines of an operator's bodies that are told.
+enum { DEEPEST = 64, TOLD = 16 };
 
 // ---- lines --------------------------------------------------------------------------
 
@@ -71,244 +26,9 @@ static void new_line(Printer *pr) {
     for (unsigned i = 0; i < pr->depth; i++) strbuf_cstr(pr->out, "  ");
 }
 
-// ---- values -------------------------------------------------------------------------
-
-static void put_exp(Printer *pr, const CoreStm *stm, bool is_inner);
-
-// Numbers of f64 and i64 are plain, the former to nine digits.
-static void put_const(Printer *pr, const CoreValue *value) {
-    double x;
-    memcpy(&x, &value->bits, sizeof x);
-    if (value->type.elem == SCALAR_F64 && isfinite(x))
-        strbuf_printf(pr->out, x == floor(x) && fabs(x) < 1e9 ? "%.1f" : "%.9g", x);
-    else
-        core_print_const(pr->out, (ScalarType)value->type.elem, value->bits,
-                         value->type.elem == SCALAR_I64);
-}
-
-static CoreRef real(const Printer *pr, CoreRef ref) {
-    return pr->same[ref] != 0 ? pr->same[ref] : ref;
-}
-
-static void put_ref(Printer *pr, CoreRef ref, bool is_inner) {
-    ref = real(pr, ref);
-    const CoreValue *value = &pr->p->values.data[ref];
-    if (value->is_const) put_const(pr, value);
-    else if (pr->sizes[ref] > 0) put_exp(pr, pr->defs[ref], is_inner);
-    else names_put(pr->out, pr->ids[ref]);
-}
-
-// From here on it has a name that no other value has, as often as it is bound.
-static void bind(Printer *pr, CoreRef ref) {
-    CoreRef called = pr->called[ref] != 0 ? pr->called[ref] : ref;
-    pr->sizes[ref] = 0;
-    pr->same[ref] = 0;
-    pr->ids[ref] = names_add(&pr->names, pr->p->values.data[called].name);
-}
-
-// It is another name of that value.
-static void take(Printer *pr, CoreRef ref, CoreRef of) {
-    of = real(pr, of);
-    pr->sizes[ref] = 0;
-    pr->same[ref] = core_is_const(pr->p, of) || pr->sizes[of] > 0 ? of : 0;
-    pr->ids[ref] = pr->ids[of];
-}
-
-static void put_refs(Printer *pr, const CoreRef *refs, uint32_t count) {
-    for (uint32_t i = 0; i < count; i++) {
-        if (i > 0) strbuf_cstr(pr->out, ", ");
-        put_ref(pr, refs[i], false);
-    }
-}
-
 static void put_bound_refs(Printer *pr, const CoreRef *refs, uint32_t count) {
-    for (uint32_t i = 0; i < count; i++) bind(pr, refs[i]);
-    put_refs(pr, refs, count);
-}
-
-// ---- expressions --------------------------------------------------------------------
-
-static const char *infix_of(CoreOp op) {
-    switch ((int)op) {
-    case OP_ADD: return "+";
-    case OP_SUB: return "-";
-    case OP_MUL: return "*";
-    case OP_DIV: return "/";
-    case OP_MOD: return "%";
-    case OP_QUOT: return "//";
-    case OP_REM: return "%%";
-    case OP_POW: return "**";
-    case OP_AND: return "&";
-    case OP_OR: return "|";
-    case OP_XOR: return "^";
-    case OP_SHL: return "<<";
-    case OP_SHR: return ">>";
-    case OP_LSHR: return ">>>";
-    case OP_EQ: return "==";
-    case OP_NE: return "!=";
-    case OP_LT: return "<";
-    case OP_LE: return "<=";
-    default: return NULL;
-    }
-}
-
-static void put_call(Printer *pr, const char *name, const CoreStm *stm) {
-    strbuf_printf(pr->out, "%s(", name);
-    put_refs(pr, stm->args, stm->arg_count);
-    strbuf_char(pr->out, ')');
-}
-
-static void put_slice(Printer *pr, const CoreStm *stm) {
-    put_ref(pr, stm->args[0], true);
-    strbuf_char(pr->out, '[');
-    for (int32_t d = 0; d < stm->attrs[0]; d++) strbuf_cstr(pr->out, ":, ");
-    put_ref(pr, stm->args[1], true);
-    strbuf_cstr(pr->out, " : +");
-    put_ref(pr, stm->args[2], true);
-    const CoreValue *stride = &pr->p->values.data[stm->args[3]];
-    if (!stride->is_const || stride->bits != 1) {
-        strbuf_cstr(pr->out, " : ");
-        put_ref(pr, stm->args[3], true);
-    }
-    strbuf_char(pr->out, ']');
-}
-
-// Numbers of which there are few, such as shares.
-static bool is_list(const Printer *pr, const CoreStm *stm) {
-    return stm->op == OP_LITERAL && core_type(pr->p, stm->outs[0]).elem == SCALAR_I64 &&
-           stm->text.len <= LONGEST * sizeof(int64_t);
-}
-
-// The only one of such a list, which is as good as itself.
-static bool put_only(Printer *pr, const CoreStm *index) {
-    const CoreStm *list = pr->defs[index->args[0]];
-    int64_t x;
-    if (list == NULL || list->text.len != sizeof x || !is_list(pr, list)) return false;
-    memcpy(&x, list->text.ptr, sizeof x);
-    strbuf_printf(pr->out, "%" PRId64, x);
-    return true;
-}
-
-static void put_list(Printer *pr, Str elements) {
-    int64_t x;
-    for (size_t i = 0; i < elements.len; i += sizeof x) {
-        memcpy(&x, elements.ptr + i, sizeof x);
-        strbuf_printf(pr->out, "%s%" PRId64, i == 0 ? "[" : ", ", x);
-    }
-    strbuf_cstr(pr->out, elements.len == 0 ? "[]" : "]");
-}
-
-// How much of FISSION_WHOLE is before the bound that the value is made of; NULL: it is
-// made of none.
-static const int64_t *find_share(const Printer *pr, CoreRef ref, unsigned steps) {
-    const FissionLog *log = pr->plan->in.decisions;
-    const CoreStm *def = pr->defs[ref], *list;
-    const int64_t *found = NULL;
-    if (def == NULL || steps == 0) return NULL;
-    if (def->op == OP_INDEX && (list = pr->defs[def->args[0]]) != NULL) {
-        const CoreValue *at = &pr->p->values.data[def->args[1]];
-        for (uint32_t i = 0; i < log->rows.len; i++)
-            if (list->op == OP_LITERAL && at->is_const &&
-                list->text.ptr == (const char *)log->rows.data[i].bounds)
-                return &log->rows.data[i].bounds[at->bits];
-    }
-    if (!core_is_scalar_op(def->op) || def->op == OP_MIN) return NULL;
-    for (uint32_t i = 0; i < def->arg_count && found == NULL; i++)
-        found = find_share(pr, def->args[i], steps - 1);
-    return found;
-}
-
-// Whether it is the bound of a share, of that size (fission_cut).
-static const int64_t *find_bound(const Printer *pr, const CoreStm *stm,
-                                 CoreRef *size_out) {
-    if (stm->op != OP_MIN) return NULL;
-    for (uint32_t i = 0; i < 2; i++) {
-        const int64_t *share = find_share(pr, stm->args[i], STEPS);
-        *size_out = stm->args[1 - i];
-        if (share != NULL) return share;
-    }
-    return NULL;
-}
-
-static void put_bound(Printer *pr, int64_t share, CoreRef size, bool is_inner) {
-    strbuf_printf(pr->out, is_inner ? "(%.3g %% of " : "%.3g %% of ",
-                  100.0 * (double)share / FISSION_WHOLE);
-    put_ref(pr, size, true);
-    if (is_inner) strbuf_char(pr->out, ')');
-}
-
-static void put_exp(Printer *pr, const CoreStm *stm, bool is_inner) {
-    const char *infix = infix_of(stm->op);
-    CoreRef size;
-    const int64_t *share = find_bound(pr, stm, &size);
-    if (share != NULL) {
-        put_bound(pr, *share, size, is_inner);
-    } else if (infix != NULL) {
-        if (is_inner) strbuf_char(pr->out, '(');
-        put_ref(pr, stm->args[0], true);
-        strbuf_printf(pr->out, " %s ", infix);
-        put_ref(pr, stm->args[1], true);
-        if (is_inner) strbuf_char(pr->out, ')');
-    } else if (stm->op == OP_INDEX && put_only(pr, stm)) {
-        return;
-    } else if (stm->op == OP_INDEX) {
-        put_ref(pr, stm->args[0], true);
-        strbuf_char(pr->out, '[');
-        put_refs(pr, stm->args + 1, stm->arg_count - 1);
-        strbuf_char(pr->out, ']');
-    } else if (stm->op == OP_DIM) {
-        strbuf_cstr(pr->out, "length");
-        if (stm->attrs[0] > 0) strbuf_printf(pr->out, "_%d", stm->attrs[0]);
-        strbuf_char(pr->out, '(');
-        put_ref(pr, stm->args[0], false);
-        strbuf_char(pr->out, ')');
-    } else if (stm->op == OP_CONV) {
-        put_call(pr, scalar_info[core_type(pr->p, stm->outs[0]).elem].name, stm);
-    } else if (stm->op == OP_SLICE) {
-        put_slice(pr, stm);
-    } else if (is_list(pr, stm)) {
-        put_list(pr, stm->text);
-    } else if (stm->op == OP_CALL) {
-        const CoreFun *fun = pr->p->funs.data[stm->attrs[0]];
-        Str name = sym_str(&pr->p->cx->syms, fun->name);
-        if (pr->inside == 0)
-            vec_push(pr->out->arena, &pr->funs, (uint32_t)stm->attrs[0]);
-        put_call(pr, str_terminated(pr->out->arena, name), stm);
-    } else {
-        put_call(pr, core_op_info[stm->op].name, stm);
-    }
-}
-
-// The value that it hands on, of a guard, a sum with 0, or a product with 1; 0: none.
-static CoreRef find_handed(const Printer *pr, const CoreStm *stm) {
-    if (stm->op == OP_GUARD) return stm->args[0];
-    if (stm->op != OP_ADD && stm->op != OP_MUL) return 0;
-    for (uint32_t i = 0; i < 2; i++) {
-        const CoreValue *value = &pr->p->values.data[stm->args[i]];
-        bool is_neutral = value->bits == (stm->op == OP_MUL ? 1 : 0);
-        if (value->is_const && value->type.elem == SCALAR_I64 && is_neutral)
-            return stm->args[1 - i];
-    }
-    return 0;
-}
-
-static bool is_scalar(const Printer *pr, const CoreStm *stm) {
-    return core_is_scalar_op(stm->op) || stm->op == OP_DIM || stm->op == OP_INDEX ||
-           is_list(pr, stm);
-}
-
-// Whether the statement stands where its one result is used: once, or it is a length,
-// which tells more than a name; notes it then.
-static bool moves(Printer *pr, const CoreStm *stm) {
-    if (!is_scalar(pr, stm) || find_handed(pr, stm) != 0) return false;
-    if (stm->op != OP_DIM && pr->uses[stm->outs[0]] != 1) return false;
-    uint32_t size = 1;
-    for (uint32_t i = 0; i < stm->arg_count; i++)
-        size += pr->sizes[real(pr, stm->args[i])];
-    if (size > LONGEST || pr->called[stm->outs[0]] != 0) return false;
-    pr->same[stm->outs[0]] = 0;
-    pr->sizes[stm->outs[0]] = size;
-    return true;
+    for (uint32_t i = 0; i < count; i++) source_bind(pr, refs[i]);
+    source_put_refs(pr, refs, count);
 }
 
 // ---- what is told -------------------------------------------------------------------
@@ -323,7 +43,7 @@ static const CoreBody *find_chosen(const Printer *pr, const CoreStm *stm) {
 
 // Whether it does nothing but compute scalars, and check.
 static bool is_arithmetic(const Printer *pr, const CoreStm *stm) {
-    if (stm->op != OP_IF) return stm->op == OP_CHECK || is_scalar(pr, stm);
+    if (stm->op != OP_IF) return stm->op == OP_CHECK || source_is_scalar(pr, stm);
     for (uint32_t k = 0; k < stm->body_count; k++)
         for (uint32_t i = 0; i < stm->bodies[k]->stms.len; i++)
             if (!is_arithmetic(pr, stm->bodies[k]->stms.data[i])) return false;
@@ -351,14 +71,14 @@ static void count_uses(Printer *pr, const CoreBody *body);
 // Those of a statement that is told; what hands a value on uses it as often as that is.
 static void count_stm(Printer *pr, const CoreStm *stm) {
     const CoreBody *chosen = find_chosen(pr, stm);
-    CoreRef size, handed = find_handed(pr, stm);
+    CoreRef size, handed = source_find_handed(pr, stm);
     if (handed != 0) {
         pr->uses[handed] += pr->uses[stm->outs[0]];
     } else if (chosen != NULL) {
         for (uint32_t k = 0; k < stm->out_count; k++)
             pr->uses[chosen->results[k]] += pr->uses[stm->outs[k]];
         count_uses(pr, chosen);
-    } else if (find_bound(pr, stm, &size) != NULL) {
+    } else if (source_find_bound(pr, stm, &size) != NULL) {
         pr->uses[size]++;
     } else {
         for (uint32_t i = 0; i < stm->arg_count; i++) pr->uses[stm->args[i]]++;
@@ -384,12 +104,12 @@ static void put_stm(Printer *pr, const CoreStm *stm);
 static void put_stms(Printer *pr, const CoreBody *body) {
     for (uint32_t i = 0; i < body->stms.len; i++) {
         const CoreStm *stm = body->stms.data[i];
-        if (!is_left_out(pr, stm) && !moves(pr, stm)) put_stm(pr, stm);
+        if (!is_left_out(pr, stm) && !source_moves(pr, stm)) put_stm(pr, stm);
     }
 }
 
 static void put_results(Printer *pr, const CoreBody *body) {
-    put_refs(pr, body->results, body->result_count);
+    source_put_refs(pr, body->results, body->result_count);
 }
 
 // In braces: the params, statements each on its line, and the results.
@@ -420,38 +140,38 @@ static void put_body(Printer *pr, const CoreBody *body) {
 static void put_inside(Printer *pr, const CoreStm *call, const CoreFun *fun) {
     const CoreBody *body = fun->body;
     for (uint32_t i = 0; i < body->param_count; i++)
-        take(pr, body->params[i], call->args[i]);
+        source_take(pr, body->params[i], call->args[i]);
     for (uint32_t k = 0; k < body->result_count; k++)
         pr->called[core_unguarded(body, body->results[k])] = call->outs[k];
     put_stms(pr, body);
     for (uint32_t k = 0; k < body->result_count; k++) {
         pr->called[core_unguarded(body, body->results[k])] = 0;
-        take(pr, call->outs[k], body->results[k]);
+        source_take(pr, call->outs[k], body->results[k]);
     }
 }
 
 static void put_loop(Printer *pr, const CoreStm *stm) {
     strbuf_cstr(pr->out, stm->op == OP_FOR ? "for(" : "while(");
-    put_refs(pr, stm->args, stm->arg_count);
+    source_put_refs(pr, stm->args, stm->arg_count);
     strbuf_char(pr->out, ')');
 }
 
 static void put_if(Printer *pr, const CoreStm *stm) {
     strbuf_cstr(pr->out, "if ");
-    put_ref(pr, stm->args[0], false);
+    source_put_ref(pr, stm->args[0], false);
 }
 
 static void put_split(Printer *pr, const CoreStm *stm) {
     strbuf_cstr(pr->out, "split ");
-    put_ref(pr, stm->args[0], true);
+    source_put_ref(pr, stm->args[0], true);
     strbuf_cstr(pr->out, " into ");
-    put_refs(pr, stm->args + 1, stm->arg_count - 1);
+    source_put_refs(pr, stm->args + 1, stm->arg_count - 1);
 }
 
 static void put_concat(Printer *pr, const CoreStm *stm) {
     for (uint32_t i = 0; i < core_parts(stm); i++) {
         if (i > 0) strbuf_cstr(pr->out, " ++ ");
-        put_ref(pr, stm->args[i], true);
+        source_put_ref(pr, stm->args[i], true);
     }
 }
 
@@ -538,7 +258,7 @@ static void put_right(Printer *pr, const CoreStm *stm) {
     case OP_WHILE: put_loop(pr, stm); break;
     case OP_SPLIT: put_split(pr, stm); break;
     case OP_CONCAT: put_concat(pr, stm); break;
-    default: put_exp(pr, stm, false);
+    default: source_put_exp(pr, stm, false);
     }
     if (stm->body_count > 0) put_bodies(pr, stm);
 }
@@ -553,7 +273,7 @@ static const CoreFun *inside_of(const Printer *pr, const CoreStm *stm) {
 // The names of what it binds, on its line.
 static void put_left(Printer *pr, const CoreStm *stm) {
     new_line(pr);
-    put_refs(pr, stm->outs, stm->out_count);
+    source_put_refs(pr, stm->outs, stm->out_count);
     strbuf_cstr(pr->out, " = ");
 }
 
@@ -565,7 +285,7 @@ static void put_scalar(Printer *pr, const CoreStm *stm) {
     pr->out = &text;
     put_right(pr, stm);
     pr->out = out;
-    strbuf_printf(&key, "%p", (const void *)find_bound(pr, stm, &size));
+    strbuf_printf(&key, "%p", (const void *)source_find_bound(pr, stm, &size));
     strbuf_str(&key, strbuf_done(&text));
     for (uint32_t i = 0; i < pr->known.len; i++) {
         if (!str_eq(pr->known.data[i].text, strbuf_done(&key))) continue;
@@ -580,18 +300,18 @@ static void put_scalar(Printer *pr, const CoreStm *stm) {
 static void put_stm(Printer *pr, const CoreStm *stm) {
     const CoreFun *inside = inside_of(pr, stm);
     const CoreBody *chosen = find_chosen(pr, stm);
-    CoreRef handed = find_handed(pr, stm);
+    CoreRef handed = source_find_handed(pr, stm);
     if (stm->loc != 0) pr->loc = stm->loc;
     if (inside != NULL) {
         put_inside(pr, stm, inside);
     } else if (chosen != NULL) {
         put_stms(pr, chosen);
         for (uint32_t k = 0; k < stm->out_count; k++)
-            take(pr, stm->outs[k], chosen->results[k]);
+            source_take(pr, stm->outs[k], chosen->results[k]);
     } else if (handed != 0) {
-        take(pr, stm->outs[0], handed);
+        source_take(pr, stm->outs[0], handed);
     } else {
-        for (uint32_t k = 0; k < stm->out_count; k++) bind(pr, stm->outs[k]);
+        for (uint32_t k = 0; k < stm->out_count; k++) source_bind(pr, stm->outs[k]);
         if (pr->inside == 0 && stm->out_count == 1 && is_arithmetic(pr, stm)) {
             put_scalar(pr, stm);
             return;
