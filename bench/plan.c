@@ -12,7 +12,7 @@
 #include "api/plans.h"
 #include "base/clock.h"
 
-enum { TASKS = 1000, LENGTH = 100000 };
+enum { LENGTH = 100000 };
 
 typedef struct Bench {
     WeftContext *context;
@@ -114,7 +114,7 @@ static double least(Bench *b, uint32_t (*run)(Bench *), int rounds, uint32_t *ta
     return best * 1e3;
 }
 
-static void measure(const char *devices, uint32_t parts, size_t k, int rounds) {
+static void measure(const char *devices, int operators, size_t k, int rounds) {
     Bench b = {0};
     WeftOptions options = {.struct_size = sizeof options,
                            .devices = devices,
@@ -126,7 +126,7 @@ static void measure(const char *devices, uint32_t parts, size_t k, int rounds) {
     arena_init(&arena, &b.context->mem);
     StrBuf text = strbuf(&arena);
     strbuf_cstr(&text, busy);
-    programs[k].write(&text, TASKS / (int)(parts + 1));
+    programs[k].write(&text, operators);
     Str all = strbuf_done(&text);
     if (weft_program_from_source(b.context, "plan.weft", all.ptr, all.len,
                                  &b.program) != WEFT_STATUS_OK ||
@@ -153,9 +153,10 @@ int main(int argc, char **argv) {
     printf("%-12s %-6s %6s  %8s  %8s  %8s  %8s\n", "devices", "", "tasks", "a plan",
            "a choice", "text", "picture");
     for (size_t k = 0; k < sizeof programs / sizeof *programs; k++) {
-        measure("cpu:0,cpu:1", 2, k, rounds);
-        measure("cpu*2", 2, k, rounds);
-        measure("cpu*12", 12, k, rounds);
+        measure("cpu:0,cpu:1", 333, k, rounds);
+        measure("cpu*2", 333, k, rounds);
+        measure("cpu*12", 76, k, rounds);
+        measure("cpu:0,cpu:1", 36, k, rounds);
     }
     return 0;
 }

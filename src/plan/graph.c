@@ -150,6 +150,18 @@ static void add_edges(Graph *g) {
     for (uint32_t i = 0; i < g->edges.len; i++) add_pieces(g, &g->edges.data[i]);
 }
 
+static void link_pieces(Graph *g) {
+    for (uint32_t i = 0; i < g->nodes.len; i++)
+        g->nodes.data[i].up = g->nodes.data[i].down = PLAN_NONE;
+    for (uint32_t i = g->pieces.len; i-- > 0;) {
+        GraphPiece *p = &g->pieces.data[i];
+        GraphNode *from = &g->nodes.data[p->from], *to = &g->nodes.data[p->to];
+        p->next_up = to->up;
+        p->next_down = from->down;
+        to->up = from->down = i;
+    }
+}
+
 // The nodes of each row. Above those in use there may be empty ones, for arguments that
 // nothing uses, or that stand further down.
 static void collect_rows(Graph *g) {
@@ -186,6 +198,7 @@ static void build(Graph *g) {
     add_tasks(g, (plan->params + MOST_IN_ROW - 1) / MOST_IN_ROW);
     add_args(g);
     add_edges(g);
+    link_pieces(g);
     collect_rows(g);
 }
 
@@ -198,20 +211,25 @@ static double pull_of(const Graph *g, const GraphPiece *p) {
     return has_bends ? 8 : 1;
 }
 
+static void pull(const Graph *g, GraphNode *node, const GraphPiece *p, uint32_t by,
+                 double *sum) {
+    double strength = pull_of(g, p);
+    node->wanted += strength * g->nodes.data[by].x;
+    *sum += strength;
+}
+
 // The mean of the neighbours above, below or on both sides; its own place without any.
-static void want(Graph *g, bool above, bool below) {
-    GraphNode *nodes = g->nodes.data;
-    for (uint32_t i = 0; i < g->nodes.len; i++) nodes[i].wanted = nodes[i].pull = 0;
-    for (uint32_t i = 0; i < g->pieces.len; i++) {
-        GraphNode *from = &nodes[g->pieces.data[i].from],
-                  *to = &nodes[g->pieces.data[i].to];
-        double pull = pull_of(g, &g->pieces.data[i]);
-        if (above) to->wanted += pull * from->x, to->pull += pull;
-        if (below) from->wanted += pull * to->x, from->pull += pull;
+static void want(Graph *g, uint32_t row, bool above, bool below) {
+    const GraphPiece *pieces = g->pieces.data;
+    for (uint32_t i = 0; i < g->row_lens[row]; i++) {
+        GraphNode *node = &g->nodes.data[g->rows[row][i]];
+        double sum = node->wanted = 0;
+        for (uint32_t p = node->up; p != PLAN_NONE && above; p = pieces[p].next_up)
+            pull(g, node, &pieces[p], pieces[p].from, &sum);
+        for (uint32_t p = node->down; p != PLAN_NONE && below; p = pieces[p].next_down)
+            pull(g, node, &pieces[p], pieces[p].to, &sum);
+        node->wanted = sum > 0 ? node->wanted / sum : node->x;
     }
-    for (uint32_t i = 0; i < g->nodes.len; i++)
-        nodes[i].wanted =
-            nodes[i].pull > 0 ? nodes[i].wanted / nodes[i].pull : nodes[i].x;
 }
 
 static double half_of(const GraphNode *node) {
@@ -277,7 +295,7 @@ static void sort_row(Graph *g, uint32_t row) {
 static void sweep(Graph *g, bool above, bool below, bool sorts) {
     for (uint32_t i = 0; i < g->row_count; i++) {
         uint32_t row = above ? i : g->row_count - 1 - i;
-        want(g, above, below);
+        want(g, row, above, below);
         if (sorts) sort_row(g, row);
         settle(g, row);
     }
@@ -313,9 +331,10 @@ static double port_of(const Graph *g, const GraphPiece *piece, bool at_end) {
     uint32_t node = at_end ? piece->to : piece->from;
     double mine = g->nodes.data[at_end ? piece->from : piece->to].x;
     uint32_t before = 0, count = 0;
-    for (uint32_t i = 0; i < g->pieces.len; i++) {
-        const GraphPiece *p = &g->pieces.data[i];
-        if ((at_end ? p->to : p->from) != node) continue;
+    const GraphPiece *p;
+    uint32_t at = at_end ? g->nodes.data[node].up : g->nodes.data[node].down;
+    for (; at != PLAN_NONE; at = at_end ? p->next_up : p->next_down) {
+        p = &g->pieces.data[at];
         count++;
         before += g->nodes.data[at_end ? p->from : p->to].x < mine;
     }

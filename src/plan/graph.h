@@ -21,16 +21,17 @@ typedef struct GraphNode {
     GraphNodeKind kind;
     uint32_t number; // of the block, the task or the result
     uint32_t row;
-    uint32_t next;  // the bend below, where its edges go on; PLAN_NONE: none does
-    uint32_t above; // of a bend: the piece that leads to it
-    double x;       // of the middle
-    double wanted;  // where its neighbours would have it
-    double pull;    // of all of them
+    uint32_t next;     // the bend below, where its edges go on; PLAN_NONE: none does
+    uint32_t above;    // of a bend: the piece that leads to it
+    uint32_t up, down; // its first pieces from above, and to below; PLAN_NONE
+    double x;          // of the middle
+    double wanted;     // where its neighbours would have it
 } GraphNode;
 
 // A piece of edges, from one row to the next: at these places.
 typedef struct GraphPiece {
     uint32_t from, to;
+    uint32_t next_up, next_down; // of those that end, or begin, where it does
     double from_x, to_x;
 } GraphPiece;
 

@@ -306,6 +306,22 @@ static void test_held(void) {
     close_world(&w);
 }
 
+// The most that the context ever held stays, whatever is recorded since.
+static void test_most(void) {
+    World w = open_world("cpu", "entry main (n: i64) = scan (+) 0 (iota n)");
+    int64_t n = 1 << 20;
+    WeftValue *arg, *result;
+    CHECK(weft_value_new(w.context, WEFT_I64, 0, NULL, &n, &arg) == WEFT_STATUS_OK);
+    CHECK(weft_call(w.program, 0, &arg, 1, &result, 1) == WEFT_STATUS_OK);
+    weft_value_free(result);
+    size_t most = weft_memory_peak(w.context);
+    CHECK(most > 8 << 20);
+    CHECK(weft_record(w.context, WEFT_RECORD_EVENTS) == WEFT_STATUS_OK);
+    CHECK(weft_memory_peak(w.context) == most);
+    weft_value_free(arg);
+    close_world(&w);
+}
+
 // ---- the work -----------------------------------------------------------------------
 
 typedef struct Pace {
@@ -728,6 +744,7 @@ int main(void) {
     test_memory();
     test_taken_over();
     test_held();
+    test_most();
     test_paces();
     test_blocks();
     test_sharing();
