@@ -292,7 +292,7 @@ void mem_free(Mem *mem, void *block, size_t size) {
 }
 
 void *mem_try_room(Mem *mem, size_t most) {
-    enum { LEAST = 1 << 24 }; // what is less stays in the caches
+    enum { LEAST = 1 << 20 }; // what is less is soon copied
     if (mem->limit != 0 || most < LEAST || !admits(mem, most)) return NULL;
     return find_block(mem, round_up(most));
 }

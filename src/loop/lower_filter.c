@@ -394,14 +394,25 @@ static bool may_have_room(const Lower *l, const Filter *f) {
     return f->is_flat;
 }
 
-// How many blocks the caches have beside what is kept of them.
-static int64_t near_blocks(const Filter *f) {
-    enum { NEAR_BYTES = 1 << 20 };
+static uint32_t bytes_of_row(const Filter *f) {
     uint32_t bytes = 0;
     for (uint32_t k = 0; k < f->feeds.count; k++)
         bytes += scalar_info[f->feeds.arrays[k]->elem].bytes;
-    int64_t blocks = NEAR_BYTES / CORE_BLOCK / bytes;
+    return bytes;
+}
+
+// How many blocks the caches have beside what is kept of them.
+static int64_t near_blocks(const Filter *f) {
+    enum { NEAR_BYTES = 1 << 20 };
+    int64_t blocks = NEAR_BYTES / CORE_BLOCK / bytes_of_row(f);
     return blocks > 1 ? blocks : 1;
+}
+
+// From how many rows on there is more than the caches have: fewer are one part, since
+// threads meet twice for each.
+static int64_t far_rows(const Filter *f) {
+    enum { FAR_BYTES = 1 << 24 };
+    return FAR_BYTES / bytes_of_row(f);
 }
 
 // Room for the results, as an array of no elements each; returns whether there is some.
@@ -453,6 +464,25 @@ static void close_outs(Lower *l, Filter *f, const Val *last, LoopRef end) {
     }
 }
 
+// One thread alone puts all rows where they belong as it makes them, if there is room;
+// returns how many are kept then.
+static LoopRef filter_alone(Lower *l, const Filter *f, LoopRef is_alone,
+                            const Val *room) {
+    LoopRef zero = loop_int(l->b, 0), one = loop_int(l->b, 1);
+    LoopRef buf = loop_alloc(l, SCALAR_I64, one);
+    const Array *kept = loop_dense(l, SCALAR_I64, buf, zero, 1, &one);
+    Array **outs = arena_array(l->arena, Array *, f->stm->out_count);
+    for (uint32_t k = 0; k < f->stm->out_count; k++) outs[k] = room[k].array;
+    Nest nest;
+    loop_store(l, kept, &zero, zero);
+    When when = loop_open_if(l, is_alone);
+    loop_open_nest(l, &nest, 1, &one, ORDER_PARALLEL);
+    loop_store(l, kept, &zero, keep_made(l, f, outs, zero, f->feeds.n, zero));
+    loop_close_nest(l, &nest);
+    loop_close_if(l, when);
+    return loop_load(l, kept, &zero);
+}
+
 static void filter_in_parts(Lower *l, Filter *f, bool is_twice) {
     LoopBuilder *b = l->b;
     uint32_t count = f->stm->out_count;
@@ -460,16 +490,21 @@ static void filter_in_parts(Lower *l, Filter *f, bool is_twice) {
     Val *next = arena_array(l->arena, Val, 1 + count);
     Val *last = arena_array(l->arena, Val, 1 + count);
     bool *is_ours = arena_array(l->arena, bool, 1 + count);
-    LoopRef one = loop_int(b, 1), near = loop_int(b, near_blocks(f));
+    LoopRef zero = loop_int(b, 0), one = loop_int(b, 1);
+    LoopRef near = loop_int(b, near_blocks(f));
     LoopRef blocks = loop_block_count(l, f->feeds.n);
     LoopRef has_room = find_room(l, f, init + 1);
-    LoopRef most = loop_select(b, has_room, near, loop_max(b, blocks, one));
+    LoopRef is_alone = loop_and(b, has_room, loop_eq(b, loop_threads(b), one));
+    LoopRef is_far =
+        loop_and(b, has_room, loop_lt(b, loop_int(b, far_rows(f)), f->feeds.n));
+    LoopRef most = loop_select(b, is_far, near, loop_max(b, blocks, one));
     LoopRef above = loop_add(b, blocks, loop_sub(b, most, one));
+    LoopRef parts = loop_max(b, loop_quot(b, above, most), one);
+    init[0] = val_scalar(filter_alone(l, f, is_alone, init + 1));
     Part part = new_part(l, f, is_twice, most);
     Carry carry;
-    init[0] = val_scalar(loop_int(b, 0));
     loop_open_carry(l, &carry, init, NULL, 1 + count,
-                    loop_max(b, loop_quot(b, above, most), one));
+                    loop_select(b, is_alone, zero, parts));
     part.first = loop_mul(b, carry.index, most);
     part.blocks = loop_min(b, most, loop_sub(b, blocks, part.first));
     part.at = carry.state[0].scalar;
@@ -478,7 +513,6 @@ static void filter_in_parts(Lower *l, Filter *f, bool is_twice) {
     choose_outs(l, f, has_room, carry.state + 1, next[0].scalar);
     keep_part(l, f, &part, next[0].scalar);
     for (uint32_t k = 0; k < count; k++) {
-        LoopRef zero = loop_int(b, 0);
         ScalarType elem = (ScalarType)f->outs[k]->elem;
         next[1 + k] = val_array(loop_dense(l, elem, f->outs[k]->buf, zero, 1, &zero));
         next[1 + k].array->block = loop_block(l);
