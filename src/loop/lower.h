@@ -406,6 +406,9 @@ void loop_fold_serially(const Fold *f, LoopRef from, LoopRef count, Val *out);
 // What is neutral to each component's operator, whatever the program takes for that;
 // false: it is not known.
 bool loop_neutrals(const Fold *f, Val *ne_out);
+// By component of pairs of a key and its place: whether it is a key; NULL: they are not
+// such (lower_places.c).
+const bool *loop_keys_of_places(const Fold *f);
 // What to start a fold of all n elements with, or of some if n > 0 (lower_start.c).
 Val *loop_start(const Fold *f);
 // Whether joining may stop with an error.

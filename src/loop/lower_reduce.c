@@ -21,6 +21,7 @@ static uint32_t lanes_of(const Fold *f, uint32_t c) {
 // of these and get any value.
 typedef struct LaneSet {
     const Fold *f;
+    const bool *only; // by component: others are in no set; NULL: all are
     uint32_t count;
     LoopRef lanes; // likewise
     Slots slots;
@@ -28,7 +29,7 @@ typedef struct LaneSet {
 } LaneSet;
 
 static bool is_in_set(const LaneSet *s, uint32_t c) {
-    return lanes_of(s->f, c) == s->count;
+    return lanes_of(s->f, c) == s->count && (s->only == NULL || s->only[c]);
 }
 
 static void load_lane(const LaneSet *s, LoopRef lane, Val *out) {
@@ -159,15 +160,17 @@ static LoopRef one_if_short(const Fold *f, int64_t one, int64_t other) {
     return loop_select(b, is_short, loop_int(b, one), loop_int(b, other));
 }
 
-static void fold_lanes(const Fold *f, LoopRef from, LoopRef size, Val *out) {
+// Of all components, or of those only.
+static void fold_lanes(const Fold *f, const bool *only, LoopRef from, LoopRef size,
+                       Val *out) {
     for (uint32_t count = LANES; count >= LANES / 2; count /= 2) {
         bool has_any = false;
         for (uint32_t c = 0; c < f->width; c++)
             has_any = has_any || lanes_of(f, c) == count;
         if (!has_any) continue;
         LoopRef lanes = one_if_short(f, 1, count);
-        LaneSet set = {f,    count, lanes, loop_slots(f, loop_int(f->l->b, count)),
-                       from, size};
+        LaneSet set = {
+            f, only, count, lanes, loop_slots(f, loop_int(f->l->b, count)), from, size};
         fold_lane_set(&set, out);
     }
 }
@@ -229,13 +232,13 @@ static void fold_block(const Fold *f, LoopRef block, Val *out) {
     LoopRef size = loop_min(b, each, loop_sub(b, f->n, from));
     switch ((CoreStamp)f->stm->stamp) {
     case STAMP_NESTED_LANES:
-    case STAMP_OUTER_LANES: fold_lanes(f, from, size, out); return;
+    case STAMP_OUTER_LANES: fold_lanes(f, NULL, from, size, out); return;
     case STAMP_NESTED_RUNS:
     case STAMP_OUTER_RUNS: fold_runs(f, from, size, out); return;
     case STAMP_FREE:
         if (!f->l->is_for_gpus && loop_is_count(f))
             loop_count_block(f, from, size, out);
-        else if (likes_lanes(f)) fold_lanes(f, from, size, out);
+        else if (likes_lanes(f)) fold_lanes(f, NULL, from, size, out);
         else loop_fold_serially(f, from, size, out);
         return;
     case STAMP_NESTED_ROWS:
@@ -286,16 +289,56 @@ static LoopRef join_neighbours(const Fold *f, LoopRef blocks, Slots *totals) {
     return groups;
 }
 
+// Of pairs of keys and places: the keys of each block, and then, where one is the best
+// of all, its places.
+static void fold_places(const Fold *f, const bool *keys, LoopRef blocks,
+                        const Slots *totals) {
+    Lower *l = f->l;
+    LoopBuilder *b = l->b;
+    LoopRef each = loop_int(b, loop_fold_block(f));
+    Val *total = loop_group(f), *next = loop_group(f), *best = loop_group(f);
+    bool *is_ours = loop_flags(f);
+    Nest nest;
+    Carry carry;
+    loop_open_nest(l, &nest, 1, &blocks, ORDER_PARALLEL);
+    LoopRef from = loop_mul(b, nest.index[0], each);
+    for (uint32_t c = 0; c < f->width; c++) total[c] = f->start[c];
+    fold_lanes(f, keys, from, loop_min(b, each, loop_sub(b, f->n, from)), total);
+    loop_store_slot(f, totals, nest.index[0], total, NULL);
+    loop_close_nest(l, &nest);
+    loop_open_carry(l, &carry, f->start, NULL, f->width, blocks);
+    loop_load_slot(f, totals, carry.index, total);
+    loop_fold_join(f, carry.state, total, next, is_ours);
+    loop_close_carry(l, &carry, next, is_ours, best);
+    loop_open_nest(l, &nest, 1, &blocks, ORDER_PARALLEL);
+    LoopRef has_best = loop_const(b, SCALAR_BOOL, 0);
+    loop_load_slot(f, totals, nest.index[0], total);
+    for (uint32_t c = 0; c < f->width; c++)
+        if (keys[c])
+            has_best =
+                loop_or(b, has_best, loop_eq(b, total[c].scalar, best[c].scalar));
+    When when = loop_open_if(l, has_best);
+    fold_block(f, nest.index[0], total);
+    loop_store_slot(f, totals, nest.index[0], total, NULL);
+    loop_close_if(l, when);
+    loop_close_nest(l, &nest);
+}
+
 // Leaves in the tree as many parts as it gives back.
 static LoopRef fold_in_parallel(const Fold *f, const Tree *tree, LoopRef blocks) {
     Lower *l = f->l;
     Val *total = loop_group(f);
     Slots totals = loop_slots(f, blocks);
+    const bool *keys = l->is_for_gpus ? NULL : loop_keys_of_places(f);
     Nest nest;
-    loop_open_nest(l, &nest, 1, &blocks, ORDER_PARALLEL);
-    fold_block(f, nest.index[0], total);
-    loop_store_slot(f, &totals, nest.index[0], total, NULL);
-    loop_close_nest(l, &nest);
+    if (keys != NULL) {
+        fold_places(f, keys, blocks, &totals);
+    } else {
+        loop_open_nest(l, &nest, 1, &blocks, ORDER_PARALLEL);
+        fold_block(f, nest.index[0], total);
+        loop_store_slot(f, &totals, nest.index[0], total, NULL);
+        loop_close_nest(l, &nest);
+    }
     if (l->is_for_gpus) blocks = join_neighbours(f, blocks, &totals);
     loop_open_nest(l, &nest, 1, &blocks, ORDER_SEQUENTIAL);
     loop_load_slot(f, &totals, nest.index[0], total);

@@ -276,6 +276,10 @@ static bool visit_beside(Rewrite *rw, CoreStm *stm) {
     return fuse_beside(rw, stm);
 }
 
+static bool visit_place(Rewrite *rw, CoreStm *stm) {
+    return ((const Fuser *)rw->data)->depth == 0 && fuse_place(rw, stm);
+}
+
 static void enter_near(Rewrite *rw, const CoreStm *stm, const CoreBody *body) {
     enter(rw, stm, body);
     fuse_find_near(rw, stm, &((Fuser *)rw->data)->near);
@@ -307,8 +311,8 @@ bool opt_fuse(CoreProgram *program) {
     bool changed = false;
     // Side by side later: results that then are one statement's have several consumers.
     // And then those whose elements several of one statement's are.
-    while (fuse_once(program, visit) || fuse_once(program, visit_beside) ||
-           fuse_once(program, visit_near)) {
+    while (fuse_once(program, visit) || fuse_once(program, visit_place) ||
+           fuse_once(program, visit_beside) || fuse_once(program, visit_near)) {
         opt_simplify(program);
         changed = true;
     }

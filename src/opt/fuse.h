@@ -185,5 +185,14 @@ bool fuse_near(Rewrite *rw, CoreStm *index, const Map *near);
 // Joins the statement, which is not in the open body yet, to one there that has an
 // array in common with it, if it may; its results are those of that one then.
 bool fuse_beside(Rewrite *rw, const CoreStm *stm);
+// Moves indices that the statement takes up to number `at` of the open body; returns
+// the number that what was there has now.
+uint32_t fuse_bring_indices(const Rewrite *rw, const CoreStm *stm, uint32_t at);
+
+// ---- the least, and where it is (fuse_place.c) --------------------------------------
+
+// Joins the statement, which is not in the open body yet, to the reduction there that
+// has found the key whose place it looks for.
+bool fuse_place(Rewrite *rw, const CoreStm *stm);
 
 #endif

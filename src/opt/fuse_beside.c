@@ -148,9 +148,7 @@ static uint32_t find_movable(const Rewrite *rw, const CoreStm *stm, uint32_t at)
     return here->stms.len;
 }
 
-// Moves indices that the statement takes up to number `at` of the open body; returns
-// the number that what was there has now.
-static uint32_t bring_indices(const Rewrite *rw, const CoreStm *stm, uint32_t at) {
+uint32_t fuse_bring_indices(const Rewrite *rw, const CoreStm *stm, uint32_t at) {
     CoreBody *here = rw->builder.open.data[rw->builder.open.len - 1];
     CoreStm **stms = here->stms.data;
     CoreFeeds feeds = core_feeds(stm);
@@ -420,7 +418,7 @@ static bool join_to(Rewrite *rw, const CoreStm *stm, uint32_t at) {
     CoreStm *other = here->stms.data[at];
     bool is_space = stm->op == OP_GENERATE;
     if (!are_alike(rw, other, stm)) return false;
-    at = is_space ? bring_scalars(rw, at) : bring_indices(rw, stm, at);
+    at = is_space ? bring_scalars(rw, at) : fuse_bring_indices(rw, stm, at);
     if (!is_space) stm = take_earlier(rw, stm, at);
     if (!can_move_to(rw, stm, at) ||
         !(is_space ? keeps_order(rw, stm, at) : keeps_errors(rw, stm, at)))
