@@ -117,21 +117,29 @@ static const CoreStm *find_around(const Rewrite *rw, const LeastPlace *o,
     return def != NULL ? def : rewrite_def(rw, ref);
 }
 
+// Whether it is how many there are.
+static bool is_count(const Rewrite *rw, const LeastPlace *o, CoreRef ref) {
+    FuseSize size = {.value = ref}, count = {.value = o->count};
+    return ref == o->count || fuse_is_equal(fuse_find_size(rw, NULL, size),
+                                            fuse_find_size(rw, NULL, count));
+}
+
 // Whether what is taken where the key is another is no better than any place.
 static bool is_no_better(const Rewrite *rw, LeastPlace *o, const CoreBody *arm) {
     const CoreProgram *p = rw->program;
     CoreRef other = o->other = arm->results[0];
     if (o->op == OP_MAX)
         return core_is_const(p, other) && (int64_t)p->values.data[other].bits <= 0;
-    if (other == o->count || is_i64(p, other, INT64_MAX)) return true;
+    if (is_i64(p, other, INT64_MAX) || is_count(rw, o, other)) return true;
     const CoreStm *def = find_around(rw, o, arm, other);
     o->is_one_less = true;
     if (def == NULL || def->arg_count != 2) return false;
     for (uint32_t i = 0; i < 2; i++)
-        if (def->op == OP_ADD && def->args[i] == o->count &&
+        if (def->op == OP_ADD && is_count(rw, o, def->args[i]) &&
             is_i64(p, def->args[1 - i], -1))
             return true;
-    return def->op == OP_SUB && def->args[0] == o->count && is_i64(p, def->args[1], 1);
+    return def->op == OP_SUB && is_count(rw, o, def->args[0]) &&
+           is_i64(p, def->args[1], 1);
 }
 
 // Whether the arrays of both are known to be as long, the second one's being the first
