@@ -116,37 +116,32 @@ static void change_group(const TurnsBlock *x, const Others *o, TurnsGroup *g,
     loop_set_bodies(b, loop_emit(b, LOOP_IF, &has_turns, 1, NULL, 0), arms, 2);
 }
 
-// Changes parts, and other rows from number `begin` on, so many at once; those left
-// over begin with the result.
-static LoopRef change_groups(const TurnsBlock *x, const Others *o, LoopRef parts,
-                             LoopRef begin, int size) {
+// Changes parts, and other rows, so many at once. Where fewer are left over, the last
+// of them goes for those that are missing, too: all of it is loaded before any is
+// stored.
+static void change_others(const TurnsBlock *x, const Others *o) {
     LoopBuilder *b = x->b;
-    TurnsGroup g = {.size = size};
+    TurnsGroup g = {.size = x->t->group};
     bool is_parallel = x->t->rows->order == ORDER_PARALLEL;
-    LoopRef high = loop_int(b, size), mark = 0;
+    LoopRef high = loop_int(b, g.size), one = loop_int(b, 1), mark = 0;
     LoopRef count = loop_sub(b, o->count, loop_sub(b, o->end, o->begin));
-    LoopRef groups = loop_quot(b, loop_sub(b, count, begin), high);
-    LoopRef all = loop_add(b, parts, groups), index = loop_open_turns(b);
-    LoopRef is_part = loop_lt(b, index, parts), part = loop_mul(b, index, high);
-    LoopRef first = loop_add(b, begin, loop_mul(b, loop_sub(b, index, parts), high));
+    LoopRef round = loop_add(b, count, loop_int(b, g.size - 1));
+    LoopRef groups = loop_quot(b, round, high), last = loop_sub(b, count, one);
+    LoopRef all = loop_add(b, o->parts, groups), index = loop_open_turns(b);
+    LoopRef is_part = loop_lt(b, index, o->parts), part = loop_mul(b, index, high);
+    LoopRef first = loop_mul(b, loop_sub(b, index, o->parts), high);
     if (!is_parallel)
         mark = loop_emit1(b, LOOP_MARK, NULL, 0, (LoopType){.kind = LOOP_IS_MARK});
-    for (int r = 0; r < size; r++) {
+    for (int r = 0; r < g.size; r++) {
         LoopRef row = loop_int(b, r), own = loop_add(b, x->first, part);
-        g.rows[r] = loop_select(b, is_part, loop_add(b, own, row),
-                                other_row(x, o, loop_add(b, first, row)));
+        LoopRef number = loop_min(b, loop_add(b, first, row), last);
+        g.rows[r] =
+            loop_select(b, is_part, loop_add(b, own, row), other_row(x, o, number));
     }
-    if (!loop_is_int(b, parts, 0)) change_part(x, is_part, part);
+    if (!loop_is_int(b, o->parts, 0)) change_part(x, is_part, part);
     change_group(x, o, &g, loop_select(b, is_part, end_of_part(x, part), o->begin));
     if (!is_parallel) loop_emit(b, LOOP_KEEP, &mark, 1, NULL, 0);
     loop_close_turns(b, all, is_parallel ? ORDER_PARALLEL : ORDER_SEQUENTIAL);
-    return loop_add(b, begin, loop_mul(b, groups, high));
-}
-
-static void change_others(const TurnsBlock *x, const Others *o) {
-    LoopRef zero = loop_int(x->b, 0);
-    LoopRef rest = change_groups(x, o, o->parts, zero, x->t->group);
-    change_groups(x, o, zero, rest, 1);
 }
 
 // Some turns of the block look at their rows, and change those of the turns after them.
