@@ -145,6 +145,39 @@ static bool are_as_long(const Rewrite *rw, const CoreStm *consumer) {
     return true;
 }
 
+static bool is_result(const CoreBody *body, CoreRef ref) {
+    for (uint32_t i = 0; i < body->result_count; i++)
+        if (body->results[i] == ref) return true;
+    return false;
+}
+
+// Whether a row is taken as a whole by what does not look at its elements in any order,
+// nor more than once.
+static bool takes_in_order(const CoreBody *body, CoreRef row) {
+    for (uint32_t i = 0; i < body->stms.len; i++) {
+        const CoreStm *stm = body->stms.data[i];
+        bool is_taken = stm->op == OP_MAP || stm->op == OP_REDUCE ||
+                        stm->op == OP_SCAN || stm->op == OP_CONCAT || stm->op == OP_DIM;
+        for (uint32_t k = 0; k < stm->arg_count && !is_taken; k++)
+            if (stm->args[k] == row) return false;
+        for (uint32_t k = 0; k < stm->body_count; k++)
+            if (fuse_names_any(stm->bodies[k], &row, 1)) return false;
+    }
+    return !is_result(body, row);
+}
+
+// Whether it generates the rows that a map takes, each in order.
+static bool generates_rows(const CoreStm *producer, const CoreStm *consumer) {
+    if (producer->op != OP_GENERATE || producer->attrs[0] < 2 || consumer->op != OP_MAP)
+        return false;
+    for (uint32_t k = 0; k < producer->out_count; k++)
+        for (int32_t i = 0; i < consumer->attrs[0]; i++)
+            if (consumer->args[i] == producer->outs[k] &&
+                !takes_in_order(consumer->bodies[0], consumer->bodies[0]->params[i]))
+                return false;
+    return true;
+}
+
 static bool may_fuse(const Rewrite *rw, const CoreStm *producer,
                      const CoreStm *consumer) {
     if (!is_only_for(rw, producer, consumer) && !is_copied(rw, producer)) return false;
@@ -188,13 +221,53 @@ const CoreRef *fuse_producer_arrays(Rewrite *rw, const CoreStm *producer) {
     return arrays;
 }
 
+// The generate of one dimension of which each element is a row of that one.
+static const CoreStm *make_rows(Rewrite *rw, const CoreStm *generate) {
+    CoreProgram *p = rw->program;
+    CoreBuilder *b = &rw->builder;
+    const CoreBody *body = generate->bodies[0];
+    uint32_t rank = (uint32_t)generate->attrs[0], count = generate->out_count;
+    CoreRef index = core_value(p, core_type(p, body->params[0]), 0);
+    CoreType *types = arena_array(p->arena, CoreType, count);
+    CoreRefs results = {0};
+    Map map;
+    for (uint32_t k = 0; k < count; k++) {
+        types[k] = core_type(p, generate->outs[k]);
+        types[k].rank--;
+    }
+    map_init(&map, core_notes(p));
+    map_set(&map, body->params[0], index);
+    b->loc = generate->loc;
+    core_open(b, &index, 1);
+    CoreStm *row =
+        core_emit(b, OP_GENERATE, generate->args + 1, rank - 1, types, count);
+    core_set_attrs(b, row, (int32_t[]){(int32_t)rank - 1}, 1);
+    CoreRef *params = arena_array(p->arena, CoreRef, rank - 1);
+    for (uint32_t d = 1; d < rank; d++) {
+        params[d - 1] = core_value(p, core_type(p, body->params[d]), 0);
+        map_set(&map, body->params[d], params[d - 1]);
+    }
+    core_open(b, params, rank - 1);
+    fuse_append(b, body, &map, &results);
+    CoreBody *element = core_close(b, results.data, results.len);
+    core_set_bodies(b, row, &element, 1);
+    CoreBody *rows = core_close(b, row->outs, count);
+    CoreStm *made = rewrite_copy(rw, generate);
+    made->arg_count = 1;
+    core_set_attrs(b, made, (int32_t[]){1}, 1);
+    core_set_bodies(b, made, &rows, 1);
+    return made;
+}
+
 static CoreStm *fuse(Rewrite *rw, CoreStm *producer, const CoreStm *consumer) {
     bool is_copy = !is_only_for(rw, producer, consumer);
     const CoreRef *arrays = fuse_producer_arrays(rw, producer);
     if (is_copy) fuse_use_again(rw, arrays[0]);
     fuse_check_lengths(rw, consumer);
     if (!is_copy) rewrite_drop(rw, producer);
-    return fuse_compose(rw, producer, arrays, (uint32_t)producer->attrs[0], consumer);
+    const CoreStm *made =
+        fuse_is_producer(producer) ? producer : make_rows(rw, producer);
+    return fuse_compose(rw, made, arrays, (uint32_t)made->attrs[0], consumer);
 }
 
 // The producer of an element that may be fused into the statement; NULL: there is none.
@@ -202,7 +275,10 @@ static CoreStm *find_producer(const Rewrite *rw, const CoreStm *stm) {
     CoreFeeds feeds = core_feeds(stm);
     for (uint32_t i = 0; i < feeds.count; i++) {
         CoreStm *producer = rewrite_def_here(rw, stm->args[feeds.first + i]);
-        if (fuse_is_producer(producer) && may_fuse(rw, producer, stm)) return producer;
+        if (producer == NULL ||
+            (!fuse_is_producer(producer) && !generates_rows(producer, stm)))
+            continue;
+        if (may_fuse(rw, producer, stm)) return producer;
     }
     return NULL;
 }

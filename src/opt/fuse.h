@@ -185,6 +185,8 @@ bool fuse_near(Rewrite *rw, CoreStm *index, const Map *near);
 // Joins the statement, which is not in the open body yet, to one there that has an
 // array in common with it, if it may; its results are those of that one then.
 bool fuse_beside(Rewrite *rw, const CoreStm *stm);
+// Whether the body, or one in it, names one of the values.
+bool fuse_names_any(const CoreBody *body, const CoreRef *refs, uint32_t count);
 // Moves indices that the statement takes up to number `at` of the open body; returns
 // the number that what was there has now.
 uint32_t fuse_bring_indices(const Rewrite *rw, const CoreStm *stm, uint32_t at);

@@ -58,13 +58,12 @@ static bool keeps_errors(const Rewrite *rw, const CoreStm *stm, uint32_t at) {
     return true;
 }
 
-// Whether the body, or one in it, names one of the values.
-static bool names_any(const CoreBody *body, const CoreRef *refs, uint32_t count) {
+bool fuse_names_any(const CoreBody *body, const CoreRef *refs, uint32_t count) {
     for (uint32_t i = 0; i < body->stms.len; i++) {
         const CoreStm *stm = body->stms.data[i];
         if (is_among(stm->args, stm->arg_count, refs, count)) return true;
         for (uint32_t k = 0; k < stm->body_count; k++)
-            if (names_any(stm->bodies[k], refs, count)) return true;
+            if (fuse_names_any(stm->bodies[k], refs, count)) return true;
     }
     return is_among(body->results, body->result_count, refs, count);
 }
@@ -73,7 +72,7 @@ static bool names_any(const CoreBody *body, const CoreRef *refs, uint32_t count)
 static bool looks_at(const CoreStm *a, const CoreStm *b) {
     CoreFeeds feeds = core_feeds(b);
     for (uint32_t i = 0; i < a->body_count; i++)
-        if (names_any(a->bodies[i], b->args, feeds.count)) return true;
+        if (fuse_names_any(a->bodies[i], b->args, feeds.count)) return true;
     return false;
 }
 
