@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Columns that neighbours read, on GPUs. Of a map over a matrix each work item makes an
+// Columns that neighbours read. On GPUs: of a map over a matrix each work item makes an
 // element, and neighbours make neighbours in a row. If it loads one of a matrix that is
 // taken transposed, these lie a row apart, and each read of memory serves one item.
 // Here such a pair of loops becomes one over tiles of 32 by 32 elements: a team
@@ -10,7 +10,7 @@
 #include "loop/passes.h"
 #include "loop/square.h"
 
-enum { SIDE = SQUARE_SIDE, MOST_LOADS = 8 };
+enum { SIDE = SQUARE_SIDE, WIDE = 64, MOST_LOADS = 8 };
 
 typedef struct Columns {
     LoopBuilder *b;
@@ -170,7 +170,7 @@ static void make_tiles(Columns *c) {
 }
 
 // Instead of the loop; where there is no whole tile, it goes as before.
-static bool change(LoopBuilder *b, LoopStm *stm) {
+static bool change_on_gpus(LoopBuilder *b, LoopStm *stm) {
     Columns columns = {.b = b};
     if (!find_columns(&columns, stm)) return false;
     LoopRef fits = square_fits(b, stm->args[0], columns.inner->args[0]);
@@ -180,6 +180,45 @@ static bool change(LoopBuilder *b, LoopStm *stm) {
     return true;
 }
 
+// ---- on cores -----------------------------------------------------------------------
+
+// A row of the tile.
+static void make_row(const Columns *c, LoopRef row, LoopRef from_column) {
+    LoopBuilder *b = c->b;
+    const LoopBody *before = c->outer->bodies[0], *body = c->inner->bodies[0];
+    LoopRef rest = loop_sub(b, c->inner->args[0], from_column);
+    LoopRef count = loop_min(b, loop_int(b, WIDE), rest);
+    LoopCopier copier = loop_copier(b);
+    loop_copy_as(&copier, c->row, row);
+    for (uint32_t i = 0; i + 1 < before->stms.len; i++)
+        loop_append(b, loop_copy_stm(&copier, before->stms.data[i]));
+    loop_copy_as(&copier, c->column, loop_add(b, from_column, square_open(b)));
+    for (uint32_t i = 0; i < body->stms.len; i++)
+        loop_append(b, loop_copy_stm(&copier, body->stms.data[i]));
+    square_close(b, count, ORDER_INDEPENDENT);
+}
+
+static bool change_on_cores(LoopBuilder *b, LoopStm *stm) {
+    Columns c = {.b = b};
+    if (!find_columns(&c, stm)) return false;
+    LoopRef n = stm->args[0], m = c.inner->args[0];
+    LoopRef side = loop_int(b, SIDE), wide = loop_int(b, WIDE);
+    LoopRef above = loop_add(b, m, loop_int(b, WIDE - 1));
+    LoopRef columns = loop_quot(b, above, wide);
+    LoopRef tiles = loop_mul(b, square_count(b, n), columns);
+    LoopRef fits = square_fits(b, n, m);
+    LoopBody *as_before = square_else(b, stm);
+    LoopRef tile = square_open(b), band = loop_quot(b, tile, columns);
+    LoopRef column = loop_sub(b, tile, loop_mul(b, band, columns));
+    LoopRef from_row = loop_mul(b, band, side);
+    LoopRef rows = loop_min(b, side, loop_sub(b, n, from_row));
+    make_row(&c, loop_add(b, from_row, square_open(b)), loop_mul(b, column, wide));
+    square_close(b, rows, ORDER_SEQUENTIAL);
+    square_close(b, tiles, ORDER_PARALLEL);
+    square_if(b, fits, as_before);
+    return true;
+}
+
 void loop_columns(LoopKernel *kernel) {
-    square_change(kernel, change);
+    square_change(kernel, kernel->is_for_gpus ? change_on_gpus : change_on_cores);
 }

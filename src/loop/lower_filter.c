@@ -501,7 +501,7 @@ static void filter_in_parts(Lower *l, Filter *f, bool is_twice) {
     LoopRef above = loop_add(b, blocks, loop_sub(b, most, one));
     LoopRef parts = loop_max(b, loop_quot(b, above, most), one);
     init[0] = val_scalar(filter_alone(l, f, is_alone, init + 1));
-    Part part = new_part(l, f, is_twice, most);
+    Part part = new_part(l, f, is_twice, loop_select(b, is_alone, zero, most));
     Carry carry;
     loop_open_carry(l, &carry, init, NULL, 1 + count,
                     loop_select(b, is_alone, zero, parts));

@@ -81,7 +81,6 @@ static void change_body(LoopBuilder *b, LoopBody *body, SquareChange *change) {
 }
 
 void square_change(LoopKernel *kernel, SquareChange *change) {
-    if (!kernel->is_for_gpus) return;
     LoopBuilder b = loop_builder(kernel);
     change_body(&b, kernel->root, change);
     loop_tidy(&b);

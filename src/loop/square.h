@@ -30,7 +30,7 @@ LoopRef square_count(LoopBuilder *b, LoopRef size);
 bool square_is_plain(const LoopBody *body);
 // A statement of root code, appended in another form; false: it was not.
 typedef bool SquareChange(LoopBuilder *b, LoopStm *stm);
-// Tries each of a kernel that is for GPUs.
+// Tries each of the kernel.
 void square_change(LoopKernel *kernel, SquareChange *change);
 
 #endif

@@ -254,5 +254,5 @@ static bool change(LoopBuilder *b, LoopStm *stm) {
 }
 
 void loop_walks(LoopKernel *kernel) {
-    square_change(kernel, change);
+    if (kernel->is_for_gpus) square_change(kernel, change);
 }

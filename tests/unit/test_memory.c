@@ -13,6 +13,7 @@ typedef struct Program {
     const char *name, *text, *input;
     uint64_t made, bytes, copied; // by one call
     size_t most;                  // bytes of private memory of root code
+    uint32_t threads;             // 0: one
 } Program;
 
 // Arrays of 1000 elements are for sequential kernels, those of 30000 for parallel ones.
@@ -23,8 +24,7 @@ static const Program programs[] = {
      "  in (xs, map (+ 1) (rotate 1 xs))",
      "1000", 2, 16000, 0, 0},
     {"a map of what is made in memory",
-     "entry main (n: i64) = map (* 2) (scan (+) 0 (iota n))", "30000", 2, 480000, 0,
-     0},
+     "entry main (n: i64) = map (* 2) (scan (+) 0 (iota n))", "30000", 2, 480000, 0, 0},
     {"two results of that",
      "entry main (n: i64) = unzip (map (\\x -> (x + 1, x * x)) (scan (+) 0 (iota n)))",
      "30000", 3, 720000, 0, 0},
@@ -70,15 +70,18 @@ static const Program programs[] = {
      "1000", 2, 16000, 0, 0},
     {"a filter in parts, in room for all, of which what is kept counts",
      "entry main (n: i64) = filter (\\x -> x % 5 == 1) (iota n)", "2300000", 1, 3680000,
-     0, 5760},
+     0, 192, 2},
+    {"the same by one thread, at once into that room",
+     "entry main (n: i64) = filter (\\x -> x % 5 == 1) (iota n)", "2300000", 1, 3680000,
+     0, 5568, 1},
     {"two filters at once, in parts",
      "entry main (n: i64) = unzip (filter (\\(i, y) -> i % 7 == 3 || y > 6e5f64)\n"
      "  (zip (iota n) (map (\\i -> f64.i64 i / 3) (iota n))))",
-     "2300000", 2, 12114272, 0, 10688},
+     "2300000", 2, 12114272, 0, 10688, 2},
     {"one of the two results is too small for room",
      "entry main (n: i64) = unzip (filter (\\(b, i) -> b || i % 3 == 2)\n"
      "  (map (\\i -> (i % 5 == 0, i)) (iota n)))",
-     "2300000", 2, 9659997, 0, 8512},
+     "900000", 2, 3780000, 0, 7104, 2},
     {"rows that cost much, made once, in parts",
      "entry main (n: i64) = filter (\\x -> x % 3 == 1)\n"
      "  (map (\\i -> let a = (i * i) ^ (i + 3) let b = (a * 7) ^ (a / 3)\n"
@@ -86,17 +89,17 @@ static const Program programs[] = {
      "7)\n"
      "    let f = (e * 5) ^ (e % 19) let g = (f / 3) ^ (f + a) in g + (b % 13)) (iota "
      "n))",
-     "2300000", 1, 6130240, 0, 1055232},
+     "2300000", 1, 6130240, 0, 1049664, 2},
     {"a temporary in each row",
      "entry main (n: i64) = map (\\i -> let row = scan (+) 0 (map (* i) (iota n))\n"
      "  in row[i] + row[n - 1 - i]) (iota n)",
      "200", 1, 1600, 0, 1664},
 };
 
-static WeftContext *open_context(WeftEngine engine) {
+static WeftContext *open_context(WeftEngine engine, uint32_t threads) {
     WeftContext *context = NULL;
     WeftOptions options = {
-        .struct_size = sizeof options, .engine = engine, .threads = 1};
+        .struct_size = sizeof options, .engine = engine, .threads = threads};
     CHECK(weft_context_new(&options, &context) == WEFT_STATUS_OK);
     return context;
 }
@@ -122,7 +125,7 @@ static size_t call(WeftProgram *program, const Program *p, WeftValue **results) 
 
 // The same program, interpreted, gives the same.
 static void compare(const Program *p, WeftValue *const *found, size_t count) {
-    WeftContext *context = open_context(WEFT_ENGINE_INTERP);
+    WeftContext *context = open_context(WEFT_ENGINE_INTERP, 1);
     WeftProgram *program = compile(context, p);
     WeftValue *expected[2];
     CHECK(call(program, p, expected) == count);
@@ -135,7 +138,8 @@ static void compare(const Program *p, WeftValue *const *found, size_t count) {
 }
 
 static void test(const Program *p) {
-    WeftContext *context = open_context(WEFT_ENGINE_NATIVE);
+    WeftContext *context =
+        open_context(WEFT_ENGINE_NATIVE, p->threads > 0 ? p->threads : 1);
     WeftProgram *program = compile(context, p);
     WeftValue *results[2];
     for (int round = 0; round < 3; round++) {
