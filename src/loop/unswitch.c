@@ -32,12 +32,33 @@ static LoopRef find_condition(RangeWalk *w, const LoopBody *body,
     return 0;
 }
 
+static bool is_not(RangeWalk *w, LoopRef x, LoopRef y) {
+    const LoopStm *def = range_value(&w->r, x)->def;
+    return def != NULL && def->op == LOOP_SCALAR && def->scalar == OP_NOT &&
+           def->args[0] == y;
+}
+
+// Branches in the body that go the other way than the condition know theirs, too.
+static void copy_opposites(RangeWalk *w, LoopCopier *copier, const LoopBody *body,
+                           LoopRef c, bool is_true) {
+    for (uint32_t i = 0; i < body->stms.len; i++) {
+        const LoopStm *stm = body->stms.data[i];
+        if (stm->op == LOOP_IF &&
+            (is_not(w, stm->args[0], c) || is_not(w, c, stm->args[0])))
+            map_set(&copier->copies, stm->args[0],
+                    loop_const(&w->b, SCALAR_BOOL, !is_true));
+        for (uint32_t k = 0; k < stm->body_count; k++)
+            copy_opposites(w, copier, stm->bodies[k], c, is_true);
+    }
+}
+
 // Keeps the loop as it is if the condition is that.
 static LoopBody *make_arm(RangeWalk *w, const LoopStm *loop, LoopRef c, bool is_true,
                           LoopBranchTest *is_wanted) {
     LoopCopier copier = loop_copier(&w->b);
     uint32_t known = w->r.facts.len;
     map_set(&copier.copies, c, loop_const(&w->b, SCALAR_BOOL, is_true));
+    copy_opposites(w, &copier, loop->bodies[0], c, is_true);
     loop_open(&w->b, NULL, 0);
     range_assume(&w->r, c, is_true);
     LoopStm *copy = loop_copy_stm(&copier, loop);
