@@ -55,6 +55,17 @@ static void number_places(Vector *v, Access *p) {
     add_pair(v, p, p->stride, turn_number_lanes(v, SCALAR_I64));
 }
 
+// Whether neighbouring lanes go along columns, element by element: a turn alone uses
+// one of each line of the caches.
+static bool is_along_columns(const Vector *v, const Access *p, uint32_t before) {
+    if (p->has_lanes || v->weight <= 1) return false;
+    for (uint32_t i = before + 1; i + 1 < p->count; i += 2) {
+        bool is_inner = p->args[i + 1] >= v->old && !turn_is_vector(v, p->args[i + 1]);
+        if (is_inner && !loop_is_known(&v->b, p->args[i], &(uint64_t){0})) return true;
+    }
+    return false;
+}
+
 static void charge_access(Vector *v, const Access *p, LoopRef mask) {
     if (p->has_lanes) turn_charge(v, 1, (mask == 0 ? 2.5 : 4) * v->width);
     else turn_charge(v, 1, mask == 0 ? 1 : 3);
@@ -264,6 +275,7 @@ void turn_load(Vector *v, const LoopStm *stm, LoopRef mask) {
         turn_set_rep(v, stm->outs[0], turn_load_anew(v, p.args, p.count, around, how));
         return;
     }
+    if (mask == 0 && is_along_columns(v, &p, before)) turn_charge(v, 3, 0);
     number_places(v, &p);
     charge_access(v, &p, mask);
     turn_set_rep(
