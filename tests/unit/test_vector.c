@@ -305,6 +305,21 @@ static void test_chains(void) {
     expect_chain(32, 12, false, "for.parallel[16](");
 }
 
+// Running sums that are stored row by row: of columns, of which neighbours use the same
+// lines, in lanes; of rows one by one.
+static void test_columns(void) {
+    static const char columns[] =
+        "r: i64 = mul(n, i) z: f32 = for(n, 0f32) {|k: i64, s: f32| "
+        "v: f32 = load(ys, i, n, k) t: f32 = add(s, v) "
+        "= store(ys, t, r, 1i64, k) -> t}";
+    static const char rows[] =
+        "r: i64 = mul(n, i) z: f32 = for(n, 0f32) {|k: i64, s: f32| "
+        "v: f32 = load(ys, r, 1i64, k) t: f32 = add(s, v) "
+        "= store(ys, t, r, 1i64, k) -> t}";
+    expect_of(64, "n", columns, false, (Count[]){{"for.parallel[64]", 1}, {NULL, 0}});
+    expect_of(64, "n", rows, false, (Count[]){{"for.parallel[", 0}, {NULL, 0}});
+}
+
 // Where there are few registers a short turn asks its lanes itself, and a counter that
 // they keep is counted up by their mask; else that is asked when a turn ends. A turn
 // that may not run without lanes, or is long, is as with many registers.
@@ -503,5 +518,6 @@ int main(void) {
     test_late();
     test_waiting();
     test_chains();
+    test_columns();
     return test_done();
 }
