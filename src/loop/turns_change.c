@@ -59,10 +59,8 @@ void turns_alloc_group(const TurnsBlock *x, TurnsGroup *g) {
     LoopRef size = loop_int(x->b, g->size), count = loop_mul(x->b, x->count, size);
     LoopRef strips = loop_mul(x->b, x->near_wide, size);
     LoopType type = loop_type(x->b, x->t->matrix);
-    if (x->t->has_strip) {
+    if (x->t->has_strip)
         g->strip = loop_emit1(x->b, LOOP_ALLOC, &strips, 1, type);
-        turns_clear(x->b, g->strip, strips);
-    }
     // Some zeros may stand behind those that there are (turns_idle.c).
     g->factors = turns_alloc(x->b, &x->t->factors, loop_add(x->b, count, x->wide));
     turns_alloc_lanes(x, g);
@@ -250,6 +248,12 @@ static void load_strips(const TurnsBlock *x, const TurnsGroup *g, LoopRef begin,
         store_at(b, g->strip, turns_load(b, x->t->matrix, g->begin[r], column),
                  loop_int(b, 0), place_in_strip(x, r, turn));
     loop_close_turns(b, count, ORDER_INDEPENDENT);
+    // What is behind fills the lanes of the last step.
+    LoopRef zero = loop_const(b, turns_elem(x), 0), end = loop_add(b, begin, count);
+    LoopRef behind = loop_add(b, end, loop_open_turns(b));
+    for (int r = 0; r < g->size; r++)
+        turns_store(b, g->strip, zero, place_in_strip(x, r, behind));
+    loop_close_turns(b, loop_int(b, STRIP_STEP), ORDER_INDEPENDENT);
 }
 
 // What the turn does before the elements of a row.

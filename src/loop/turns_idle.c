@@ -103,13 +103,6 @@ void turns_note_pivots(const TurnsBlock *x, const TurnsGroup *g, LoopRef turn,
 
 // ---- rows ---------------------------------------------------------------------------
 
-// Whether a number is not finite: its product with 0 is no zero.
-static LoopRef is_wild(const TurnsBlock *x, LoopRef number) {
-    LoopRef zero = loop_const(x->b, turns_elem(x), 0), args[] = {number, zero};
-    LoopRef product = loop_scalar(x->b, OP_MUL, turns_elem(x), args, 2);
-    return loop_not(x->b, loop_eq(x->b, product, zero));
-}
-
 // Zeros behind the scales of turns before `end`, so that all lanes look at as many.
 static void clear_behind(const TurnsBlock *x, LoopRef scales, LoopRef end) {
     LoopRef zero = loop_const(x->b, turns_elem(x), 0);
@@ -118,11 +111,12 @@ static void clear_behind(const TurnsBlock *x, LoopRef scales, LoopRef end) {
     loop_close_turns(x->b, x->wide, ORDER_INDEPENDENT);
 }
 
-// Each lane looks at some.
+// Each lane looks at some: the sum of their products with 0 is 0, unless a number is
+// not finite.
 LoopRef turns_has_wild(const TurnsBlock *x, const TurnsGroup *g, LoopRef begin,
                        LoopRef end) {
     LoopBuilder *b = x->b;
-    LoopType types[] = {loop_scalar_type(SCALAR_I64), loop_scalar_type(SCALAR_BOOL)};
+    LoopType type = loop_scalar_type(turns_elem(x));
     LoopRef size = loop_int(b, g->size), scales = 0;
     LoopRef count = loop_mul(b, loop_sub(b, end, begin), size);
     for (uint32_t f = 0; f < g->factors.len; f++)
@@ -131,15 +125,17 @@ LoopRef turns_has_wild(const TurnsBlock *x, const TurnsGroup *g, LoopRef begin,
     LoopRef round = loop_add(b, count, loop_sub(b, x->wide, loop_int(b, 1)));
     LoopRef looks = loop_quot(b, round, x->wide);
     LoopRef from = loop_add(b, loop_mul(b, begin, size), open_lanes(x, g));
-    LoopRef args[] = {looks, loop_const(b, SCALAR_BOOL, 0)};
-    LoopRef params[] = {loop_value(b, types[0], 0), loop_value(b, types[1], 0)};
+    LoopRef zero = loop_const(b, turns_elem(x), 0), args[] = {looks, zero};
+    LoopRef params[] = {loop_value(b, loop_scalar_type(SCALAR_I64), 0),
+                        loop_value(b, type, 0)};
     loop_open(b, params, 2);
     LoopRef scale = turns_load(b, scales, loop_mul(b, params[0], x->wide), from);
-    LoopRef any = loop_or(b, params[1], is_wild(x, scale));
-    LoopBody *body = loop_close(b, &any, 1);
-    LoopStm *fold = loop_emit(b, LOOP_FOR, args, 2, &types[1], 1);
+    LoopRef product[] = {scale, zero, params[1]};
+    LoopRef sum = loop_scalar(b, OP_FMA, turns_elem(x), product, 3);
+    LoopBody *body = loop_close(b, &sum, 1);
+    LoopStm *fold = loop_emit(b, LOOP_FOR, args, 2, &type, 1);
     loop_set_bodies(b, fold, &body, 1);
-    return any_lane(x, g, fold->outs[0]);
+    return any_lane(x, g, loop_not(b, loop_eq(b, fold->outs[0], zero)));
 }
 
 // Whether an element of the panel is -0, which becomes 0 if that is added.
