@@ -59,8 +59,7 @@ void turns_alloc_group(const TurnsBlock *x, TurnsGroup *g) {
     LoopRef size = loop_int(x->b, g->size), count = loop_mul(x->b, x->count, size);
     LoopRef strips = loop_mul(x->b, x->near_wide, size);
     LoopType type = loop_type(x->b, x->t->matrix);
-    if (x->t->has_strip)
-        g->strip = loop_emit1(x->b, LOOP_ALLOC, &strips, 1, type);
+    if (x->t->has_strip) g->strip = loop_emit1(x->b, LOOP_ALLOC, &strips, 1, type);
     // Some zeros may stand behind those that there are (turns_idle.c).
     g->factors = turns_alloc(x->b, &x->t->factors, loop_add(x->b, count, x->wide));
     turns_alloc_lanes(x, g);

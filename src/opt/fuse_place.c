@@ -23,8 +23,8 @@ typedef struct LeastPlace {
     CoreOp op, first_op; // minimum or maximum
     CoreRef indices;     // the array of them
     CoreRef count;       // how many there are
-    CoreRef other;       // what is taken for a place that has not the key
-    bool is_one_less;    // it is one less than that
+    CoreRef other;       // what is taken for a place that has not the key,
+    bool is_one_less;    // or one less than that
 } LeastPlace;
 
 static const CoreStm *find_def(const CoreBody *body, CoreRef ref) {
@@ -130,7 +130,9 @@ static bool is_no_better(const Rewrite *rw, LeastPlace *o, const CoreBody *arm) 
     CoreRef other = o->other = arm->results[0];
     if (o->op == OP_MAX)
         return core_is_const(p, other) && (int64_t)p->values.data[other].bits <= 0;
-    if (is_i64(p, other, INT64_MAX) || is_count(rw, o, other)) return true;
+    if (is_i64(p, other, INT64_MAX)) return true;
+    o->other = o->count;
+    if (is_count(rw, o, other)) return true;
     const CoreStm *def = find_around(rw, o, arm, other);
     o->is_one_less = true;
     if (def == NULL || def->arg_count != 2) return false;
