@@ -187,9 +187,9 @@ bool fuse_near(Rewrite *rw, CoreStm *index, const Map *near);
 bool fuse_beside(Rewrite *rw, const CoreStm *stm);
 // Whether the body, or one in it, names one of the values.
 bool fuse_names_any(const CoreBody *body, const CoreRef *refs, uint32_t count);
-// Moves indices that the statement takes up to number `at` of the open body; returns
+// Moves the array, if it is one of indices, up to number `at` of the open body; returns
 // the number that what was there has now.
-uint32_t fuse_bring_indices(const Rewrite *rw, const CoreStm *stm, uint32_t at);
+uint32_t fuse_bring_indices(const Rewrite *rw, CoreRef array, uint32_t at);
 
 // ---- the least, and where it is (fuse_place.c) --------------------------------------
 

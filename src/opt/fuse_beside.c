@@ -147,18 +147,22 @@ static uint32_t find_movable(const Rewrite *rw, const CoreStm *stm, uint32_t at)
     return here->stms.len;
 }
 
-uint32_t fuse_bring_indices(const Rewrite *rw, const CoreStm *stm, uint32_t at) {
+uint32_t fuse_bring_indices(const Rewrite *rw, CoreRef array, uint32_t at) {
     CoreBody *here = rw->builder.open.data[rw->builder.open.len - 1];
-    CoreStm **stms = here->stms.data;
+    CoreStm *def = rewrite_def_here(rw, array), **stms = here->stms.data;
+    if (def == NULL || def->op != OP_IOTA) return at;
+    uint32_t from = find_movable(rw, def, at);
+    if (from == here->stms.len) return at;
+    for (; from > at; from--) stms[from] = stms[from - 1];
+    stms[at] = def;
+    return at + 1;
+}
+
+// The same for all that the statement takes.
+static uint32_t bring_indices(const Rewrite *rw, const CoreStm *stm, uint32_t at) {
     CoreFeeds feeds = core_feeds(stm);
-    for (uint32_t i = 0; i < feeds.count; i++) {
-        CoreStm *def = rewrite_def_here(rw, stm->args[i]);
-        if (def == NULL || def->op != OP_IOTA) continue;
-        uint32_t from = find_movable(rw, def, at);
-        if (from == here->stms.len) continue;
-        for (; from > at; from--) stms[from] = stms[from - 1];
-        stms[at++] = def;
-    }
+    for (uint32_t i = 0; i < feeds.count; i++)
+        at = fuse_bring_indices(rw, stm->args[i], at);
     return at;
 }
 
@@ -417,7 +421,7 @@ static bool join_to(Rewrite *rw, const CoreStm *stm, uint32_t at) {
     CoreStm *other = here->stms.data[at];
     bool is_space = stm->op == OP_GENERATE;
     if (!are_alike(rw, other, stm)) return false;
-    at = is_space ? bring_scalars(rw, at) : fuse_bring_indices(rw, stm, at);
+    at = is_space ? bring_scalars(rw, at) : bring_indices(rw, stm, at);
     if (!is_space) stm = take_earlier(rw, stm, at);
     if (!can_move_to(rw, stm, at) ||
         !(is_space ? keeps_order(rw, stm, at) : keeps_errors(rw, stm, at)))

@@ -14,6 +14,7 @@
 //
 // Only outermost ones, which wait for memory: a row that is in the caches is sooner
 // looked at twice by two simple ones.
+#include "opt/algebra.h"
 #include "opt/fuse.h"
 
 // What the second reduction is made of.
@@ -272,19 +273,29 @@ static CoreRef found(Rewrite *rw, const LeastPlace *o, CoreRef place) {
     return choose(b, emit(b, OP_AND, is_nan, has_some, SCALAR_BOOL), other, place);
 }
 
+// Takes the first of the arrays of the same indices, and brings it to before the first
+// reduction; returns the number that this has then, or 0 if that cannot be.
+static uint32_t bring_indices(const Rewrite *rw, LeastPlace *o) {
+    const CoreBody *here = rw->builder.open.data[rw->builder.open.len - 1];
+    const CoreStm *def = rewrite_def_here(rw, o->indices);
+    uint32_t at = 0, from = 0;
+    while (here->stms.data[at] != o->first) at++;
+    while (here->stms.data[from]->op != OP_IOTA ||
+           !cse_are_equal(rw->program, here->stms.data[from], def))
+        from++;
+    o->indices = here->stms.data[from]->outs[0];
+    if (from < at) return at;
+    uint32_t moved = fuse_bring_indices(rw, o->indices, at);
+    return moved == at ? 0 : moved;
+}
+
 bool fuse_place(Rewrite *rw, const CoreStm *stm) {
-    CoreProgram *p = rw->program;
     CoreBody *here = rw->builder.open.data[rw->builder.open.len - 1];
     LeastPlace o;
     if (!find_place(rw, stm, &o)) return false;
-    uint32_t at = 0;
-    while (here->stms.data[at] != o.first) at++;
-    at = fuse_bring_indices(rw, stm, at);
-    bool is_there = false;
-    for (uint32_t i = 0; i < at; i++)
-        is_there = is_there || here->stms.data[i]->outs[0] == o.indices;
-    if (!is_there) return false;
-    CoreRef place = core_value(p, core_type(p, stm->outs[0]), 0);
+    uint32_t at = bring_indices(rw, &o);
+    if (at == 0) return false;
+    CoreRef place = core_value(rw->program, core_type(rw->program, stm->outs[0]), 0);
     here->stms.data[at] = join(rw, &o, place);
     rewrite_note(rw, here->stms.data[at]);
     rewrite_set(rw, stm->outs[0], found(rw, &o, place));
