@@ -551,8 +551,8 @@ command='every task is measured'
 if [ "$(grep -cE '^     [1-4] .* (ns|us|ms|s)( +on cpu:.)?$' stdout)" = 4 ]; then good
 else bad "$(cat stdout)"; fi
 command='and every memory'
-for memory in cpu:0 cpu:1 host; do
-    if grep -qE "^  $memory holds [0-9.]+ [kM]?B at most; measured [0-9.]+ [kM]B\$" stdout
+for place in cpu:0 cpu:1 host; do
+    if grep -qE "^  $place holds [0-9.]+ [kM]?B at most; measured [0-9.]+ [kM]B\$" stdout
     then good; else bad "$(cat stdout)"; fi
 done
 expect 0 "$weft" explain -T 1 --device cpu:0,cpu:1 parts.weft 30000 --measure -f dot
