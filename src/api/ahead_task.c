@@ -77,24 +77,32 @@ static void note_progress(void *data, int64_t done, int64_t total) {
     atomic_store_explicit(&task->total, total, memory_order_relaxed);
 }
 
-// While the device is at work on a task, what the next one in its line needs travels
-// there. A kernel overwrites what it takes in a copy of its own.
-static bool send_one(WeftContext *context, unsigned line) {
-    const ApiPlace *place = &context->places[line];
-    const RtErrand *waiting = rt_queue_waiting(context->ahead->queue, line);
-    const ApiTask *next = waiting != NULL ? api_task_of(waiting) : NULL;
+// Sends an array that the task needs at a place, if the host has one. A kernel
+// overwrites what it takes in a copy of its own.
+static bool send_for(const ApiTask *task, const ApiPlace *place) {
     bool is_sent = false;
-    if (next == NULL || next->run.kernel == NULL) return false;
-    const LoopPort *params = api_exec_at(next->run.kernel, place)->loop->params;
-    for (uint32_t i = 0; i < next->arg_count && !is_sent; i++) {
-        const RtValue *arg = &next->run.offer.args[i];
+    if (task->run.kernel == NULL) return false;
+    const LoopPort *params = api_exec_at(task->run.kernel, place)->loop->params;
+    for (uint32_t i = 0; i < task->arg_count && !is_sent; i++) {
+        const RtValue *arg = &task->run.offer.args[i];
         bool is_there = arg->rank > 0 && arg->array->maker == NULL;
         if (is_there && !params[i].is_owned && rt_is_contiguous(arg->array))
-            is_sent = rt_send_early(&context->heap, arg->array, place->device);
+            is_sent = rt_send_early(&task->context->heap, arg->array, place->device);
     }
     return is_sent;
 }
 
+// Sends one that the next tasks in the line need; meanwhile the line may change.
+static bool send_one(const WeftContext *context, unsigned line) {
+    enum { AHEAD = 4 }; // as plan/place.c counts
+    const RtErrand *next = rt_queue_waiting(context->ahead->queue, line);
+    bool is_sent = false;
+    for (int i = 0; i < AHEAD && next != NULL && !is_sent; i++, next = next->next)
+        is_sent = send_for(api_task_of(next), &context->places[line]);
+    return is_sent;
+}
+
+// While the device is at work on a task.
 static void send_next(void *data) {
     const ApiTask *task = task_of_run(data);
     while (send_one(task->context, task->errand.line)) continue;

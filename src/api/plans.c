@@ -70,7 +70,9 @@ void api_plan_devices(WeftContext *context, PlanInput *in) {
                                   .rate = rate * most * weight / 1000,
                                   .one = rate * place->speed,
                                   .is_host = place->is_shared,
-                                  .is_vague = api_is_launched(place)};
+                                  .is_vague = api_is_launched(place),
+                                  .is_beside = api_is_launched(place) &&
+                                               context->place_count > 1};
     }
     in->devices = devices;
     in->device_count = context->place_count;

@@ -2,7 +2,8 @@
 //
 // Where tasks go, and when: in the order of the program each goes to the device that
 // would have it done first, as the run puts them (api/ahead_place.c); what it needs and
-// is not there travels before. Memory is freed after its last use.
+// is not there travels before, if need be while the task before it runs. Memory is
+// freed after its last use.
 #include <string.h>
 
 #include "plan/plan.h"
@@ -10,8 +11,21 @@
 // What the run counts with, too.
 static const double BYTES_PER_SECOND = 8e9, CALL = 1e-5;
 
+// What a device does one after the other: the last tasks, the oldest first, of which
+// the run sends what these many behind one need while that runs (api/ahead_task.c).
+enum { AHEAD = 4 };
+
+typedef struct Line {
+    struct {
+        double begin;
+        uint32_t behind; // the step behind the one that runs it; 0: there is none
+    } ran[AHEAD];
+    double way; // until when something travels beside tasks
+} Line;
+
 typedef struct Placer {
     Plan *plan;
+    Line *lines;  // by device
     Map present;  // (block, part, memory) -> 1: it is there
     Map apart;    // block -> the task that joins it: its parts are where they were made
     double *free; // by device, and the host's: when it has nothing to do
@@ -314,18 +328,73 @@ static void note_present(Placer *pl, PlanUse use, uint32_t device) {
     map_set(&pl->present, key_of(use.block, use.part, memory), 1);
 }
 
-static void send(Placer *pl, uint32_t number, Leg leg, double *now) {
+// Whether it can travel to the device while tasks before run there: it was not made on
+// another, and the task does not overwrite it.
+static bool travels_early(const Placer *pl, uint32_t number, Leg leg) {
+    const Plan *plan = pl->plan;
+    uint32_t host = plan->in.device_count,
+             maker = plan->blocks.data[leg.use.block].task;
+    bool is_host =
+        maker == PLAN_NONE || plan_memory(plan, plan->tasks.data[maker].device) == host;
+    return is_host && leg.device != host && plan->in.devices[leg.device].is_beside &&
+           pl->lines[leg.device].ran[AHEAD - 1].behind > 0 &&
+           plan->tasks.data[number].turns == 1 && !takes_over(plan, number);
+}
+
+// The oldest task that it can travel beside.
+static uint32_t oldest(const Line *line) {
+    uint32_t i = 0;
+    while (i + 1 < AHEAD && line->ran[i].behind == 0) i++;
+    return i;
+}
+
+// Right behind the step that runs that.
+static void put_early(Placer *pl, PlanStep step) {
     Plan *plan = pl->plan;
-    double begin = *now;
-    *now += seconds_for(&plan->tasks.data[number], leg.use.bytes);
-    vec_push(plan->in.arena, &plan->steps,
-             (PlanStep){.kind = PLAN_SEND,
-                        .device = leg.device,
-                        .task = number,
-                        .block = leg.use.block,
-                        .bytes = leg.use.bytes,
-                        .begin = begin,
-                        .end = *now});
+    const Line *line = &pl->lines[step.device];
+    uint32_t at = line->ran[oldest(line)].behind;
+    vec_push(plan->in.arena, &plan->steps, step);
+    memmove(plan->steps.data + at + 1, plan->steps.data + at,
+            (plan->steps.len - 1 - at) * sizeof step);
+    plan->steps.data[at] = step;
+    for (uint32_t d = 0; d <= plan->in.device_count; d++)
+        for (uint32_t i = 0; i < AHEAD; i++)
+            pl->lines[d].ran[i].behind += pl->lines[d].ran[i].behind >= at;
+}
+
+static void note_run(Placer *pl, const PlanTask *task) {
+    Line *line = &pl->lines[task->device];
+    memmove(line->ran, line->ran + 1, sizeof line->ran - sizeof *line->ran);
+    line->ran[AHEAD - 1].begin = task->begin;
+    line->ran[AHEAD - 1].behind = pl->plan->steps.len;
+}
+
+// When it can begin to travel beside tasks: after what travels so, and when it is made.
+static double begin_beside(const Placer *pl, Leg leg) {
+    const Line *line = &pl->lines[leg.device];
+    double begin = line->ran[oldest(line)].begin;
+    double made = end_of_maker(pl->plan, leg.use.block);
+    if (line->way > begin) begin = line->way;
+    return made > begin ? made : begin;
+}
+
+// By *ready all has come.
+static void send(Placer *pl, uint32_t number, Leg leg, double *ready) {
+    Plan *plan = pl->plan;
+    bool is_early = travels_early(pl, number, leg);
+    double begin = is_early ? begin_beside(pl, leg) : *ready;
+    double end = begin + seconds_for(&plan->tasks.data[number], leg.use.bytes);
+    PlanStep step = {.kind = PLAN_SEND,
+                     .device = leg.device,
+                     .task = number,
+                     .block = leg.use.block,
+                     .bytes = leg.use.bytes,
+                     .begin = begin,
+                     .end = end};
+    if (is_early) put_early(pl, step);
+    else vec_push(plan->in.arena, &plan->steps, step);
+    if (is_early) pl->lines[leg.device].way = end;
+    if (end > *ready) *ready = end;
     note_present(pl, leg.use, leg.device);
 }
 
@@ -363,6 +432,7 @@ static void place_task(Placer *pl, uint32_t number) {
                         .begin = task->begin,
                         .end = task->end});
     pl->free[device] = task->end;
+    note_run(pl, task);
     pl->given[device] += task->end - task->begin;
     for (uint32_t k = 0; k < task->makes && !is_late; k++)
         note_present(pl, (PlanUse){.block = task->first + k}, device);
@@ -457,6 +527,7 @@ void plan_place(Plan *plan) {
     uint32_t devices = plan->in.device_count + 1;
     Arena *arena = plan->in.arena;
     Placer pl = {.plan = plan,
+                 .lines = arena_array(arena, Line, devices),
                  .free = arena_array(arena, double, devices),
                  .given = arena_array(arena, double, devices)};
     map_init(&pl.present, arena);

@@ -24,7 +24,8 @@ typedef struct PlanDevice {
     double rate;  // scalar operations per second that wait for each other, of all cores
     double one;   // the same of one core
     bool is_host; // its memory is the host's
-    bool is_vague; // its rate is but a guess before something has run there
+    bool is_vague;  // its rate is but a guess before something has run there
+    bool is_beside; // what a task needs travels while the one before runs
 } PlanDevice;
 
 // A flattened parameter, as far as it is known.
@@ -175,10 +176,10 @@ typedef struct Plan {
     double *busy;   // by device, and the host: seconds
     double *paces;  // by device: how many times as long as by their work alone those
                     // tasks took that have run there; 0: none has
-    double *measured_busy;   // the same in the run that was measured; NULL: none was
-    double *measured_bytes;  // by device: to and from it; with measured_busy
-    double *measured_most;   // likewise by memory, and the host's: the most that it held
-    double measured;         // seconds of that run; likewise
+    double *measured_busy;  // the same in the run that was measured; NULL: none was
+    double *measured_bytes; // by device: to and from it; with measured_busy
+    double *measured_most;  // likewise by memory, and the host's: the most that it held
+    double measured;        // seconds of that run; likewise
     double measured_longest; // of the longest way, as far as it was measured
     bool is_cut_off;         // there is more than is told
     bool took_a_branch;      // that may be another in the run
@@ -221,8 +222,8 @@ double plan_made_inside(const CoreProgram *p, const CoreBody *body, PlanSize *si
 // in a turn: what fits the last cache is there from the second turn on.
 double plan_bytes_at_a_time(double turns, double bytes);
 
-// Whether what is used comes from another memory, by the task (NULL: by a result, on the
-// host), and how much of it.
+// Whether what is used comes from another memory, by the task (NULL: by a result, on
+// the host), and how much of it.
 bool plan_travels(const Plan *plan, PlanUse use, const PlanTask *by, double *bytes_out);
 
 // Whose memory a device uses: its own, or the host's, which is number device_count.

@@ -306,6 +306,42 @@ static void test_held(void) {
     close_world(&w);
 }
 
+// What a launched device needs next travels while it computes.
+static void test_beside(void) {
+    int64_t dims[] = {40000};
+    PlanArg args[] = {{.is_known = true, .dims = dims},
+                      {.is_known = true, .dims = dims}};
+    World w = open_world("cpu:0,cpu:1",
+                         "entry main [n] (xs: [n]i64) (ys: [n]i64) =\n"
+                         "  (i64.sum (map busy xs), i64.maximum (map busy ys[1:]))\n");
+    PlanInput in = plan_of(&w, args)->in;
+    double began[2] = {0};
+    for (int i = 0; i < 2; i++) {
+        PlanDevice devices[] = {in.devices[0], in.devices[1]};
+        devices[1].is_beside = i == 1;
+        in.devices = devices;
+        const Plan *plan = plan_make(&in);
+        const PlanStep *run = NULL, *sends[2] = {NULL, NULL};
+        for (uint32_t k = 0; k < plan->steps.len; k++) {
+            const PlanStep *step = &plan->steps.data[k];
+            if (step->device != 1) continue;
+            if (step->kind == PLAN_SEND) sends[sends[0] == NULL ? 0 : 1] = step;
+            if (step->kind == PLAN_RUN && run == NULL) run = step;
+        }
+        CHECK(run != NULL && sends[1] != NULL);
+        if (run == NULL || sends[1] == NULL) continue;
+        CHECK(sends[0]->begin == 0 && run->begin == sends[0]->end);
+        CHECK(sends[1]->task > run->task && sends[1]->end > sends[1]->begin);
+        CHECK((sends[1] == run + 1) == (i == 1));
+        if (i == 0) CHECK(sends[1]->begin >= run->end);
+        else CHECK(sends[1]->begin == run->begin);
+        began[i] = plan->tasks.data[sends[1]->task].begin;
+        CHECK(i == 1 || began[0] == sends[1]->end);
+    }
+    CHECK(is_near(began[1], began[0] - 20000 * 8 / 8e9));
+    close_world(&w);
+}
+
 // The most that the context ever held stays, whatever is recorded since.
 static void test_most(void) {
     World w = open_world("cpu", "entry main (n: i64) = scan (+) 0 (iota n)");
@@ -744,6 +780,7 @@ int main(void) {
     test_memory();
     test_taken_over();
     test_held();
+    test_beside();
     test_most();
     test_paces();
     test_blocks();
