@@ -79,33 +79,37 @@ static void note_progress(void *data, int64_t done, int64_t total) {
 
 // Sends an array that the task needs at a place, if the host has one. A kernel
 // overwrites what it takes in a copy of its own.
-static bool send_for(const ApiTask *task, const ApiPlace *place) {
-    bool is_sent = false;
-    if (task->run.kernel == NULL) return false;
+static RtEarly send_for(const ApiTask *task, const ApiPlace *place) {
+    RtEarly end = RT_EARLY_NOTHING;
+    if (task->run.kernel == NULL) return end;
     const LoopPort *params = api_exec_at(task->run.kernel, place)->loop->params;
-    for (uint32_t i = 0; i < task->arg_count && !is_sent; i++) {
+    RtHeap *heap = &task->context->heap;
+    uint32_t count = task->arg_count;
+    for (uint32_t i = 0; i < count && end == RT_EARLY_NOTHING; i++) {
         const RtValue *arg = &task->run.offer.args[i];
         bool is_there = arg->rank > 0 && arg->array->maker == NULL;
         if (is_there && !params[i].is_owned && rt_is_contiguous(arg->array))
-            is_sent = rt_send_early(&task->context->heap, arg->array, place->device);
+            end = rt_send_early(heap, arg->array, place->device);
     }
-    return is_sent;
+    return end;
 }
 
 // Sends one that the next tasks in the line need; meanwhile the line may change.
-static bool send_one(const WeftContext *context, unsigned line) {
+static RtEarly send_one(const WeftContext *context, unsigned line) {
     enum { AHEAD = 4 }; // as plan/place.c counts
     const RtErrand *next = rt_queue_waiting(context->ahead->queue, line);
-    bool is_sent = false;
-    for (int i = 0; i < AHEAD && next != NULL && !is_sent; i++, next = next->next)
-        is_sent = send_for(api_task_of(next), &context->places[line]);
-    return is_sent;
+    RtEarly end = RT_EARLY_NOTHING;
+    for (int i = 0; i < AHEAD && next != NULL; i++, next = next->next) {
+        end = send_for(api_task_of(next), &context->places[line]);
+        if (end != RT_EARLY_NOTHING) break;
+    }
+    return end;
 }
 
 // While the device is at work on a task.
 static void send_next(void *data) {
     const ApiTask *task = task_of_run(data);
-    while (send_one(task->context, task->errand.line)) continue;
+    while (send_one(task->context, task->errand.line) == RT_EARLY_SENT) continue;
 }
 
 // What the first run on a device took tells nothing: code is loaded then, or compiled;

@@ -41,8 +41,8 @@ typedef struct DeviceCounts {
     size_t used, peak;            // bytes allocated
 } DeviceCounts;
 
-// Told before and after the host waits for the device. In between others may use it, but
-// only one thread ever launches, and takes memory for what others do not have yet.
+// Told before and after the host waits for the device. In between others may move elements
+// and free memory; launches and new memory are for one thread.
 typedef struct DeviceIdle {
     void (*tell)(void *data, bool begins);
     void *data;

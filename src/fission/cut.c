@@ -263,7 +263,8 @@ FissionSplit cut_of(const Strategy *y, const CoreBody *body, uint32_t i) {
                           .known = &y->known,
                           .defs = y->facts,
                           .facts = y->facts,
-                          .states = y->states};
+                          .states = y->states,
+                          .shared = y->shared};
 }
 
 static void append(Strategy *y, FissionSplit *s) {
@@ -277,6 +278,11 @@ static void append(Strategy *y, FissionSplit *s) {
 
 void cut_all(Strategy *y, const CoreBody *body) {
     uint32_t first = y->log->len;
+    FissionShared shared = {.depth = y->builder.open.len}, *outer = y->shared;
+    cse_init(&shared.cse, y->program);
+    cse_open(&shared.cse);
+    // Parts of a stream are not kept for others.
+    y->shared = y->log->is_stream ? NULL : &shared;
     for (uint32_t i = 0; i < body->stms.len; i++) {
         FissionSplit s = cut_of(y, body, i);
         if (carry_can(y, s.stm)) {
@@ -292,4 +298,5 @@ void cut_all(Strategy *y, const CoreBody *body) {
         y->log->data[i].first = first;
         y->log->data[i].row = y->row;
     }
+    y->shared = outer;
 }

@@ -23,6 +23,7 @@ typedef struct Strategy {
     const CoreFun *entry;               // that is being split
     uint32_t row, parts;                // of shares, of the run that is being split
     CoreRef shares[FISSION_MOST_PARTS]; // its bounds
+    FissionShared *shared;              // of the body whose statements are being cut
     bool at_blocks;  // they are rounded to blocks, of what has enough of them
     bool cuts_loops; // the entry's, inside
     bool changed;

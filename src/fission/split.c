@@ -10,6 +10,23 @@
 
 static const CoreType BOOL = {SCALAR_BOOL, 0};
 
+// The results of the statement emitted last, or of one like it in the same body, which
+// goes for it.
+static CoreRef *share(FissionSplit *s, CoreRef *outs) {
+    FissionShared *shared = s->shared;
+    if (shared == NULL || s->b->open.len != shared->depth) return outs;
+    CoreBody *body = s->b->open.data[shared->depth - 1];
+    const CoreStm *stm = body->stms.data[body->stms.len - 1], *same = NULL;
+    if (stm->outs[0] == outs[0]) same = cse_find(&shared->cse, stm);
+    if (same == NULL) return outs;
+    body->stms.len--;
+    return same->outs;
+}
+
+static CoreRef share_one(FissionSplit *s, CoreRef out) {
+    return *share(s, &out);
+}
+
 // ---- scalars ------------------------------------------------------------------------
 
 CoreRef fission_op2(FissionSplit *s, CoreOp op, CoreRef x, CoreRef y) {
@@ -20,7 +37,7 @@ CoreRef fission_op2(FissionSplit *s, CoreOp op, CoreRef x, CoreRef y) {
     if (a->is_const && c->is_const && core_op_gives(op, in, &to) &&
         core_eval(op, in, to, (uint64_t[]){a->bits, c->bits}, &bits) == FAULT_NONE)
         return core_const(p, to, bits);
-    return core_op2(s->b, op, x, y);
+    return share_one(s, core_op2(s->b, op, x, y));
 }
 
 CoreRef fission_conv(FissionSplit *s, CoreRef x, ScalarType to) {
@@ -31,7 +48,7 @@ CoreRef fission_conv(FissionSplit *s, CoreRef x, ScalarType to) {
     if (value->is_const &&
         core_eval(OP_CONV, in, to, &value->bits, &bits) == FAULT_NONE)
         return core_const(s->program, to, bits);
-    return core_conv(s->b, OP_CONV, x, to);
+    return share_one(s, core_conv(s->b, OP_CONV, x, to));
 }
 
 CoreRef fission_int(const FissionSplit *s, ScalarType type, int64_t value) {
@@ -41,13 +58,22 @@ CoreRef fission_int(const FissionSplit *s, ScalarType type, int64_t value) {
 CoreRef fission_select(FissionSplit *s, CoreRef c, CoreRef yes, CoreRef no) {
     const CoreValue *value = &s->program->values.data[c];
     if (value->is_const) return value->bits != 0 ? yes : no;
-    return core_select(s->b, c, yes, no);
+    FissionShared *shared = s->shared;
+    if (shared == NULL || s->b->open.len != shared->depth)
+        return core_select(s->b, c, yes, no);
+    for (uint32_t i = 0; i < shared->choices.len; i++) {
+        struct FissionChoice *old = &shared->choices.data[i];
+        if (old->c == c && old->yes == yes && old->no == no) return old->out;
+    }
+    struct FissionChoice made = {c, yes, no, core_select(s->b, c, yes, no)};
+    vec_push(s->program->arena, &shared->choices, made);
+    return made.out;
 }
 
 // ---- statements ---------------------------------------------------------------------
 
 CoreRef fission_dim(FissionSplit *s, CoreRef array, uint32_t axis) {
-    return core_dim(s->b, array, (int32_t)axis);
+    return share_one(s, core_dim(s->b, array, (int32_t)axis));
 }
 
 CoreType fission_row(CoreType type) {
@@ -56,7 +82,8 @@ CoreType fission_row(CoreType type) {
 
 CoreRef fission_index(FissionSplit *s, CoreRef array, CoreRef index) {
     CoreType type = fission_row(core_type(s->program, array));
-    return core_emit(s->b, OP_INDEX, (CoreRef[]){array, index}, 2, &type, 1)->outs[0];
+    CoreRef args[] = {array, index};
+    return share(s, core_emit(s->b, OP_INDEX, args, 2, &type, 1)->outs)[0];
 }
 
 // A view of the first argument along that axis, of its type.
@@ -65,7 +92,7 @@ static CoreRef emit_view(FissionSplit *s, CoreOp op, const CoreRef *args,
     CoreType type = core_type(s->program, args[0]);
     CoreStm *stm = core_emit(s->b, op, args, count, &type, 1);
     core_set_attrs(s->b, stm, &(int32_t){(int32_t)axis}, 1);
-    return stm->outs[0];
+    return share(s, stm->outs)[0];
 }
 
 CoreRef fission_slice(FissionSplit *s, CoreRef array, uint32_t axis, CoreRef start,
@@ -211,7 +238,7 @@ static CoreRef *emit_split(FissionSplit *s, CoreRef array, uint32_t axis,
     }
     CoreStm *stm = core_emit(s->b, OP_SPLIT, args, 1 + s->parts, types, s->parts);
     core_set_attrs(s->b, stm, &(int32_t){(int32_t)axis}, 1);
-    return stm->outs;
+    return share(s, stm->outs);
 }
 
 // What the array is with its elements along that axis in reverse; 0: it is nothing.
@@ -237,7 +264,7 @@ CoreRef fission_window(FissionSplit *s, CoreRef array, CoreRef start, CoreRef co
     CoreType type = core_type(s->program, array), types[] = {type, type, type};
     CoreStm *split = core_emit(s->b, OP_SPLIT, args, 4, types, 3);
     core_set_attrs(s->b, split, (int32_t[]){0}, 1);
-    return split->outs[1];
+    return share(s, split->outs)[1];
 }
 
 CoreRef *fission_split(FissionSplit *s, CoreRef array, uint32_t axis) {

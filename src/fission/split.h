@@ -8,12 +8,26 @@
 #include "core/messages.h"
 #include "core/rules.h"
 #include "fission/fission.h"
+#include "opt/algebra.h"
 
 // An array that was made in parts, cut as its length says.
 typedef struct FissionKnown {
     CoreRef size, *rows; // dimension 0, and the others; rows NULL: the parts know
     CoreRef *parts;
 } FissionKnown;
+
+// What has been emitted in a body that is open in the builder, so that the parts of an
+// array are the same for all who take them, and travel once.
+typedef struct FissionShared {
+    Cse cse;
+    uint32_t depth; // of the body
+    struct {
+        struct FissionChoice {
+            CoreRef c, yes, no, out;
+        } * data;
+        uint32_t len, cap;
+    } choices; // of fission_select, each of which is made once
+} FissionShared;
 
 struct FissionSplit {
     CoreProgram *program;
@@ -34,6 +48,7 @@ struct FissionSplit {
     // For rules that ask about sizes: what binds values, and what loops keep of arrays.
     const FissionFacts *facts; // NULL: none are
     const struct FuseState *states;
+    FissionShared *shared;    // NULL: nothing is shared
     struct FissionNear *near; // of part_near, once that was asked for a part
     // By part: where its statements stand, the operator itself and what goes with it;
     // NULL: where the whole stands.

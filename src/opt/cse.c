@@ -39,6 +39,7 @@ static bool is_joined(const CoreStm *stm) {
     case OP_DIM:
     case OP_INDEX:
     case OP_SLICE:
+    case OP_SPLIT:
     case OP_RESHAPE:
     case OP_PERMUTE:
     case OP_REVERSE: return true;

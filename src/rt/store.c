@@ -331,19 +331,21 @@ Status rt_send(RtHeap *heap, RtArray *a, Device *device, uint64_t *address_out) 
     return STATUS_OK;
 }
 
-bool rt_send_early(RtHeap *heap, RtArray *a, Device *device) {
+RtEarly rt_send_early(RtHeap *heap, RtArray *a, Device *device) {
     RtArray *owner = traveller(a, device);
-    if (owner->is_away || copy_on(owner, device) != NULL) return false;
+    if (owner->is_away || copy_on(owner, device) != NULL) return RT_EARLY_NOTHING;
     size_t used = device->counts.used + device->held;
-    if (device->limit != 0 && used + size_of(owner) > device->limit / 2) return false;
+    if (device->limit != 0 && used + size_of(owner) > device->limit / 2)
+        return RT_EARLY_NOTHING;
     RtCopy *copy;
-    if (add_copy(heap, owner, device, false, &copy) != STATUS_OK) return false;
+    if (add_copy(heap, owner, device, false, &copy) != STATUS_OK)
+        return RT_EARLY_NOTHING;
     rt_retain(owner); // its call may end elsewhere meanwhile
     owner->pins++;
     Status status = fill_copy(heap, owner, device, copy);
     owner->pins--;
     rt_release(heap, owner);
-    return status == STATUS_OK;
+    return status == STATUS_OK ? RT_EARLY_SENT : RT_EARLY_FAILED;
 }
 
 size_t rt_bytes_to_send(const RtArray *a, const Device *device) {

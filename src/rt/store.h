@@ -50,9 +50,10 @@ Status rt_read(RtHeap *heap, RtArray *a, char *to);
 // where. Likewise.
 Status rt_send(RtHeap *heap, RtArray *a, Device *device, uint64_t *address_out);
 // The same for a later call, while the device is at work: sends what the host has, if
-// there is memory for it, with room to spare where that is limited; makes none. False:
-// nothing was sent.
-bool rt_send_early(RtHeap *heap, RtArray *a, Device *device);
+// there is memory for it, with room to spare where that is limited; makes none. Unless
+// there was NOTHING to do, others have had the turn, and the call may be over.
+typedef enum RtEarly { RT_EARLY_NOTHING, RT_EARLY_SENT, RT_EARLY_FAILED } RtEarly;
+RtEarly rt_send_early(RtHeap *heap, RtArray *a, Device *device);
 // A row-major array on the device only, with unspecified contents. NULL: *status_out.
 RtArray *rt_new_on(RtHeap *heap, Device *device, ScalarType elem, uint32_t rank,
                    const int64_t *shape, uint64_t *address_out, Status *status_out);

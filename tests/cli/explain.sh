@@ -316,20 +316,20 @@ program gen '       | entry gen(xs: []f64) =
 program sum '       | entry sum(n: i64) =
      5 |   _1 = if 1098 <= n {
      5 |     _2 = 50 % of n
-     5 |     _3 = iota(_2, 0, 1)
-     5 |     xs = map(_3) {i ->
-     1 |       _4 = for(90i32, f64(i)) {_i, x -> sqrt(fma(x, 1.5, 2.0))}
-     5 |       _4}
-     5 |     _5 = iota(n - _2, _2, 1)
-     5 |     xs.1 = map(_5) {as for xs}
-     5 |     _6 = n - _2
+     5 |     _3 = n - _2
+     5 |     _4 = iota(_2, 0, 1)
+     5 |     xs = map(_4) {i ->
+     1 |       _5 = for(90i32, f64(i)) {_i, x -> sqrt(fma(x, 1.5, 2.0))}
+     5 |       _5}
+     5 |     _6 = iota(_3, _2, 1)
+     5 |     xs.1 = map(_6) {as for xs}
      5 |     _7 = if 32768 <= n {
      5 |       _8 = generate((_2 + 8191) // 8192) {_9 ->
      5 |         _10 = _9 * 8192
-     5 |         _11 = xs[_10 : +min(_2 - _10, 8192)]
+     5 |         _11 = xs[_10 : +min(length(xs) - _10, 8192)]
      5 |         _12 = reduce(_11, 0.0) {_13, _14 -> _13 + _14}
      5 |         _12}
-     5 |       _15 = generate((_6 + 8191) // 8192) {as for _8, with xs.1 for xs, _6 for _2}
+     5 |       _15 = generate((_3 + 8191) // 8192) {as for _8, with xs.1 for xs}
      5 |       _16 = _8 ++ _15
      5 |       _17 = while(_16) {_18 -> 1 < length(_18)} {_19 ->
      5 |         _20 = generate((length(_19) + 1) // 2) {_21 ->

@@ -408,6 +408,12 @@ static void check_moves(void) {
                  "  let ys = map (\\x -> (loop y = x for i < 9 do y * 7 % 11) + 3) xs\n"
                  "  in map (\\i -> ys[i * 7 % 40000] + ys[i] - 3) (iota 40000)");
     CHECK(moved.to == 2 * bytes && moved.from == 2 * bytes);
+    // an argument that several take in parts, once
+    moved = move("entry main (xs: []i64): i64 =\n"
+                 "  let f (x: i64) = loop y = x for i < 9 do y * 7 % 11\n"
+                 "  let s = i64.minimum (map f xs)\n"
+                 "  in i64.minimum (map (\\x -> f (x * 3 + s)) xs) + 3");
+    CHECK(moved.to == bytes && moved.made <= shares);
     // sorted parts, to be merged by whoever is free
     moved = move_on(two,
                     "entry main (xs: []i64): []i64 = i64.sort (map (\\x -> x + 3) xs)");

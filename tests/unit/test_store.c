@@ -368,7 +368,7 @@ static void check_travel(void) {
     t.is_fetched = false;
     t.is_gone = true;
     begin_travel(&t, &other);
-    CHECK(rt_send_early(&t.w.heap, t.a, device));
+    CHECK(rt_send_early(&t.w.heap, t.a, device) == RT_EARLY_SENT);
     end_travel(&t, other);
     rt_turn_free(&t.turn);
     close_world(&t.w);
@@ -382,9 +382,11 @@ static void check_early(void) {
     Device *device = w.devices[1];
     RtArray *a = make(&w, 100, 1), *b = make(&w, 100, 2), *c = make(&w, 100, 3);
     device->limit = 500;
-    CHECK(rt_send_early(&w.heap, a, device) && rt_send_early(&w.heap, b, device));
-    CHECK(!rt_send_early(&w.heap, b, device)); // it is there
-    CHECK(!rt_send_early(&w.heap, c, device) && device->counts.used == 200);
+    CHECK(rt_send_early(&w.heap, a, device) == RT_EARLY_SENT);
+    CHECK(rt_send_early(&w.heap, b, device) == RT_EARLY_SENT);
+    CHECK(rt_send_early(&w.heap, b, device) == RT_EARLY_NOTHING); // it is there
+    CHECK(rt_send_early(&w.heap, c, device) == RT_EARLY_NOTHING);
+    CHECK(device->counts.used == 200);
     uint64_t bytes = device->counts.write_bytes;
     CHECK(rt_send(&w.heap, b, device, &at) == STATUS_OK);
     CHECK(device->counts.write_bytes == bytes);
