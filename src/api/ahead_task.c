@@ -8,6 +8,7 @@
 
 #include "api/ahead_task.h"
 #include "base/clock.h"
+#include "plan/plan.h"
 
 ApiTask *api_task_of(const RtErrand *errand) {
     return (ApiTask *)(uintptr_t)errand; // its first member
@@ -96,10 +97,9 @@ static RtEarly send_for(const ApiTask *task, const ApiPlace *place) {
 
 // Sends one that the next tasks in the line need; meanwhile the line may change.
 static RtEarly send_one(const WeftContext *context, unsigned line) {
-    enum { AHEAD = 4 }; // as plan/place.c counts
     const RtErrand *next = rt_queue_waiting(context->ahead->queue, line);
     RtEarly end = RT_EARLY_NOTHING;
-    for (int i = 0; i < AHEAD && next != NULL; i++, next = next->next) {
+    for (int i = 0; i < PLAN_AHEAD && next != NULL; i++, next = next->next) {
         end = send_for(api_task_of(next), &context->places[line]);
         if (end != RT_EARLY_NOTHING) break;
     }

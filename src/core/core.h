@@ -215,6 +215,8 @@ void core_append(CoreBuilder *b, CoreStm *stm);
 
 // ---- walkers (walk.c) ---------------------------------------------------------------
 
+// The statement of the body itself, not of those inside it, that binds ref; NULL: none.
+const CoreStm *core_find_def(const CoreBody *body, CoreRef ref);
 // Calls visit for every statement of the body and, before it, of the bodies inside it.
 void core_walk(const CoreBody *body, void (*visit)(void *data, const CoreStm *stm),
                void *data);

@@ -6,6 +6,13 @@
 
 #include "core/core.h"
 
+const CoreStm *core_find_def(const CoreBody *body, CoreRef ref) {
+    for (uint32_t i = 0; i < body->stms.len; i++)
+        for (uint32_t k = 0; k < body->stms.data[i]->out_count; k++)
+            if (body->stms.data[i]->outs[k] == ref) return body->stms.data[i];
+    return NULL;
+}
+
 void core_walk(const CoreBody *body, void (*visit)(void *data, const CoreStm *stm),
                void *data) {
     for (uint32_t i = 0; i < body->stms.len; i++) {

@@ -115,7 +115,7 @@ static bool lift(const Nest *nest, uint32_t level, CoreRef *ref, uint32_t *axis)
             if (nest->level[l]->op != OP_MAP) return false;
             *ref = nest->level[l]->args[index];
             ++*axis;
-        } else if (fission_def(body, *ref) != NULL) {
+        } else if (core_find_def(body, *ref) != NULL) {
             return false;
         }
     }

@@ -101,7 +101,7 @@ static uint64_t extreme(ScalarType type, bool is_greatest) {
 // as its neutral element, for integers.
 static bool is_neutral(const FissionSplit *s, const CoreStm *hist, uint32_t k) {
     const CoreBody *body = hist->bodies[0];
-    const CoreStm *stm = fission_def(body, body->results[k]);
+    const CoreStm *stm = core_find_def(body, body->results[k]);
     CoreRef x = body->params[k], y = body->params[hist->out_count + k];
     const CoreValue *ne = &s->program->values.data[hist->args[hist->out_count + k]];
     ScalarType type = (ScalarType)ne->type.elem;

@@ -325,13 +325,6 @@ bool fission_holds(const CoreRefs *refs, CoreRef ref) {
     return found;
 }
 
-const CoreStm *fission_def(const CoreBody *body, CoreRef ref) {
-    for (uint32_t i = 0; i < body->stms.len; i++)
-        for (uint32_t k = 0; k < body->stms.data[i]->out_count; k++)
-            if (body->stms.data[i]->outs[k] == ref) return body->stms.data[i];
-    return NULL;
-}
-
 bool fission_has_effect(const FissionSplit *s, const CoreBody *body) {
     for (uint32_t i = 0; i < body->stms.len; i++)
         if (opt_is_effect(s->program, body->stms.data[i])) return true;
@@ -365,7 +358,7 @@ void fission_known_dim(FissionSplit *s, const FissionKnown *known, CoreRef part,
 }
 
 const CoreStm *fission_find_def(const FissionSplit *s, CoreRef ref) {
-    return s->defs == NULL ? fission_def(s->body, ref) : rewrite_def(s->defs, ref);
+    return s->defs == NULL ? core_find_def(s->body, ref) : rewrite_def(s->defs, ref);
 }
 
 // Of what was made in parts, or takes no memory, the length is known without the whole.

@@ -123,9 +123,8 @@ void fission_concat(FissionSplit *s, uint32_t axis, const CoreRef *results);
 // ---- questions ---------------------------------------------------------------------
 
 bool fission_holds(const CoreRefs *refs, CoreRef ref);
-// The statement that binds the value in the body; NULL: none.
-const CoreStm *fission_def(const CoreBody *body, CoreRef ref);
-// The same, wherever that is as far as it is known.
+// The statement that binds the value, wherever that is as far as it is known; NULL:
+// none.
 const CoreStm *fission_find_def(const FissionSplit *s, CoreRef ref);
 // Whether running the body may be noticed other than by its results.
 bool fission_has_effect(const FissionSplit *s, const CoreBody *body);

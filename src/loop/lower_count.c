@@ -7,20 +7,13 @@
 // vector turn adds how many hold.
 #include "loop/lower.h"
 
-static const CoreStm *find_def(const CoreBody *body, CoreRef ref) {
-    for (uint32_t i = 0; i < body->stms.len; i++)
-        for (uint32_t k = 0; k < body->stms.data[i]->out_count; k++)
-            if (body->stms.data[i]->outs[k] == ref) return body->stms.data[i];
-    return NULL;
-}
-
 bool loop_is_count(const Fold *f) {
     if (f->pre == NULL || f->is_compact || f->stm->stamp != STAMP_FREE ||
         f->start == NULL)
         return false;
     for (uint32_t c = 0; c < f->width; c++) {
-        const CoreStm *made = find_def(f->pre, f->pre->results[c]);
-        const CoreStm *sum = find_def(f->op, f->op->results[c]);
+        const CoreStm *made = core_find_def(f->pre, f->pre->results[c]);
+        const CoreStm *sum = core_find_def(f->op, f->op->results[c]);
         if (made == NULL || made->op != OP_CONV || sum == NULL || sum->op != OP_ADD ||
             loop_core_type(f->l, made->args[0]).elem != SCALAR_BOOL)
             return false;

@@ -7,15 +7,8 @@
 // first, and then in those which have the best of all the places, too.
 #include "loop/lower.h"
 
-static const CoreStm *find_def(const CoreBody *body, CoreRef ref) {
-    for (uint32_t i = 0; i < body->stms.len; i++)
-        for (uint32_t k = 0; k < body->stms.data[i]->out_count; k++)
-            if (body->stms.data[i]->outs[k] == ref) return body->stms.data[i];
-    return NULL;
-}
-
 static const CoreStm *find_end(const CoreBody *op, CoreRef ref) {
-    const CoreStm *def = find_def(op, ref);
+    const CoreStm *def = core_find_def(op, ref);
     return def != NULL && (def->op == OP_MIN || def->op == OP_MAX) ? def : NULL;
 }
 
@@ -31,10 +24,10 @@ static bool is_place_of(const CoreBody *op, uint32_t c, uint32_t d) {
     const CoreStm *def = find_end(op, op->results[c]);
     for (uint32_t side = 0; side < 2; side++) {
         uint32_t first = side * op->result_count;
-        const CoreStm *branch = def == NULL ? NULL : find_def(op, def->args[side]);
+        const CoreStm *branch = def == NULL ? NULL : core_find_def(op, def->args[side]);
         if (branch == NULL || branch->op != OP_IF || branch->out_count != 1)
             return false;
-        const CoreStm *has = find_def(op, branch->args[0]);
+        const CoreStm *has = core_find_def(op, branch->args[0]);
         if (has == NULL || has->op != OP_EQ || has->args[0] != op->params[first + d] ||
             has->args[1] != op->results[d] ||
             branch->bodies[0]->results[0] != op->params[first + c])

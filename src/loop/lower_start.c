@@ -7,13 +7,6 @@
 
 enum { MOST_COMPARED = 256 }; // statements that two bodies have in common
 
-static const CoreStm *find_def(const CoreBody *body, CoreRef ref) {
-    for (uint32_t i = 0; i < body->stms.len; i++)
-        for (uint32_t k = 0; k < body->stms.data[i]->out_count; k++)
-            if (body->stms.data[i]->outs[k] == ref) return body->stms.data[i];
-    return NULL;
-}
-
 // ---- neutral values -----------------------------------------------------------------
 
 // x op neutral = x, bit for bit. The sum of -0 and x is x, that of +0 is not if x is
@@ -48,7 +41,7 @@ static bool is_recognised(CoreStamp stamp) {
 bool loop_neutrals(const Fold *f, Val *ne_out) {
     if (!is_recognised((CoreStamp)f->stm->stamp)) return false;
     for (uint32_t c = 0; c < f->width; c++) {
-        const CoreStm *stm = find_def(f->op, f->op->results[c]);
+        const CoreStm *stm = core_find_def(f->op, f->op->results[c]);
         if (stm == NULL) return false;
         CoreType type = loop_core_type(f->l, f->op->results[c]);
         LoopRef neutral = find_neutral(f->l, stm->op, (ScalarType)type.elem);
@@ -71,7 +64,7 @@ static bool is_same(Comparison *c, CoreRef x, CoreRef y) {
     for (uint32_t i = 0; i < f->acc->param_count; i++)
         if (f->acc->params[i] == x)
             return i >= f->width && f->pre->params[i - f->width] == y;
-    const CoreStm *a = find_def(f->acc, x), *b = find_def(f->pre, y);
+    const CoreStm *a = core_find_def(f->acc, x), *b = core_find_def(f->pre, y);
     if (a == NULL || b == NULL) return x == y;
     if (c->left == 0 || a->op != b->op || a->arg_count != b->arg_count ||
         a->attr_count != b->attr_count || a->body_count + b->body_count > 0 ||
@@ -92,11 +85,11 @@ static bool is_same(Comparison *c, CoreRef x, CoreRef y) {
 static bool takes_first(Comparison *c, uint32_t k) {
     const Fold *f = c->f;
     CoreRef so_far = f->acc->params[k], made = f->pre->results[k];
-    const CoreStm *acc = find_def(f->acc, f->acc->results[k]);
-    const CoreStm *op = find_def(f->op, f->op->results[k]);
+    const CoreStm *acc = core_find_def(f->acc, f->acc->results[k]);
+    const CoreStm *op = core_find_def(f->op, f->op->results[k]);
     if (acc == NULL) return false;
     if (acc->op == OP_FMA) {
-        const CoreStm *product = find_def(f->pre, made);
+        const CoreStm *product = core_find_def(f->pre, made);
         return op->op == OP_ADD && acc->args[2] == so_far && product != NULL &&
                product->op == OP_MUL && is_same(c, acc->args[0], product->args[0]) &&
                is_same(c, acc->args[1], product->args[1]);

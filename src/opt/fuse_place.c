@@ -28,20 +28,13 @@ typedef struct LeastPlace {
     bool is_one_less;    // or one less than that
 } LeastPlace;
 
-static const CoreStm *find_def(const CoreBody *body, CoreRef ref) {
-    for (uint32_t i = 0; i < body->stms.len; i++)
-        for (uint32_t k = 0; k < body->stms.data[i]->out_count; k++)
-            if (body->stms.data[i]->outs[k] == ref) return body->stms.data[i];
-    return NULL;
-}
-
 // Whether it finds one minimum or maximum, and which.
 static bool finds_end(const CoreStm *stm, CoreOp *op_out) {
     if (stm->op != OP_REDUCE || stm->stamp != STAMP_FREE || stm->out_count != 1 ||
         stm->body_count > 2)
         return false;
     const CoreBody *op = stm->bodies[0];
-    const CoreStm *def = find_def(op, op->results[0]);
+    const CoreStm *def = core_find_def(op, op->results[0]);
     if (def == NULL || (def->op != OP_MIN && def->op != OP_MAX) || op->stms.len != 1)
         return false;
     *op_out = def->op;
@@ -65,8 +58,8 @@ static bool is_same(const CoreProgram *p, const LeastPlace *o, CoreRef x, CoreRe
     const CoreBody *body = core_feeds(o->first).producer;
     if (body == NULL) return array == o->first->args[0];
     if (array != 0) return array == array_of(o->first, x);
-    const CoreStm *a = find_def(body, x);
-    const CoreStm *b = find_def(core_feeds(o->second).producer, y);
+    const CoreStm *a = core_find_def(body, x);
+    const CoreStm *b = core_find_def(core_feeds(o->second).producer, y);
     if (a == NULL || b == NULL) return x == y && array_of(o->first, x) == 0;
     if (depth == 0 || a->op != b->op || !core_is_scalar_op((CoreOp)a->op) ||
         a->arg_count != b->arg_count || a->attr_count != b->attr_count ||
@@ -113,8 +106,8 @@ static bool has_indices(const Rewrite *rw, LeastPlace *o, CoreRef array) {
 // What binds the value: in the arm, before the branch, or before the reduction.
 static const CoreStm *find_around(const Rewrite *rw, const LeastPlace *o,
                                   const CoreBody *arm, CoreRef ref) {
-    const CoreStm *def = find_def(arm, ref);
-    if (def == NULL) def = find_def(core_feeds(o->second).producer, ref);
+    const CoreStm *def = core_find_def(arm, ref);
+    if (def == NULL) def = core_find_def(core_feeds(o->second).producer, ref);
     return def != NULL ? def : rewrite_def(rw, ref);
 }
 
@@ -165,49 +158,31 @@ static bool find_place(const Rewrite *rw, const CoreStm *stm, LeastPlace *o) {
     *o = (LeastPlace){.second = stm};
     if (!finds_end(stm, &o->op) || fuse_consumer_may_fail(rw, stm)) return false;
     const CoreBody *body = core_feeds(stm).producer;
-    const CoreStm *branch = body == NULL ? NULL : find_def(body, body->results[0]);
+    const CoreStm *branch = body == NULL ? NULL : core_find_def(body, body->results[0]);
     if (branch == NULL || branch->op != OP_IF || branch->out_count != 1) return false;
     return has_indices(rw, o, array_of(stm, branch->bodies[0]->results[0])) &&
            is_no_better(rw, o, branch->bodies[1]) &&
-           compares_keys(rw, o, find_def(body, branch->args[0])) && share_arrays(rw, o);
+           compares_keys(rw, o, core_find_def(body, branch->args[0])) &&
+           share_arrays(rw, o);
 }
 
 // ---- both in one --------------------------------------------------------------------
-
-static CoreRef emit(CoreBuilder *b, CoreOp op, CoreRef x, CoreRef y, ScalarType elem) {
-    CoreType type = {(uint8_t)elem, 0};
-    CoreRef args[] = {x, y};
-    return core_emit(b, op, args, 2, &type, 1)->outs[0];
-}
-
-static CoreRef choose(CoreBuilder *b, CoreRef c, CoreRef yes, CoreRef no) {
-    CoreType type = {SCALAR_I64, 0};
-    CoreBody *arms[2];
-    core_open(b, NULL, 0);
-    arms[0] = core_close(b, &yes, 1);
-    core_open(b, NULL, 0);
-    arms[1] = core_close(b, &no, 1);
-    CoreStm *stm = core_emit(b, OP_IF, &c, 1, &type, 1);
-    core_set_bodies(b, stm, arms, 2);
-    return stm->outs[0];
-}
 
 // (key, place, key, place) -> the better key, and the better place that has it.
 static CoreBody *join_pairs(CoreBuilder *b, const LeastPlace *o) {
     CoreProgram *p = b->program;
     CoreType key = core_type(p, o->first->outs[0]), place = {SCALAR_I64, 0};
-    ScalarType elem = (ScalarType)key.elem;
     CoreRef params[4], at[2],
         none = core_i64(p, o->op == OP_MIN ? INT64_MAX : INT64_MIN);
     for (uint32_t i = 0; i < 4; i++)
         params[i] = core_value(p, i % 2 == 0 ? key : place, 0);
     core_open(b, params, 4);
-    CoreRef best = emit(b, o->first_op, params[0], params[2], elem);
+    CoreRef best = core_op2(b, o->first_op, params[0], params[2]);
     for (uint32_t i = 0; i < 2; i++) {
-        CoreRef has = emit(b, OP_EQ, params[2 * i], best, SCALAR_BOOL);
-        at[i] = choose(b, has, params[2 * i + 1], none);
+        CoreRef has = core_op2(b, OP_EQ, params[2 * i], best);
+        at[i] = core_select(b, has, params[2 * i + 1], none);
     }
-    CoreRef results[] = {best, emit(b, o->op, at[0], at[1], SCALAR_I64)};
+    CoreRef results[] = {best, core_op2(b, o->op, at[0], at[1])};
     return core_close(b, results, 2);
 }
 
@@ -264,13 +239,11 @@ static CoreRef found(Rewrite *rw, const LeastPlace *o, CoreRef place) {
     CoreRef least = o->first->outs[0], other = o->other;
     if (!scalar_is_float((ScalarType)core_type(rw->program, least).elem)) return place;
     b->loc = o->second->loc;
-    CoreType type = {SCALAR_BOOL, 0};
-    CoreRef is_number = emit(b, OP_EQ, least, least, SCALAR_BOOL);
-    CoreRef is_nan = core_emit(b, OP_NOT, &is_number, 1, &type, 1)->outs[0];
-    CoreRef has_some = emit(b, OP_LT, core_i64(rw->program, 0), o->count, SCALAR_BOOL);
-    if (o->is_one_less)
-        other = emit(b, OP_SUB, o->count, core_i64(rw->program, 1), SCALAR_I64);
-    return choose(b, emit(b, OP_AND, is_nan, has_some, SCALAR_BOOL), other, place);
+    CoreRef is_number = core_op2(b, OP_EQ, least, least);
+    CoreRef is_nan = core_op1(b, OP_NOT, is_number);
+    CoreRef has_some = core_op2(b, OP_LT, core_i64(rw->program, 0), o->count);
+    if (o->is_one_less) other = core_op2(b, OP_SUB, o->count, core_i64(rw->program, 1));
+    return core_select(b, core_op2(b, OP_AND, is_nan, has_some), other, place);
 }
 
 // Takes the first of the arrays of the same indices, and brings it to before the first

@@ -22,13 +22,6 @@
 // From the most to the least that is known of a component.
 typedef enum Operator { EXACT, FLOAT_SUM, INEXACT } Operator;
 
-static const CoreStm *find_def(const CoreBody *body, CoreRef ref) {
-    for (uint32_t i = 0; i < body->stms.len; i++)
-        for (uint32_t j = 0; j < body->stms.data[i]->out_count; j++)
-            if (body->stms.data[i]->outs[j] == ref) return body->stms.data[i];
-    return NULL;
-}
-
 static bool is_pair(CoreRef a, CoreRef b, CoreRef x, CoreRef y) {
     return (a == x && b == y) || (a == y && b == x);
 }
@@ -51,7 +44,7 @@ static bool is_logic(const CoreProgram *p, const CoreStm *stm, CoreRef result,
 static Operator recognise(const CoreProgram *p, const CoreBody *op, uint32_t index) {
     CoreRef x = op->params[index], y = op->params[op->result_count + index];
     CoreRef result = op->results[index];
-    const CoreStm *stm = find_def(op, result);
+    const CoreStm *stm = core_find_def(op, result);
     if (stm == NULL) return INEXACT;
     if (stm->op == OP_IF && is_logic(p, stm, result, x, y)) return EXACT;
     if (stm->arg_count != 2 || !is_pair(stm->args[0], stm->args[1], x, y))

@@ -11,15 +11,12 @@
 // What the run counts with, too.
 static const double BYTES_PER_SECOND = 8e9, CALL = 1e-5;
 
-// What a device does one after the other: the last tasks, the oldest first, of which
-// the run sends what these many behind one need while that runs (api/ahead_task.c).
-enum { AHEAD = 4 };
-
+// What a device does one after the other: the last tasks, the oldest first.
 typedef struct Line {
     struct {
         double begin;
         uint32_t behind; // the step behind the one that runs it; 0: there is none
-    } ran[AHEAD];
+    } ran[PLAN_AHEAD];
     double way; // until when something travels beside tasks
 } Line;
 
@@ -337,14 +334,14 @@ static bool travels_early(const Placer *pl, uint32_t number, Leg leg) {
     bool is_host =
         maker == PLAN_NONE || plan_memory(plan, plan->tasks.data[maker].device) == host;
     return is_host && leg.device != host && plan->in.devices[leg.device].is_beside &&
-           pl->lines[leg.device].ran[AHEAD - 1].behind > 0 &&
+           pl->lines[leg.device].ran[PLAN_AHEAD - 1].behind > 0 &&
            plan->tasks.data[number].turns == 1 && !takes_over(plan, number);
 }
 
 // The oldest task that it can travel beside.
 static uint32_t oldest(const Line *line) {
     uint32_t i = 0;
-    while (i + 1 < AHEAD && line->ran[i].behind == 0) i++;
+    while (i + 1 < PLAN_AHEAD && line->ran[i].behind == 0) i++;
     return i;
 }
 
@@ -358,15 +355,15 @@ static void put_early(Placer *pl, PlanStep step) {
             (plan->steps.len - 1 - at) * sizeof step);
     plan->steps.data[at] = step;
     for (uint32_t d = 0; d <= plan->in.device_count; d++)
-        for (uint32_t i = 0; i < AHEAD; i++)
+        for (uint32_t i = 0; i < PLAN_AHEAD; i++)
             pl->lines[d].ran[i].behind += pl->lines[d].ran[i].behind >= at;
 }
 
 static void note_run(Placer *pl, const PlanTask *task) {
     Line *line = &pl->lines[task->device];
     memmove(line->ran, line->ran + 1, sizeof line->ran - sizeof *line->ran);
-    line->ran[AHEAD - 1].begin = task->begin;
-    line->ran[AHEAD - 1].behind = pl->plan->steps.len;
+    line->ran[PLAN_AHEAD - 1].begin = task->begin;
+    line->ran[PLAN_AHEAD - 1].behind = pl->plan->steps.len;
 }
 
 // When it can begin to travel beside tasks: after what travels so, and when it is made.

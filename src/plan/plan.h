@@ -19,6 +19,10 @@ enum { PLAN_NONE = UINT32_MAX };
 
 // ---- what is given ------------------------------------------------------------------
 
+// While a launched device runs a task, so many of those behind it are sent what they
+// need.
+enum { PLAN_AHEAD = 4 };
+
 typedef struct PlanDevice {
     const char *address;
     double rate;  // scalar operations per second that wait for each other, of all cores
