@@ -26,14 +26,17 @@ typedef struct Bench {
 static const char busy[] =
     "def busy (x: i64): i64 = loop x for i < 100 do (x * 31 + i) % 1009\n";
 
+// Number i + 1, of two numbers before it.
+static void write_map(StrBuf *text, int i, int x, int y) {
+    strbuf_printf(text,
+                  "  let x%d = map (\\i -> busy (x%d[i] + x%d[i * 7 %% n])) (iota n)\n",
+                  i + 1, x, y);
+}
+
 // Each needs all of what the one before made.
 static void write_chain(StrBuf *text, int count) {
     strbuf_cstr(text, "entry main (n: i64): []i64 =\n  let x0 = iota n\n");
-    for (int i = 0; i < count; i++)
-        strbuf_printf(text,
-                      "  let x%d = map (\\i -> busy (x%d[i] + x%d[i * 7 %% n])) "
-                      "(iota n)\n",
-                      i + 1, i, i);
+    for (int i = 0; i < count; i++) write_map(text, i, i, i);
     strbuf_printf(text, "  in x%d", count);
 }
 
@@ -49,11 +52,7 @@ static void write_apart(StrBuf *text, int count) {
 // Each needs what two before have made, one of them long before.
 static void write_net(StrBuf *text, int count) {
     strbuf_cstr(text, "entry main (n: i64) =\n  let x0 = iota n\n");
-    for (int i = 0; i < count; i++)
-        strbuf_printf(text,
-                      "  let x%d = map (\\i -> busy (x%d[i] + x%d[i * 7 %% n])) "
-                      "(iota n)\n",
-                      i + 1, i - i % 10, i / 2);
+    for (int i = 0; i < count; i++) write_map(text, i, i - i % 10, i / 2);
     strbuf_cstr(text, "  in (x0");
     for (int i = 1; i <= count; i++)
         if (i > count / 2 || i % 10 == 0) strbuf_printf(text, ", x%d", i);

@@ -87,6 +87,12 @@ static uint64_t end_of_wait(const WeftProgram *program, const Plan *plan,
     return last;
 }
 
+static bool is_of_host(const WeftProgram *program, const PlanTask *task,
+                       const RtEvent *event) {
+    return event->kind == RT_EVENT_INTERPRET && event->place == task->loc &&
+           event->owner == program->owner && event->name == core_op_info[task->op].name;
+}
+
 // What the host does itself: without waiting for kernels, or moving what they made.
 // What is short is in the totals alone; parts that lie where they belong are not
 // joined.
@@ -99,9 +105,7 @@ static void measure_on_host(const WeftProgram *program, const Plan *plan,
     const RtEvent *on = rt_events_on(events, RT_EVENTS_HOST, &count, &dropped, &busy);
     const RtTotal *totals = rt_events_totals(events, &total_count);
     for (size_t i = 0; i < count; i++) {
-        if (on[i].kind != RT_EVENT_INTERPRET || on[i].place != task->loc ||
-            on[i].owner != program->owner || on[i].name != core_op_info[task->op].name)
-            continue;
+        if (!is_of_host(program, task, &on[i])) continue;
         uint64_t begin = end_of_wait(program, plan, task, on[i].begin, on[i].end);
         uint64_t moving = 0;
         for (size_t k = 0; k < i; k++)
@@ -112,10 +116,7 @@ static void measure_on_host(const WeftProgram *program, const Plan *plan,
     task->measured = 0;
     task->ran_on = task->device;
     for (size_t i = 0; i < total_count; i++)
-        if (totals[i].event.kind == RT_EVENT_INTERPRET &&
-            totals[i].event.place == task->loc &&
-            totals[i].event.owner == program->owner &&
-            totals[i].event.name == core_op_info[task->op].name)
+        if (is_of_host(program, task, &totals[i].event))
             task->measured = seconds / (double)totals[i].count;
 }
 
