@@ -66,6 +66,7 @@ static bool keeps_size(const Strategy *y, const CoreStm *loop, uint32_t k, uint3
 Strategy carry_inside(const Strategy *y, const CoreStm *loop) {
     Strategy inside = *y;
     inside.states = fuse_loop_states(y->facts, y->states, loop);
+    inside.in_turns = true;
     return inside;
 }
 
@@ -87,7 +88,7 @@ bool carry_in_steps(const Strategy *y, const CoreStm *loop) {
 bool carry_can(const Strategy *y, const CoreStm *loop) {
     bool any = false;
     if (loop->op != OP_FOR || y->devices->is_shared || y->log->is_stream ||
-        carry_in_steps(y, loop))
+        carry_in_steps(y, loop) || !cut_is_chosen(y, loop))
         return false;
     for (uint32_t k = 0; k < loop->out_count; k++) {
         if (!is_array(y, loop->outs[k])) continue;
@@ -156,6 +157,7 @@ static CoreBody *carry_turns(Strategy *y, const CoreStm *loop, const Carried *ca
     const FuseState *outer = y->states;
     CoreRefs params = {0}, results = {0};
     y->states = fuse_loop_states(y->facts, outer, loop);
+    y->in_turns = true;
     vec_push(arena, &params, body->params[0]);
     for (uint32_t k = 0; k < loop->out_count; k++) {
         CoreRef param = body->params[1 + k];
@@ -171,6 +173,7 @@ static CoreBody *carry_turns(Strategy *y, const CoreStm *loop, const Carried *ca
         else push_parts(y, &results, made->parts);
     }
     y->states = outer;
+    y->in_turns = false;
     return core_close(&y->builder, results.data, results.len);
 }
 

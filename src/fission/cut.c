@@ -3,14 +3,13 @@
 // Cutting what is to be cut (cut.h): whether it is worth it, by which rule, and the
 // operators in parts.
 //
-// Splitting is worth it if the time that the other devices save is more than what the
-// parts take to travel. Sizes are not known here: both are counted by element.
+// Which operators are worth it `select.c` says; what they save, and how long it takes
+// what travels, is told here. Sizes are not known: both are counted by element.
 #include "fission/cut.h"
 
 // ---- what it is worth ---------------------------------------------------------------
 
-// What binds an array that takes no memory where it is used; NULL: it takes some.
-static const CoreStm *find_virtual(const Strategy *y, CoreRef array) {
+const CoreStm *cut_find_virtual(const Strategy *y, CoreRef array) {
     const CoreStm *def = rewrite_def(y->facts, array);
     if (def == NULL) return NULL;
     bool is_float = scalar_is_float((ScalarType)core_type(y->program, array).elem);
@@ -19,25 +18,26 @@ static const CoreStm *find_virtual(const Strategy *y, CoreRef array) {
     return def->op == OP_REPLICATE && is_scalar ? def : NULL;
 }
 
-static bool is_in_parts(const Strategy *y, const FissionSplit *s, CoreRef array) {
-    uint64_t known;
-    return fission_known(s, array) != NULL || map_get(&y->planned, array, &known);
+static double bytes_of(const Strategy *y, CoreRef array) {
+    return fission_bytes(fission_row(core_type(y->program, array)));
 }
 
-// Bytes that travel for each element: of arrays that are not in parts, and of results.
+// Bytes that travel for each element: of arrays that are not in parts, and of results
+// that someone needs whole.
 static double traffic_of(const Strategy *y, const FissionSplit *s) {
-    const CoreProgram *p = y->program;
     CoreFeeds feeds = core_feeds(s->stm);
+    uint64_t stays;
     double bytes = 0;
     if (y->devices->is_shared) return 0;
     for (uint32_t i = feeds.first; i < feeds.first + feeds.count; i++) {
         CoreRef array = s->stm->args[i];
-        if (find_virtual(y, array) == NULL && !is_in_parts(y, s, array))
-            bytes += fission_bytes(fission_row(core_type(p, array)));
+        if (cut_find_virtual(y, array) == NULL && fission_known(s, array) == NULL)
+            bytes += bytes_of(y, array);
     }
-    for (uint32_t k = 0; k < s->stm->out_count; k++) {
-        CoreType type = core_type(p, s->stm->outs[k]);
-        if (type.rank > 0) bytes += fission_bytes(fission_row(type));
+    for (uint32_t k = 0; k < s->stm->out_count && !y->in_turns; k++) {
+        CoreRef out = s->stm->outs[k];
+        if (core_type(y->program, out).rank > 0 && !map_get(&y->stays, out, &stays))
+            bytes += bytes_of(y, out);
     }
     return bytes;
 }
@@ -51,12 +51,31 @@ double cut_work(const Strategy *y, const CoreStm *stm) {
     return work * fission_turns(y->program, stm);
 }
 
+// Nanoseconds.
+static const double operation_takes = 0.5, byte_takes = 0.25;
+
+double cut_saves(const Strategy *y, const FissionSplit *s) {
+    // Each part looks at all values.
+    if (s->rule != NULL && s->rule->part == part_places) return 0;
+    return cut_work(y, s->stm) * operation_takes;
+}
+
+double cut_travel_time(const Strategy *y, CoreRef array) {
+    return y->devices->is_shared ? 0 : bytes_of(y, array) * byte_takes;
+}
+
+bool cut_takes_all(const Strategy *y) {
+    return y->least <= 0 || y->log->is_stream;
+}
+
+bool cut_is_chosen(const Strategy *y, const CoreStm *stm) {
+    uint64_t known;
+    return cut_takes_all(y) || y->selects || y->in_turns ||
+           map_get(&y->chosen, stm->outs[0], &known);
+}
+
 static bool is_worth_it(const Strategy *y, const FissionSplit *s) {
-    static const double operation = 0.5, byte = 0.25; // nanoseconds
-    double work = cut_work(y, s->stm);
-    if (s->rule->part == part_places) work = 0; // each part looks at all values
-    if (y->least <= 0 || y->log->is_stream) return true;
-    return work * operation > traffic_of(y, s) * byte;
+    return cut_takes_all(y) || (cut_saves(y, s) > 0 && cut_is_chosen(y, s->stm));
 }
 
 bool cut_may_be_bits(const Strategy *y, const CoreStm *stm) {
@@ -105,11 +124,14 @@ const FissionRule *cut_find_rule(const Strategy *y, FissionSplit *s) {
     return judge(y, s) == FISSION_IS_CUT ? s->rule : NULL;
 }
 
+bool cut_is_operator(const CoreStm *stm) {
+    return core_op_info[stm->op].kind == KIND_ORDER2 || stm->op == OP_SORT;
+}
+
 // Notes what was decided about the operator, unless it is none.
 static void note(const Strategy *y, const FissionSplit *s, FissionVerdict verdict) {
-    CoreOp op = s->stm->op;
-    bool is_loop = op == OP_FOR && verdict == FISSION_IS_CUT;
-    if (core_op_info[op].kind != KIND_ORDER2 && op != OP_SORT && !is_loop) return;
+    bool is_loop = s->stm->op == OP_FOR && verdict == FISSION_IS_CUT;
+    if (!cut_is_operator(s->stm) && !is_loop) return;
     FissionDecision decision = {.stm = s->stm,
                                 .entry = y->entry,
                                 .verdict = verdict,
@@ -145,7 +167,7 @@ static void take_parts(const Strategy *y, FissionSplit *s) {
     CoreFeeds feeds = core_feeds(s->stm);
     for (uint32_t i = feeds.first; i < feeds.first + feeds.count; i++) {
         const FissionKnown *known = fission_known(s, s->stm->args[i]);
-        const CoreStm *def = find_virtual(y, s->stm->args[i]);
+        const CoreStm *def = cut_find_virtual(y, s->stm->args[i]);
         if (known != NULL) s->pieces[i] = known->parts;
         else if (def != NULL) s->pieces[i] = make_parts(s, def);
     }

@@ -13,7 +13,8 @@ typedef struct Strategy {
     CoreProgram *program;
     CoreBuilder builder;
     Map known;           // array -> FissionKnown
-    Map planned;         // array -> 1: it will be made in parts, in the next run
+    Map chosen;          // first result -> 1: the statement is to be cut
+    Map stays;           // array -> 1: in parts, and all who take it take these
     FissionFacts *facts; // what binds values, everywhere
     const struct FuseState *states; // what the loops around keep of arrays
     const uint32_t *uses;           // by CoreRef, before anything was split
@@ -24,6 +25,8 @@ typedef struct Strategy {
     uint32_t row, parts;                // of shares, of the run that is being split
     CoreRef shares[FISSION_MOST_PARTS]; // its bounds
     FissionShared *shared;              // of the body whose statements are being cut
+    bool selects;                       // all that may be cut is being looked for
+    bool in_turns;                      // of a loop that is in parts, as all in it is
     bool at_blocks;  // they are rounded to blocks, of what has enough of them
     bool cuts_loops; // the entry's, inside
     bool changed;
@@ -32,6 +35,19 @@ typedef struct Strategy {
 static inline bool is_control(const CoreStm *stm) {
     return stm->op == OP_IF || stm->op == OP_FOR || stm->op == OP_WHILE;
 }
+
+// The operators to be cut that no loop or branch with others is between, of which some
+// are in runs.
+typedef struct CutRow {
+    FissionOperator *data;
+    uint32_t len, cap;
+    uint32_t next; // the first one that is in none
+} CutRow;
+
+// ---- select.c -----------------------------------------------------------------------
+
+// The next operators that are worth cutting, from statement `from` on.
+void cut_select(Strategy *y, const CoreBody *body, uint32_t from, CutRow *row);
 
 // ---- cut.c --------------------------------------------------------------------------
 
@@ -47,6 +63,17 @@ void cut_note_whole(const Strategy *y, FissionSplit *s);
 // Whether what the stencil makes takes a byte, so that cores may have eight or more in
 // one (loop/bits.c), in a loop that stays whole.
 bool cut_may_be_bits(const Strategy *y, const CoreStm *stm);
+// What binds an array that takes no memory where it is used; NULL: it takes some.
+const CoreStm *cut_find_virtual(const Strategy *y, CoreRef array);
+// Whether it is one of those about which something is decided.
+bool cut_is_operator(const CoreStm *stm);
+// Whether all that can be cut is.
+bool cut_takes_all(const Strategy *y);
+bool cut_is_chosen(const Strategy *y, const CoreStm *stm);
+// For an element, in nanoseconds: what the others take over if the operator is cut by
+// its rule, of all turns of a loop; and what the array takes to travel.
+double cut_saves(const Strategy *y, const FissionSplit *s);
+double cut_travel_time(const Strategy *y, CoreRef array);
 // Operations for one element, of all turns of a loop.
 double cut_work(const Strategy *y, const CoreStm *stm);
 // Emits all statements of a body, in parts what can be, by the row's shares.

@@ -23,43 +23,6 @@ typedef struct Part {
     CoreRefs rows;       // the sizes of rows that the first one makes, as far as known
 } Part;
 
-// The operators worth it that no loop or branch is between, of which some are in runs.
-typedef struct Row {
-    FissionOperator *data;
-    uint32_t len, cap;
-    uint32_t next; // the first one that is in none
-} Row;
-
-// Whose results are parts that this operator takes, it is the last to take them.
-static void note_taker(const Strategy *y, Row *row, const CoreStm *stm) {
-    CoreFeeds feeds = core_feeds(stm);
-    if (is_control(stm)) feeds = (CoreFeeds){.first = 1, .count = stm->arg_count - 1};
-    for (uint32_t i = feeds.first; i < feeds.first + feeds.count; i++) {
-        uint64_t maker;
-        if (map_get(&y->planned, stm->args[i], &maker))
-            row->data[maker].last = row->len;
-    }
-}
-
-// The next operators from statement `from` on.
-static void find_row(Strategy *y, const CoreBody *body, uint32_t from, Row *row) {
-    *row = (Row){.len = 0};
-    map_init(&y->planned, y->program->arena);
-    for (uint32_t i = from; i < body->stms.len; i++) {
-        FissionSplit s = cut_of(y, body, i);
-        bool is_carried = carry_can(y, s.stm);
-        bool is_cut = is_carried || cut_find_rule(y, &s) != NULL;
-        if (is_control(s.stm) && !is_cut && row->len > 0) break;
-        if (!is_cut) continue;
-        note_taker(y, row, s.stm);
-        bool has_parts = is_carried || cut_has_parts(&s);
-        for (uint32_t k = 0; k < s.stm->out_count && has_parts; k++)
-            map_set(&y->planned, s.stm->outs[k], row->len);
-        FissionOperator op = {i, row->len, cut_work(y, s.stm)};
-        vec_push(y->program->arena, row, op);
-    }
-}
-
 static void add_rule(const Strategy *y, FissionSplit *s, double times, Part *part) {
     const FissionRule *rule = cut_find_rule(y, s);
     part->uneven += fission_uneven(y->program, s->stm) * times;
@@ -96,8 +59,8 @@ static void note_rows(const Strategy *y, const CoreStm *stm, CoreRefs *rows) {
 
 // The next run from statement `from` on; an empty one at the end of the body. For one
 // device after the other all of a row is one: what it takes at once is what counts.
-static Part find_part(Strategy *y, const CoreBody *body, uint32_t from, Row *row) {
-    if (row->next == row->len) find_row(y, body, from, row);
+static Part find_part(Strategy *y, const CoreBody *body, uint32_t from, CutRow *row) {
+    if (row->next == row->len) cut_select(y, body, from, row);
     uint32_t first = row->next, count = row->len;
     if (first == count) return (Part){.first = body->stms.len, .end = body->stms.len};
     uint32_t end = y->log->is_stream ? count : fission_run(row->data, first, count);
@@ -137,10 +100,23 @@ static CoreBody *body_of(const Strategy *y, const CoreBody *body, Part part) {
     return run;
 }
 
+// What was chosen for results of the run holds for their copies.
+static void copy_choice(Map *choice, const CoreBody *run, const Map *map) {
+    uint64_t chosen, copy;
+    for (uint32_t i = 0; i < run->stms.len; i++)
+        for (uint32_t k = 0; k < run->stms.data[i]->out_count; k++) {
+            CoreRef out = run->stms.data[i]->outs[k];
+            if (map_get(choice, out, &chosen) && map_get(map, out, &copy))
+                map_set(choice, (CoreRef)copy, chosen);
+        }
+}
+
 static CoreBody *copy_of(Strategy *y, const CoreBody *run) {
     Map map;
     map_init(&map, y->program->arena);
     CoreBody *copy = core_clone(y->program, run, &map, 0);
+    copy_choice(&y->chosen, run, &map);
+    copy_choice(&y->stays, run, &map);
     rewrite_define_all(y->facts, copy);
     return copy;
 }
@@ -269,7 +245,7 @@ static CoreStm *visit_bodies(Strategy *y, const CoreStm *stm) {
 
 static CoreBody *visit(Strategy *y, const CoreBody *body) {
     core_open(&y->builder, body->params, body->param_count);
-    Row row = {.len = 0};
+    CutRow row = {.len = 0};
     Part part = find_part(y, body, 0, &row);
     for (uint32_t i = 0; i < body->stms.len; i++) {
         CoreStm *stm = body->stms.data[i];
@@ -350,6 +326,8 @@ bool fission_for_devices(CoreProgram *p, const FissionDevices *devices, double l
                   .devices = devices,
                   .log = log};
     map_init(&y.known, p->arena);
+    map_init(&y.chosen, p->arena);
+    map_init(&y.stays, p->arena);
     for (uint32_t i = 0; i < p->funs.len; i++) {
         y.entry = p->funs.data[i];
         if (y.entry->is_entry) p->funs.data[i]->body = visit_entry(&y);

@@ -8,7 +8,7 @@ mkdir cache
 cat >parts.weft <<'EOF'
 def busy (x: i64): i64 = loop x for i < 100 do (x * 31 + i) % 1009
 entry main (n: i64): []i64 =
-  scan (+) 0 (map busy (map busy (iota n)))
+  scan (\a b -> 3 * a + b) 0 (map busy (map busy (iota n)))
 EOF
 expect 0 "$weft" explain -T 1 --device cpu:0,cpu:1 parts.weft 100000
 out '`main` on cpu:0, cpu:1
@@ -16,8 +16,8 @@ out '`main` on cpu:0, cpu:1
 Operators
   line 3    map      cut in 2: 50 % for cpu:0, 50 % for cpu:1
                     (an element: about 600 scalar operations; 8 B travel)
-  line 3    scan     whole: what would travel takes longer than is saved
-                    (an element: about 1 scalar operations; 16 B travel)
+  line 3    scan     whole: its result depends on the order, which is fixed
+                    (an element: about 2 scalar operations; 16 B travel)
 
 Program
        | entry main(n: i64) =
@@ -36,7 +36,7 @@ Program
      3 |     _11 = iota(n, 0, 1)
      3 |     _12 = map(_11) {as for _5}
      3 |     _12}
-     3 |   _13 = scan(_1, 0) {_14, _15 -> _14 + _15}
+     3 |   _13 = scan(_1, 0) {a, b -> b + (a * 3)}
      3 |   in _13
 
 Tasks
@@ -44,7 +44,7 @@ Tasks
      1    3  map              cpu:0     -               400 kB   35.0 ms
      2    3* map              cpu:1     -               400 kB   35.0 ms
      3    3* concat           host      1 2             800 kB      0 ns
-     4    3* scan             cpu:0     3               800 kB    102 us
+     4    3* scan             cpu:0     3               800 kB    115 us
   * on the longest way, which takes 35.1 ms
 
 Devices
@@ -114,6 +114,38 @@ same inside '4    map      inside the map of line 3
 4    reduce   inside the map of line 3
 5    map      inside the map of line 3
 5    scan     inside the map of line 3'
+
+# What is worth it together. Of a scan that takes parts no more travels than would without it;
+# a branch of scalars in between changes nothing.
+cat >together.weft <<'EOF'
+def busy (x: i64): i64 = loop x for i < 100 do (x * 31 + i) % 1009
+def twice [n] (xs: [n]i64) = scan i64.max 0 (scan (+) 0 xs)
+entry light [n] (xs: [n]i64) = twice (twice (twice xs))
+entry more [n] (xs: [n]i64) = twice (twice (twice (twice (twice xs))))
+entry behind (n: i64) (t: f64) =
+  let xs = map busy (iota n)
+  let s = if t > 0 then f64.log t else loop t for _i < 90 do f64.sqrt (t * 0.5)
+  in scan (+) 0 (scan i64.max (i64.f64 s) xs)
+entry both (n: i64) = let xs = map busy (iota n) in (scan i64.max 0 xs, xs)
+EOF
+cuts() { # ENTRY: what becomes of its operators
+    expect 0 "$weft" explain -T 1 --device cpu:0,cpu:1 together.weft "$1"
+    awk '/^  line/ { what = $3 " " $4 } /travel\)/ { print what, $(NF - 2) " B" }' stdout |
+        uniq -c | sed 's/^ *//' >cuts
+}
+cuts light
+same cuts '6 scan whole: 16 B'
+cuts more
+same cuts '1 scan cut 8 B
+8 scan cut 0 B
+1 scan cut 8 B'
+cuts behind
+same cuts '1 map cut 0 B
+1 scan cut 0 B
+1 scan cut 8 B'
+cuts both
+same cuts '1 map cut 8 B
+1 scan whole: 16 B'
 
 cat >steps.weft <<'EOF'
 -- Steps of which each device makes several in one pass, and such as do more.
@@ -399,7 +431,7 @@ out 'digraph plan {
   t0 [label="1: map\nline 3, cpu:0\n35.0 ms, 400 kB", fillcolor="#2f6fb322"];
   t1 [label="2: map\nline 3, cpu:1\n35.0 ms, 400 kB", fillcolor="#e08a2c22", penwidth=2];
   t2 [label="3: concat\nline 3, host\n0 ns, 800 kB", fillcolor="#8693a022", penwidth=2];
-  t3 [label="4: scan\nline 3, cpu:0\n102 us, 800 kB", fillcolor="#2f6fb322", penwidth=2];
+  t3 [label="4: scan\nline 3, cpu:0\n115 us, 800 kB", fillcolor="#2f6fb322", penwidth=2];
   r0 [label="result, 800 kB", shape=ellipse, fillcolor=white];
   t0 -> t2 [label="400 kB"];
   t1 -> t2 [label="400 kB"];
@@ -476,7 +508,7 @@ done
 draw 'cpu*12' twelve.svg wide.weft 100000
 if command -v python3 >/dev/null; then
     command='how pictures look'
-    if python3 "$here/explain_layout.py" 2000 twice.*.svg marsh.*.svg gmm.*.svg \
+    if python3 "$here/explain_layout.py" 2100 twice.*.svg marsh.*.svg gmm.*.svg \
         names.*.svg wide.*.svg twelve.svg unused.svg >stdout 2>stderr
     then good; else bad "$(cat stdout stderr)"; fi
 else skipped=$((skipped + 1)); fi
@@ -499,13 +531,13 @@ lengths() {
     expect 0 "$weft" explain -T 1 --device cpu:0,cpu:1 lengths.weft 100000 '[1, 2, 3]' "$@"
 }
 lengths
-out_has '  result 1 needs 4 (its length)'
+out_has '  result 1 needs 5 (its length)'
 out_has '  result 2 needs ys (its length)'
-out_has '  result 3 needs 5'
+out_has '  result 3 needs 6'
 lengths -f dot
-out_has '  t3 -> r0 [label="its length"];'
+out_has '  t4 -> r0 [label="its length"];'
 out_has '  a0 -> r1 [label="its length"];'
-out_has '  t4 -> r2 [label="8 B"];'
+out_has '  t5 -> r2 [label="8 B"];'
 lengths -f svg
 out_has '<title>xs, its length</title>'
 out_has '<title>ys, its length</title>'

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/cx.h"
+#include "fission/flow.h"
 #include "fission/model.h"
 #include "fission/rules.h"
 #include "fission/strategy.h"
@@ -321,8 +322,69 @@ static void test_runs(void) {
     CHECK(ends_of_runs(sum, 4) == 4);
 }
 
+// ---- least cuts ---------------------------------------------------------------------
+
+enum { NODES = 7, EDGES = 12 };
+typedef struct Network {
+    uint32_t from[EDGES], to[EDGES];
+    uint64_t capacity[EDGES];
+} Network;
+
+// What edges from that set of nodes to the others carry.
+static uint64_t capacity_of(const Network *n, uint32_t set) {
+    uint64_t sum = 0;
+    for (uint32_t e = 0; e < EDGES; e++)
+        if ((set >> n->from[e] & 1) != 0 && (set >> n->to[e] & 1) == 0)
+            sum += n->capacity[e];
+    return sum;
+}
+
+// What all sets of the least capacity have in common, with the source, without the
+// sink.
+static uint32_t least_set(const Network *n) {
+    uint64_t least = UINT64_MAX;
+    uint32_t common = 0;
+    for (uint32_t set = 0; set < 1u << NODES; set++) {
+        bool is_cut = (set >> FLOW_SOURCE & 1) != 0 && (set >> FLOW_SINK & 1) == 0;
+        uint64_t capacity = capacity_of(n, set);
+        if (!is_cut || capacity > least) continue;
+        common = capacity < least ? set : common & set;
+        least = capacity;
+    }
+    return common;
+}
+
+// Against all cuts there are, in networks with edges that are never cut, and with such
+// that lead to where they begin.
+static void test_flow(void) {
+    uint64_t state = 1;
+    Bench b;
+    open_bench(&b, "stage0\nentry main(x: i32) -> (i32) {-> x}\n");
+    for (uint32_t turn = 0; turn < 3000; turn++) {
+        Network n;
+        Flow flow;
+        uint32_t found = 0;
+        flow_init(&flow, &b.arena);
+        while (flow.nodes.len < NODES) flow_node(&flow);
+        for (uint32_t e = 0; e < EDGES; e++) {
+            uint64_t bits = state = state * 6364136223846793005u + 1442695040888963407u;
+            n.from[e] = (uint32_t)(bits >> 33) % NODES;
+            n.to[e] = (uint32_t)(bits >> 43) % NODES;
+            bool is_endless = bits >> 61 == 0 && n.from[e] != FLOW_SOURCE;
+            n.capacity[e] = is_endless ? flow_endless / EDGES : bits >> 53 & 15;
+            flow_edge(&flow, n.from[e], n.to[e],
+                      is_endless ? flow_endless : n.capacity[e]);
+        }
+        const bool *is_reached = flow_cut(&flow);
+        for (uint32_t i = 0; i < NODES; i++) found |= (uint32_t)is_reached[i] << i;
+        CHECK(found == least_set(&n));
+    }
+    close_bench(&b);
+}
+
 int main(void) {
     test_runs();
+    test_flow();
     test_parts();
     test_wrong_rules();
     test_right_rules();

@@ -89,9 +89,8 @@ static bool is_near(double x, double y) {
 
 static void test_parts(void) {
     PlanArg args[1];
-    World w =
-        open_world("cpu:0,cpu:1",
-                   "entry main (n: i64) = scan (+) 0 (map busy (map busy (iota n)))");
+    World w = open_world("cpu:0,cpu:1", "entry main (n: i64) = scan (\\a b -> 3 * a + "
+                                        "b) 0 (map busy (map busy (iota n)))");
     const Plan *plan = plan_of(&w, ints((int64_t[]){40001}, args, 1));
     CHECK(plan->tasks.len == 4 && plan->is_timed && !plan->took_a_branch);
     if (plan->tasks.len != 4) return close_world(&w);
@@ -270,9 +269,8 @@ static bool holds(const Plan *plan, double first, double second, double host) {
 // something is written over.
 static void test_held(void) {
     PlanArg args[1];
-    World w =
-        open_world("cpu:0,cpu:1",
-                   "entry main (n: i64) = scan (+) 0 (map busy (map busy (iota n)))");
+    World w = open_world("cpu:0,cpu:1", "entry main (n: i64) = scan (\\a b -> 3 * a + "
+                                        "b) 0 (map busy (map busy (iota n)))");
     enum { N = 320000 }; // bytes, in two equal parts
     const Plan *plan = plan_of(&w, ints((int64_t[]){N / 8}, args, 1));
     CHECK(plan->tasks.len == 4 && plan->tasks.data[3].device == 0);
