@@ -267,8 +267,9 @@ WeftStatus api_engine_new(WeftProgram *program) {
     if (status != WEFT_STATUS_OK) return status;
     if (context->devices[0] != '\0') api_lap(context, "open devices", NULL);
     divide(program);
-    outline(program,
-            !api_has_launched(context)); // which goes along long rows by blocks
+    // Along long rows by blocks, as caches of cores need it; a device that is launched on
+    // by itself has many rows at once instead.
+    outline(program, api_has_cores(context));
     bool must = wanted == WEFT_ENGINE_NATIVE || context->devices[0] != '\0';
     program->engine = make_engine(program, must);
     program->engine->shares = api_shares_new(&program->arena, &program->decisions);

@@ -28,12 +28,13 @@ typedef struct Row {
     bool is_to_move;
     uint32_t version; // of the bounds
     uint32_t known;   // so many costs, or taken
+    uint32_t seen;    // so many operators have run at all: conditions keep others whole
 } Row;
 
 struct ApiShares {
     Row *rows;
     uint32_t count;
-    bool is_to_move; // some row
+    bool is_news; // of some row
 };
 
 ApiShares *api_shares_new(Arena *arena, const FissionLog *log) {
@@ -170,13 +171,6 @@ static void move(Row *r) {
     r->version++;
 }
 
-void api_shares_move(ApiShares *shares) {
-    if (!shares->is_to_move) return;
-    for (uint32_t i = 0; i < shares->count; i++)
-        if (shares->rows[i].is_to_move) move(&shares->rows[i]);
-    shares->is_to_move = false;
-}
-
 static void weigh(Row *r) {
     const FissionRow *row = r->row;
     size_t cells = row->operators * fission_parts(row);
@@ -187,12 +181,29 @@ static void weigh(Row *r) {
     for (size_t i = 0; i < cells; i++) r->cost[i] = r->taken[i] = 0;
 }
 
+// Between two turns or calls what is not known by now has not run.
+void api_shares_move(ApiShares *shares) {
+    for (uint32_t i = 0; i < shares->count && shares->is_news; i++) {
+        Row *r = &shares->rows[i];
+        if (r->known > 0 && r->known == r->seen * fission_parts(r->row)) weigh(r);
+        if (r->is_to_move) move(r);
+    }
+    shares->is_news = false;
+}
+
 // One that runs the part of another, whose time is known, shows how fast it is.
 static void note_run(const Row *r, Run *run, double cost, uint32_t device) {
     double *pace = &r->paces[device];
     if (run->cost > 0 && run->device != device)
         *pace = sqrt(*pace * r->paces[run->device] * run->cost / cost);
     *run = (Run){cost, device};
+}
+
+static bool has_run(const Row *r, uint32_t op) {
+    uint32_t parts = fission_parts(r->row);
+    for (uint32_t p = 0; p < parts; p++)
+        if (r->runs[op * parts + p].cost > 0) return true;
+    return false;
 }
 
 ApiCut api_shares_cut(const ApiShares *shares, const FissionPiece *piece) {
@@ -205,16 +216,18 @@ void api_shares_note(ApiShares *shares, const FissionPiece *piece, ApiCut cut,
     Row *r = &shares->rows[piece->row];
     const FissionRow *row = r->row;
     if (!piece->is_timed || !(seconds > 0) || !(cut.share > 0)) return;
-    size_t cell = piece->op * fission_parts(row) + piece->part;
+    uint32_t parts = fission_parts(row);
+    size_t cell = piece->op * parts + piece->part;
     double cost = seconds / cut.share;
+    r->seen += !has_run(r, piece->op);
     note_run(r, &r->runs[cell], cost, device);
     if (r->is_to_move || cut.version != r->version) return;
     r->known += r->cost[cell] == 0 && r->taken[cell] == 0;
     r->cost[cell] = r->taken[cell] = 0;
     if (device == piece->device) r->cost[cell] = cost;
     else r->taken[cell] = cost * r->paces[device] / r->paces[piece->device];
-    if (r->known == row->operators * fission_parts(row)) weigh(r);
-    shares->is_to_move = shares->is_to_move || r->is_to_move;
+    if (r->known == row->operators * parts) weigh(r);
+    shares->is_news = true;
 }
 
 // The run of the part, or of the one nearest to it of which something is known.

@@ -76,6 +76,20 @@ everywhere traced 3
 everywhere chosen true 5
 everywhere chosen false 5
 
+# Sums of more than a block, which go by blocks where cores are among the devices.
+if [ "$has_opencl" = 1 ]; then
+    cat >long.weft <<'END'
+entry main (n: i64): [][][]f64 =
+  let xss = tabulate_3d 4 n 16 (\i j k -> f64.i64 ((i * 7 + j * 3 + k * k) % 11) / 7)
+  in map (\xs -> map (\x -> map (\y -> f64.sum (map2 (*) x y)) (transpose xs)) (transpose xs))
+         xss
+END
+    "$weft" run -e interp long.weft 8300 >wanted
+    WEFT_SPLIT=0 "$weft" run -d cpu,opencl:0 long.weft 1 >stdout 2>&1
+    WEFT_SPLIT=0 expect 0 "$weft" run -d cpu,opencl:0 long.weft 8300
+    same stdout "$(cat wanted)"
+fi
+
 # several devices share the work, and the trace shows it
 expect 0 "$weft" run -d 'cpu*2' --trace both.json work.weft roots 1000
 for device in cpu:0 cpu:1; do
