@@ -71,7 +71,7 @@ bool cut_takes_all(const Strategy *y) {
 bool cut_is_chosen(const Strategy *y, const CoreStm *stm) {
     uint64_t known;
     return cut_takes_all(y) || y->selects || y->in_turns ||
-           map_get(&y->chosen, stm->outs[0], &known);
+           (stm->out_count > 0 && map_get(&y->chosen, stm->outs[0], &known));
 }
 
 static bool is_worth_it(const Strategy *y, const FissionSplit *s) {

@@ -30,10 +30,9 @@ typedef struct Link {
 typedef struct Selection {
     Strategy *y;
     const CoreBody *body;
-    uint32_t from, end; // the statements that are looked at
-    const FissionRule *
-        *rules; // by which each may be cut; NULL: it is a loop of parts, or stays whole
-    uint32_t *nodes; // FLOW_SINK: it stays whole in any case
+    uint32_t from, end;        // the statements that are looked at
+    const FissionRule **rules; // by which each may be cut; NULL: none, or as a loop
+    uint32_t *nodes;           // FLOW_SINK: it stays whole in any case
     Flow flow;
     Map numbers; // array -> of `made`
     struct {
@@ -89,8 +88,8 @@ static void link_parts(Selection *x, CoreRef array, uint32_t taker) {
     vec_push(x->flow.arena, &x->links, link);
 }
 
-// That all of it is needed where that node is, or by each device if the node is cut: then
-// it travels whether it is made in parts or not.
+// That all of it is needed where that node is, or by each device if the node is cut:
+// then it travels whether it is made in parts or not.
 static void link_whole(Selection *x, CoreRef array, uint32_t node) {
     Made *made = find_made(x, array);
     if (made == NULL || made->maker == nobody) return;
