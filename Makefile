@@ -5,8 +5,8 @@ PREFIX ?= /usr/local
 BUILD ?= build
 export DESTDIR
 .PHONY: all help demo test test-full test-isa test-neon planted fuzz math bench bench-peers bench-devices format \
-        check-deps clean product install uninstall setup setup-test gcc clang gcc-asan \
-        clang-asan gcc-tsan fuzzers
+        check-deps clean product install uninstall setup setup-test gcc clang clang-weft \
+        gcc-asan gcc-asan-units clang-asan gcc-tsan fuzzers
 
 all: setup ## build the command at build/weft
 	@tools/build gcc $(JOBS) weft
@@ -19,8 +19,18 @@ setup:
 setup-test:
 	@tools/setup test
 
-gcc clang gcc-asan clang-asan: setup-test
+gcc: setup-test
 	@tools/build $@ $(JOBS)
+# Of the other builds what is run of them: of clang and gcc-asan less in `make test`.
+clang clang-asan: setup-test
+	@tools/build $@ $(JOBS) weft units
+clang-weft: setup-test
+	@tools/build clang $(JOBS) weft
+gcc-asan: setup-test
+	@tools/build $@ $(JOBS) weft units build_calls weftrt_static random_programs \
+	    loop_check loop_random task_check task_random
+gcc-asan-units: setup-test
+	@tools/build gcc-asan $(JOBS) units
 gcc-tsan: setup-test
 	@tools/build $@ $(JOBS) test_threads test_ahead
 fuzzers: setup-test
@@ -29,7 +39,7 @@ fuzzers: setup-test
 demo: all ## filter a photograph and let the planets move
 	@tools/demo
 
-test: setup-test gcc clang gcc-asan gcc-tsan ## every test with gcc; a part with clang and sanitizers
+test: setup-test gcc clang-weft gcc-asan-units gcc-tsan ## every test with gcc; a part with clang and sanitizers
 	@tests/run part
 
 test-full: setup-test gcc clang gcc-asan clang-asan gcc-tsan ## the whole matrix
