@@ -564,8 +564,10 @@ typedef enum WeftExplanation {
  *
  * The text is ended by a zero, and lives until the next call that runs something.
  * WEFT_STATUS_MEMORY: by the sizes that are known, the call does not fit below the
- * context's memory_ceiling; the message has the bytes by line. WEFT_STATUS_USAGE: the
- * program is interpreted as a whole (WEFT_ENGINE_INTERP). */
+ * context's memory_ceiling; the message has the bytes by line. WEFT_STATUS_RUNTIME: with
+ * the values that are known it is sure to fail; the message has where and why.
+ * WEFT_STATUS_USAGE: there is no such entry, or the program is interpreted as a whole
+ * (WEFT_ENGINE_INTERP). What is wrong with args is told as weft_call tells it. */
 WeftStatus weft_explain(WeftProgram *program, size_t entry, WeftValue *const *args,
                         size_t arg_count, WeftExplanation form, const char **text_out);
 

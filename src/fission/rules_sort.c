@@ -83,24 +83,31 @@ static CoreStm *scatter(FissionSplit *s, CoreRef into, CoreRef targets,
     return stm;
 }
 
-static CoreStm *scatter_both(FissionSplit *s, CoreRef n, const CoreRef *targets,
-                             CoreRef left, CoreRef right) {
+// At the place of part p.
+static CoreStm *scatter_both(FissionSplit *s, uint32_t p, CoreRef n,
+                             const CoreRef *targets, CoreRef left, CoreRef right) {
+    fission_at(s, s->beside, p);
     CoreType type = core_type(s->program, left);
     CoreRef into = core_emit(s->b, OP_SCRATCH, &n, 1, &type, 1)->outs[0];
     into = scatter(s, into, targets[0], left)->outs[0];
     return scatter(s, into, targets[1], right);
 }
 
-// The statements that make the values and the places of the two as one.
-static void merge(FissionSplit *s, const Sorted *left, const Sorted *right,
+// The statements that make the values and the places of the two as one, of which the
+// right one is part p. Each side looks for its targets where its keys are; values come
+// together at the first part, and places at the second meanwhile.
+static void merge(FissionSplit *s, const Sorted *left, const Sorted *right, uint32_t p,
                   CoreStm **made) {
     CoreRef n = core_op2(s->b, OP_ADD, fission_dim(s, left->values, 0),
                          fission_dim(s, right->values, 0));
-    CoreRef targets[] = {emit_targets(s, left->keys, right->keys, true),
-                         emit_targets(s, right->keys, left->keys, false)};
-    made[0] = scatter_both(s, n, targets, left->values, right->values);
+    CoreRef targets[2];
+    fission_at(s, s->beside, 0);
+    targets[0] = emit_targets(s, left->keys, right->keys, true);
+    fission_at(s, s->beside, p);
+    targets[1] = emit_targets(s, right->keys, left->keys, false);
+    made[0] = scatter_both(s, 0, n, targets, left->values, right->values);
     if (left->places != 0)
-        made[1] = scatter_both(s, n, targets, left->places, right->places);
+        made[1] = scatter_both(s, 1, n, targets, left->places, right->places);
 }
 
 static CoreRef emit_more(FissionSplit *s, CoreRef places, CoreRef by) {
@@ -130,14 +137,16 @@ void whole_sort(FissionSplit *s) {
     Sorted parts[FISSION_MOST_PARTS], all;
     CoreStm *made[2] = {NULL, NULL};
     for (uint32_t p = 0; p < s->parts; p++) parts[p] = sort_part(s, p);
-    fission_at(s, NULL, 0);
     all = parts[0];
     for (uint32_t p = 1; p < s->parts; p++) {
-        merge(s, &all, &parts[p], made);
+        fission_at(s, NULL, 0);
+        merge(s, &all, &parts[p], p, made);
         if (p + 1 == s->parts) break;
         all.values = made[0]->outs[0];
         if (made[1] != NULL) all.places = made[1]->outs[0];
+        fission_at(s, s->beside, 0);
         all.keys = emit_keys(s, all.values);
     }
+    fission_at(s, NULL, 0);
     for (uint32_t k = 0; k < s->stm->out_count; k++) made[k]->outs = &s->stm->outs[k];
 }

@@ -102,6 +102,7 @@ static bool is_view(const Outliner *o, const CoreStm *stm) {
     case OP_INDEX: return core_type(p, stm->outs[0]).rank > 0;
     case OP_REPLICATE: return core_type(p, stm->args[1]).rank == 0;
     case OP_IOTA:
+    case OP_SCRATCH: // which is best made where it is overwritten
     case OP_SLICE:
     case OP_PERMUTE:
     case OP_REVERSE: return true;

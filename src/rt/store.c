@@ -71,30 +71,46 @@ void rt_drop_pieces(RtHeap *heap, RtArray *a) {
     rt_free_pieces(heap, a);
 }
 
-RtArray *rt_join(RtHeap *heap, ScalarType elem, uint32_t rank, const int64_t *shape,
-                 const RtValue *parts, uint32_t count) {
-    RtArray *a = rt_new_away(heap, elem, rank, shape);
-    RtPiece **link = a != NULL ? &a->pieces : NULL;
-    size_t at = 0;
-    for (uint32_t i = 0; i < count && link != NULL; i++) {
-        RtArray *part = parts[i].array;
-        assert(rt_is_contiguous(part));
-        RtPiece *piece = mem_try_alloc(heap->mem, sizeof *piece);
-        if (piece == NULL) {
-            rt_release(heap, a);
-            return NULL;
-        }
-        *piece = (RtPiece){.part = rt_retain(part), .at = at};
-        *link = piece;
-        link = &piece->next;
-        at += size_of(part);
-    }
-    return a;
-}
-
 // The pieces that its elements are to be had from: what the host has is there at once.
 static RtPiece *sources(const RtArray *a) {
     return a->is_away ? a->pieces : NULL;
+}
+
+// Adds a part, at that place; false: memory is short.
+static bool add_piece(RtHeap *heap, RtPiece ***link, RtArray *part, size_t at) {
+    assert(rt_is_contiguous(part));
+    RtPiece *piece = mem_try_alloc(heap->mem, sizeof *piece);
+    if (piece == NULL) return false;
+    *piece = (RtPiece){.part = rt_retain(part), .at = at};
+    **link = piece;
+    *link = &piece->next;
+    return true;
+}
+
+// The same of a part that nobody has joined yet: its own parts, each from where it is.
+static bool add_pieces(RtHeap *heap, RtPiece ***link, RtArray *part, size_t at) {
+    const RtPiece *inner = part->copies == NULL ? sources(part) : NULL;
+    if (inner == NULL) return add_piece(heap, link, part, at);
+    bool ok = true;
+    for (; inner != NULL && ok; inner = inner->next)
+        ok = add_piece(heap, link, inner->part, at + inner->at);
+    return ok;
+}
+
+RtArray *rt_join(RtHeap *heap, ScalarType elem, uint32_t rank, const int64_t *shape,
+                 const RtValue *parts, uint32_t count) {
+    RtArray *a = rt_new_away(heap, elem, rank, shape);
+    if (a == NULL) return NULL;
+    RtPiece **link = &a->pieces;
+    size_t at = 0;
+    bool ok = true;
+    for (uint32_t i = 0; i < count && ok; i++) {
+        ok = add_pieces(heap, &link, parts[i].array, at);
+        at += size_of(parts[i].array);
+    }
+    if (ok) return a;
+    rt_release(heap, a);
+    return NULL;
 }
 
 static void pin_pieces(const RtArray *a, int by) {

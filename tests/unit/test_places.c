@@ -277,6 +277,7 @@ typedef struct Moved {
     uint64_t made;     // bytes of arrays on the host
     size_t peak;       // most bytes on the first device
     double planned;    // to all devices
+    uint64_t taken;    // chunks that places took over from each other
 } Moved;
 
 static Moved moved_so_far(const WeftContext *context) {
@@ -285,6 +286,7 @@ static Moved moved_so_far(const WeftContext *context) {
                    .peak = first != NULL ? first->counts.peak : 0};
     for (uint32_t i = 0; i < context->place_count; i++) {
         const Device *device = context->places[i].device;
+        moved.taken += context->places[i].taken;
         if (device == NULL) continue; // nothing can
         moved.to += device->counts.write_bytes;
         moved.from += device->counts.read_bytes;
@@ -341,8 +343,12 @@ static Moved call_on(const char *devices, const char *source, int64_t *kept) {
     weft_value_free(result);
     weft_program_free(program);
     CHECK(weft_testing_context_free(context) == 0);
-    return (Moved){after.to - before.to, after.from - before.from,
-                   after.made - before.made, after.peak, planned};
+    return (Moved){after.to - before.to,
+                   after.from - before.from,
+                   after.made - before.made,
+                   after.peak,
+                   planned,
+                   after.taken - before.taken};
 }
 
 // It gives what one device does.
@@ -414,9 +420,6 @@ static void check_moves(void) {
                  "  let s = i64.minimum (map f xs)\n"
                  "  in i64.minimum (map (\\x -> f (x * 3 + s)) xs) + 3");
     CHECK(moved.to == bytes && moved.made <= shares);
-    // sorted parts, to be merged by whoever is free
-    moved = move_on(two,
-                    "entry main (xs: []i64): []i64 = i64.sort (map (\\x -> x + 3) xs)");
     // ... and nobody needs the whole, so that it pays, too
     setenv("WEFT_SPLIT", "1", 1);
     moved =
@@ -429,6 +432,26 @@ static void check_moves(void) {
                  "  let least = i64.minimum ys\n"
                  "  in map (\\y -> y * 5 + y * y * 2 + y + 3 - least) ys");
     CHECK(moved.to == bytes && moved.from == bytes);
+    unsetenv("WEFT_SPLIT");
+}
+
+// Sorts in parts, of which each looks for its places on its device, and the first has
+// the values of both in the end, the second where they were. Sorts have no chunks; what
+// devices take over of others moves as it comes.
+static void check_sorts(const char *devices) {
+    static const char *const sources[] = {
+        "entry main (xs: []i64): []i64 = [3] ++ i64.sort xs",
+        "entry main (xs: []i64): []i64 =\n"
+        "  let key (x: i64, _y: i64) = x % 1000\n"
+        "  in map (.1) (i64.sort_by_key key (zip xs (map (+ 3) xs)))",
+        "entry main (xs: []i64): []i64 =\n"
+        "  merge (<=) (map (+ 3) xs) (map (* 2) xs)[2:]"};
+    setenv("WEFT_SPLIT", "0", 1);
+    for (size_t i = 0; i < sizeof sources / sizeof *sources; i++) {
+        Moved moved = move_on(devices, sources[i]);
+        CHECK(moved.taken == 0 || i > 0);
+        CHECK(moved.taken > 0 || (double)moved.to == moved.planned);
+    }
     unsetenv("WEFT_SPLIT");
 }
 
@@ -590,6 +613,7 @@ int main(void) {
     setenv("POCL_DEVICES", "pthread pthread", 0);
     check_moves();
     check_affinity();
+    check_sorts(two);
     check_shared();
     setenv("WEFT_SPLIT", "0", 1);
     text = halos;
@@ -600,6 +624,7 @@ int main(void) {
     if (!can_open("opencl:0")) return test_done();
     bool has_two = can_open("opencl:0,opencl:1");
     check_lanes();
+    check_sorts("cpu:0,opencl:0");
     check_stream(has_two);
     check_failures("opencl:0", POINTS);
     check_failures("opencl:0,cpu", COPY);

@@ -689,6 +689,11 @@ static void test_mistakes(void) {
     CHECK(strstr(text, "cut in 2") != NULL);
     weft_value_free(args[0]);
     weft_value_free(wrong);
+    CHECK(weft_value_read(w.program, 0, 0, "n", "-5", 2, &args[0]) == WEFT_STATUS_OK);
+    CHECK(weft_explain(w.program, 0, args, 1, WEFT_EXPLAIN_TEXT, &text) ==
+          WEFT_STATUS_RUNTIME);
+    CHECK(strstr(weft_message(w.context), "a run with these values fails here") != NULL);
+    weft_value_free(args[0]);
     close_world(&w);
     WeftOptions options = {.struct_size = sizeof options, .engine = WEFT_ENGINE_INTERP};
     WeftProgram *program;

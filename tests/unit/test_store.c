@@ -217,6 +217,41 @@ static void check_join(void) {
     close_world(&w);
 }
 
+// A part that nobody has joined yet comes from where its own parts are; one that a
+// device has as a whole, from there.
+static void check_parts_of_parts(void) {
+    World w;
+    open_world(&w);
+    uint64_t at;
+    Status status;
+    RtValue parts[2];
+    for (int i = 0; i < 2; i++) {
+        RtArray *part = make(&w, 100, (uint8_t)(1 + 100 * i));
+        parts[i].array = rt_own_on(&w.heap, part, true, w.devices[i], &at, &status);
+        rt_release(&w.heap, part);
+    }
+    RtArray *inner = rt_join(&w.heap, SCALAR_U8, 1, &(int64_t){200}, parts, 2);
+    for (int i = 0; i < 2; i++) rt_release(&w.heap, parts[i].array);
+    parts[0].array = inner;
+    parts[1].array = make(&w, 50, 201);
+    RtArray *a = rt_join(&w.heap, SCALAR_U8, 1, &(int64_t){250}, parts, 2);
+    const DeviceCounts *counts = &w.devices[0]->counts;
+    uint64_t before = counts->write_bytes;
+    CHECK(rt_bytes_to_send(a, w.devices[0]) == 150);
+    CHECK(rt_send(&w.heap, a, w.devices[0], &at) == STATUS_OK);
+    CHECK(counts->write_bytes == before + 150 && counts->read_bytes == 0);
+    CHECK(rt_fetch(&w.heap, a) == STATUS_OK && holds(a, 250, 1));
+    rt_release(&w.heap, a);
+    CHECK(rt_send(&w.heap, inner, w.devices[0], &at) == STATUS_OK);
+    a = rt_join(&w.heap, SCALAR_U8, 1, &(int64_t){250}, parts, 2);
+    before = counts->write_bytes;
+    CHECK(rt_send(&w.heap, a, w.devices[0], &at) == STATUS_OK);
+    CHECK(counts->write_bytes == before + 50);
+    rt_release(&w.heap, a);
+    for (int i = 0; i < 2; i++) rt_release(&w.heap, parts[i].array);
+    close_world(&w);
+}
+
 // ---- devices that fail --------------------------------------------------------------
 
 static DeviceOps failing;
@@ -501,6 +536,7 @@ int main(void) {
     check_relief();
     check_ceiling();
     check_join();
+    check_parts_of_parts();
     check_leave();
     check_early();
     check_travel();
