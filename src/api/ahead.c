@@ -181,6 +181,11 @@ static uint32_t count_left(const ApiAhead *ahead) {
     return rt_queue_count(ahead->queue) + (ahead->wants != NULL);
 }
 
+static void note_most(ApiAhead *ahead) {
+    uint32_t left = count_left(ahead);
+    if (left > ahead->edges.most_ahead) ahead->edges.most_ahead = left;
+}
+
 // What the host waits for: an array, or, if that is NULL, that no more calls than these
 // are left.
 typedef struct Need {
@@ -304,8 +309,10 @@ static bool join(void *data, const InterpOffer *parts, uint32_t count, RtArray *
     ApiAhead *ahead = engine->program->context->ahead;
     if (!has_one_memory(ahead->context) || !may_run_ahead(ahead)) return false;
     ApiTask *task = api_task_join(engine, parts, count, whole);
-    if (task != NULL) api_ahead_put(ahead, task);
-    return task != NULL;
+    if (task == NULL) return false;
+    api_ahead_put(ahead, task);
+    note_most(ahead);
+    return true;
 }
 
 // ---- for the engine -----------------------------------------------------------------
@@ -350,8 +357,18 @@ WeftStatus api_ahead_open(const ApiEngine *engine, const InterpBeside **beside_o
     context->ahead->host = pthread_self();
     context->ahead->is_orderly = context->ahead->has_run = false;
     context->ahead->lost = api_lost_places(context);
+    context->ahead->program = engine->program;
+    context->ahead->edges = (ApiEdges){.waits = rt_queue_waits(context->ahead->queue)};
     if (!engine->is_alone) *beside_out = &beside;
     return WEFT_STATUS_OK;
+}
+
+bool api_ahead_edges(const WeftProgram *program, ApiEdges *edges_out) {
+    const ApiAhead *ahead = program->context->ahead;
+    if (ahead == NULL || ahead->program != program) return false;
+    *edges_out = ahead->edges;
+    edges_out->waits = rt_queue_waits(ahead->queue) - ahead->edges.waits;
+    return true;
 }
 
 bool api_is_ahead(const ApiEngine *engine) {
@@ -415,5 +432,6 @@ void api_ahead_run(ApiEngine *engine, EngineKernel *kernel, const InterpOffer *o
     if (task == NULL) return refuse(offer, STATUS_MEMORY, error_out);
     ahead->has_run = ahead->has_run || count_left(ahead) > 0;
     api_ahead_put(ahead, task);
+    note_most(ahead);
     error_out->status = STATUS_OK;
 }

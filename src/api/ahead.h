@@ -25,6 +25,18 @@ bool api_ahead_again(WeftProgram *program);
 bool api_ahead_recover(WeftProgram *program);
 void api_ahead_close(WeftContext *context);
 
+// How tasks of the last call depended on each other: what they took that other tasks
+// had made, how much of that was made in another line, and for how many tasks a line
+// had to wait: for something of the latter, since in a line one comes after the other.
+// And how many there were at most that had been made and were not done.
+typedef struct ApiEdges {
+    uint64_t all, crossing, waits;
+    uint32_t most_ahead;
+} ApiEdges;
+
+// False: the last call with lines was of another program.
+bool api_ahead_edges(const WeftProgram *program, ApiEdges *edges_out);
+
 // Whether the thread that asks is a place's.
 bool api_is_beside(const WeftContext *context);
 

@@ -55,10 +55,21 @@ static void take_scalars(WeftContext *context, RtValue *args, uint32_t count) {
     }
 }
 
+// Of what lies in parts, each counts.
+static void count_edges(ApiEdges *edges, const RtArray *a, uint32_t line) {
+    const RtArray *owner = a->base != NULL ? a->base : a;
+    for (const RtPiece *piece = owner->pieces; piece != NULL; piece = piece->next)
+        count_edges(edges, piece->part, line);
+    if (owner->made_in == 0) return;
+    edges->all++;
+    edges->crossing += owner->made_in != line + 1;
+}
+
 static void keep_promises(ApiTask *task) {
     for (uint32_t i = 0; i < task->result_count; i++) {
         const RtValue *result = &task->run.offer.results[i];
         RtArray *promised = task->promised[i];
+        promised->made_in = task->errand.line + 1;
         if (result->rank > 0) {
             rt_keep_promise(&task->context->heap, promised, result->array);
         } else {
@@ -161,6 +172,10 @@ static bool run(RtErrand *base) {
     place->task = task;
     task->began = clock_ns();
     task->run.cancel = open_end(task, place);
+    for (uint32_t i = 0; i < task->arg_count; i++)
+        if (task->run.offer.args[i].array != NULL)
+            count_edges(&context->ahead->edges, task->run.offer.args[i].array,
+                        base->line);
     take_scalars(context, task->run.offer.args, task->arg_count);
     task->books = exec_with_books(api_exec_at(task->run.kernel, place), task->slots);
     bool is_first = task->run.kernel->seconds[base->line] == 0;

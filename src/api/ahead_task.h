@@ -6,7 +6,7 @@
 #ifndef WEFT_API_AHEAD_TASK_H
 #define WEFT_API_AHEAD_TASK_H
 
-#include "api/engine.h"
+#include "api/ahead.h"
 #include "rt/queue.h"
 
 // A call in a line, or a whole whose parts are promised, which are its arguments. It
@@ -16,8 +16,8 @@ typedef struct ApiTask {
     WeftContext *context;
     KernelRun run; // of a whole, without a kernel
     uint32_t arg_count, result_count;
-    ExecKernel books; // as it runs where it is now
-    uint64_t *slots;  // memory for them: enough for any place
+    ExecKernel books;   // as it runs where it is now
+    uint64_t *slots;    // memory for them: enough for any place
     RtArray **promised; // by result
     RtLay *lays;        // by result; the wholes are retained
     CoreLoc *calls;     // where functions kept out of line were called
@@ -39,12 +39,14 @@ struct ApiAhead {
     WeftContext *context;
     RtQueue *queue;
     pthread_t host;
-    bool is_waiting; // the host; it has made all that it can
-    bool is_orderly; // this run: each call ends before the next one begins
-    bool has_run;    // ahead, in this run
-    uint32_t lost;   // places, when this run began
-    ApiTask *failed; // the first of those that are known to have failed
-    ApiTask *wants;  // memory: the first of those that are to be tried again
+    bool is_waiting;            // the host; it has made all that it can
+    bool is_orderly;            // this run: each call ends before the next one begins
+    bool has_run;               // ahead, in this run
+    uint32_t lost;              // places, when this run began
+    const WeftProgram *program; // of the last call
+    ApiEdges edges;             // in that; waits so far when it began
+    ApiTask *failed;            // the first of those that are known to have failed
+    ApiTask *wants;             // memory: the first of those that are to be tried again
 };
 
 // ---- ahead_task.c -------------------------------------------------------------------

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/ahead.h"
 #include "api/choice.h"
 #include "api/fit.h"
 #include "api/stream.h"
@@ -159,6 +160,14 @@ static void measure_memory(Plan *plan, const WeftContext *context, size_t freed)
     plan->measured_most[host] = plan->args + (double)freed;
 }
 
+static void measure_edges(Plan *plan, const WeftProgram *program) {
+    ApiEdges edges;
+    bool are_counted = api_ahead_edges(program, &edges);
+    plan->measured_edges = are_counted ? (double)edges.all : NAN;
+    plan->measured_crossing = are_counted ? (double)edges.crossing : NAN;
+    plan->measured_waits = are_counted ? (double)edges.waits : NAN;
+}
+
 // `freed`: what the context held at most, and does no longer.
 static void measure(Plan *plan, const WeftProgram *program, const char *entry,
                     size_t freed) {
@@ -167,6 +176,7 @@ static void measure(Plan *plan, const WeftProgram *program, const char *entry,
     plan->measured = measure_call(program, entry);
     if (isnan(plan->measured)) return;
     measure_memory(plan, context, freed);
+    measure_edges(plan, program);
     plan->measured_busy = arena_array(plan->in.arena, double, context->place_count);
     plan->measured_bytes = arena_array(plan->in.arena, double, context->place_count);
     for (uint32_t d = 0; d < context->place_count; d++) {

@@ -184,9 +184,12 @@ typedef struct Plan {
     double *measured_bytes; // by device: to and from it; with measured_busy
     double *measured_most;  // likewise by memory, and the host's: the most that it held
     double measured;        // seconds of that run; likewise
-    double measured_longest; // of the longest way, as far as it was measured
-    bool is_cut_off;         // there is more than is told
-    bool took_a_branch;      // that may be another in the run
+    double measured_edges;  // what its tasks took of each other; of that, what was made
+    double measured_crossing; // on another device; and for how many tasks a device had
+    double measured_waits;    // to wait; NaN: not counted
+    double measured_longest;  // of the longest way, as far as it was measured
+    bool is_cut_off;          // there is more than is told
+    bool took_a_branch;       // that may be another in the run
 } Plan;
 
 Plan *plan_make(const PlanInput *in);

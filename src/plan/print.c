@@ -472,6 +472,10 @@ void plan_print_devices(const Plan *plan, StrBuf *out) {
     if (plan->measured_busy != NULL)
         strbuf_printf(out, "; measured %s", plan_time(time, plan->measured));
     strbuf_char(out, '\n');
+    if (plan->measured_busy != NULL && !isnan(plan->measured_edges))
+        strbuf_printf(out, "  %.0f of %.0f edges cross devices; %.0f waits\n",
+                      plan->measured_crossing, plan->measured_edges,
+                      plan->measured_waits);
 }
 
 // ---- memory -------------------------------------------------------------------------

@@ -46,6 +46,7 @@ struct RtArray {
     uint64_t bits;         // of a scalar that was promised, once it is there
     bool stays;            // on the host, whatever happens: somebody may look at it
     uint32_t views;        // of this array's memory
+    uint32_t made_in;      // the line of who kept the promise, plus 1; 0: none did
     RtCopy *copies;        // on devices
     RtPiece *pieces;       // arrays that together have the elements (store.h), or NULL
     int64_t *shape;        // rank sizes

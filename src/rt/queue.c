@@ -20,6 +20,7 @@ typedef struct Line {
     unsigned number;
     RtErrand *waiting;
     uint64_t running; // number of the errand, or RT_NO_ERRAND
+    uint64_t awaited; // of that it has waited for last
     bool is_shared;   // with the host
     pthread_t thread;
     bool has_thread;
@@ -29,8 +30,9 @@ struct RtQueue {
     Mem *mem;
     RtTurn turn;
     RtErrand *back;
-    uint64_t made; // errands so far
-    uint64_t hold; // nothing from this number on is started
+    uint64_t made;  // errands so far
+    uint64_t waits; // for errands, likewise
+    uint64_t hold;  // nothing from this number on is started
     uint32_t count;
     bool is_over;
     bool host_waits, host_sleeps;
@@ -152,6 +154,22 @@ static RtErrand **find_any(RtQueue *queue, Line **line_out) {
     return next;
 }
 
+// Notes that nothing of the line can run, of which something waits: each errand once.
+static void note_wait(Line *line) {
+    const RtErrand *first = line->waiting;
+    if (first == NULL || line->running != RT_NO_ERRAND) return;
+    if (first->number == line->awaited || find_hosted(line) != NULL) return;
+    line->awaited = first->number;
+    line->queue->waits++;
+}
+
+// The same of the host's own line, whose thread may be about to run what the host will
+// not.
+static void note_own_wait(RtQueue *queue) {
+    Line *own = queue->own != RT_NO_LINE ? &queue->lines[queue->own] : NULL;
+    if (own != NULL && find_next(own) == NULL) note_wait(own);
+}
+
 // Seconds that the host alone would take for what it could begin with now.
 static double seconds_alone(RtQueue *queue) {
     double seconds = 0;
@@ -207,6 +225,7 @@ void rt_queue_wait(RtQueue *queue, bool (*is_due)(const void *data), const void 
     rt_turn_tell(&queue->turn);
     RtErrand **next = find_any(queue, &line);
     if (next == NULL) {
+        note_own_wait(queue);
         rt_turn_watch(&queue->turn, is_host_due, &need);
         next = find_any(queue, &line);
     }
@@ -256,6 +275,7 @@ static void *serve(void *arg) {
     while (!queue->is_over) {
         RtErrand **next = find_work(line);
         if (next == NULL) {
+            note_wait(line);
             rt_turn_watch(&queue->turn, has_work, line);
             next = find_work(line);
         }
@@ -373,6 +393,10 @@ uint64_t rt_queue_first(const RtQueue *queue) {
         if (line->waiting != NULL) least(&first, line->waiting->number);
     }
     return first;
+}
+
+uint64_t rt_queue_waits(const RtQueue *queue) {
+    return queue->waits;
 }
 
 uint32_t rt_queue_count(const RtQueue *queue) {

@@ -80,6 +80,9 @@ uint64_t rt_queue_first(const RtQueue *queue);
 // How many wait, run or are back; and run.
 uint32_t rt_queue_count(const RtQueue *queue);
 uint32_t rt_queue_busy(const RtQueue *queue);
+// How many errands, so far, a line had nothing to do but wait for: others had to be
+// done first.
+uint64_t rt_queue_waits(const RtQueue *queue);
 // The first that waits in that line, others behind it; NULL: none does.
 const RtErrand *rt_queue_waiting(const RtQueue *queue, unsigned line);
 

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/ahead.h"
 #include "api/testing.h"
 #include "loop/loop.h"
 #include "loop/machine.h"
@@ -278,6 +279,7 @@ typedef struct Moved {
     size_t peak;       // most bytes on the first device
     double planned;    // to all devices
     uint64_t taken;    // chunks that places took over from each other
+    ApiEdges edges;    // of tasks
 } Moved;
 
 static Moved moved_so_far(const WeftContext *context) {
@@ -314,12 +316,19 @@ static WeftStatus note_plan(const ApiPlanning *planning) {
 // begins with 3; all of it, or the first of so many, is kept.
 enum { MANY = 40000, MOST = 2 * MANY };
 
+static bool is_half_full; // the memory below the ceiling is, when the call begins
+
+static void fill_half(WeftContext *context, WeftValue **ballast) {
+    CHECK(weft_value_random(context, "[2000000]i64", 1, ballast) == WEFT_STATUS_OK);
+    context->mem.limit = 2 * atomic_load(&context->mem.used);
+}
+
 static Moved call_on(const char *devices, const char *source, int64_t *kept) {
     WeftOptions options = {
         .struct_size = sizeof options, .devices = devices, .threads = 2};
     WeftContext *context;
     WeftProgram *program = NULL;
-    WeftValue *arg, *result;
+    WeftValue *arg, *result, *ballast = NULL;
     static int64_t xs[MANY];
     const void *found;
     int64_t shape = MANY;
@@ -329,6 +338,7 @@ static Moved call_on(const char *devices, const char *source, int64_t *kept) {
         WEFT_STATUS_OK)
         abort();
     CHECK(weft_value_new(context, WEFT_I64, 1, &shape, xs, &arg) == WEFT_STATUS_OK);
+    if (is_half_full) fill_half(context, &ballast);
     CHECK(api_plan(context, program, &program->entries[0], &arg, note_plan, NULL) ==
           WEFT_STATUS_OK);
     Moved before = moved_so_far(context);
@@ -339,8 +349,11 @@ static Moved call_on(const char *devices, const char *source, int64_t *kept) {
     memset(kept, 0, MOST * sizeof *kept);
     memcpy(kept, found, (size_t)count * sizeof *kept);
     CHECK(kept[0] == 3);
+    ApiEdges edges = {0};
+    CHECK(api_ahead_edges(program, &edges) == (context->place_count > 1));
     weft_value_free(arg);
     weft_value_free(result);
+    weft_value_free(ballast);
     weft_program_free(program);
     CHECK(weft_testing_context_free(context) == 0);
     return (Moved){after.to - before.to,
@@ -348,7 +361,8 @@ static Moved call_on(const char *devices, const char *source, int64_t *kept) {
                    after.made - before.made,
                    after.peak,
                    planned,
-                   after.taken - before.taken};
+                   after.taken - before.taken,
+                   edges};
 }
 
 // It gives what one device does.
@@ -432,6 +446,39 @@ static void check_moves(void) {
                  "  let least = i64.minimum ys\n"
                  "  in map (\\y -> y * 5 + y * y * 2 + y + 3 - least) ys");
     CHECK(moved.to == bytes && moved.from == bytes);
+    unsetenv("WEFT_SPLIT");
+}
+
+// Two chains of four tasks, and one that takes the ends of both.
+static const char chains[] =
+    "entry main (xs: []i64): []i64 =\n"
+    "  let a = scan (+) 0 xs |> scan i64.max 0 |> scan i64.min 0 |> scan (+) 0\n"
+    "  let b = scan i64.max 0 xs |> scan (+) 0 |> scan i64.max 0 |> scan i64.min 0\n"
+    "  in map2 (\\x y -> x + y + 3) a b";
+
+// Which run their tasks themselves; of cores at full speed the host runs some.
+static const char slow[] = "cpu:0@0.5,cpu:1@0.5";
+
+// Of eight edges one crosses devices (none, if one chain is done before the other is
+// put somewhere; two, if a device is late), and nobody waits but for that.
+static void check_waits(void) {
+    const char *const devices[] = {slow, two};
+    setenv("WEFT_SPLIT", "none", 1);
+    for (int i = 0; i < 2; i++) {
+        ApiEdges edges = move_on(devices[i], chains).edges;
+        CHECK(edges.all == 8 && edges.crossing <= 2 && edges.waits <= edges.crossing);
+    }
+    unsetenv("WEFT_SPLIT");
+}
+
+// The host runs ahead while memory is plenty; beyond half of a ceiling it waits for
+// each call.
+static void check_limit(void) {
+    setenv("WEFT_SPLIT", "none", 1);
+    CHECK(move_on(slow, chains).edges.most_ahead > 1);
+    is_half_full = true;
+    CHECK(move_on(slow, chains).edges.most_ahead == 1);
+    is_half_full = false;
     unsetenv("WEFT_SPLIT");
 }
 
@@ -613,6 +660,8 @@ int main(void) {
     setenv("POCL_DEVICES", "pthread pthread", 0);
     check_moves();
     check_affinity();
+    check_waits();
+    check_limit();
     check_sorts(two);
     check_shared();
     setenv("WEFT_SPLIT", "0", 1);
