@@ -30,6 +30,7 @@ const char help_explain[] =
     "known\n"
     "  -T, --threads N     threads of the native engine (default: one per core)\n"
     "  -d, --device LIST   where: cpu, cpu*K, opencl:N, cuda:N, all (weft devices)\n"
+    "      --times         say on standard error how long each phase took\n"
     "  -h, --help          print this\n"
     "  --                  all words that follow are values\n"
     "\n"
@@ -44,6 +45,7 @@ typedef struct Explain {
     const char *output; // NULL: standard output
     WeftExplanation form;
     bool measures;
+    CliRecord record;
     WeftOptions options;
 } Explain;
 
@@ -61,6 +63,7 @@ static int take_option(int option, Explain *out) {
     if (option == 'f') return take_form(optarg, &out->form);
     if (option == 'o') out->output = optarg;
     if (option == 'M') out->measures = true;
+    if (cli_record_option(option, &out->record)) return EXIT_FINE;
     if (option == 'm' && !cli_parse_size(optarg, &out->options.memory_ceiling))
         return cli_usage("explain", "`%s` is not a size such as 500M or 2GiB", optarg);
     return cli_engine_option("explain", option, &out->options);
@@ -73,6 +76,7 @@ static int parse(int argc, char **argv, Explain *out) {
                                           {"memory", required_argument, NULL, 'm'},
                                           {"threads", required_argument, NULL, 'T'},
                                           {"device", required_argument, NULL, 'd'},
+                                          {"times", no_argument, NULL, CLI_TIMES},
                                           {"help", no_argument, NULL, 'h'},
                                           {0}};
     int end = 1; // options end at "--"
@@ -147,7 +151,9 @@ static int explain(WeftContext *context, Explain *e) {
     }
     size_t entry;
     int status = cli_pick_entry(program, &e->words, &entry);
-    return status == EXIT_FINE ? explain_entry(context, program, entry, e) : status;
+    if (status == EXIT_FINE) status = explain_entry(context, program, entry, e);
+    if (status == EXIT_FINE) status = cli_record_report("explain", context, &e->record);
+    return status;
 }
 
 int verb_explain(int argc, char **argv) {
@@ -161,6 +167,7 @@ int verb_explain(int argc, char **argv) {
     }
     if (status == EXIT_FINE) {
         WeftContext *context = cli_context(e.options);
+        cli_record_start(context, &e.record);
         status = explain(context, &e);
         cli_close(context);
     }

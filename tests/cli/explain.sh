@@ -578,6 +578,7 @@ if grep -q 'reduce\|hist' stdout; then bad "$(cat stdout)"; else good; fi
 expect 0 "$weft" explain -T 1 --device cpu:0,cpu:1 parts.weft 30000 --measure
 out_has '     makes     takes  measured'
 out_has '; measured '
+out_has ' edges cross devices; '
 out_has ' kB to and from it'
 command='every task is measured'
 if [ "$(grep -cE '^     [1-4] .* (ns|us|ms|s)( +on cpu:.)?$' stdout)" = 4 ]; then good
@@ -587,6 +588,8 @@ for place in cpu:0 cpu:1 host; do
     if grep -qE "^  $place holds [0-9.]+ [kM]?B at most; measured [0-9.]+ [kM]B\$" stdout
     then good; else bad "$(cat stdout)"; fi
 done
+expect 0 "$weft" explain -T 1 --device cpu:0,cpu:1 parts.weft --times
+err_has ' fission '
 expect 0 "$weft" explain -T 1 --device cpu:0,cpu:1 parts.weft 30000 --measure -f dot
 out_has ', took '
 # What was learned meanwhile is told: most of the work is in the first quarter.
