@@ -227,8 +227,9 @@ static bool warm_up(Contest *contest, Way way) {
     const double LONG = 0.02;
     const Times *before = &contest->row->ways[way];
     double seconds;
-    if (before->count > 0 && before->seconds[before->count - 1] > LONG) return true;
+    bool is_long = before->count > 0 && before->seconds[before->count - 1] > LONG;
     nanosleep(&(struct timespec){.tv_nsec = REST_NS}, NULL);
+    if (is_long) return true;
     return run_way(contest, way, &seconds) && run_way(contest, way, &seconds);
 }
 

@@ -247,16 +247,25 @@ static void note_row(Fetch *f, const LoopStm *stm) {
     f->rows[f->count++] = stm;
 }
 
+// All lines of it. What is read later is to be in the second cache until then.
+static void fetch_row(Walker *w, const LoopStm *load) {
+    enum { PAGE = 4096, LINE = 64 };
+    LoopType type = w->kernel->values.data[load->outs[0]].type;
+    uint64_t later = walk_later(w, load), from = later != 0 ? later : PAGE;
+    for (uint32_t at = 0; at == 0 || at < type.lanes * scalar_info[type.elem].bytes;
+         at += LINE)
+        walk_line(w, "__builtin_prefetch((const char *)&%.*s + %llu%s);",
+                  STR_ARG(place_of(w, load)), (unsigned long long)(from + at),
+                  later != 0 ? ", 0, 2" : "");
+}
+
 static void fetch_further_on(Walker *w, const LoopBody *vector, uint32_t most) {
-    enum { PAGE = 4096 };
     Fetch f = {.w = w};
     for (uint32_t i = 0; i < vector->stms.len; i++)
         if (vector->stms.data[i]->op == LOOP_LOAD) note_row(&f, vector->stms.data[i]);
     if (f.count > most) return;
     keep_last_planes(&f);
-    for (uint32_t i = 0; i < f.count; i++)
-        walk_line(w, "__builtin_prefetch((const char *)&%.*s + %d);",
-                  STR_ARG(place_of(w, f.rows[i])), PAGE);
+    for (uint32_t i = 0; i < f.count; i++) fetch_row(w, f.rows[i]);
 }
 
 // The last row of each plane, which is the one whose next was not read yet.

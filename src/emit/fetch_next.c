@@ -36,13 +36,12 @@ static bool is_at(const Walker *w, const LoopStm *load, LoopRef x, LoopRef y) {
     return (offset == x && index == y) || (offset == y && index == x);
 }
 
-// Whether a loop counts with it.
-static bool is_counter(const LoopBody *body, LoopRef ref) {
+bool walk_counts(const LoopBody *body, LoopRef ref) {
     for (uint32_t i = 0; i < body->stms.len; i++) {
         const LoopStm *stm = body->stms.data[i];
         for (uint32_t k = 0; k < stm->body_count; k++)
             if ((stm->op == LOOP_FOR && stm->bodies[k]->params[0] == ref) ||
-                is_counter(stm->bodies[k], ref))
+                walk_counts(stm->bodies[k], ref))
                 return true;
     }
     return false;
@@ -61,7 +60,7 @@ static LoopRef find_begin(const Walker *w, const LoopStm *loop) {
     const LoopStm *next = find_scalar(w, end->args[3], OP_ADD);
     if (next != NULL) one = next->args[next->args[0] == turn];
     bool is_next = is_int(w, one, 1) && is_at(w, end, turn, one);
-    return is_next && is_counter(w->kernel->root, turn) ? length->args[1] : 0;
+    return is_next && walk_counts(w->kernel->root, turn) ? length->args[1] : 0;
 }
 
 // In numbers, as where the row begins may not have been checked yet.

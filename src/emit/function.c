@@ -54,7 +54,9 @@ static void put_chunk(Walker *w, const LoopStm *stm, const LoopRefs *c,
     w->failing = str_terminated(w->arena, strbuf_done(&failing));
     uint32_t depth = w->depth;
     LoopRef turn = w->turn;
+    const LoopBody *shared = w->shared;
     w->turn = stm->bodies[0]->params[0];
+    w->shared = body;
     if (stm->number > 0) {
         w->depth = 0;
         walk_vector_loop(w, stm, &(WalkTurns){"begin", "end", .after = after});
@@ -70,6 +72,7 @@ static void put_chunk(Walker *w, const LoopStm *stm, const LoopRefs *c,
     }
     w->depth = depth;
     w->turn = turn;
+    w->shared = shared;
     if (streams) walk_line(w, "weft_fence();");
     walk_line(w, "return KERNEL_OK;");
     w->indent--;

@@ -67,6 +67,7 @@ typedef struct Walker {
     uint32_t depth;            // loops that the statement is in, within its function
     bool is_short;             // the vector turn
     LoopRef turn;              // the index of the innermost of them; 0: none has one
+    const LoopBody *shared;    // a turn of the parallel loop; NULL: in root code
     CoreLoc loc;               // last one commented on
     uint32_t lanes;            // of the vector turn; 0: in none
     Lanes part;                // of its values
@@ -193,6 +194,11 @@ uint32_t walk_sifts(Walker *w, const LoopBody *body, uint32_t from);
 // Before a loop along a row: fetches of the rows behind it what lies ahead
 // (fetch_next.c).
 void walk_fetch_next(Walker *w, const LoopStm *loop);
+// Whether a loop in the body counts with it (fetch_next.c).
+bool walk_counts(const LoopBody *body, LoopRef ref);
+// How many bytes behind the elements that it loads those lie which a later loop of the
+// turn loads of the same array, far away; or 0 (fetch_later.c).
+uint64_t walk_later(const Walker *w, const LoopStm *load);
 // The vectors that a value in lanes is; of others one, the value.
 uint32_t walk_parts(const Walker *w, LoopRef ref);
 Str walk_part(Walker *w, LoopRef ref, uint32_t part);

@@ -533,6 +533,60 @@ static void test_next_rows(Cx *cx, const CoreProgram *core, Arena *arena) {
     }
 }
 
+// The C of turns r that make a row of y from what x has from `here` on, and then add
+// up what the load says, in this order or the other.
+static const char *made_later(Cx *cx, const CoreProgram *core, Arena *arena,
+                              const char *here, const char *load, bool is_first) {
+    StrBuf text = strbuf(arena);
+    const char *format =
+        "kernel \"k\" ([]f64, i64, []f64) -> ([]f64, []f64) {|x: [f64], nx: i64, "
+        "n: i64, z: [f64], nz: i64| y: [f64] = result[0](nx) sums: [f64] = "
+        "result[1](n) "
+        "= for.parallel(n) {|r: i64| q: i64 = sub(r, 4i64) w: i64 = mul(r, 1024i64) "
+        "v: i64 = mul(q, 1024i64) u: i64 = add(4096i64, v) h: i64 = mul(r, 512i64) %s "
+        "= for(64i64) {|t: i64| o: i64 = mul(t, 16i64) b: i64 = add(%s, o) "
+        "= for.independent[16](16i64) {|i: i64| k: i64 = add(b, i) "
+        "a: f64[16] = load(x, 0i64, 1i64, k) = store(y, a, 0i64, 1i64, k) -> } "
+        "{|j: i64| -> } -> } %s -> } -> y, nx, sums, n }";
+    StrBuf sum = strbuf(arena);
+    strbuf_printf(&sum,
+                  "total: f64 = for(1024i64, 0f64) {|m: i64, so: f64| "
+                  "e: i64 = add(w, m) f: i64 = add(u, m) d: f64 = load(%s) "
+                  "next: f64 = add(so, d) -> next} = store(sums, total, 0i64, 1i64, r)",
+                  load);
+    const char *later = str_terminated(arena, strbuf_done(&sum));
+    strbuf_printf(&text, format, is_first ? later : "", here, is_first ? "" : later);
+    return c_of(cx, core, arena, &text);
+}
+
+// How many fetches of that, 4096 elements ahead for the turn's later loop, and all in
+// all: of two lines.
+static bool fetches_later(Cx *cx, const CoreProgram *core, Arena *arena,
+                          const char *here, const char *load, bool is_first) {
+    const char *made = made_later(cx, core, arena, here, load, is_first);
+    int later = count_fetches_of(made, " + 32768, 0, 2)") +
+                count_fetches_of(made, " + 32832, 0, 2)");
+    int page = count_fetches_of(made, " + 4096)") + count_fetches_of(made, " + 4160)");
+    CHECK(count_fetches(made) == 2 && later + page == 2);
+    CHECK(later == 0 || later == 2);
+    return later == 2;
+}
+
+// What a later loop reads of the same array, so much further on and not near, in
+// whatever way the sum is written.
+static void test_fetched_later(Cx *cx, const CoreProgram *core, Arena *arena) {
+    const char *there = "x, 0i64, 1i64, e";
+    CHECK(fetches_later(cx, core, arena, "v", there, false));
+    CHECK(fetches_later(cx, core, arena, "v", "x, w, 1i64, m", false));
+    CHECK(fetches_later(cx, core, arena, "v", "x, 0i64, 1i64, f", false));
+    CHECK(!fetches_later(cx, core, arena, "v", there, true));
+    CHECK(!fetches_later(cx, core, arena, "v", "z, 0i64, 1i64, e", false));
+    CHECK(!fetches_later(cx, core, arena, "w", there, false));
+    CHECK(!fetches_later(cx, core, arena, "w", "x, v, 1i64, m", false));
+    CHECK(!fetches_later(cx, core, arena, "h", there, false));
+    CHECK(!fetches_later(cx, core, arena, "v", "x, w, nx, m", false));
+}
+
 // How many arrays a loop along rows fetches: those of turn r, which begin at `begin`
 // and end at `end`, with these loads.
 static int fetched_next(Cx *cx, const CoreProgram *core, Arena *arena,
@@ -695,6 +749,7 @@ int main(void) {
     test_fetched_beside(&cx, core, &arena);
     test_next_rows(&cx, core, &arena);
     test_fetched_next(&cx, core, &arena);
+    test_fetched_later(&cx, core, &arena);
     test_rows_of_square(&cx, core, &arena);
     test_within(&cx, core, &arena);
     test_local(&cx, core, &arena);
