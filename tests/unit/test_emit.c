@@ -543,7 +543,8 @@ static const char *made_later(Cx *cx, const CoreProgram *core, Arena *arena,
         "n: i64, z: [f64], nz: i64| y: [f64] = result[0](nx) sums: [f64] = "
         "result[1](n) "
         "= for.parallel(n) {|r: i64| q: i64 = sub(r, 4i64) w: i64 = mul(r, 1024i64) "
-        "v: i64 = mul(q, 1024i64) u: i64 = add(4096i64, v) h: i64 = mul(r, 512i64) %s "
+        "v: i64 = mul(q, 1024i64) u: i64 = add(4096i64, v) "
+        "g: i64 = sub(w, 64i64) c: i64 = mul(r, 512i64) h: i64 = sub(c, 4096i64) %s "
         "= for(64i64) {|t: i64| o: i64 = mul(t, 16i64) b: i64 = add(%s, o) "
         "= for.independent[16](16i64) {|i: i64| k: i64 = add(b, i) "
         "a: f64[16] = load(x, 0i64, 1i64, k) = store(y, a, 0i64, 1i64, k) -> } "
@@ -583,6 +584,7 @@ static void test_fetched_later(Cx *cx, const CoreProgram *core, Arena *arena) {
     CHECK(!fetches_later(cx, core, arena, "v", "z, 0i64, 1i64, e", false));
     CHECK(!fetches_later(cx, core, arena, "w", there, false));
     CHECK(!fetches_later(cx, core, arena, "w", "x, v, 1i64, m", false));
+    CHECK(!fetches_later(cx, core, arena, "g", there, false));
     CHECK(!fetches_later(cx, core, arena, "h", there, false));
     CHECK(!fetches_later(cx, core, arena, "v", "x, w, nx, m", false));
 }
