@@ -219,17 +219,17 @@ static bool run_way(Contest *contest, Way way, double *seconds_out) {
     return ok;
 }
 
-// Once the threads of whoever ran before are asleep, calls that are not timed, so that
-// everybody is timed with threads that are awake and caches that are warm. A long call
-// does without: it hardly notices.
+// Once the threads of whoever ran before are asleep (one that still looks for work has
+// a core, which shows in a call of 40 ms), calls that are not timed, so that everybody
+// is timed with threads that are awake and caches that are warm. A long call does
+// without these: it hardly notices.
 static bool warm_up(Contest *contest, Way way) {
     enum { REST_NS = 3000000 };
     const double LONG = 0.02;
     const Times *before = &contest->row->ways[way];
     double seconds;
-    bool is_long = before->count > 0 && before->seconds[before->count - 1] > LONG;
     nanosleep(&(struct timespec){.tv_nsec = REST_NS}, NULL);
-    if (is_long) return true;
+    if (before->count > 0 && before->seconds[before->count - 1] > LONG) return true;
     return run_way(contest, way, &seconds) && run_way(contest, way, &seconds);
 }
 
