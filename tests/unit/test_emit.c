@@ -589,6 +589,26 @@ static void test_fetched_later(Cx *cx, const CoreProgram *core, Arena *arena) {
     CHECK(!fetches_later(cx, core, arena, "v", "x, w, nx, m", false));
 }
 
+// Keys of which eight are asked at once are fetched ahead, if they come from memory.
+static void test_fetched_keys(Cx *cx, const CoreProgram *core, Arena *arena) {
+    for (int i = 0; i < 2; i++) {
+        StrBuf text = strbuf(arena);
+        strbuf_printf(
+            &text,
+            "kernel \"k\" ([]i32, i64) -> ([]i64) {|x: [i32], nx: i64, n: i64| "
+            "y: [i64] = result[0](n) p: [i32] = alloc(64i64) "
+            "= for(n) {|t: i64| at: i64 = mul(t, 8i64) "
+            "b: bool = below(%s, at, 8i64, 100u64) "
+            "m: i64 = if(b) {-> 1i64} {-> 0i64} "
+            "= store(y, m, 0i64, 1i64, t) -> } -> y, n }",
+            i == 0 ? "x" : "p");
+        const char *made = c_of(cx, core, arena, &text);
+        CHECK(count_fetches(made) == (i == 0));
+        CHECK(count_fetches_of(made, "[at_") + count_fetches_of(made, "[v") ==
+              (i == 0));
+    }
+}
+
 // How many arrays a loop along rows fetches: those of turn r, which begin at `begin`
 // and end at `end`, with these loads.
 static int fetched_next(Cx *cx, const CoreProgram *core, Arena *arena,
@@ -752,6 +772,7 @@ int main(void) {
     test_next_rows(&cx, core, &arena);
     test_fetched_next(&cx, core, &arena);
     test_fetched_later(&cx, core, &arena);
+    test_fetched_keys(&cx, core, &arena);
     test_rows_of_square(&cx, core, &arena);
     test_within(&cx, core, &arena);
     test_local(&cx, core, &arena);
