@@ -454,6 +454,9 @@ void walk_body(Walker *w, const LoopBody *body) {
         if (end == i) end = walk_parts_in_turn(w, body, i);
         if (end == i) end = walk_sifts(w, body, i);
         if (end == i) walk_statement(w, body->stms.data[end++]);
-        for (; i < end; i++) walk_fetch_next_row(w, body->stms.data[i]);
+        for (; i < end; i++) {
+            walk_fetch_next_row(w, body->stms.data[i]);
+            walk_fetch_key(w, body->stms.data[i]);
+        }
     }
 }

@@ -68,6 +68,7 @@ typedef struct Walker {
     bool is_short;             // the vector turn
     LoopRef turn;              // the index of the innermost of them; 0: none has one
     const LoopBody *shared;    // a turn of the parallel loop; NULL: in root code
+    const LoopStm *key;        // a load of the loop that fetches ahead; or NULL
     CoreLoc loc;               // last one commented on
     uint32_t lanes;            // of the vector turn; 0: in none
     Lanes part;                // of its values
@@ -199,6 +200,10 @@ bool walk_counts(const LoopBody *body, LoopRef ref);
 // How many bytes behind the elements that it loads those lie which a later loop of the
 // turn loads of the same array, far away; or 0 (fetch_later.c).
 uint64_t walk_later(const Walker *w, const LoopStm *load);
+// The load of a loop's turn that says where to store, if it goes along an array; or
+// NULL. Behind that one, fetches what lies further on.
+const LoopStm *walk_find_key(const Walker *w, const LoopStm *loop);
+void walk_fetch_key(Walker *w, const LoopStm *stm);
 // The vectors that a value in lanes is; of others one, the value.
 uint32_t walk_parts(const Walker *w, LoopRef ref);
 Str walk_part(Walker *w, LoopRef ref, uint32_t part);

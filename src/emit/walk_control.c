@@ -141,17 +141,8 @@ static void put_vector_for(Walker *w, const LoopStm *stm) {
     walk_vector_loop(w, stm, &turns);
 }
 
-void walk_for(Walker *w, const LoopStm *stm) {
+static void put_plain_for(Walker *w, const LoopStm *stm) {
     const LoopBody *body = stm->bodies[0];
-    if (stm->order == ORDER_PARALLEL) {
-        walk_parallel(w, stm);
-        return;
-    }
-    if (w->plan == NULL) walk_fetch_next(w, stm);
-    if (stm->number > 0) {
-        put_vector_for(w, stm);
-        return;
-    }
     declare_outs(w, stm, 1);
     share_names(w, body->params + 1, stm);
     Str i = walk_value(w, body->params[0]), n = walk_value(w, stm->args[0]);
@@ -169,6 +160,19 @@ void walk_for(Walker *w, const LoopStm *stm) {
     else if (heavy) walk_line(w, "    if (*env->cancel) %s", cancelled(w));
     put_turn(w, stm, body, body->params + 1);
     walk_line(w, "}");
+}
+
+void walk_for(Walker *w, const LoopStm *stm) {
+    if (stm->order == ORDER_PARALLEL) {
+        walk_parallel(w, stm);
+        return;
+    }
+    if (w->plan == NULL) walk_fetch_next(w, stm);
+    const LoopStm *key = w->key;
+    w->key = walk_find_key(w, stm);
+    if (stm->number > 0) put_vector_for(w, stm);
+    else put_plain_for(w, stm);
+    w->key = key;
 }
 
 // The first turns ask each time: there may be few.

@@ -609,6 +609,35 @@ static void test_fetched_keys(Cx *cx, const CoreProgram *core, Arena *arena) {
     }
 }
 
+// How many fetches a loop has whose turn t loads the element `at` of `from`, and stores
+// at the place `to`, on a branch.
+static int fetched_for(Cx *cx, const CoreProgram *core, Arena *arena, const char *from,
+                       const char *at, const char *to) {
+    StrBuf text = strbuf(arena);
+    strbuf_printf(
+        &text,
+        "kernel \"k\" ([]i64, i64) -> ([]i64) {|x: [i64], nx: i64, n: i64| "
+        "y: [i64] = result[0](n) p: [i64] = alloc(64i64) "
+        "= for(n) {|t: i64| two: i64 = mul(t, 2i64) many: i64 = mul(t, 16i64) "
+        "other: i64 = load(y, 0i64, 1i64, t) next: i64 = add(two, 1i64) "
+        "key: i64 = load(%s, 0i64, 1i64, %s) b: bool = lt(key, n) "
+        "= if(b) {= store(y, 1i64, 0i64, 1i64, %s) ->} {->} -> } -> y, n }",
+        from, at, to);
+    return count_fetches(c_of(cx, core, arena, &text));
+}
+
+// What goes along an array from memory by a quarter of a line or more, up to a line,
+// and says where to store.
+static void test_fetched_key(Cx *cx, const CoreProgram *core, Arena *arena) {
+    CHECK(fetched_for(cx, core, arena, "x", "two", "key") == 1);
+    CHECK(fetched_for(cx, core, arena, "x", "next", "key") == 1);
+    CHECK(fetched_for(cx, core, arena, "x", "two", "next") == 0);
+    CHECK(fetched_for(cx, core, arena, "x", "t", "key") == 0);
+    CHECK(fetched_for(cx, core, arena, "x", "many", "key") == 0);
+    CHECK(fetched_for(cx, core, arena, "x", "other", "key") == 0);
+    CHECK(fetched_for(cx, core, arena, "p", "two", "key") == 0);
+}
+
 // How many arrays a loop along rows fetches: those of turn r, which begin at `begin`
 // and end at `end`, with these loads.
 static int fetched_next(Cx *cx, const CoreProgram *core, Arena *arena,
@@ -773,6 +802,7 @@ int main(void) {
     test_fetched_next(&cx, core, &arena);
     test_fetched_later(&cx, core, &arena);
     test_fetched_keys(&cx, core, &arena);
+    test_fetched_key(&cx, core, &arena);
     test_rows_of_square(&cx, core, &arena);
     test_within(&cx, core, &arena);
     test_local(&cx, core, &arena);
