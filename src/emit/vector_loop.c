@@ -90,8 +90,10 @@ static WalkAhead find_ahead(const Walker *w, const LoopStm *loop) {
 static void enter_turn(Walker *w, const LoopStm *stm) {
     const LoopBody *vector = stm->bodies[0];
     w->lanes = stm->number;
-    w->is_used = arena_array(w->arena, bool, w->kernel->values.len);
-    w->is_counted = arena_array(w->arena, bool, w->kernel->values.len);
+    if (w->is_used == NULL) {
+        w->is_used = arena_array(w->arena, bool, w->kernel->values.len);
+        w->is_counted = arena_array(w->arena, bool, w->kernel->values.len);
+    }
     note_uses(w, vector);
     w->part = choose_part(w, vector);
     walk_find_bits(w, vector);
@@ -120,11 +122,11 @@ static void put_vector_turn(Walker *w, const LoopStm *stm, bool is_only) {
 
 typedef struct Traffic {
     const Walker *w;
-    bool *is_stored; // by LoopRef
+    Map stored; // buffers
 } Traffic;
 
 // Notes which buffers are stored to; false if one may share memory with another.
-static bool note_stores(const Traffic *t, const LoopBody *body) {
+static bool note_stores(Traffic *t, const LoopBody *body) {
     for (uint32_t i = 0; i < body->stms.len; i++) {
         const LoopStm *stm = body->stms.data[i];
         for (uint32_t k = 0; k < stm->arg_count; k++) {
@@ -132,7 +134,7 @@ static bool note_stores(const Traffic *t, const LoopBody *body) {
             if (t->w->kernel->values.data[arg].type.kind != LOOP_IS_BUFFER) continue;
             if (!t->w->is_own[arg]) return false;
             if (stm->op == LOOP_STORE || stm->op == LOOP_STOREIF)
-                t->is_stored[arg] = true;
+                map_set(&t->stored, arg, 1);
         }
         for (uint32_t k = 0; k < stm->body_count; k++)
             if (!note_stores(t, stm->bodies[k])) return false;
@@ -145,7 +147,8 @@ static bool loads_stored(const Traffic *t, const LoopBody *body) {
         const LoopStm *stm = body->stms.data[i];
         bool is_masked = stm->op == LOOP_LOADIF;
         bool loads = stm->op == LOOP_LOAD || stm->op == LOOP_LOOKUP || is_masked;
-        if (loads && t->is_stored[stm->args[is_masked]]) return true;
+        uint64_t unused;
+        if (loads && map_get(&t->stored, stm->args[is_masked], &unused)) return true;
         for (uint32_t k = 0; k < stm->body_count; k++)
             if (loads_stored(t, stm->bodies[k])) return true;
     }
@@ -156,7 +159,8 @@ static bool loads_stored(const Traffic *t, const LoopBody *body) {
 // stores, and joins nothing to a place. Then the turns that are left over at the end
 // are part of one more vector turn, the others of which have been before.
 static bool may_repeat(const Walker *w, const LoopBody *vector) {
-    Traffic t = {w, arena_array(w->arena, bool, w->kernel->values.len)};
+    Traffic t = {.w = w};
+    map_init(&t.stored, w->arena);
     return !loop_has_op(vector, LOOP_SURE) && !loop_has_op(vector, LOOP_ATOMIC) &&
            note_stores(&t, vector) && !loads_stored(&t, vector);
 }

@@ -85,7 +85,7 @@ typedef struct Walker {
         WalkPart *data;
         uint32_t len, cap;
     } parts;                // of the vector loop
-    bool *is_used;          // by LoopRef: the vector turn uses it
+    bool *is_used;          // by LoopRef: a vector turn so far uses it
     bool *is_counted;       // by LoopRef: it is not used in places alone
     bool *is_bits;          // by LoopRef, of a mask: it is bits (bits.c); or NULL
     const LoopLaunch *team; // whose turn this is, outside of loops that are spread

@@ -42,6 +42,7 @@ static void need_ref(Batch *x, LoopRef ref) {
     ref = batch_same(x, ref);
     if (ref >= x->known || x->is_needed[ref]) return;
     x->is_needed[ref] = true;
+    vec_push(loop_notes(x->b->kernel), &x->needed, ref);
     if (x->defs[ref] != NULL) need(x, x->defs[ref]);
 }
 
@@ -106,6 +107,12 @@ static void look_inside(const Batch *x, const LoopStm *stm, Contents *contents) 
             look_inside(x, stm->bodies[k]->stms.data[i], contents);
 }
 
+static void forget_needed(Batch *x) {
+    for (uint32_t i = 0; i < x->needed.len; i++)
+        x->is_needed[x->needed.data[i]] = false;
+    x->needed.len = 0;
+}
+
 // What an earlier step has kept.
 static void load_kept(BatchStep *s, LoopRef ref) {
     LoopBuilder *b = s->x->b;
@@ -138,7 +145,7 @@ static bool emit_step(Batch *x, uint32_t first, uint32_t end) {
     LoopBuilder *b = x->b;
     const LiftStms *steps = &x->steps;
     Contents contents = {0};
-    x->is_needed = arena_array(b->arena, bool, x->known);
+    forget_needed(x);
     for (uint32_t i = first; i < end; i++) {
         if (is_again(x, steps->data[i])) continue;
         need(x, steps->data[i]);
@@ -207,7 +214,6 @@ static void alloc_rows(Batch *x) {
 static bool emit_turn(Batch *x, LoopRef turn, LoopRef turns) {
     LoopBuilder *b = x->b;
     LoopRef one = loop_int(b, 1), n = x->loop->args[0];
-    x->blocks = arena_array(b->arena, LoopRef, x->known);
     for (uint32_t i = 0; i < x->allocs.len; i++) {
         const LoopStm *stm = x->allocs.data[i];
         x->blocks[stm->outs[0]] = alloc_lanes(x, batch_compute_early(x, stm->args[0]),
@@ -346,6 +352,7 @@ static bool batch(Batch *x, LoopStm *loop) {
     if (before == NULL) return false;
     loop_open(b, NULL, 0);
     bool made = emit_blocks(x);
+    forget_needed(x);
     arms[0] = loop_close(b, NULL, 0);
     if (!made) return false;
     loop_open(b, NULL, 0);
@@ -357,19 +364,31 @@ static bool batch(Batch *x, LoopStm *loop) {
     return true;
 }
 
-static void batch_body(LoopBuilder *b, const LiftMachine *machine, LoopBody *body) {
+// Whether the loop has turns in any order, and is blocks of lanes now.
+static bool batch_loop(Batch *pass, LoopStm *loop) {
+    if (loop->op != LOOP_FOR || loop->order == ORDER_SEQUENTIAL || loop->number != 0 ||
+        loop_type(pass->b, loop->args[0]).elem != SCALAR_I64)
+        return false;
+    batch_make_room(pass);
+    Batch x = *pass;
+    bool made = batch_find(&x, loop) && batch(&x, loop);
+    batch_forget(&x);
+    return made;
+}
+
+static void batch_body(Batch *pass, LoopBody *body) {
+    LoopBuilder *b = pass->b;
     LoopBody old = *body;
     body->stms.data = NULL;
     body->stms.len = body->stms.cap = 0;
     loop_reopen(b, body);
     for (uint32_t i = 0; i < old.stms.len; i++) {
         LoopStm *stm = old.stms.data[i];
-        Batch x = {.machine = machine, .b = b};
         LiftNest nest;
-        if (batch_find(&x, stm) && batch(&x, stm)) continue;
-        bool is_nest = lift_find(b->kernel, machine, stm, &nest);
+        if (batch_loop(pass, stm)) continue;
+        bool is_nest = lift_find(b->kernel, pass->machine, stm, &nest);
         for (uint32_t k = 0; k < stm->body_count && !is_nest; k++)
-            batch_body(b, machine, stm->bodies[k]);
+            batch_body(pass, stm->bodies[k]);
         loop_append(b, stm);
     }
     b->open.len--;
@@ -377,9 +396,11 @@ static void batch_body(LoopBuilder *b, const LiftMachine *machine, LoopBody *bod
 
 void batch_run(LoopKernel *kernel, const LiftMachine *machine) {
     LoopBuilder b = loop_builder(kernel);
+    Vector vector = vector_pass(kernel, machine->bytes);
+    Batch pass = {.machine = machine, .b = &b, .vector = &vector};
     for (uint32_t i = 0; i < kernel->funs.len; i++)
-        batch_body(&b, machine, kernel->funs.data[i].body);
-    batch_body(&b, machine, kernel->root);
+        batch_body(&pass, kernel->funs.data[i].body);
+    batch_body(&pass, kernel->root);
     loop_tidy_news(&b);
 }
 

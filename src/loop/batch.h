@@ -6,6 +6,7 @@
 #define WEFT_LOOP_BATCH_H
 
 #include "loop/lift.h"
+#include "loop/vector.h"
 
 enum {
     BATCH_MOST_LOOPS = 62,
@@ -58,8 +59,10 @@ typedef struct BatchWalk {
 typedef struct Batch {
     const LiftMachine *machine;
     LoopBuilder *b;
+    Vector *vector; // gives loops lanes
     const LoopStm *loop;
     uint32_t known;       // values from here on are later than the loop
+    uint32_t room;        // of what is by LoopRef, zeros before a loop and after it
     bool *inside;         // by LoopRef: bound by a turn
     uint64_t *on;         // by LoopRef
     bool *is_early;       // by LoopRef: of what is inside, a scalar of what is not
@@ -90,16 +93,18 @@ typedef struct Batch {
     bool walks_all; // all that turns load of their own lies in rows that loops walk
     uint32_t bytes; // of the widest element in private memory
     bool is_worth_it;
-    bool waits;      // a fold waits long: lanes gain even if their places lie apart
-    bool is_once;    // turns load what they store, so that none may run twice
-    bool *is_narrow; // by LoopRef: a number that is an i32 in lanes
-    LoopRefs small;  // what must be small for that
+    bool waits;       // a fold waits long: lanes gain even if their places lie apart
+    bool is_once;     // turns load what they store, so that none may run twice
+    uint32_t *delays; // by LoopRef: in a fold, cycles since its state was there
+    bool *is_narrow;  // by LoopRef: a number that is an i32 in lanes
+    LoopRefs small;   // what must be small for that
     // While blocks are made:
     LoopRef lanes, first;
     uint32_t flight; // vectors that have them
     LoopRef
         *blocks; // by LoopRef: a private buffer for all lanes, or where a value is kept
-    bool *is_needed; // by LoopRef
+    bool *is_needed; // by LoopRef, in a step
+    LoopRefs needed; // those that are
 } Batch;
 
 // Statements that go to a step in lanes.
@@ -109,9 +114,13 @@ typedef struct BatchStep {
     LoopRef lane;
 } BatchStep;
 
-// Whether the loop's turns are for lanes; all else in *x but machine and b is found
-// out.
+// Makes room for what is noted of each value, which one loop after the other takes.
+void batch_make_room(Batch *pass);
+// Whether the loop's turns, which go in any order, are for lanes; all else in *x but
+// machine, b and the room is found out. Whoever calls it forgets.
 bool batch_find(Batch *x, const LoopStm *loop);
+// Clears what was noted for the loop.
+void batch_forget(const Batch *x);
 // The value that it is where branches go one way.
 LoopRef batch_same(const Batch *x, LoopRef ref);
 // What it depends on.

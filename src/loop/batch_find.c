@@ -269,11 +269,10 @@ static void note_waits(const Batch *x, uint32_t *waits, const LoopBody *body) {
 static bool waits_long(const Batch *x, const LoopStm *fold) {
     enum { LONG = 16 };
     const LoopBody *body = fold->bodies[0];
-    uint32_t *waits = arena_array(x->b->arena, uint32_t, x->known);
-    for (uint32_t i = 1; i < body->param_count; i++) waits[body->params[i]] = 1;
-    note_waits(x, waits, body);
+    for (uint32_t i = 1; i < body->param_count; i++) x->delays[body->params[i]] = 1;
+    note_waits(x, x->delays, body);
     for (uint32_t i = 0; i < body->result_count; i++)
-        if (waits[body->results[i]] > LONG) return true;
+        if (x->delays[body->results[i]] > LONG) return true;
     return false;
 }
 
@@ -353,23 +352,55 @@ static bool only_walks(const Batch *x) {
     return x->walks_all && x->walks.len > 0;
 }
 
+void batch_make_room(Batch *pass) {
+    Arena *arena = loop_notes(pass->b->kernel);
+    uint32_t count = pass->b->kernel->values.len;
+    if (count <= pass->room) return;
+    pass->room = count + count / 2;
+    pass->inside = arena_array(arena, bool, pass->room);
+    pass->on = arena_array(arena, uint64_t, pass->room);
+    pass->is_early = arena_array(arena, bool, pass->room);
+    pass->defs = arena_array(arena, const LoopStm *, pass->room);
+    pass->same = arena_array(arena, LoopRef, pass->room);
+    pass->is_private = arena_array(arena, bool, pass->room);
+    pass->row_size = arena_array(arena, LoopRef, pass->room);
+    pass->delays = arena_array(arena, uint32_t, pass->room);
+    pass->is_narrow = arena_array(arena, bool, pass->room);
+    pass->blocks = arena_array(arena, LoopRef, pass->room);
+    pass->is_needed = arena_array(arena, bool, pass->room);
+}
+
+static void forget(const Batch *x, const LoopRef *refs, uint32_t count) {
+    for (uint32_t i = 0; i < count; i++) {
+        LoopRef ref = refs[i];
+        x->inside[ref] = x->is_early[ref] = x->is_private[ref] = false;
+        x->is_narrow[ref] = false;
+        x->on[ref] = x->delays[ref] = 0;
+        x->defs[ref] = NULL;
+        x->same[ref] = x->row_size[ref] = x->blocks[ref] = 0;
+    }
+}
+
+static void forget_body(const Batch *x, const LoopBody *body) {
+    forget(x, body->params, body->param_count);
+    for (uint32_t i = 0; i < body->stms.len; i++) {
+        const LoopStm *stm = body->stms.data[i];
+        forget(x, stm->outs, stm->out_count);
+        for (uint32_t k = 0; k < stm->body_count; k++) forget_body(x, stm->bodies[k]);
+    }
+}
+
+void batch_forget(const Batch *x) {
+    forget_body(x, x->loop->bodies[0]);
+    forget(x, x->rows.data, x->rows.len);
+}
+
 bool batch_find(Batch *x, const LoopStm *loop) {
-    Arena *arena = loop_notes(x->b->kernel);
     x->loop = loop;
     x->known = x->b->kernel->values.len;
-    if (loop->op != LOOP_FOR || loop->order == ORDER_SEQUENTIAL || loop->number != 0 ||
-        loop_type(x->b, loop->args[0]).elem != SCALAR_I64)
-        return false;
     bool allocates = false;
     for (uint32_t i = 0; i < loop->bodies[0]->stms.len; i++)
         allocates = allocates || loop->bodies[0]->stms.data[i]->op == LOOP_ALLOC;
-    x->inside = arena_array(arena, bool, x->known);
-    x->on = arena_array(arena, uint64_t, x->known);
-    x->is_early = arena_array(arena, bool, x->known);
-    x->defs = arena_array(arena, const LoopStm *, x->known);
-    x->same = arena_array(arena, LoopRef, x->known);
-    x->is_private = arena_array(arena, bool, x->known);
-    x->is_narrow = arena_array(arena, bool, x->known);
     bind(x, loop->bodies[0]->params[0], BATCH_ON_TURN);
     if (!look_at_body(x, loop->bodies[0], 0)) return false;
     batch_find_rows(x);

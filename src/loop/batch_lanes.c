@@ -4,7 +4,6 @@
 // memory element by element, lane by lane, and loads of what turns load again and again
 // from where it has been packed.
 #include "loop/batch.h"
-#include "loop/vector.h"
 
 // ---- copies -------------------------------------------------------------------------
 
@@ -27,8 +26,7 @@ LoopRef batch_compute_early(Batch *x, LoopRef ref) {
 }
 
 bool batch_give_lanes(Batch *x, LoopStm *loop, bool always) {
-    bool made = vector_loop(x->b->kernel, loop, x->machine->bytes, x->flight,
-                            always || x->machine->always);
+    bool made = vector_loop(x->vector, loop, x->flight, always || x->machine->always);
     loop_catch_up(x->b);
     return made;
 }

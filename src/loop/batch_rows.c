@@ -241,7 +241,6 @@ static bool stores_what_it_loads(const Batch *x) {
 }
 
 void batch_find_rows(Batch *x) {
-    x->row_size = arena_array(x->b->arena, LoopRef, x->known);
     for (uint32_t i = 0; i < x->stored.len; i++)
         if (x->stored.data[i] < x->known) make_private(x, x->stored.data[i]);
     drop_private(x, &x->loaded);

@@ -273,12 +273,24 @@ static bool find(Find *f, const LiftMachine *machine) {
     return choose_block(f, machine);
 }
 
+// Whether a loop in it, or in branches of it, has loops of its own. Most have none, and
+// need no tables to tell.
+static bool may_be_rows(const LoopBody *body) {
+    for (uint32_t i = 0; i < body->stms.len; i++) {
+        const LoopStm *stm = body->stms.data[i];
+        if (stm->op == LOOP_FOR && loop_has_loops(stm->bodies[0])) return true;
+        for (uint32_t k = 0; k < stm->body_count && stm->op == LOOP_IF; k++)
+            if (may_be_rows(stm->bodies[k])) return true;
+    }
+    return false;
+}
+
 bool lift_find(LoopKernel *kernel, const LiftMachine *machine, LoopStm *loop,
                LiftNest *n) {
     Find f = {.kernel = kernel, .arena = loop_notes(kernel), .n = n};
     *n = (LiftNest){.rows = loop, .known = kernel->values.len};
     if (loop->op != LOOP_FOR || loop->order == ORDER_SEQUENTIAL || loop->number > 0 ||
-        !is_index(&f, loop->args[0]))
+        !is_index(&f, loop->args[0]) || !may_be_rows(loop->bodies[0]))
         return false;
     ArenaMark mark = arena_mark(f.arena);
     bool found = find(&f, machine);

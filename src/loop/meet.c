@@ -18,11 +18,20 @@
 
 enum { MOST_LEVELS = 6, MOST_FACTORS = 8, MOST_SIZE = 32 };
 
+// How often values are used, of those that there were at first.
+typedef struct Uses {
+    uint32_t *counts; // by LoopRef
+    LoopRefs used;    // those that are
+} Uses;
+
 typedef struct Meet {
     LoopBuilder *b;
-    const LoopBody *whole; // of the kernel, or of a function of its
     const LoopSite *sites; // of the values that there were at first
-    Map in_arms;           // arrays that were made before a branch, and are in its arms
+    // In the kernel, and in the body whose nests are looked at. To count again for each
+    // nest would take a time that grows with the square of the kernel.
+    Uses all, here;
+    const LoopBody *counted; // which body that is
+    Map in_arms; // arrays that were made before a branch, and are in its arms
     LoopRef array;
     LoopStm *levels[MOST_LEVELS];
     uint32_t count; // of levels
@@ -149,10 +158,44 @@ static uint32_t find_fold(Meet *m, const LoopBody *body, uint32_t at, uint32_t u
     return body->stms.len;
 }
 
+// ---- uses ---------------------------------------------------------------------------
+
+static void add_uses(const Meet *m, Uses *uses, const LoopRef *refs, uint32_t count) {
+    for (uint32_t i = 0; i < count; i++)
+        if (refs[i] < m->b->old && uses->counts[refs[i]]++ == 0)
+            vec_push(loop_notes(m->b->kernel), &uses->used, refs[i]);
+}
+
+static void add_uses_in(const Meet *m, Uses *uses, const LoopBody *body);
+
+static void add_uses_by(const Meet *m, Uses *uses, const LoopStm *stm) {
+    add_uses(m, uses, stm->args, stm->arg_count);
+    for (uint32_t k = 0; k < stm->body_count; k++) add_uses_in(m, uses, stm->bodies[k]);
+}
+
+static void add_uses_in(const Meet *m, Uses *uses, const LoopBody *body) {
+    add_uses(m, uses, body->results, body->result_count);
+    for (uint32_t i = 0; i < body->stms.len; i++)
+        add_uses_by(m, uses, body->stms.data[i]);
+}
+
+// How often the body uses the array. That two loops meet changes it of their array
+// alone.
+static uint32_t count_here(Meet *m, const LoopBody *body, LoopRef array) {
+    if (m->counted != body) {
+        for (uint32_t i = 0; i < m->here.used.len; i++)
+            m->here.counts[m->here.used.data[i]] = 0;
+        m->here.used.len = 0;
+        add_uses_in(m, &m->here, body);
+        m->counted = body;
+    }
+    return m->here.counts[array];
+}
+
 // The place of a branch behind the nest at `at` of which an arm folds the elements, and
 // all else is in its arms, too; or the body's length.
 static uint32_t find_branch(Meet *m, const LoopBody *body, uint32_t at) {
-    uint32_t none = body->stms.len, uses = loop_count_uses(body, m->array);
+    uint32_t none = body->stms.len, uses = count_here(m, body, m->array);
     while (++at < none && can_pass(body->stms.data[at])) continue;
     if (at == none || body->stms.data[at]->op != LOOP_IF ||
         loop_count_uses_by(body->stms.data[at], m->array) + 1 != uses)
@@ -278,6 +321,8 @@ static void meet_in_arms(Meet *m, LoopBody *body, uint32_t at, uint32_t branch) 
     LoopStm *nest = body->stms.data[at], *copy = loop_copy_stm(&copier, nest);
     LoopBody *const *arms = body->stms.data[branch]->bodies;
     map_set(&m->in_arms, m->array, 1);
+    add_uses_by(m, &m->all, copy);
+    add_uses_by(m, &m->here, copy);
     put_in(m->b->arena, arms[0], 0, nest);
     put_in(m->b->arena, arms[1], 0, copy);
     take_out(body, at);
@@ -285,42 +330,34 @@ static void meet_in_arms(Meet *m, LoopBody *body, uint32_t at, uint32_t branch) 
 
 // Whether the array is private, and all that is done with it is done in the body, or in
 // another arm of the branch that it is an arm of.
-static bool is_here(const Meet *m, const LoopBody *body, LoopRef array) {
+static bool is_here(Meet *m, const LoopBody *body, LoopRef array) {
     const LoopStm *def = def_of(m, array);
     uint64_t unused;
     return def != NULL && def->op == LOOP_ALLOC &&
            (map_get(&m->in_arms, array, &unused) ||
-            loop_count_uses(m->whole, array) == loop_count_uses(body, array));
+            m->all.counts[array] == count_here(m, body, array));
 }
 
-// Lets the nest at `at` meet its fold, or go on to where that is; false: it has none.
-static bool meet_at(Meet *m, LoopBody *body, uint32_t at) {
+// Lets the nest at `at` meet its fold, or go on to where that is, if it has one.
+static void meet_at(Meet *m, LoopBody *body, uint32_t at) {
     LoopStm *nest = body->stms.data[at];
     m->array = array_of(nest);
-    if (m->array == 0 || !is_here(m, body, m->array) || !is_filled(m, nest))
-        return false;
-    uint32_t fold = find_fold(m, body, at + 1, loop_count_uses(body, m->array));
+    if (m->array == 0 || !is_here(m, body, m->array) || !is_filled(m, nest)) return;
+    uint32_t fold = find_fold(m, body, at + 1, count_here(m, body, m->array));
     if (fold < body->stms.len) {
         meet_fold(m, body, at, fold);
-        return true;
+        return;
     }
     uint32_t branch = find_branch(m, body, at);
-    if (branch == body->stms.len) return false;
-    meet_in_arms(m, body, at, branch);
-    return true;
+    if (branch < body->stms.len) meet_in_arms(m, body, at, branch);
 }
 
 static void visit(Meet *m, LoopBody *body) {
-    for (uint32_t i = 0; i < body->stms.len; i++) {
-        LoopStm *stm = body->stms.data[i];
-        if (stm->op == LOOP_FOR && meet_at(m, body, i)) stm = body->stms.data[i];
-        for (uint32_t k = 0; k < stm->body_count; k++) visit(m, stm->bodies[k]);
-    }
-}
-
-static void visit_whole(Meet *m, LoopBody *body) {
-    m->whole = body;
-    visit(m, body);
+    for (uint32_t i = 0; i < body->stms.len; i++)
+        if (body->stms.data[i]->op == LOOP_FOR) meet_at(m, body, i);
+    for (uint32_t i = 0; i < body->stms.len; i++)
+        for (uint32_t k = 0; k < body->stms.data[i]->body_count; k++)
+            visit(m, body->stms.data[i]->bodies[k]);
 }
 
 static bool is_alloc(const LoopStm *stm, int unused) {
@@ -333,8 +370,13 @@ void loop_meet(LoopKernel *kernel) {
     LoopBuilder b = loop_builder(kernel);
     Meet m = {.b = &b, .sites = loop_sites(kernel)};
     map_init(&m.in_arms, loop_notes(kernel));
+    m.all.counts = arena_array(loop_notes(kernel), uint32_t, b.old);
+    m.here.counts = arena_array(loop_notes(kernel), uint32_t, b.old);
     for (uint32_t i = 0; i < kernel->funs.len; i++)
-        visit_whole(&m, kernel->funs.data[i].body);
-    visit_whole(&m, kernel->root);
+        add_uses_in(&m, &m.all, kernel->funs.data[i].body);
+    add_uses_in(&m, &m.all, kernel->root);
+    for (uint32_t i = 0; i < kernel->funs.len; i++)
+        visit(&m, kernel->funs.data[i].body);
+    visit(&m, kernel->root);
     loop_tidy_news(&b);
 }

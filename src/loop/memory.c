@@ -20,6 +20,7 @@
 // stays where it is, and begins as a copy of what the loop starts with, or is that.
 #include <string.h>
 
+#include "loop/copy.h"
 #include "loop/memory.h"
 #include "loop/passes.h"
 
@@ -32,6 +33,15 @@ typedef struct Swapper {
     LoopStm *loop;
     LoopBody *turn;
     LoopStm *keep; // of the turn
+    Map bound;     // what the turn binds
+    Map defs;      // the statement that does, if it is not in a body of its own
+    Map allocs; // those of sizes that are the same in all turns, where it can be told
+                // whether a turn gets there: 1 + the number of checks before
+    struct {
+        LoopStm **data;
+        uint32_t len, cap;
+    } checks;      // of the turn, that may stop it
+    LoopRefs goes; // whether the loop turns, and its first turn passes so many of them
 } Swapper;
 
 static bool is_buffer(const Swapper *s, LoopRef ref) {
@@ -48,15 +58,16 @@ bool memory_may_fail(const LoopStm *stm) {
 
 // ---- the first turn -----------------------------------------------------------------
 
+static bool is_bound(const Swapper *s, LoopRef ref) {
+    uint64_t unused;
+    return map_get(&s->bound, ref, &unused);
+}
+
 // The turn's statement that binds the value; NULL: none that is not in a body of its
 // own.
 static const LoopStm *find_def(const Swapper *s, LoopRef ref) {
-    for (uint32_t i = 0; i < s->turn->stms.len; i++) {
-        const LoopStm *stm = s->turn->stms.data[i];
-        for (uint32_t k = 0; k < stm->out_count; k++)
-            if (stm->outs[k] == ref) return stm;
-    }
-    return NULL;
+    uint64_t def;
+    return map_get(&s->defs, ref, &def) ? (const LoopStm *)(uintptr_t)def : NULL;
 }
 
 // What a param of the turn is at first; 0: the value is none.
@@ -76,9 +87,10 @@ enum { MOST_LEVELS = 4 };
 // Whether it can be computed before the loop, as what it is in the first turn.
 static bool has_first(const Swapper *s, LoopRef ref, unsigned levels) {
     ref = loop_find(s->b, ref);
-    if (!loop_binds(s->turn, ref) || first_param(s, ref) != 0) return true;
+    if (!is_bound(s, ref)) return true;
     const LoopStm *def = find_def(s, ref);
-    bool ok = def != NULL && def->op == LOOP_SCALAR && levels > 0 &&
+    if (def == NULL) return first_param(s, ref) != 0;
+    bool ok = def->op == LOOP_SCALAR && levels > 0 &&
               (core_op_info[def->scalar].flags & OP_FAILS) == 0;
     for (uint32_t i = 0; ok && i < def->arg_count; i++)
         ok = has_first(s, def->args[i], levels - 1);
@@ -87,10 +99,10 @@ static bool has_first(const Swapper *s, LoopRef ref, unsigned levels) {
 
 static LoopRef first_value(const Swapper *s, LoopRef ref) {
     ref = loop_find(s->b, ref);
-    if (!loop_binds(s->turn, ref)) return ref;
-    LoopRef first = first_param(s, ref), args[3];
-    if (first != 0) return first;
+    if (!is_bound(s, ref)) return ref;
+    LoopRef args[3];
     const LoopStm *def = find_def(s, ref);
+    if (def == NULL) return first_param(s, ref);
     for (uint32_t i = 0; i < def->arg_count; i++)
         args[i] = first_value(s, def->args[i]);
     ScalarType to = (ScalarType)loop_type(s->b, ref).elem;
@@ -99,20 +111,24 @@ static LoopRef first_value(const Swapper *s, LoopRef ref) {
 
 // ---- what can swap ------------------------------------------------------------------
 
-// The number of the turn's statement that allocates the buffer, if its size is the same
-// in all turns and it can be told whether a turn gets there; else the number of
-// statements.
-static uint32_t find_alloc(const Swapper *s, LoopRef buffer) {
-    const LoopBody *turn = s->turn;
-    for (uint32_t i = 0; i < turn->stms.len; i++) {
-        const LoopStm *stm = turn->stms.data[i];
-        if (stm->op == LOOP_ALLOC && stm->outs[0] == buffer)
-            return loop_binds(turn, stm->args[0]) ? turn->stms.len : i;
+static void note_turn(Swapper *s) {
+    Arena *notes = loop_notes(s->b->kernel);
+    map_init(&s->bound, notes);
+    map_init(&s->defs, notes);
+    map_init(&s->allocs, notes);
+    loop_bind_body(&s->bound, s->turn);
+    bool is_told = true;
+    for (uint32_t i = 0; i < s->turn->stms.len; i++) {
+        LoopStm *stm = s->turn->stms.data[i];
+        for (uint32_t k = 0; k < stm->out_count; k++)
+            map_set(&s->defs, stm->outs[k], (uintptr_t)stm);
+        if (stm->op == LOOP_ALLOC && is_told && !is_bound(s, stm->args[0]))
+            map_set(&s->allocs, stm->outs[0], 1 + s->checks.len);
+        if (!is_told || !memory_may_fail(stm)) continue;
         // It may be this that sees to it that the size is one.
-        bool is_told = stm->op == LOOP_CHECK && has_first(s, stm->args[0], MOST_LEVELS);
-        if (memory_may_fail(stm) && !is_told) break;
+        is_told = stm->op == LOOP_CHECK && has_first(s, stm->args[0], MOST_LEVELS);
+        vec_push(notes, &s->checks, stm);
     }
-    return turn->stms.len;
 }
 
 // What the turn hands on as `ref` before it is kept; 0: it is not.
@@ -144,11 +160,13 @@ static bool can_swap(Swapper *s) {
     const LoopBody *guard = s->loop->op == LOOP_WHILE ? s->loop->bodies[0] : NULL;
     for (uint32_t i = 0; guard != NULL && i < guard->stms.len; i++)
         if (memory_may_fail(guard->stms.data[i])) return false;
+    note_turn(s);
+    uint64_t unused;
     uint32_t count = 0;
     for (uint32_t k = 0; k < s->turn->result_count; k++) {
         if (!is_buffer(s, s->turn->results[k])) continue;
         LoopRef buffer = kept(s, s->turn->results[k]);
-        if (buffer == 0 || find_alloc(s, buffer) == s->turn->stms.len) return false;
+        if (buffer == 0 || !map_get(&s->allocs, buffer, &unused)) return false;
         count++;
     }
     return count == s->keep->out_count;
@@ -156,35 +174,41 @@ static bool can_swap(Swapper *s) {
 
 // ---- swapping -----------------------------------------------------------------------
 
-static LoopRef *append(LoopBuilder *b, const LoopRef *refs, uint32_t count, LoopRef x,
-                       LoopRef y) {
-    LoopRef *longer = arena_array(b->arena, LoopRef, count + 2);
+// Room for two more for each state.
+static LoopRef *make_room(const Swapper *s, const LoopRef *refs, uint32_t count) {
+    uint32_t most = count + 2 * s->turn->result_count;
+    LoopRef *longer = arena_array(s->b->arena, LoopRef, most);
     for (uint32_t i = 0; i < count; i++) longer[i] = refs[i];
-    longer[count] = x;
-    longer[count + 1] = y;
     return longer;
 }
 
-static void add_params(LoopBuilder *b, LoopBody *body, LoopRef x, LoopRef y) {
-    body->params = append(b, body->params, body->param_count, x, y);
-    body->param_count += 2;
+static void append(LoopRef *refs, uint32_t *count_io, LoopRef x, LoopRef y) {
+    refs[(*count_io)++] = x;
+    refs[(*count_io)++] = y;
 }
 
-// Elements to allocate for what statement `at` of the turn does: none if the loop does
-// not turn, or its first turn stops before.
-static LoopRef count_for(const Swapper *s, uint32_t at) {
+// Elements to allocate for what that statement of the turn does: none if the loop does
+// not turn, or its first turn stops before. What says so of one says part of it of the
+// next.
+static LoopRef count_for(Swapper *s, const LoopStm *alloc) {
     LoopBuilder *b = s->b;
-    LoopRef goes = loop_const(b, SCALAR_BOOL, 1);
-    if (s->loop->op == LOOP_FOR) {
-        ScalarType type = (ScalarType)loop_type(b, s->loop->args[0]).elem;
-        goes = loop_lt(b, loop_const(b, type, 0), s->loop->args[0]);
+    uint64_t checks = 0;
+    map_get(&s->allocs, alloc->outs[0], &checks);
+    if (s->goes.len == 0) {
+        LoopRef goes = loop_const(b, SCALAR_BOOL, 1);
+        if (s->loop->op == LOOP_FOR) {
+            ScalarType type = (ScalarType)loop_type(b, s->loop->args[0]).elem;
+            goes = loop_lt(b, loop_const(b, type, 0), s->loop->args[0]);
+        }
+        vec_push(loop_notes(b->kernel), &s->goes, goes);
     }
-    for (uint32_t i = 0; i < at; i++) {
-        const LoopStm *stm = s->turn->stms.data[i];
-        if (stm->op == LOOP_CHECK && !loop_is_unsafe(stm))
-            goes = loop_and(b, goes, first_value(s, stm->args[0]));
+    while (s->goes.len < checks) {
+        const LoopStm *check = s->checks.data[s->goes.len - 1];
+        LoopRef goes = s->goes.data[s->goes.len - 1];
+        goes = loop_and(b, goes, first_value(s, check->args[0]));
+        vec_push(loop_notes(b->kernel), &s->goes, goes);
     }
-    return loop_select(b, goes, s->turn->stms.data[at]->args[0], loop_int(b, 0));
+    return loop_select(b, s->goes.data[checks - 1], alloc->args[0], loop_int(b, 0));
 }
 
 // Whether the array that is state k has the same size in all turns, the first one
@@ -267,7 +291,7 @@ static void swap(Swapper *s, uint32_t k) {
     LoopBody *turn = s->turn;
     LoopRef buffer = kept(s, turn->results[k]), fresh[2], params[2];
     LoopType type = loop_type(b, buffer);
-    LoopRef count = count_for(s, find_alloc(s, buffer));
+    LoopRef count = count_for(s, find_def(s, buffer));
     fresh[0] = loop_emit1(b, LOOP_ALLOC, &count, 1, type);
     LoopRef old = turn->params[(s->loop->op == LOOP_FOR) + k];
     if (!b->kernel->is_for_gpus && has_size(s, k) &&
@@ -277,20 +301,30 @@ static void swap(Swapper *s, uint32_t k) {
     }
     fresh[1] = loop_emit1(b, LOOP_ALLOC, &count, 1, type);
     for (int i = 0; i < 2; i++) params[i] = loop_value(b, type, 0);
-    add_params(b, turn, params[0], params[1]);
+    append(turn->params, &turn->param_count, params[0], params[1]);
+    LoopBody *guard = s->loop->bodies[0];
     if (s->loop->op == LOOP_WHILE)
-        add_params(b, s->loop->bodies[0], loop_value(b, type, 0),
-                   loop_value(b, type, 0));
+        append(guard->params, &guard->param_count, loop_value(b, type, 0),
+               loop_value(b, type, 0));
     loop_identify(b, turn->results[k], params[0]);
     loop_identify(b, buffer, params[0]);
-    turn->results = append(b, turn->results, turn->result_count, params[1], params[0]);
-    turn->result_count += 2;
+    append(turn->results, &turn->result_count, params[1], params[0]);
     LoopStm *loop = s->loop;
-    loop->args = append(b, loop->args, loop->arg_count, fresh[0], fresh[1]);
-    loop->arg_count += 2;
-    loop->outs = append(b, loop->outs, loop->out_count, loop_value(b, type, 0),
-                        loop_value(b, type, 0));
-    loop->out_count += 2;
+    append(loop->args, &loop->arg_count, fresh[0], fresh[1]);
+    append(loop->outs, &loop->out_count, loop_value(b, type, 0),
+           loop_value(b, type, 0));
+}
+
+static void make_rooms(Swapper *s) {
+    LoopStm *loop = s->loop;
+    LoopBody *turn = s->turn;
+    for (uint32_t k = 0; k < loop->body_count; k++) {
+        LoopBody *body = loop->bodies[k];
+        body->params = make_room(s, body->params, body->param_count);
+    }
+    loop->args = make_room(s, loop->args, loop->arg_count);
+    loop->outs = make_room(s, loop->outs, loop->out_count);
+    turn->results = make_room(s, turn->results, turn->result_count);
 }
 
 // Drops the allocations of what is kept; what else the turn allocates is still freed.
@@ -327,6 +361,7 @@ static void insert(Swapper *s, const LoopBody *body) {
 static uint32_t swap_all(Swapper *s) {
     loop_open(s->b, NULL, 0);
     uint32_t count = s->turn->result_count;
+    make_rooms(s);
     for (uint32_t k = 0; k < count; k++)
         if (is_buffer(s, s->turn->results[k])) swap(s, k);
     const LoopBody *before = loop_close(s->b, NULL, 0);

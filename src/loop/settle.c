@@ -34,6 +34,7 @@ typedef struct Settler {
     Def *defs;       // by LoopRef; without `stm`: parameters of root code, or none
     bool *is_seen;   // by LoopRef: the walk has come by
     uint32_t values; // when these were made
+    uint32_t *uses;  // by LoopRef, of what RESULTs there were at first give
     LoopStm *places[MOST_PLACES]; // the ALLOCs that turns hand on
     uint32_t count;
 } Settler;
@@ -109,6 +110,16 @@ static bool is_scalars(const LoopBody *body) {
     return true;
 }
 
+// Those of the guard's parameters are copied as what the loop starts with.
+static void copy_started(const Settler *s, LoopCopier *copier, const LoopStm *loop,
+                         const LoopRef *refs, uint32_t count) {
+    for (uint32_t i = 0; i < count; i++) {
+        const Def *def = refs[i] < s->values ? &s->defs[refs[i]] : NULL;
+        if (def != NULL && def->stm == loop && def->is_param)
+            loop_copy_as(copier, refs[i], loop->args[def->number]);
+    }
+}
+
 // Whether the loop takes a turn, as a value; 0: nobody can tell before it runs.
 static LoopRef takes_turn(Settler *s, const LoopStm *loop) {
     LoopBuilder *b = s->b;
@@ -119,10 +130,12 @@ static LoopRef takes_turn(Settler *s, const LoopStm *loop) {
     const LoopBody *guard = loop->bodies[0];
     if (!is_scalars(guard)) return 0;
     LoopCopier copier = loop_copier(b);
-    for (uint32_t k = 0; k < guard->param_count; k++)
-        loop_copy_as(&copier, guard->params[k], loop->args[k]);
-    for (uint32_t i = 0; i < guard->stms.len; i++)
-        loop_append(b, loop_copy_stm(&copier, guard->stms.data[i]));
+    copy_started(s, &copier, loop, guard->results, 1);
+    for (uint32_t i = 0; i < guard->stms.len; i++) {
+        const LoopStm *stm = guard->stms.data[i];
+        copy_started(s, &copier, loop, stm->args, stm->arg_count);
+        loop_append(b, loop_copy_stm(&copier, stm));
+    }
     return loop_copy_of(&copier, guard->results[0]);
 }
 
@@ -184,7 +197,7 @@ static bool find_copy(const Settler *s, uint32_t at, Copied *c) {
     c->result = s->root->stms.data[at];
     c->result_at = at;
     if (c->result->op != LOOP_RESULT || c->result->out_count != 1 ||
-        loop_count_uses(s->root, c->result->outs[0]) != 2)
+        s->uses[c->result->outs[0]] != 2)
         return false;
     for (c->copy_at = at + 1; c->copy_at < s->root->stms.len; c->copy_at++) {
         c->copy = s->root->stms.data[c->copy_at];
@@ -269,6 +282,7 @@ static void make_results(Settler *s, const LoopStm *result) {
     for (uint32_t i = 0; i < s->count; i++) {
         LoopStm *place = s->places[i];
         place->op = LOOP_RESULT;
+        s->uses[place->outs[0]] = 0; // nobody copies to it
         place->number = result->number + i * s->b->kernel->result_count;
         place->args = arena_copy(s->b->arena, result->args,
                                  result->arg_count * sizeof *result->args);
@@ -297,13 +311,13 @@ static LoopRef settled(Settler *s, const Copied *c, LoopRef made) {
 
 // Puts the statements of `body` where statement `at` was.
 static void replace(Settler *s, uint32_t at, const LoopBody *body) {
-    LoopBody old = *s->root;
-    memset(&s->root->stms, 0, sizeof s->root->stms);
-    for (uint32_t i = 0; i < old.stms.len; i++) {
-        for (uint32_t k = 0; i == at && k < body->stms.len; k++)
-            vec_push(s->b->arena, &s->root->stms, body->stms.data[k]);
-        if (i != at) vec_push(s->b->arena, &s->root->stms, old.stms.data[i]);
-    }
+    uint32_t len = s->root->stms.len, count = body->stms.len;
+    for (uint32_t i = 1; i < count; i++)
+        vec_push(s->b->arena, &s->root->stms, body->stms.data[i]);
+    LoopStm **stms = s->root->stms.data;
+    memmove(stms + at + count, stms + at + 1, (len - at - 1) * sizeof *stms);
+    for (uint32_t i = 0; i < count; i++) stms[at + i] = body->stms.data[i];
+    s->root->stms.len = len - 1 + count;
 }
 
 static void remove_stm(Settler *s, uint32_t at) {
@@ -340,14 +354,40 @@ static bool settle(Settler *s, uint32_t at) {
     return true;
 }
 
+static void add_uses(Settler *s, const LoopRef *refs, uint32_t count) {
+    for (uint32_t i = 0; i < count; i++) s->uses[refs[i]]++;
+}
+
+static void note_uses(Settler *s, const LoopBody *body) {
+    add_uses(s, body->results, body->result_count);
+    for (uint32_t i = 0; i < body->stms.len; i++) {
+        const LoopStm *stm = body->stms.data[i];
+        add_uses(s, stm->args, stm->arg_count);
+        for (uint32_t k = 0; k < stm->body_count; k++) note_uses(s, stm->bodies[k]);
+    }
+}
+
+static bool has_result(const LoopBody *root) {
+    for (uint32_t i = 0; i < root->stms.len; i++)
+        if (root->stms.data[i]->op == LOOP_RESULT) return true;
+    return false;
+}
+
 void loop_settle(LoopKernel *kernel) {
+    if (!has_result(kernel->root)) return;
     LoopBuilder b = loop_builder(kernel);
     Settler s = {.b = &b, .root = kernel->root};
-    bool has_settled = false;
-    for (uint32_t i = 0; i < s.root->stms.len;) {
-        bool is_settled = settle(&s, i);
-        has_settled = has_settled || is_settled;
-        i = is_settled ? 0 : i + 1; // others have moved
+    s.uses = arena_array(loop_notes(kernel), uint32_t, b.old);
+    note_uses(&s, s.root);
+    bool has_settled = false, settles = true;
+    while (settles) { // one may make way for another
+        settles = false;
+        for (uint32_t i = 0; i < s.root->stms.len;) {
+            bool is_settled = settle(&s, i);
+            settles = settles || is_settled;
+            if (!is_settled) i++; // else it has gone
+        }
+        has_settled = has_settled || settles;
     }
     if (has_settled) loop_tidy(&b);
 }

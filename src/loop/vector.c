@@ -4,8 +4,6 @@
 // how many lanes. What would not gain stays as it is.
 #include "loop/vector.h"
 
-#include <string.h>
-
 #include "loop/copy.h"
 #include "loop/machine.h"
 #include "loop/passes.h"
@@ -150,7 +148,6 @@ static bool suits(const Vector *v, const LoopBody *body, bool *has_stored) {
 bool vector_analyse(Vector *v, const LoopStm *loop) {
     const LoopBody *body = loop->bodies[0];
     bool has_stored = false;
-    for (LoopRef ref = 0; ref < v->old; ref++) v->varies[ref] = false;
     v->varies[body->params[0]] = true;
     while (vary_body(v, body)) {
     }
@@ -270,13 +267,46 @@ static bool stores_width(const LoopKernel *kernel, const LoopBody *body,
     return false;
 }
 
+static void clear_rep(Vector *v, LoopRef ref) {
+    v->reps[ref] = (Rep){0};
+}
+
+static void clear_note(Vector *v, LoopRef ref) {
+    v->varies[ref] = v->used[ref] = v->given[ref] = false;
+}
+
+typedef void Clear(Vector *v, LoopRef ref);
+
+static void clear_refs(Vector *v, const LoopRef *refs, uint32_t count,
+                       Clear *clear_ref) {
+    for (uint32_t i = 0; i < count; i++) clear_ref(v, refs[i]);
+}
+
+// Clears what is noted of each value that the body binds or takes. Of others nothing
+// is: a kernel has many loops, and more values.
+static void clear(Vector *v, const LoopBody *body, Clear *clear_ref) {
+    clear_refs(v, body->params, body->param_count, clear_ref);
+    clear_refs(v, body->results, body->result_count, clear_ref);
+    for (uint32_t i = 0; i < body->stms.len; i++) {
+        const LoopStm *stm = body->stms.data[i];
+        clear_refs(v, stm->args, stm->arg_count, clear_ref);
+        clear_refs(v, stm->outs, stm->out_count, clear_ref);
+        for (uint32_t k = 0; k < stm->body_count; k++)
+            clear(v, stm->bodies[k], clear_ref);
+        const LoopBody *plain = stm->op == LOOP_APPLY ? vector_plain(v, stm) : NULL;
+        if (plain != NULL) clear(v, plain, clear_ref);
+    }
+}
+
 enum { LEAST_BYTES = 32 };
 
 // With so many lanes in a vector; NULL: they do not fit, or gain nothing.
 static LoopBody *try_width(Vector *v, const LoopStm *loop, uint32_t width) {
     v->kernel->values.len = v->old; // without what the last attempt made
-    v->b = loop_builder(v->kernel);
-    for (LoopRef ref = 0; ref < v->old; ref++) v->reps[ref] = (Rep){0};
+    v->b.same.len = v->old;
+    v->b.open.len = 0;
+    v->b.loc = (CoreLoc){0};
+    clear(v, loop->bodies[0], clear_rep);
     const LoopValue *n = &v->kernel->values.data[loop->args[0]];
     bool at_once = is_at_once(v, loop->bodies[0], n, width);
     bool is_whole = at_once || v->bytes <= LEAST_BYTES || !n->is_const ||
@@ -366,11 +396,11 @@ static void make_room(Vector *pass, uint32_t count) {
 // as are good for it. Returns how many.
 static uint32_t make_lanes(Vector *pass, LoopStm *loop, uint32_t flight) {
     make_room(pass, pass->kernel->values.len);
+    loop_catch_up(&pass->b);
     Vector v = *pass;
     v.flight = flight;
-    v.old = v.kernel->values.len;
-    memset(v.used, 0, v.old * sizeof *v.used);
-    memset(v.given, 0, v.old * sizeof *v.given);
+    v.old = v.b.old = v.kernel->values.len;
+    clear(&v, loop->bodies[0], clear_note);
     note_uses(&v, loop->bodies[0]);
     Arena *notes = v.kernel->notes;
     ArenaMark mark = notes != NULL ? arena_mark(notes) : (ArenaMark){0};
@@ -411,10 +441,10 @@ static uint32_t vectorise_at(Vector *pass, LoopBody *body, uint32_t at) {
     uint32_t flight = make_lanes(pass, loop, 0);
     const LoopValue *n = &kernel->values.data[loop->args[0]];
     if (flight != FLIGHT || (n->is_const && n->bits % loop->number == 0)) return at;
-    LoopBuilder b = loop_builder(kernel);
-    b.loc = loop->loc;
     LoopBody *before, old = *body;
-    LoopStm *after = split_rest(&b, loop, &before);
+    loop_catch_up(&pass->b);
+    pass->b.loc = loop->loc;
+    LoopStm *after = split_rest(&pass->b, loop, &before);
     make_lanes(pass, after, 1);
     body->stms.data = NULL;
     body->stms.len = body->stms.cap = 0;
@@ -445,15 +475,16 @@ static bool vectorise_body(Vector *pass, LoopBody *body) {
     return has_lanes;
 }
 
-static Vector vector_pass(LoopKernel *kernel, uint32_t bytes, bool always) {
-    return (Vector){
-        .kernel = kernel, .arena = kernel->arena, .bytes = bytes, .always = always};
+Vector vector_pass(LoopKernel *kernel, uint32_t bytes) {
+    return (Vector){.kernel = kernel,
+                    .arena = kernel->arena,
+                    .b = loop_builder(kernel),
+                    .bytes = bytes};
 }
 
-bool vector_loop(LoopKernel *kernel, LoopStm *loop, uint32_t bytes, uint32_t flight,
-                 bool always) {
-    Vector pass = vector_pass(kernel, bytes, always);
-    return make_lanes(&pass, loop, flight) != 0;
+bool vector_loop(Vector *pass, LoopStm *loop, uint32_t flight, bool always) {
+    pass->always = always;
+    return make_lanes(pass, loop, flight) != 0;
 }
 
 void loop_vector(LoopKernel *kernel) {
@@ -473,7 +504,8 @@ static void note_sizes(const LoopKernel *kernel, const LoopBody *body,
 }
 
 void vector_run(LoopKernel *kernel, uint32_t bytes, bool always) {
-    Vector pass = vector_pass(kernel, bytes, always);
+    Vector pass = vector_pass(kernel, bytes);
+    pass.always = always;
     pass.sized = kernel->values.len;
     uint64_t *sizes = arena_array(loop_notes(kernel), uint64_t, pass.sized);
     pass.sizes = sizes;
@@ -485,6 +517,6 @@ void vector_run(LoopKernel *kernel, uint32_t bytes, bool always) {
     note_sizes(kernel, kernel->root, sizes);
     has_lanes = vectorise_body(&pass, kernel->root) || has_lanes;
     if (!has_lanes) return;
-    LoopBuilder b = loop_builder(kernel);
-    loop_tidy(&b);
+    loop_catch_up(&pass.b);
+    loop_tidy(&pass.b);
 }

@@ -30,7 +30,7 @@ typedef struct Rep {
 typedef struct Vector {
     LoopKernel *kernel;
     Arena *arena;
-    LoopBuilder b;
+    LoopBuilder b;  // in which no value is another one
     uint32_t bytes; // of a vector
     bool always;
     bool at_once;          // the loop's turns are one vector turn
@@ -51,10 +51,11 @@ typedef struct Vector {
 // The pass, for vectors of so many bytes. `always`: whether it gains or not, for tests.
 void vector_run(LoopKernel *kernel, uint32_t bytes, bool always);
 
+// What one loop after the other goes by.
+Vector vector_pass(LoopKernel *kernel, uint32_t bytes);
 // Gives the loop, whose turns are as many as some vectors have lanes, these lanes, in
 // so many vectors at once; or returns false.
-bool vector_loop(LoopKernel *kernel, LoopStm *loop, uint32_t bytes, uint32_t flight,
-                 bool always);
+bool vector_loop(Vector *pass, LoopStm *loop, uint32_t flight, bool always);
 // Finds out which values vary. False: the loop is not for lanes.
 bool vector_analyse(Vector *v, const LoopStm *loop);
 // The body of the plain function that is called, if it is not too long for lanes; or

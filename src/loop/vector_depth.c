@@ -75,8 +75,9 @@ static uint32_t *new_depths(const Vector *v) {
 }
 
 bool vector_waits(const Vector *v, const LoopBody *body) {
+    if (loop_body_size(body) < LONG) return false;
     uint32_t *depths = new_depths(v), most = 0;
-    if (loop_body_size(body) < LONG || !find_depths(body, depths)) return false;
+    if (!find_depths(body, depths)) return false;
     for (uint32_t i = 0; i < body->stms.len; i++) {
         const LoopStm *stm = body->stms.data[i];
         for (uint32_t k = 0; k < stm->arg_count && stm->op == LOOP_STORE; k++)
@@ -86,9 +87,11 @@ bool vector_waits(const Vector *v, const LoopBody *body) {
 }
 
 bool vector_chain_waits(const Vector *v, const LoopBody *turn) {
-    uint32_t *depths = new_depths(v), size = loop_body_size(turn), most = 0;
+    uint32_t size = loop_body_size(turn), most = 0;
+    if (size > LONG_CHAIN) return false;
+    uint32_t *depths = new_depths(v);
     for (uint32_t i = 1; i < turn->param_count; i++) depths[turn->params[i]] = KEPT;
-    if (size > LONG_CHAIN || !find_depths(turn, depths)) return false;
+    if (!find_depths(turn, depths)) return false;
     for (uint32_t i = 0; i < turn->result_count; i++)
         most = later(most, depths[turn->results[i]]);
     return most > KEPT && (most - KEPT) * CYCLES * UNITS >= 2 * size;

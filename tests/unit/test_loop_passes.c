@@ -1199,6 +1199,22 @@ static void test_out_of_memory(void) {
     stop(&s);
 }
 
+// ---- buffers that swap --------------------------------------------------------------
+
+// A turn makes each array behind a check of its own. What says that the first one is
+// made is part of what says so of the second.
+static void test_swaps(void) {
+    expect(
+        "kernel \"k\" ([]f32, i64, i64, i64) -> ([]f32, []f32) {|a: [f32], n: i64, k: "
+        "i64, l: i64, m: i64| h: mark = mark x: [f32], y: [f32] = for(k, a, a) {|i: "
+        "i64, u: [f32], v: [f32]| c: bool = lt(n, l) = check(c) \"c\" t: [f32] = "
+        "alloc(n) d: bool = lt(l, m) = check(d) \"d\" s: [f32] = alloc(n) = "
+        "for.independent(n) {|j: i64| e: f32 = load(u, 0i64, 1i64, j) f: f32 = "
+        "load(v, 0i64, 1i64, j) = store(t, f, 0i64, 1i64, j) = store(s, e, 0i64, "
+        "1i64, j) ->} q: [f32], r: [f32] = keep(h, t, s) -> q, r} -> x, n, y, n}",
+        LOOP_PASS_MEMORY, COUNTS({"alloc(", 2}, {"keep(", 0}, {" and(", 2}));
+}
+
 // ---- guards -------------------------------------------------------------------------
 
 // So many keys of a turn, each of which counts in its bin if it has one. Key number
@@ -1310,6 +1326,7 @@ int main(void) {
     test_meet();
     test_computed();
     test_rows();
+    test_swaps();
     test_guards();
     test_constants();
     test_sums();
