@@ -267,7 +267,7 @@ static CoreStm *fuse(Rewrite *rw, CoreStm *producer, const CoreStm *consumer) {
     if (!is_copy) rewrite_drop(rw, producer);
     const CoreStm *made =
         fuse_is_producer(producer) ? producer : make_rows(rw, producer);
-    return fuse_compose(rw, made, arrays, (uint32_t)made->attrs[0], consumer);
+    return fuse_compose(rw, made, arrays, (uint32_t)made->attrs[0], consumer, !is_copy);
 }
 
 // The producer of an element that may be fused into the statement; NULL: there is none.

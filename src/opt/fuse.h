@@ -81,7 +81,8 @@ typedef struct FuseOffset {
     // of the first i, in their order, and of the last ones, from the end.
     bool knows_ends;
     int64_t first_by[FUSE_WIDEST_END], last_by[FUSE_WIDEST_END];
-    bool goes_around; // or it is i plus `by` everywhere, and behind the last is the first
+    bool goes_around; // or it is i plus `by` everywhere, and behind the last is the
+                      // first
 } FuseOffset;
 
 // Whether the value is such a one, and where it may be anything, can be told from i
@@ -150,9 +151,9 @@ bool fuse_space(Rewrite *rw, CoreStm *stm);
 // ---- bodies (fuse_body.c) -----------------------------------------------------------
 
 // The consumer with the producer's function, a map's, put in front of its own. What
-// `arrays` names are the producer's arrays.
+// `arrays` names are the producer's arrays. `goes`: whether the producer is dropped.
 CoreStm *fuse_compose(Rewrite *rw, const CoreStm *producer, const CoreRef *arrays,
-                      uint32_t array_count, const CoreStm *consumer);
+                      uint32_t array_count, const CoreStm *consumer, bool goes);
 
 // Appends a copy of the body's statements, whose params are in the map, to the open
 // body; *results_out gets what its results have become.

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The function of one statement put in front of another's. All of it is copied, since a
-// consumer may have two bodies that take elements, and each value is bound once.
+// consumer may have two bodies that take elements, and each value is bound once. But
+// where a producer goes and one body takes its elements, it gives its statements: in a
+// long chain of maps each would copy all those before.
 #include "opt/fuse.h"
 
 // Arrays in a row, each once.
@@ -16,6 +18,7 @@ typedef struct Composer {
     CoreFeeds feeds;      // of the consumer
     uint32_t array_count; // of the producer
     Arrays arrays;
+    bool gives; // the producer gives its statements
 } Composer;
 
 // The result of the producer that the value is; out_count if it is none.
@@ -76,20 +79,41 @@ static CoreRef *make_params(const Composer *c, const CoreBody *body, uint32_t le
     return params;
 }
 
+// Whether the rows are those that the producer's function takes, in its order.
+static bool has_same_rows(const Composer *c) {
+    bool is_same = c->arrays.refs.len == c->array_count;
+    for (uint32_t k = 0; is_same && k < c->array_count; k++)
+        is_same = c->arrays.at[k] == k;
+    return is_same;
+}
+
+// The producer's statements on these rows; *made: its results.
+static void append_first(const Composer *c, CoreBuilder *b, const CoreRef *rows,
+                         Map *map, CoreRefs *made) {
+    const CoreBody *first = c->producer->bodies[0];
+    for (uint32_t k = 0; k < c->array_count; k++)
+        map_set(map, first->params[k], rows[c->arrays.at[k]]);
+    if (!c->gives) {
+        fuse_append(b, first, map, made);
+        return;
+    }
+    for (uint32_t i = 0; i < first->stms.len; i++) core_append(b, first->stms.data[i]);
+    *made = (CoreRefs){first->results, first->result_count, first->result_count};
+}
+
 // The consumer's body, whose params from `lead` on are elements, on the producer's
 // arrays; without a body, the elements themselves.
 static CoreBody *compose(const Composer *c, const CoreBody *body, uint32_t lead) {
     CoreProgram *p = c->program;
     CoreBuilder b = core_builder(p);
-    const CoreBody *first = c->producer->bodies[0];
-    CoreRef *params = make_params(c, body, lead), *rows = params + lead;
+    CoreRef *params =
+        c->gives ? c->producer->bodies[0]->params : make_params(c, body, lead);
+    const CoreRef *rows = params + lead;
     CoreRefs made = {0}, results = {0};
     Map map;
     map_init(&map, core_notes(p));
     core_open(&b, params, lead + c->arrays.refs.len);
-    for (uint32_t k = 0; k < c->array_count; k++)
-        map_set(&map, first->params[k], rows[c->arrays.at[k]]);
-    fuse_append(&b, first, &map, &made);
+    append_first(c, &b, rows, &map, &made);
     CoreRef *elements = arena_array(p->arena, CoreRef, c->feeds.count);
     for (uint32_t i = 0; i < c->feeds.count; i++) {
         uint32_t k = find_out(c->producer, c->consumer->args[c->feeds.first + i]);
@@ -129,13 +153,14 @@ static void set_attrs(const Composer *c, CoreStm *made) {
 }
 
 CoreStm *fuse_compose(Rewrite *rw, const CoreStm *producer, const CoreRef *arrays,
-                      uint32_t array_count, const CoreStm *consumer) {
+                      uint32_t array_count, const CoreStm *consumer, bool goes) {
     Composer c = {.program = rw->program,
                   .producer = producer,
                   .consumer = consumer,
                   .feeds = core_feeds(consumer),
                   .array_count = array_count};
     find_arrays(&c, arrays);
+    c.gives = goes && consumer->body_count <= 2 && has_same_rows(&c);
     CoreStm *made = rewrite_copy(rw, consumer);
     set_args(&c, made);
     set_attrs(&c, made);

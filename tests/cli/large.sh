@@ -33,4 +33,15 @@ awk 'BEGIN {
     print ")\n  in a0"
 }' >states.weft
 expect 0 "$weft" dump --stage=c states.weft
+
+# maps of maps, which are one in the end
+{
+    echo 'entry main [n] (x0: [n]f64): [n]f64 ='
+    awk 'BEGIN {
+        for (i = 0; i < 3000; i++)
+            printf "  let x%d = map (\\v -> v * %d.5 + %d) x%d\n", i + 1, i, i, i
+    }'
+    echo '  in x3000'
+} >maps.weft
+expect 0 "$weft" dump --stage=c maps.weft
 memory=$needs
