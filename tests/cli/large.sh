@@ -2,7 +2,7 @@
 # Programs of many lines: what it takes to compile them grows with their length, not with
 # its square. Each of these took a GiB or more.
 needs=$memory
-[ "$memory" = unlimited ] || memory=458752
+[ "$memory" = unlimited ] || memory=262144
 
 # chain HEAD TAIL: 500 sums, between the two, each of which the next map takes
 chain() {
@@ -23,7 +23,7 @@ expect 0 "$weft" dump --stage=c rows.weft
 
 # a loop that carries so many arrays
 awk 'BEGIN {
-    n = 300
+    n = 200
     list = "a0"
     for (i = 1; i < n; i++) list = list ", a" i
     printf "entry main [n] (k: i64) (x: [n]f64) =\n  let (i, %s) = loop (i, %s) = (0", list, list
@@ -38,10 +38,10 @@ expect 0 "$weft" dump --stage=c states.weft
 {
     echo 'entry main [n] (x0: [n]f64): [n]f64 ='
     awk 'BEGIN {
-        for (i = 0; i < 3000; i++)
+        for (i = 0; i < 2000; i++)
             printf "  let x%d = map (\\v -> v * %d.5 + %d) x%d\n", i + 1, i, i, i
     }'
-    echo '  in x3000'
+    echo '  in x2000'
 } >maps.weft
 expect 0 "$weft" dump --stage=c maps.weft
 memory=$needs
