@@ -25,7 +25,7 @@ for device in '' cpu; do
 done
 # On several devices only what one task takes, or gives, is there for sure.
 expect 1 "$weft" run -T 1 --device cpu:0,cpu:1 -m 100M sums.weft main 100000000000
-err 'error: `main` needs at least 1.60 TB of memory at once, and the ceiling is 105 MB: 800 GB of line 2, 800 GB of line 4'
+err 'error: `main` needs at least 800 GB of memory at once, and the ceiling is 105 MB: 400 GB of line 2, 400 GB of line 4'
 expect 1 "$weft" run -m 100M sums.weft turns 100000000000 5
 err_has '`turns` needs at least'
 # Arguments count, beside what is made of them.
