@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The largest value of each key, and its place. Few elements are larger than all before
-// them, so each thread looks at several at once, without a branch for each, and takes them
-// one by one only if there is one among them.
+// them, so each thread looks at several at once, without a branch for each, and takes
+// them one by one only if there is one among them.
 #include "../vector.h"
 
 enum { AT_ONCE = 16, LINE = 16 };
@@ -26,9 +26,12 @@ static void part(void *env, int me, int threads) {
     int64_t end = bench_share(job->n, LINE, me + 1, threads);
     Real *best = job->own + me * job->bins;
     int64_t *place = job->own_places + me * job->bins;
-    for (int64_t b = 0; b < job->bins; b++) best[b] = -(Real)INFINITY, place[b] = job->n;
+    for (int64_t b = 0; b < job->bins; b++)
+        best[b] = -(Real)INFINITY, place[b] = job->n;
     for (; i + AT_ONCE <= end; i += AT_ONCE) {
         int larger = 0;
+        bench_fetch(&job->keys[i]);
+        bench_fetch(&job->values[i]);
 #pragma GCC unroll 16
         for (int c = 0; c < AT_ONCE; c++)
             larger |= job->values[i + c] > best[job->keys[i + c]];

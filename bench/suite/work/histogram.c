@@ -4,7 +4,8 @@
 // these fit in L1: else the same key twice in a row waits for its own counter, which is
 // what skewed keys are made of. More bins than the caches hold are shared out: each
 // thread sorts its keys by ranges of bins, and then counts for all threads, range by
-// range.
+// range. Keys are fetched a page ahead: between them the loops look at counters all
+// over the place, and the processor looks less far ahead than memory is away.
 #include "../vector.h"
 
 enum { COPIES = 8, FEW = 512, OWN = 1 << 21, RANGE_BITS = 17, LINE = 16 };
@@ -24,9 +25,16 @@ static void count(const int32_t *keys, int64_t n, int64_t bins, int32_t *copies)
     int64_t i = 0;
     memset(copies, 0, (size_t)(copies_of(bins) * bins) * sizeof *copies);
     if (copies_of(bins) == COPIES)
-        for (; i + COPIES <= n; i += COPIES)
+        for (; i + COPIES <= n; i += COPIES) {
+            bench_fetch(keys + i);
 #pragma GCC unroll 8
             for (int c = 0; c < COPIES; c++) copies[c * bins + keys[i + c]]++;
+        }
+    for (; i + LINE <= n; i += LINE) {
+        bench_fetch(keys + i);
+#pragma GCC unroll 16
+        for (int k = 0; k < LINE; k++) copies[keys[i + k]]++;
+    }
     for (; i < n; i++) copies[keys[i]]++;
 }
 
@@ -46,7 +54,10 @@ static void own_part(void *env, int me, int threads) {
 
 static void count_ranges(const Job *job, int64_t begin, int64_t end, int64_t *counts) {
     memset(counts, 0, (size_t)job->ranges * sizeof *counts);
-    for (int64_t i = begin; i < end; i++) counts[job->keys[i] >> RANGE_BITS]++;
+    for (int64_t i = begin; i < end; i++) {
+        if (i % LINE == 0) bench_fetch(job->keys + i);
+        counts[job->keys[i] >> RANGE_BITS]++;
+    }
 }
 
 // Where each thread's keys of each range begin: by range, then by thread.
@@ -71,6 +82,7 @@ static void many_part(void *env, int me, int threads) {
     bench_meet(job->team);
     for (int64_t i = begin; i < end; i++) {
         int32_t key = job->keys[i];
+        if (i % LINE == 0) bench_fetch(job->keys + i);
         job->sorted[starts[key >> RANGE_BITS]++] = key;
     }
     bench_meet(job->team);
@@ -80,8 +92,10 @@ static void many_part(void *env, int me, int threads) {
         int64_t first = r << RANGE_BITS, rest = job->bins - first;
         int64_t width = rest < 1 << RANGE_BITS ? rest : 1 << RANGE_BITS;
         memset(job->out + first, 0, (size_t)width * sizeof *job->out);
-        for (int64_t i = r > 0 ? ends[r - 1] : 0; i < ends[r]; i++)
+        for (int64_t i = r > 0 ? ends[r - 1] : 0; i < ends[r]; i++) {
+            if (i % LINE == 0) bench_fetch(job->sorted + i);
             job->out[job->sorted[i]]++;
+        }
     }
 }
 

@@ -9,8 +9,9 @@
 //
 // Many keys are put into buckets by their highest bits first, and each bucket is sorted
 // in the caches. Keys of 64 bits have more bits than it takes to tell them apart: a
-// sample makes buckets even, and each is sorted by the highest 24 bits in which its keys
-// differ and put right by insertion, or, if that takes many moves, sorted by all bits.
+// sample makes buckets even, and each is sorted by the highest 24 bits in which its
+// keys differ and put right by insertion, or, if that takes many moves, sorted by all
+// bits.
 #include "../vector.h"
 
 enum { BITS = 8 * sizeof(Real), DIGIT = 8, DIGITS = 1 << DIGIT };
@@ -65,6 +66,11 @@ static inline Key load_key(const void *from, int64_t i, int is_first) {
     return is_first ? key_of(((const Real *)from)[i]) : ((const Key *)from)[i];
 }
 
+static inline int64_t end_of_line(int64_t i, int64_t end) {
+    enum { LINE = 64 / sizeof(Key) };
+    return i + LINE < end ? i + LINE : end;
+}
+
 static inline int digit_of(Key key, int shift) {
     return (int)(key >> shift) & (DIGITS - 1);
 }
@@ -112,12 +118,16 @@ static void find_starts(const int64_t *counts, int me, int threads, int64_t *sta
 static inline void move_as(const void *from, void *to, int64_t begin, int64_t end,
                            int shift, int64_t *at, int is_first, int is_last) {
     // One load of `at` for all elements would be taken to wait for the store before it.
+    for (int64_t i = begin; i < end;) {
+        int64_t stop = end_of_line(i, end);
+        bench_fetch((const Key *)from + i);
 #pragma GCC unroll 8
-    for (int64_t i = begin; i < end; i++) {
-        Key key = load_key(from, i, is_first);
-        int64_t place = at[digit_of(key, shift)]++;
-        if (is_last) ((Real *)to)[place] = element_of(key);
-        else ((Key *)to)[place] = key;
+        for (; i < stop; i++) {
+            Key key = load_key(from, i, is_first);
+            int64_t place = at[digit_of(key, shift)]++;
+            if (is_last) ((Real *)to)[place] = element_of(key);
+            else ((Key *)to)[place] = key;
+        }
     }
 }
 
@@ -180,10 +190,14 @@ static void count_buckets(const Job *job, const Table *table, int64_t begin,
 static void move_to_buckets(const Job *job, const Table *table, int64_t begin,
                             int64_t end, int64_t *at) {
     Key *to = (Key *)job->other;
+    for (int64_t i = begin; i < end;) {
+        int64_t stop = end_of_line(i, end);
+        bench_fetch(job->xs + i);
 #pragma GCC unroll 8
-    for (int64_t i = begin; i < end; i++) {
-        Key key = key_of(job->xs[i]);
-        to[at[bucket_of(table, key)]++] = key;
+        for (; i < stop; i++) {
+            Key key = key_of(job->xs[i]);
+            to[at[bucket_of(table, key)]++] = key;
+        }
     }
 }
 
