@@ -28,7 +28,6 @@ typedef struct Row {
     bool is_to_move;
     uint32_t version; // of the bounds
     uint32_t known;   // so many costs, or taken
-    uint32_t seen;    // so many operators have run at all: conditions keep others whole
 } Row;
 
 struct ApiShares {
@@ -181,11 +180,23 @@ static void weigh(Row *r) {
     for (size_t i = 0; i < cells; i++) r->cost[i] = r->taken[i] = 0;
 }
 
+// How many operators have run at all: conditions keep others whole.
+static uint32_t count_seen(const Row *r) {
+    uint32_t parts = fission_parts(r->row), count = 0;
+    for (uint32_t op = 0; op < r->row->operators; op++) {
+        uint32_t p = 0;
+        while (p < parts && r->runs[op * parts + p].cost == 0) p++;
+        count += p < parts;
+    }
+    return count;
+}
+
 // Between two turns or calls what is not known by now has not run.
 void api_shares_move(ApiShares *shares) {
     for (uint32_t i = 0; i < shares->count && shares->is_news; i++) {
         Row *r = &shares->rows[i];
-        if (r->known > 0 && r->known == r->seen * fission_parts(r->row)) weigh(r);
+        uint32_t all = count_seen(r) * fission_parts(r->row);
+        if (r->known > 0 && r->known == all) weigh(r);
         if (r->is_to_move) move(r);
     }
     shares->is_news = false;
@@ -197,13 +208,6 @@ static void note_run(const Row *r, Run *run, double cost, uint32_t device) {
     if (run->cost > 0 && run->device != device)
         *pace = sqrt(*pace * r->paces[run->device] * run->cost / cost);
     *run = (Run){cost, device};
-}
-
-static bool has_run(const Row *r, uint32_t op) {
-    uint32_t parts = fission_parts(r->row);
-    for (uint32_t p = 0; p < parts; p++)
-        if (r->runs[op * parts + p].cost > 0) return true;
-    return false;
 }
 
 ApiCut api_shares_cut(const ApiShares *shares, const FissionPiece *piece) {
@@ -219,7 +223,6 @@ void api_shares_note(ApiShares *shares, const FissionPiece *piece, ApiCut cut,
     uint32_t parts = fission_parts(row);
     size_t cell = piece->op * parts + piece->part;
     double cost = seconds / cut.share;
-    r->seen += !has_run(r, piece->op);
     note_run(r, &r->runs[cell], cost, device);
     if (r->is_to_move || cut.version != r->version) return;
     r->known += r->cost[cell] == 0 && r->taken[cell] == 0;

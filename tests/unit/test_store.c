@@ -188,19 +188,26 @@ static void check_ceiling(void) {
     close_world(&w);
 }
 
+// Two of 100 bytes, each on a device alone: 1 to 200.
+static void make_parts(World *w, RtValue *parts_out) {
+    for (int i = 0; i < 2; i++) {
+        uint64_t at;
+        Status status;
+        RtArray *part = make(w, 100, (uint8_t)(1 + 100 * i));
+        parts_out[i].array =
+            rt_own_on(&w->heap, part, true, w->devices[i], &at, &status);
+        rt_release(&w->heap, part);
+    }
+}
+
 // Of what lies in parts only what is not there travels; the host takes the parts first
 // where they have no room beside the whole; a device that fails keeps none.
 static void check_join(void) {
     World w;
     open_world(&w);
     uint64_t at;
-    Status status;
     RtValue parts[2];
-    for (int i = 0; i < 2; i++) {
-        RtArray *part = make(&w, 100, (uint8_t)(1 + 100 * i));
-        parts[i].array = rt_own_on(&w.heap, part, true, w.devices[i], &at, &status);
-        rt_release(&w.heap, part);
-    }
+    make_parts(&w, parts);
     RtArray *a = rt_join(&w.heap, SCALAR_U8, 1, &(int64_t){200}, parts, 2);
     CHECK(a->is_away && rt_bytes_to_send(a, w.devices[0]) == 100);
     CHECK(rt_bytes_to_send(a, NULL) == 200 && !rt_is_unshared(a));
@@ -223,13 +230,8 @@ static void check_parts_of_parts(void) {
     World w;
     open_world(&w);
     uint64_t at;
-    Status status;
     RtValue parts[2];
-    for (int i = 0; i < 2; i++) {
-        RtArray *part = make(&w, 100, (uint8_t)(1 + 100 * i));
-        parts[i].array = rt_own_on(&w.heap, part, true, w.devices[i], &at, &status);
-        rt_release(&w.heap, part);
-    }
+    make_parts(&w, parts);
     RtArray *inner = rt_join(&w.heap, SCALAR_U8, 1, &(int64_t){200}, parts, 2);
     for (int i = 0; i < 2; i++) rt_release(&w.heap, parts[i].array);
     parts[0].array = inner;
