@@ -60,7 +60,7 @@ typedef struct LoopType {
     uint8_t lanes; // of a scalar: how many there are, at least 2; 0: it is one
 } LoopType;
 
-enum { LOOP_MOST_LANES = 64 };
+enum { LOOP_MOST_LANES = 128 };
 
 typedef struct LoopValue {
     uint64_t bits; // of a constant

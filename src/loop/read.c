@@ -133,7 +133,7 @@ static ScalarType expect_elem(Reader *r) {
 static uint32_t read_lanes(Reader *r) {
     expect(r, '[', "[");
     uint32_t lanes = expect_number(r, 2);
-    if (lanes > LOOP_MOST_LANES) fail_expected(r, "at most 64 lanes");
+    if (lanes > LOOP_MOST_LANES) fail_expected(r, "at most 128 lanes");
     expect(r, ']', "]");
     return lanes;
 }

@@ -312,7 +312,7 @@ static LoopBody *try_width(Vector *v, const LoopStm *loop, uint32_t width) {
     bool is_whole = at_once || v->bytes <= LEAST_BYTES || !n->is_const ||
                     n->bits > MOST_AT_ONCE || n->bits % width == 0;
     v->width = width;
-    v->lanes = v->flight * width;
+    v->lanes = v->flight * (v->fold_bytes > 0 ? v->bytes / v->fold_bytes : width);
     v->at_once = at_once;
     if (at_once) v->lanes = (uint32_t)n->bits;
     v->weight = 1;
@@ -349,14 +349,42 @@ static void note_uses(Vector *v, const LoopBody *body) {
 
 enum { FLIGHT = 4 }; // of vectors of a fold, or of a short `while`
 
+// Whether the turns of a fold take so few registers that twice as many vectors of what
+// it keeps have some, and all lanes in it are of one size, which is set.
+static bool is_tiny(Vector *v, const LoopStm *fold) {
+    enum { MOST = 6, REGISTERS = 32 };
+    static const LoopOp scalar = LOOP_SCALAR;
+    const LoopBody *turn = fold->bodies[0];
+    if (turn->stms.len > MOST || fold->out_count != 1 || !has_only(turn, &scalar, 1) ||
+        machine_registers(v->bytes) < REGISTERS)
+        return false;
+    uint32_t elem = v->kernel->values.data[fold->outs[0]].type.elem;
+    uint32_t bytes = scalar_info[elem].bytes;
+    if (2 * FLIGHT * v->bytes > LOOP_MOST_LANES * bytes) return false;
+    for (uint32_t i = 0; i < turn->stms.len; i++) {
+        LoopRef out = turn->stms.data[i]->outs[0];
+        if (v->varies[out] && v->kernel->values.data[out].type.elem != elem)
+            return false;
+    }
+    v->fold_bytes = bytes;
+    return true;
+}
+
+// Of vectors of a fold; 0: several are not worth it.
+static uint32_t flight_of_fold(Vector *v, const LoopStm *fold) {
+    uint32_t hidden = vector_chain_hides(v, fold->bodies[0]);
+    if (hidden > FLIGHT && is_tiny(v, fold)) return 2 * FLIGHT;
+    return is_short(fold) || hidden >= 2 ? FLIGHT : 0;
+}
+
 // Turns that wait for something leave time for other vectors.
-static uint32_t choose_flight(const Vector *v, const LoopStm *loop) {
+static uint32_t choose_flight(Vector *v, const LoopStm *loop) {
     uint32_t size = size_of_while(loop->bodies[0]);
     if (size > 0) return size <= MOST_IN_FOLD ? FLIGHT : 2;
     if (is_few(v->kernel, loop->args[0], MOST_AT_ONCE + 1)) return 1;
     const LoopStm *fold = find_fold(v, loop->bodies[0]);
-    if (fold != NULL && (is_short(fold) || vector_chain_waits(v, fold->bodies[0])))
-        return FLIGHT;
+    uint32_t flight = fold != NULL ? flight_of_fold(v, fold) : 0;
+    if (flight > 0) return flight;
     if (vector_halves_lines(v, loop->bodies[0])) return 2;
     bool has_room = machine_registers(v->bytes) == 32;
     return has_room && vector_waits(v, loop->bodies[0]) ? 2 : 1;
@@ -440,7 +468,7 @@ static uint32_t vectorise_at(Vector *pass, LoopBody *body, uint32_t at) {
     LoopStm *loop = body->stms.data[at];
     uint32_t flight = make_lanes(pass, loop, 0);
     const LoopValue *n = &kernel->values.data[loop->args[0]];
-    if (flight != FLIGHT || (n->is_const && n->bits % loop->number == 0)) return at;
+    if (flight < FLIGHT || (n->is_const && n->bits % loop->number == 0)) return at;
     LoopBody *before, old = *body;
     loop_catch_up(&pass->b);
     pass->b.loc = loop->loc;

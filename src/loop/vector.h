@@ -44,6 +44,7 @@ typedef struct Vector {
     Rep *reps;             // by LoopRef
     uint32_t lanes, width; // of a value, of a vector
     uint32_t flight;       // vectors in a value
+    uint32_t fold_bytes;   // of a lane of the fold, if its vectors are those; or 0
     // About what the loop costs: one turn, and the turns that a vector holds.
     double weight, scalar_cost, vector_cost;
 } Vector;
@@ -63,9 +64,9 @@ bool vector_analyse(Vector *v, const LoopStm *loop);
 const LoopBody *vector_plain(const Vector *v, const LoopStm *apply);
 // Whether its turns are long, and their operators wait for each other (vector_depth.c).
 bool vector_waits(const Vector *v, const LoopBody *body);
-// Whether a turn of a fold waits for the last one twice as long as its operators keep
-// the units busy.
-bool vector_chain_waits(const Vector *v, const LoopBody *turn);
+// How many vectors of a fold keep the units busy while a turn waits for the last one;
+// 0: its turns are too long, or do not wait.
+uint32_t vector_chain_hides(const Vector *v, const LoopBody *turn);
 // Whether they store to so many places that the caches do not hold a line, of which a
 // vector is a half, until the next turn stores the other.
 bool vector_halves_lines(const Vector *v, const LoopBody *body);

@@ -86,15 +86,15 @@ bool vector_waits(const Vector *v, const LoopBody *body) {
     return most >= DEEP;
 }
 
-bool vector_chain_waits(const Vector *v, const LoopBody *turn) {
+uint32_t vector_chain_hides(const Vector *v, const LoopBody *turn) {
     uint32_t size = loop_body_size(turn), most = 0;
-    if (size > LONG_CHAIN) return false;
+    if (size > LONG_CHAIN) return 0;
     uint32_t *depths = new_depths(v);
     for (uint32_t i = 1; i < turn->param_count; i++) depths[turn->params[i]] = KEPT;
-    if (!find_depths(turn, depths)) return false;
+    if (!find_depths(turn, depths)) return 0;
     for (uint32_t i = 0; i < turn->result_count; i++)
         most = later(most, depths[turn->results[i]]);
-    return most > KEPT && (most - KEPT) * CYCLES * UNITS >= 2 * size;
+    return most > KEPT ? (most - KEPT) * CYCLES * UNITS / size : 0;
 }
 
 // Rows that are powers of two apart share a set of a cache, which has eight ways or so.

@@ -121,7 +121,7 @@ static void test_bad_text(void) {
     refuse_text(KERNEL "{ = unsafe alloc(1i64) -> }", "expected a check");
     refuse_text(KERNEL "{ r: [i8] = result[x](1i64) -> }", "expected a number");
     refuse_text(KERNEL "{ = if(true) {->} {->} {->} -> }", "expected no further body");
-    refuse_text(KERNEL "{ x: i8[65] = splat(1i8) -> }", "at most 64 lanes");
+    refuse_text(KERNEL "{ x: i8[129] = splat(1i8) -> }", "at most 128 lanes");
     refuse_text(KERNEL "{ x: i8[1] = splat(1i8) -> }", "expected a number");
     refuse_text(KERNEL "{ x: i8[4 = splat(1i8) -> }", "expected ]");
 }

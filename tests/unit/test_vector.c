@@ -305,6 +305,24 @@ static void test_chains(void) {
     expect_chain(32, 12, false, "for.parallel[16](");
 }
 
+// Eight where a turn is a few operators, of which the units do five vectors or more
+// while one waits; of lanes as wide as those of the turn, if that has one width.
+static void test_tiny_chains(void) {
+    expect_chain(64, 6, true, "for.parallel[64](");
+    expect_chain(64, 7, true, "for.parallel[32](");
+    expect_chain(32, 6, true, "for.parallel[16](");
+    expect_chain(64, 4, false, "for.parallel[32](");
+    const char *narrow = LOAD "a: f32 = conv(x) "
+                              "b: f32 = for(9i64, a) {|k: i64, s: f32| "
+                              "t: f32 = mul(s, s) -> t} y: f64 = conv(b) " STORE("y");
+    expect_of(64, "n", narrow, false, (Count[]){{"for.parallel[128](", 1}, {NULL, 0}});
+    const char *mixed = LOAD "a: f32 = conv(x) "
+                             "b: f32 = for(9i64, a) {|k: i64, s: f32| "
+                             "t: f64 = conv(s) u: f32 = conv(t) v: f32 = mul(u, s) "
+                             "-> v} y: f64 = conv(b) " STORE("y");
+    expect_of(64, "n", mixed, false, (Count[]){{"for.parallel[32](", 1}, {NULL, 0}});
+}
+
 // Running sums that are stored row by row: of columns, of which neighbours use the same
 // lines, in lanes; of rows one by one.
 static void test_columns(void) {
@@ -518,6 +536,7 @@ int main(void) {
     test_late();
     test_waiting();
     test_chains();
+    test_tiny_chains();
     test_columns();
     return test_done();
 }
