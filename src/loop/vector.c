@@ -299,6 +299,7 @@ static void clear(Vector *v, const LoopBody *body, Clear *clear_ref) {
 }
 
 enum { LEAST_BYTES = 32 };
+enum { FLIGHT = 4 }; // of vectors of a fold, or of a short `while`
 
 // With so many lanes in a vector; NULL: they do not fit, or gain nothing.
 static LoopBody *try_width(Vector *v, const LoopStm *loop, uint32_t width) {
@@ -313,6 +314,7 @@ static LoopBody *try_width(Vector *v, const LoopStm *loop, uint32_t width) {
                     n->bits > MOST_AT_ONCE || n->bits % width == 0;
     v->width = width;
     v->lanes = v->flight * (v->fold_bytes > 0 ? v->bytes / v->fold_bytes : width);
+    if (v->lanes > LOOP_MOST_LANES) v->lanes = LOOP_MOST_LANES;
     v->at_once = at_once;
     if (at_once) v->lanes = (uint32_t)n->bits;
     v->weight = 1;
@@ -324,13 +326,16 @@ static LoopBody *try_width(Vector *v, const LoopStm *loop, uint32_t width) {
     return fits && gains ? body : NULL;
 }
 
-// With as many lanes as fit; NULL: none do, or they gain nothing.
+// With as many lanes as fit; NULL: none do, or they gain nothing. Of lanes that leave a
+// loop one by one no vector has more than usual.
 static LoopBody *try_vectors(Vector *v, const LoopStm *loop) {
     uint32_t usual = v->bytes / 4; // lanes, of four bytes
+    bool may_be_more =
+        v->flight == 1 || (v->flight >= FLIGHT && size_of_while(loop->bodies[0]) == 0);
     LoopBody *body = NULL;
     for (uint32_t width = v->bytes; width >= usual / 2 && body == NULL; width /= 2)
         if (width <= usual ||
-            (v->flight == 1 && !is_few(v->kernel, loop->args[0], width) &&
+            (may_be_more && !is_few(v->kernel, loop->args[0], width) &&
              stores_width(v->kernel, loop->bodies[0], v->bytes / width)))
             body = try_width(v, loop, width);
     return body;
@@ -347,8 +352,6 @@ static void note_uses(Vector *v, const LoopBody *body) {
     for (uint32_t i = 0; i < body->result_count; i++) v->used[body->results[i]] = true;
 }
 
-enum { FLIGHT = 4 }; // of vectors of a fold, or of a short `while`
-
 // Whether the turns of a fold take so few registers that twice as many vectors of what
 // it keeps have some, and all lanes in it are of one size, which is set.
 static bool is_tiny(Vector *v, const LoopStm *fold) {
@@ -359,14 +362,12 @@ static bool is_tiny(Vector *v, const LoopStm *fold) {
         machine_registers(v->bytes) < REGISTERS)
         return false;
     uint32_t elem = v->kernel->values.data[fold->outs[0]].type.elem;
-    uint32_t bytes = scalar_info[elem].bytes;
-    if (2 * FLIGHT * v->bytes > LOOP_MOST_LANES * bytes) return false;
     for (uint32_t i = 0; i < turn->stms.len; i++) {
         LoopRef out = turn->stms.data[i]->outs[0];
         if (v->varies[out] && v->kernel->values.data[out].type.elem != elem)
             return false;
     }
-    v->fold_bytes = bytes;
+    v->fold_bytes = scalar_info[elem].bytes;
     return true;
 }
 

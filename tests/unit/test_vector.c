@@ -192,7 +192,7 @@ typedef struct Count {
 } Count;
 
 // What becomes, with vectors of so many bytes, of a loop over i, of which `turn` is the
-// body; it may use the parameters xs: [f64], ys: [f32], is: [i64], hs: [f16], each with
+// body; it may use the parameters xs: [f64], ys: [f32], is: [i64], hs: [f16], ss: [i16], each with
 // n elements, c: bool and n.
 static void expect_of(uint32_t bytes, const char *times, const char *turn, bool always,
                       const Count *counts) {
@@ -202,8 +202,9 @@ static void expect_of(uint32_t bytes, const char *times, const char *turn, bool 
     strbuf_printf(
         &text,
         "function \"f\" {|p: i64| -> p} kernel \"k\" (owned []f64, owned []f32, "
-        "owned []i64, owned []f16, bool, i64) -> () {|xs: [f64], nx: i64, "
-        "ys: [f32], ny: i64, is: [i64], ni: i64, hs: [f16], nh: i64, c: bool, "
+        "owned []i64, owned []f16, owned []i16, bool, i64) -> () {|xs: [f64], nx: i64, "
+        "ys: [f32], ny: i64, is: [i64], ni: i64, hs: [f16], nh: i64, ss: [i16], "
+        "ns: i64, c: bool, "
         "n: i64| = for.parallel(%s) {|i: i64| %s -> } -> }",
         times, turn);
     LoopKernel *kernel = read_kernel(&s, str_terminated(&s.arena, strbuf_done(&text)));
@@ -321,6 +322,11 @@ static void test_tiny_chains(void) {
                              "t: f64 = conv(s) u: f32 = conv(t) v: f32 = mul(u, s) "
                              "-> v} y: f64 = conv(b) " STORE("y");
     expect_of(64, "n", mixed, false, (Count[]){{"for.parallel[32](", 1}, {NULL, 0}});
+    const char *many =
+        "x: i16 = load(ss, 0i64, 1i64, i) "
+        "y: i16 = for(9i64, x) {|k: i64, s: i16| t: i16 = mul(s, s) -> t}"
+        " = store(ss, y, 0i64, 1i64, i)";
+    expect_of(64, "n", many, false, (Count[]){{"for.parallel[128](", 1}, {NULL, 0}});
 }
 
 // Running sums that are stored row by row: of columns, of which neighbours use the same
