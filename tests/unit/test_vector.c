@@ -192,8 +192,8 @@ typedef struct Count {
 } Count;
 
 // What becomes, with vectors of so many bytes, of a loop over i, of which `turn` is the
-// body; it may use the parameters xs: [f64], ys: [f32], is: [i64], hs: [f16], ss: [i16], each with
-// n elements, c: bool and n.
+// body; it may use the parameters xs: [f64], ys: [f32], is: [i64], hs: [f16] and
+// ss: [i16], each with n elements, c: bool and n.
 static void expect_of(uint32_t bytes, const char *times, const char *turn, bool always,
                       const Count *counts) {
     Session s;
