@@ -44,7 +44,7 @@ static void find_widest(const Walker *w, const LoopBody *body, uint32_t *widest)
 static Lanes choose_part(const Walker *w, const LoopBody *vector) {
     uint32_t widest = 0, bytes = machine_vector_bytes();
     find_widest(w, vector, &widest);
-    if (widest == 0) widest = 4;
+    if (widest == 0) widest = 1;
     Lanes part = {.count = (bytes == 64 ? bytes : 32) / widest};
     while (w->lanes % part.count != 0) part.count /= 2;
     part.mask = 8 * widest > 256 / part.count ? 8 * widest : 256 / part.count;

@@ -1,22 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Counting: sums of what is 0 or 1, as a program writes that counts the elements of
-// which something holds. Integers add up to the same in any order, so the elements of a
-// block are turns of any order, each of which adds one to a counter that all have in
-// common, or does not. As lanes these are as narrow as the elements they look at, and a
-// vector turn adds how many hold.
+// which something holds, and whether it holds for any, or for all. Integers add up to
+// the same in any order, so the elements of a block are turns of any order, each of
+// which adds one to a counter that all have in common, or does not. As lanes these are
+// as narrow as the elements they look at, and a vector turn adds how many hold.
 #include "loop/lower.h"
 
+// Whether all that is told of an element is if something holds.
+static bool is_told(const Fold *f, uint32_t c) {
+    CoreType type = loop_core_type(f->l, f->op->results[c]);
+    if (type.rank > 0 || type.elem == SCALAR_BOOL) return type.rank == 0;
+    const CoreStm *made =
+        f->pre != NULL ? core_find_def(f->pre, f->pre->results[c]) : NULL;
+    return made != NULL && made->op == OP_CONV &&
+           loop_core_type(f->l, made->args[0]).elem == SCALAR_BOOL;
+}
+
+static CoreOp operator_of(const Fold *f, uint32_t c) {
+    const CoreStm *stm = core_find_def(f->op, f->op->results[c]);
+    return stm != NULL ? stm->op : OP_IF;
+}
+
 bool loop_is_count(const Fold *f) {
-    if (f->pre == NULL || f->is_compact || f->stm->stamp != STAMP_FREE ||
-        f->start == NULL)
-        return false;
+    if (f->is_compact || f->stm->stamp != STAMP_FREE || f->start == NULL) return false;
     for (uint32_t c = 0; c < f->width; c++) {
-        const CoreStm *made = core_find_def(f->pre, f->pre->results[c]);
-        const CoreStm *sum = core_find_def(f->op, f->op->results[c]);
-        if (made == NULL || made->op != OP_CONV || sum == NULL || sum->op != OP_ADD ||
-            loop_core_type(f->l, made->args[0]).elem != SCALAR_BOOL)
-            return false;
+        CoreOp op = operator_of(f, c);
+        bool is_bool = loop_core_type(f->l, f->op->results[c]).elem == SCALAR_BOOL;
+        bool counts = is_bool ? op == OP_AND || op == OP_OR : op == OP_ADD;
+        if (!counts || !is_told(f, c)) return false;
     }
     return true;
 }
@@ -40,13 +52,15 @@ static bool are_few(const CoreBody *body, uint32_t *left) {
 int64_t loop_fold_block(const Fold *f) {
     enum { LONG = 8 * CORE_BLOCK };
     uint32_t left = 40;
-    bool is_long = !f->l->is_for_gpus && loop_is_count(f) && are_few(f->pre, &left);
+    bool is_long = !f->l->is_for_gpus && loop_is_count(f) &&
+                   (f->pre == NULL || are_few(f->pre, &left));
     return is_long ? LONG : CORE_BLOCK;
 }
 
-// The bool that the value was converted from, in the open body.
+// The bool that the value is, or was converted from, in the open body.
 static LoopRef as_bool(LoopBuilder *b, LoopRef value) {
     const LoopBody *body = b->open.data[b->open.len - 1];
+    if (loop_type(b, value).elem == SCALAR_BOOL) return value;
     for (uint32_t i = body->stms.len; i-- > 0;) {
         const LoopStm *stm = body->stms.data[i];
         if (stm->op == LOOP_SCALAR && stm->scalar == OP_CONV &&
@@ -55,6 +69,18 @@ static LoopRef as_bool(LoopBuilder *b, LoopRef value) {
     }
     LoopRef sides[] = {value, loop_const(b, (ScalarType)loop_type(b, value).elem, 0)};
     return loop_not(b, loop_scalar(b, OP_EQ, SCALAR_BOOL, sides, 2));
+}
+
+// What the component is, so many elements being counted: of all those that do not hold.
+static LoopRef told_by(const Fold *f, uint32_t c, LoopRef count) {
+    LoopBuilder *b = f->l->b;
+    LoopRef zero = loop_int(b, 0);
+    switch ((int)operator_of(f, c)) {
+    case OP_AND: return loop_eq(b, count, zero);
+    case OP_OR: return loop_lt(b, zero, count);
+    }
+    ScalarType type = (ScalarType)loop_core_type(f->l, f->op->results[c]).elem;
+    return loop_scalar(b, OP_CONV, type, &count, 1);
 }
 
 void loop_count_block(const Fold *f, LoopRef from, LoopRef size, Val *out) {
@@ -72,7 +98,10 @@ void loop_count_block(const Fold *f, LoopRef from, LoopRef size, Val *out) {
     Nest nest;
     loop_open_nest(l, &nest, 1, &size, ORDER_INDEPENDENT);
     loop_fold_first(f, loop_add(b, from, nest.index[0]), made, loop_flags(f));
-    for (uint32_t c = 0; c < f->width; c++) holds[c] = as_bool(b, made[c].scalar);
+    for (uint32_t c = 0; c < f->width; c++) {
+        holds[c] = as_bool(b, made[c].scalar);
+        if (operator_of(f, c) == OP_AND) holds[c] = loop_not(b, holds[c]);
+    }
     for (uint32_t c = 0; c < f->width; c++) {
         When when = loop_open_if(l, holds[c]);
         loop_atomic(l, OP_ADD, counters[c], &zero, one);
@@ -81,7 +110,6 @@ void loop_count_block(const Fold *f, LoopRef from, LoopRef size, Val *out) {
     loop_close_nest(l, &nest);
     for (uint32_t c = 0; c < f->width; c++) {
         LoopRef count = loop_load(l, counters[c], &zero);
-        ScalarType type = (ScalarType)loop_core_type(l, f->op->results[c]).elem;
-        out[c] = val_scalar(loop_scalar(b, OP_CONV, type, &count, 1));
+        out[c] = val_scalar(told_by(f, c, count));
     }
 }

@@ -298,7 +298,8 @@ static void clear(Vector *v, const LoopBody *body, Clear *clear_ref) {
     }
 }
 
-enum { LEAST_BYTES = 32 };
+// Of a vector. Rows of 16 bytes may be one, if there are no more.
+enum { USUAL_BYTES = 32, LEAST_BYTES = 16 };
 enum { FLIGHT = 4 }; // of vectors of a fold, or of a short `while`
 
 // With so many lanes in a vector; NULL: they do not fit, or gain nothing.
@@ -310,7 +311,7 @@ static LoopBody *try_width(Vector *v, const LoopStm *loop, uint32_t width) {
     clear(v, loop->bodies[0], clear_rep);
     const LoopValue *n = &v->kernel->values.data[loop->args[0]];
     bool at_once = is_at_once(v, loop->bodies[0], n, width);
-    bool is_whole = at_once || v->bytes <= LEAST_BYTES || !n->is_const ||
+    bool is_whole = at_once || v->bytes <= USUAL_BYTES || !n->is_const ||
                     n->bits > MOST_AT_ONCE || n->bits % width == 0;
     v->width = width;
     v->lanes = v->flight * (v->fold_bytes > 0 ? v->bytes / v->fold_bytes : width);
@@ -326,16 +327,13 @@ static LoopBody *try_width(Vector *v, const LoopStm *loop, uint32_t width) {
     return fits && gains ? body : NULL;
 }
 
-// With as many lanes as fit; NULL: none do, or they gain nothing. Of lanes that leave a
-// loop one by one no vector has more than usual.
+// With as many lanes as fit; NULL: none do, or they gain nothing.
 static LoopBody *try_vectors(Vector *v, const LoopStm *loop) {
     uint32_t usual = v->bytes / 4; // lanes, of four bytes
-    bool may_be_more =
-        v->flight == 1 || (v->flight >= FLIGHT && size_of_while(loop->bodies[0]) == 0);
     LoopBody *body = NULL;
     for (uint32_t width = v->bytes; width >= usual / 2 && body == NULL; width /= 2)
         if (width <= usual ||
-            (may_be_more && !is_few(v->kernel, loop->args[0], width) &&
+            (!is_few(v->kernel, loop->args[0], width) &&
              stores_width(v->kernel, loop->bodies[0], v->bytes / width)))
             body = try_width(v, loop, width);
     return body;

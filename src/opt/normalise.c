@@ -214,6 +214,25 @@ static bool is_used(const Rewrite *rw, const CoreStm *stm, uint32_t out) {
     return stm->outs[out] < rw->use_count && rw->uses[stm->outs[out]] > 0;
 }
 
+static bool is_int_const(const CoreProgram *p, CoreRef ref, uint64_t bits) {
+    const CoreValue *v = &p->values.data[ref];
+    return v->is_const && v->type.elem != SCALAR_BOOL && v->bits == bits &&
+           !scalar_is_float((ScalarType)v->type.elem);
+}
+
+// A choice of 1 or 0 is the condition as a number, which is how sums count.
+static void find_number(Rewrite *rw, const CoreStm *stm, uint32_t out) {
+    const CoreProgram *p = rw->program;
+    CoreRef yes = stm->bodies[0]->results[out], no = stm->bodies[1]->results[out];
+    bool is_it = is_int_const(p, yes, 1) && is_int_const(p, no, 0);
+    bool is_other = is_int_const(p, yes, 0) && is_int_const(p, no, 1);
+    if ((!is_it && !is_other) || !is_used(rw, stm, out)) return;
+    CoreRef holds = stm->args[0];
+    if (is_other) holds = core_op1(&rw->builder, OP_NOT, holds);
+    ScalarType type = (ScalarType)core_type(p, yes).elem;
+    rewrite_set(rw, stm->outs[out], core_conv(&rw->builder, OP_CONV, holds, type));
+}
+
 static bool visit_if(Rewrite *rw, CoreStm *stm) {
     const CoreProgram *p = rw->program;
     const CoreBody *yes = stm->bodies[0], *no = stm->bodies[1];
@@ -229,6 +248,7 @@ static bool visit_if(Rewrite *rw, CoreStm *stm) {
         if (is_bool_const(p, a, false) && is_bool_const(p, b, true) &&
             is_used(rw, stm, i))
             rewrite_set(rw, stm->outs[i], core_op1(&rw->builder, OP_NOT, stm->args[0]));
+        if (!p->is_stage0) find_number(rw, stm, i);
     }
     return false;
 }
