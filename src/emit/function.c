@@ -156,15 +156,14 @@ void walk_parallel(Walker *w, const LoopStm *stm) {
     strbuf_str(&frame, walk_are_far(w));
     w->streams = (LoopRefs){0};
     int64_t grain = GRAIN_COST / cost_of(w, stm->bodies[stm->body_count - 1]);
-    int64_t least = stm->number > 0 ? stm->number : 1; // turns that fill the lanes
+    int64_t lanes = stm->number > 0 ? stm->number : 1;
     walk_line(w, "const struct weft_%u_frame%u frame%u = {%.*s};", w->number, chunk,
               chunk, STR_ARG(strbuf_done(&frame)));
-    walk_line(
-        w,
-        "{ const int32_t status = env->parallel(env, %.*s, %lld, weft_%u_chunk%u, "
-        "&frame%u);",
-        STR_ARG(walk_value(w, stm->args[0])),
-        (long long)(grain < least ? least : grain), w->number, chunk, chunk);
+    walk_line(w,
+              "{ const int32_t status = env->parallel(env, %.*s, %lld, %lld, "
+              "weft_%u_chunk%u, &frame%u);",
+              STR_ARG(walk_value(w, stm->args[0])), (long long)(grain < 1 ? 1 : grain),
+              (long long)lanes, w->number, chunk, chunk);
     walk_line(w, "  if (status != KERNEL_OK) { %sreturn status; } }", w->failing);
 }
 

@@ -74,8 +74,15 @@ static void *make_room(KernelEnv *env, uint32_t number, uint32_t rank,
     return call->room(call->data, number, rank, shape);
 }
 
-// Where a strip of so many turns, a power of two, ends: strips begin at multiples of
-// their length, so that vectors do where cache lines do.
+// What is wanted of a parallel loop (KernelEnv).
+typedef struct Work {
+    int64_t n, grain, lanes;
+    KernelChunk *chunk;
+    const void *frame;
+} Work;
+
+// Where a strip of so many turns ends: strips begin at multiples of their length, so
+// that vectors do where cache lines do.
 static int64_t end_of(int64_t begin, int64_t strip, int64_t n) {
     int64_t end = begin / strip * strip;
     return n - end > strip ? end + strip : n;
@@ -96,43 +103,40 @@ typedef struct Trial {
 } Trial;
 
 // Runs turns alone for a moment. Whether what is left is worth other threads.
-static int32_t try_alone(KernelEnv *root, int64_t n, KernelChunk *chunk,
-                         const void *frame, Trial *trial, bool *is_worth_out) {
+static int32_t try_alone(KernelEnv *root, const Work *work, Trial *trial,
+                         bool *is_worth_out) {
     uint64_t began = clock_ns();
-    int64_t failed, strip = 1;
-    while (trial->done < n && trial->ns < trial->most_ns) {
-        int64_t end = end_of(trial->done, strip, n);
-        int32_t status = chunk(root, frame, trial->done, end, &failed);
+    int64_t failed, strip = work->lanes;
+    while (trial->done < work->n && trial->ns < trial->most_ns) {
+        int64_t end = end_of(trial->done, strip, work->n);
+        int32_t status = work->chunk(root, work->frame, trial->done, end, &failed);
         if (status != KERNEL_OK) return status;
         trial->done = end;
         trial->ns = (int64_t)(clock_ns() - began);
         strip *= growth((uint64_t)trial->ns, (uint64_t)trial->most_ns);
     }
-    *is_worth_out = (double)trial->ns * (double)(n - trial->done) >
+    *is_worth_out = (double)trial->ns * (double)(work->n - trial->done) >
                     (double)trial->worth_ns * (double)trial->done;
     return *root->cancel ? KERNEL_CANCELLED : KERNEL_OK;
 }
 
 // The rest of a loop, after a trial, in the thread of the call, in strips after each of
 // which it polls. If nobody knows how long a turn takes, strips grow while they are
-// short; those that may not fill lanes yet, of which many turns take as long as one,
-// may be longer.
-static int32_t run_alone(KernelEnv *root, const Trial *trial, int64_t n, int64_t grain,
-                         KernelChunk *chunk, const void *frame) {
-    enum { LANES = 64, FEW_NS = 1000000, SHORT_NS = 50000 };
-    int64_t failed, strip = 1;
-    while (strip < 64 * grain && 2 * strip * trial->ns < SHORT_NS * trial->done)
-        strip *= 2;
-    for (int64_t begin = trial->done; begin < n;) {
-        int64_t end = end_of(begin, strip, n);
-        bool is_last = end == n; // after which no strip is chosen
+// short.
+static int32_t run_alone(KernelEnv *root, const Work *work, const Trial *trial) {
+    enum { SHORT_NS = 50000 };
+    int64_t failed, strip = work->lanes, most = 64 * work->grain;
+    while (strip < most && 2 * strip * trial->ns < SHORT_NS * trial->done) strip *= 2;
+    for (int64_t begin = trial->done; begin < work->n;) {
+        int64_t end = end_of(begin, strip, work->n);
+        bool is_last = end == work->n; // after which no strip is chosen
         uint64_t began = is_last ? 0 : clock_ns();
-        int32_t status = chunk(root, frame, begin, end, &failed);
+        int32_t status = work->chunk(root, work->frame, begin, end, &failed);
         uint64_t ns = is_last ? 0 : clock_ns() - began;
         if (status != KERNEL_OK) return status;
-        if (root->poll(root, end, n)) return KERNEL_CANCELLED;
-        if (strip < 64 * grain) strip *= growth(ns, strip < LANES ? FEW_NS : SHORT_NS);
-        if (ns > 2 * (strip <= LANES ? FEW_NS : SHORT_NS) && strip > 1) strip /= 2;
+        if (root->poll(root, end, work->n)) return KERNEL_CANCELLED;
+        if (strip < most) strip *= growth(ns, SHORT_NS);
+        if (ns > 2 * SHORT_NS && strip > work->lanes) strip /= 2;
         begin = end;
     }
     return KERNEL_OK;
@@ -183,20 +187,22 @@ static void keep_fault(void *data, RtWorker *self) {
 
 // The grain is a guess that knows nothing of how often inner loops turn. Whatever it
 // is, each worker gets enough pieces to even out what it got wrong, but, if there are
-// turns enough for some pieces each, none too small for lanes.
-static int64_t finest(int64_t n, int64_t grain, unsigned workers) {
-    enum { PIECES = 16, FEW = 2, LANES = 16, LINE = 64 };
+// turns enough for some pieces each, none so small that they share lines of memory, and
+// none too small for lanes.
+static int64_t finest(int64_t n, int64_t grain, int64_t lanes, unsigned workers) {
+    enum { PIECES = 16, FEW = 2, SMALL = 16, LINE = 64 };
     int64_t even = n / (PIECES * (int64_t)workers), most = n / (FEW * (int64_t)workers);
-    if (even < LANES) even = most < LANES ? most : LANES;
+    if (even < SMALL) even = most < SMALL ? most : SMALL;
     if (even < grain) grain = even;
-    for (int64_t unit = LINE; unit >= LANES / 2; unit /= 2)
-        if (grain >= unit) return grain - grain % unit;
-    return grain < 1 ? 1 : grain;
+    int64_t unit = LINE;
+    while (unit > grain && unit > SMALL / 2) unit /= 2;
+    if (grain > unit) grain -= grain % unit;
+    return grain > lanes ? grain - grain % lanes : lanes;
 }
 
 // Turns from `first` on, by all workers.
-static int32_t run_together(KernelEnv *root, int64_t first, int64_t n, int64_t grain,
-                            KernelChunk *chunk, const void *frame, uint64_t began) {
+static int32_t run_together(KernelEnv *root, const Work *work, const Trial *trial,
+                            uint64_t began) {
     RtCall *call = root->host;
     RtTeam *team = call->team;
     unsigned count = rt_pool_threads(team->pool);
@@ -207,17 +213,18 @@ static int32_t run_together(KernelEnv *root, int64_t first, int64_t n, int64_t g
         team->envs[i].poll = poll_worker;
     }
     TeamLoop own = {.call = call,
-                    .chunk = chunk,
-                    .frame = frame,
-                    .first = first,
-                    .total = n - first,
+                    .chunk = work->chunk,
+                    .frame = work->frame,
+                    .first = trial->done,
+                    .total = work->n - trial->done,
                     .began = began};
-    RtLoop loop = {.count = n - first,
-                   .grain = finest(n - first, grain, count),
-                   .body = run_chunk,
-                   .env = &own,
-                   .cancel = call->cancel,
-                   .keep = keep_fault};
+    RtLoop loop = {
+        .count = own.total,
+        .grain = finest(own.total, coarser(work->grain, trial), work->lanes, count),
+        .body = run_chunk,
+        .env = &own,
+        .cancel = call->cancel,
+        .keep = keep_fault};
     RtEnd end = rt_for(call->self, &loop);
     for (unsigned i = 0; i < count; i++)
         rt_private_close(&team->memory[i], team->mem, &team->envs[i]);
@@ -229,26 +236,29 @@ static int32_t run_together(KernelEnv *root, int64_t first, int64_t n, int64_t g
 // A loop whose turns are thought to be short is tried, and is worth waking others if it
 // takes longer than that does. One of long turns goes to all at once, after a look at
 // how long they are if one of them is next to nothing.
-static int32_t run_parallel(KernelEnv *root, int64_t n, int64_t grain,
+static int32_t run_parallel(KernelEnv *root, int64_t n, int64_t grain, int64_t lanes,
                             KernelChunk *chunk, const void *frame) {
     enum { SHORT = 16, MANY = 32 }; // turns: a grain of short ones; for each thread
+    Work work = {.n = n,
+                 .grain = grain < lanes ? lanes : grain,
+                 .lanes = lanes,
+                 .chunk = chunk,
+                 .frame = frame};
     RtCall *call = root->host;
     uint64_t began = call->ran != NULL ? clock_ns() : 0;
     int64_t threads = rt_pool_threads(call->team->pool);
     bool is_worth = n > 1 && threads > 1;
-    bool is_short = grain >= SHORT || n <= grain;
+    bool is_short = work.grain >= SHORT || n <= work.grain;
     Trial trial = {.most_ns = is_short ? 10000 : 1000,
                    .worth_ns = is_short ? 30000 : 3000};
     if (is_worth && (is_short || n / threads >= MANY)) {
-        int32_t status = try_alone(root, n, chunk, frame, &trial, &is_worth);
+        int32_t status = try_alone(root, &work, &trial, &is_worth);
         if (status != KERNEL_OK) return status;
         if (call->ran != NULL && is_worth)
             call->ran(call->data, 0, began, began, trial.done);
     }
-    if (is_worth)
-        return run_together(root, trial.done, n, coarser(grain, &trial), chunk, frame,
-                            began);
-    int32_t status = run_alone(root, &trial, n, grain, chunk, frame);
+    if (is_worth) return run_together(root, &work, &trial, began);
+    int32_t status = run_alone(root, &work, &trial);
     if (call->ran != NULL) call->ran(call->data, 0, began, began, n);
     return status;
 }

@@ -15,12 +15,15 @@ enum { THREADS = 2, MOST = 600 };
 
 static atomic_int turns[MOST];
 static atomic_int pieces, largest; // beyond the trial, which goes alone
-static int64_t count, grain = 1 << 20;
+static atomic_int torn;            // pieces that are no whole vector turns
+static int64_t count, grain = 1 << 20, lanes = 1;
 static bool are_long = true;
 
 static int32_t take_turns(KernelEnv *env, const void *frame, int64_t begin, int64_t end,
                           int64_t *failed) {
     (void)env, (void)frame, (void)failed;
+    if (begin % lanes != 0 || (end % lanes != 0 && end != count))
+        atomic_fetch_add(&torn, 1);
     for (int64_t i = begin; i < end; i++) {
         if (are_long) nanosleep(&(struct timespec){.tv_nsec = 20000}, NULL);
         atomic_fetch_add(&turns[i], 1);
@@ -33,8 +36,8 @@ static int32_t take_turns(KernelEnv *env, const void *frame, int64_t begin, int6
 
 static int32_t kernel(KernelEnv *env, const uint64_t *in, uint64_t *out) {
     (void)in, (void)out;
-    CHECK(env->threads == THREADS);
-    return env->parallel(env, count, grain, take_turns, NULL);
+    CHECK(env->threads >= 1 && env->threads <= THREADS);
+    return env->parallel(env, count, grain, lanes, take_turns, NULL);
 }
 
 static void run(RtTeam *team, int64_t n) {
@@ -48,6 +51,24 @@ static void run(RtTeam *team, int64_t n) {
     int once = 0;
     for (int64_t i = 0; i < n; i++) once += atomic_load(&turns[i]) == 1;
     CHECK(once == n);
+}
+
+// Turns that lanes take at once stay together, however long they are and whoever runs
+// them.
+static void test_lanes(RtTeam *team, RtTeam *alone) {
+    lanes = 128;
+    run(team, 600);
+    CHECK(pieces == 4 && largest == 128);
+    run(alone, 600);
+    grain = 1;
+    run(team, 600);
+    run(team, 100);
+    lanes = 24;
+    run(team, 600);
+    CHECK(largest == 24);
+    run(alone, 600);
+    CHECK(torn == 0);
+    lanes = 1;
 }
 
 // Short turns may seem long where the thread had to wait; not each time.
@@ -71,7 +92,11 @@ int main(void) {
     CHECK(largest == 16);
     run(team, 1);
     run(team, 0);
+    RtTeam *alone = rt_team_new(&mem, &(RtPoolOptions){.threads = 1});
+    if (alone == NULL) return 1;
+    test_lanes(team, alone);
     test_short_turns(team);
+    rt_team_free(alone);
     rt_team_free(team);
     return test_done();
 }
