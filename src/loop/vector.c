@@ -350,29 +350,41 @@ static void note_uses(Vector *v, const LoopBody *body) {
     for (uint32_t i = 0; i < body->result_count; i++) v->used[body->results[i]] = true;
 }
 
+// Whether lanes load elements that lie side by side, or all the same.
+static bool loads_next(const Vector *v, const LoopStm *load, LoopRef turn) {
+    bool is_next = load->args[1] == turn;
+    if (v->varies[load->args[0]] || (v->varies[load->args[1]] && !is_next))
+        return false;
+    for (uint32_t i = 2; i < load->arg_count; i++)
+        if (v->varies[load->args[i]]) return false;
+    return true;
+}
+
 // Whether the turns of a fold take so few registers that twice as many vectors of what
 // it keeps have some, and all lanes in it are of one size, which is set.
-static bool is_tiny(Vector *v, const LoopStm *fold) {
+static bool is_tiny(Vector *v, const LoopStm *fold, LoopRef index) {
     enum { MOST = 6, REGISTERS = 32 };
-    static const LoopOp scalar = LOOP_SCALAR;
+    static const LoopOp ops[] = {LOOP_SCALAR, LOOP_LOAD};
     const LoopBody *turn = fold->bodies[0];
-    if (turn->stms.len > MOST || fold->out_count != 1 || !has_only(turn, &scalar, 1) ||
+    if (turn->stms.len > MOST || fold->out_count != 1 || !has_only(turn, ops, 2) ||
         machine_registers(v->bytes) < REGISTERS)
         return false;
     uint32_t elem = v->kernel->values.data[fold->outs[0]].type.elem;
     for (uint32_t i = 0; i < turn->stms.len; i++) {
-        LoopRef out = turn->stms.data[i]->outs[0];
+        const LoopStm *stm = turn->stms.data[i];
+        LoopRef out = stm->outs[0];
         if (v->varies[out] && v->kernel->values.data[out].type.elem != elem)
             return false;
+        if (stm->op == LOOP_LOAD && !loads_next(v, stm, index)) return false;
     }
     v->fold_bytes = scalar_info[elem].bytes;
     return true;
 }
 
 // Of vectors of a fold; 0: several are not worth it.
-static uint32_t flight_of_fold(Vector *v, const LoopStm *fold) {
+static uint32_t flight_of_fold(Vector *v, const LoopStm *fold, LoopRef index) {
     uint32_t hidden = vector_chain_hides(v, fold->bodies[0]);
-    if (hidden > FLIGHT && is_tiny(v, fold)) return 2 * FLIGHT;
+    if (hidden >= FLIGHT && is_tiny(v, fold, index)) return 2 * FLIGHT;
     return is_short(fold) || hidden >= 2 ? FLIGHT : 0;
 }
 
@@ -382,7 +394,8 @@ static uint32_t choose_flight(Vector *v, const LoopStm *loop) {
     if (size > 0) return size <= MOST_IN_FOLD ? FLIGHT : 2;
     if (is_few(v->kernel, loop->args[0], MOST_AT_ONCE + 1)) return 1;
     const LoopStm *fold = find_fold(v, loop->bodies[0]);
-    uint32_t flight = fold != NULL ? flight_of_fold(v, fold) : 0;
+    uint32_t flight =
+        fold != NULL ? flight_of_fold(v, fold, loop->bodies[0]->params[0]) : 0;
     if (flight > 0) return flight;
     if (vector_halves_lines(v, loop->bodies[0])) return 2;
     bool has_room = machine_registers(v->bytes) == 32;

@@ -306,6 +306,11 @@ static void test_chains(void) {
     expect_chain(32, 12, false, "for.parallel[16](");
 }
 
+// Sums of what is loaded from there, beginning with an element of the turn's own.
+#define FOLD(from)                                                                     \
+    LOAD "y: f64 = for(9i64, x) {|k: i64, s: f64| e: f64 = " from                      \
+         " t: f64 = add(s, e) -> t}" STORE("y")
+
 // Eight where a turn is a few operators, of which the units do five vectors or more
 // while one waits; of lanes as wide as those of the turn, if that has one width.
 static void test_tiny_chains(void) {
@@ -322,6 +327,10 @@ static void test_tiny_chains(void) {
                              "t: f64 = conv(s) u: f32 = conv(t) v: f32 = mul(u, s) "
                              "-> v} y: f64 = conv(b) " STORE("y");
     expect_of(64, "n", mixed, false, (Count[]){{"for.parallel[32](", 1}, {NULL, 0}});
+    expect_of(64, "n", FOLD("load(xs, i, n, k)"), false,
+              (Count[]){{"for.parallel[64](", 1}, {NULL, 0}});
+    expect_of(64, "n", FOLD("load(xs, k, n, i)"), false,
+              (Count[]){{"for.parallel[64](", 0}, {NULL, 0}});
     const char *many =
         "x: i16 = load(ss, 0i64, 1i64, i) "
         "y: i16 = for(9i64, x) {|k: i64, s: i16| t: i16 = mul(s, s) -> t}"
