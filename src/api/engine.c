@@ -238,10 +238,14 @@ static void divide(WeftProgram *program) {
     const char *wanted = getenv("WEFT_SPLIT");
     double least = wanted != NULL ? atof(wanted) : 200000;
     bool is_alone = context->place_count < 2;
+    bool is_streamed = api_stream_is_for(context);
     if (!is_alone && wanted != NULL && strcmp(wanted, "none") == 0) return;
-    if (api_stream_is_for(context)) api_stream_divide(program, is_alone ? 0 : least);
-    else if (!is_alone) divide_for_places(program, least);
-    else return;
+    if (is_alone && !is_streamed) return;
+    program->core->notes = &program->notes;
+    if (is_streamed) api_stream_divide(program, is_alone ? 0 : least);
+    else divide_for_places(program, least);
+    program->core->notes = NULL;
+    arena_free(&program->notes);
     api_lap(program->context, "fission", program->core);
 }
 
@@ -267,8 +271,8 @@ WeftStatus api_engine_new(WeftProgram *program) {
     if (status != WEFT_STATUS_OK) return status;
     if (context->devices[0] != '\0') api_lap(context, "open devices", NULL);
     divide(program);
-    // Along long rows by blocks, as caches of cores need it; a device that is launched on
-    // by itself has many rows at once instead.
+    // Along long rows by blocks, as caches of cores need it; a device that is launched
+    // on by itself has many rows at once instead.
     outline(program, api_has_cores(context));
     bool must = wanted == WEFT_ENGINE_NATIVE || context->devices[0] != '\0';
     program->engine = make_engine(program, must);

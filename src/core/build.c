@@ -101,10 +101,11 @@ CoreStm *core_emit(CoreBuilder *b, CoreOp op, const CoreRef *args, uint32_t arg_
     stm->op = op;
     stm->flags = b->flags;
     stm->loc = b->loc;
-    stm->args = copy_array(p, args, arg_count, sizeof *args);
-    stm->arg_count = arg_count;
-    stm->outs = arena_array(p->arena, CoreRef, out_count);
+    stm->outs = arena_alloc(p->arena, (out_count + arg_count) * sizeof *stm->outs);
     stm->out_count = out_count;
+    stm->args = stm->outs + out_count;
+    stm->arg_count = arg_count;
+    if (arg_count > 0) memcpy(stm->args, args, arg_count * sizeof *args);
     for (uint32_t i = 0; i < out_count; i++)
         stm->outs[i] = core_value(p, out_types[i], 0);
     core_append(b, stm);

@@ -63,13 +63,15 @@ static CoreStm *clone_stm(Cloner *c, const CoreStm *stm) {
     Arena *arena = c->program->arena;
     CoreStm *copy = arena_copy(arena, stm, sizeof *stm);
     copy->loc = clone_place(c, stm->loc);
-    copy->args = arena_array(arena, CoreRef, stm->arg_count);
+    copy->outs =
+        arena_alloc(arena, (stm->out_count + stm->arg_count) * sizeof *copy->outs);
+    copy->args = copy->outs + stm->out_count;
     for (uint32_t i = 0; i < stm->arg_count; i++)
         copy->args[i] = clone_use(c, stm->args[i]);
-    copy->bodies = arena_array(arena, CoreBody *, stm->body_count);
+    if (stm->body_count > 0)
+        copy->bodies = arena_alloc(arena, stm->body_count * sizeof *copy->bodies);
     for (uint32_t i = 0; i < stm->body_count; i++)
         copy->bodies[i] = clone_body(c, stm->bodies[i]);
-    copy->outs = arena_array(arena, CoreRef, stm->out_count);
     for (uint32_t i = 0; i < stm->out_count; i++)
         copy->outs[i] = clone_binder(c, stm->outs[i]);
     return copy;
@@ -77,15 +79,16 @@ static CoreStm *clone_stm(Cloner *c, const CoreStm *stm) {
 
 static CoreBody *clone_body(Cloner *c, const CoreBody *body) {
     Arena *arena = c->program->arena;
-    CoreBody *copy = arena_new(arena, CoreBody);
-    copy->params = arena_array(arena, CoreRef, body->param_count);
-    copy->param_count = body->param_count;
+    CoreBody *copy = arena_copy(arena, body, sizeof *body);
+    copy->params = arena_alloc(arena, (body->param_count + body->result_count) *
+                                          sizeof *copy->params);
+    copy->results = copy->params + body->param_count;
+    copy->stms.data = arena_alloc(arena, body->stms.len * sizeof *copy->stms.data);
+    copy->stms.cap = body->stms.len;
     for (uint32_t i = 0; i < body->param_count; i++)
         copy->params[i] = clone_binder(c, body->params[i]);
     for (uint32_t i = 0; i < body->stms.len; i++)
-        vec_push(arena, &copy->stms, clone_stm(c, body->stms.data[i]));
-    copy->results = arena_array(arena, CoreRef, body->result_count);
-    copy->result_count = body->result_count;
+        copy->stms.data[i] = clone_stm(c, body->stms.data[i]);
     for (uint32_t i = 0; i < body->result_count; i++)
         copy->results[i] = clone_use(c, body->results[i]);
     return copy;
@@ -93,7 +96,7 @@ static CoreBody *clone_body(Cloner *c, const CoreBody *body) {
 
 CoreBody *core_clone(CoreProgram *p, const CoreBody *body, Map *map, CoreLoc caller) {
     Cloner cloner = {.program = p, .map = map, .caller = caller};
-    map_init(&cloner.places, core_notes(p));
+    if (caller != 0) map_init(&cloner.places, core_notes(p));
     return clone_body(&cloner, body);
 }
 

@@ -3,6 +3,8 @@
 // Loops of parts (cut.h): a loop each of whose turns makes its arrays in parts, of the
 // parts that it was given, goes round with these. No array is joined before the last
 // turn is over, and of stencils no more than the halo goes from device to device.
+#include <string.h>
+
 #include "fission/cut.h"
 
 // ---- whether it can -----------------------------------------------------------------
@@ -27,7 +29,7 @@ static bool takes_parts(const Strategy *y, FissionSplit *s, const Map *arrays) {
     }
     for (uint32_t k = 0; k < s->stm->body_count; k++) {
         CoreRefs free = {0};
-        core_free(y->program, s->stm->bodies[k], y->program->arena, &free);
+        core_free(y->program, s->stm->bodies[k], core_notes(y->program), &free);
         for (uint32_t i = 0; i < free.len; i++)
             if (map_get(arrays, free.data[i], &known) &&
                 !fission_holds(&near, free.data[i]))
@@ -38,7 +40,7 @@ static bool takes_parts(const Strategy *y, FissionSplit *s, const Map *arrays) {
 
 // Whether the turns hand on parts of all arrays that the loop carries.
 static bool turns_hand_on(const Strategy *y, const CoreStm *loop) {
-    Arena *arena = y->program->arena;
+    Arena *arena = core_notes(y->program);
     const CoreBody *body = loop->bodies[0];
     Map carried, made;
     uint64_t known;
@@ -119,7 +121,7 @@ static Carried carry_first(Strategy *y, const CoreStm *loop, uint32_t k) {
     c.s.devices = y->devices->count;
     const FissionKnown *known = fission_known(&c.s, array);
     FissionCut cut = {.parts = y->parts, .at = -1, .shares = y->shares};
-    c.parts = arena_new(p->arena, FissionKnown);
+    c.parts = arena_new(core_notes(p), FissionKnown);
     c.s.size = known != NULL ? known->size : fission_dim(&c.s, array, 0);
     if (y->at_blocks) cut.unit = fission_unit(&c.s);
     fission_cut(&c.s, cut);
@@ -127,7 +129,7 @@ static Carried carry_first(Strategy *y, const CoreStm *loop, uint32_t k) {
     c.parts->parts = known != NULL ? known->parts : fission_split(&c.s, array, 0);
     while (kept < rank && keeps_size(y, loop, k, kept)) kept++;
     if (kept < rank) return c;
-    c.parts->rows = arena_array(p->arena, CoreRef, rank);
+    c.parts->rows = arena_array(core_notes(p), CoreRef, rank);
     for (uint32_t d = 1; d < rank; d++)
         c.parts->rows[d - 1] = known != NULL && known->rows != NULL
                                    ? known->rows[d - 1]
@@ -137,7 +139,7 @@ static Carried carry_first(Strategy *y, const CoreStm *loop, uint32_t k) {
 
 // Known parts of the array, which is what those are in another place: fresh values.
 static CoreRef *keep_carried(Strategy *y, const FissionKnown *like, CoreRef array) {
-    Arena *arena = y->program->arena;
+    Arena *arena = core_notes(y->program);
     FissionKnown *known = arena_copy(arena, like, sizeof *like);
     known->parts = arena_array(arena, CoreRef, y->parts);
     for (uint32_t p = 0; p < y->parts; p++)
@@ -147,12 +149,13 @@ static CoreRef *keep_carried(Strategy *y, const FissionKnown *like, CoreRef arra
 }
 
 static void push_parts(const Strategy *y, CoreRefs *refs, const CoreRef *parts) {
-    for (uint32_t p = 0; p < y->parts; p++) vec_push(y->program->arena, refs, parts[p]);
+    Arena *arena = core_notes(y->program);
+    for (uint32_t p = 0; p < y->parts; p++) vec_push(arena, refs, parts[p]);
 }
 
 // The turns, of parts.
 static CoreBody *carry_turns(Strategy *y, const CoreStm *loop, const Carried *carried) {
-    Arena *arena = y->program->arena;
+    Arena *arena = core_notes(y->program);
     const CoreBody *body = loop->bodies[0];
     const FuseState *outer = y->states;
     CoreRefs params = {0}, results = {0};
@@ -178,7 +181,7 @@ static CoreBody *carry_turns(Strategy *y, const CoreStm *loop, const Carried *ca
 }
 
 void carry(Strategy *y, const CoreStm *loop) {
-    Arena *arena = y->program->arena;
+    Arena *arena = core_notes(y->program);
     Carried *carried = arena_array(arena, Carried, loop->out_count);
     CoreRefs args = {0}, outs = {0};
     y->builder.loc = loop->loc;
@@ -201,7 +204,7 @@ void carry(Strategy *y, const CoreStm *loop) {
     CoreStm *stm = core_emit(&y->builder, OP_FOR, args.data, args.len, types, outs.len);
     stm->flags |= STM_APART;
     core_set_bodies(&y->builder, stm, &turns, 1);
-    stm->outs = outs.data;
+    memcpy(stm->outs, outs.data, outs.len * sizeof *outs.data);
     for (uint32_t k = 0; k < loop->out_count; k++) {
         FissionSplit *s = &carried[k].s;
         if (carried[k].parts == NULL) continue;

@@ -105,6 +105,7 @@ static bool is_candidate(const Strategy *y, const FissionSplit *s,
 // Sets the rule to cut by, if it is to be.
 static FissionVerdict judge(const Strategy *y, FissionSplit *s) {
     FissionVerdict verdict = FISSION_HAS_NO_RULE;
+    if (!cut_is_operator(s->stm) && s->stm->op != OP_FOR) return verdict;
     for (uint32_t i = 0; i < fission_rule_count; i++) {
         const FissionRule *rule = &fission_rules[i];
         if (rule->op != s->stm->op || !is_candidate(y, s, rule)) continue;
@@ -153,7 +154,7 @@ void cut_note_whole(const Strategy *y, FissionSplit *s) {
 static CoreRef *make_parts(const FissionSplit *s, const CoreStm *def) {
     FissionSplit of = *s;
     CoreStm safe = *def;
-    CoreRef *parts = arena_array(s->program->arena, CoreRef, s->parts);
+    CoreRef *parts = arena_array(core_notes(s->program), CoreRef, s->parts);
     safe.flags |= STM_UNSAFE;
     of.stm = &safe;
     for (uint32_t p = 0; p < s->parts; p++)
@@ -179,7 +180,7 @@ bool cut_has_parts(const FissionSplit *s) {
 }
 
 static void keep_parts(Strategy *y, const FissionSplit *s, const CoreRef *results) {
-    Arena *arena = s->program->arena;
+    Arena *arena = core_notes(s->program);
     for (uint32_t k = 0; k < s->stm->out_count; k++) {
         FissionKnown *known = arena_new(arena, FissionKnown);
         known->size = s->size;
@@ -197,8 +198,8 @@ static void keep_parts(Strategy *y, const FissionSplit *s, const CoreRef *result
 static void make_places(const Strategy *y, FissionSplit *s) {
     CoreLoc loc = s->stm->loc;
     if (loc == 0) return;
-    CoreLoc *own = arena_array(s->program->arena, CoreLoc, y->parts);
-    CoreLoc *beside = arena_array(s->program->arena, CoreLoc, y->parts);
+    CoreLoc *own = arena_array(core_notes(s->program), CoreLoc, y->parts);
+    CoreLoc *beside = arena_array(core_notes(s->program), CoreLoc, y->parts);
     FissionRow *row = &y->log->rows.data[y->row];
     uint32_t op = row->operators++, chunks = row->chunks;
     for (uint32_t part = 0; part < y->parts; part++) {
@@ -219,7 +220,7 @@ static void make_places(const Strategy *y, FissionSplit *s) {
 
 static void emit_parts(FissionSplit *s) {
     uint32_t outs = s->stm->out_count;
-    s->results = arena_array(s->program->arena, CoreRef, s->parts * outs);
+    s->results = arena_array(core_notes(s->program), CoreRef, s->parts * outs);
     for (uint32_t part = 0; part < s->parts; part++) {
         fission_at(s, s->own, part);
         s->rule->part(s, part, s->results + part * outs);
@@ -233,7 +234,7 @@ static void emit_parts(FissionSplit *s) {
 static void emit_choice(const Strategy *y, FissionSplit *s, CoreRef holds) {
     CoreProgram *p = y->program;
     CoreStm *stm = (CoreStm *)s->stm, *inner = arena_copy(p->arena, stm, sizeof *stm);
-    CoreType *types = arena_array(p->arena, CoreType, stm->out_count);
+    CoreType *types = arena_array(core_notes(p), CoreType, stm->out_count);
     inner->outs = arena_array(p->arena, CoreRef, stm->out_count);
     for (uint32_t k = 0; k < stm->out_count; k++) {
         types[k] = core_type(p, stm->outs[k]);
@@ -255,7 +256,7 @@ static void split(Strategy *y, FissionSplit *s) {
     CoreProgram *p = y->program;
     s->b = &y->builder;
     s->b->loc = s->stm->loc;
-    s->pieces = arena_array(p->arena, CoreRef *, s->stm->arg_count);
+    s->pieces = arena_array(core_notes(p), CoreRef *, s->stm->arg_count);
     make_places(y, s);
     s->size = s->rule->size(s);
     FissionCut cut = {.parts = y->parts, .at = -1, .shares = y->shares};
@@ -294,14 +295,20 @@ static void append(Strategy *y, FissionSplit *s) {
     const FissionKnown *known =
         stm->op == OP_DIM ? fission_known(s, stm->args[0]) : NULL;
     s->b = &y->builder;
-    if (known != NULL) fission_known_dim(s, known, known->parts[0], stm);
-    else core_append(s->b, stm);
+    if (known != NULL) {
+        fission_known_dim(s, known, known->parts[0], stm);
+    } else if (cut_is_operator(stm)) { // the other version has its body
+        s->b->loc = stm->loc;
+        fission_finish(s, fission_again(s, stm->args));
+    } else {
+        core_append(s->b, stm);
+    }
 }
 
 void cut_all(Strategy *y, const CoreBody *body) {
     uint32_t first = y->log->len;
     FissionShared shared = {.depth = y->builder.open.len}, *outer = y->shared;
-    cse_init(&shared.cse, y->program);
+    cse_init(&shared.cse, y->program, body->stms.len);
     cse_open(&shared.cse);
     // Parts of a stream are not kept for others.
     y->shared = y->log->is_stream ? NULL : &shared;

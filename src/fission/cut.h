@@ -17,7 +17,7 @@ typedef struct Strategy {
     Map stays;           // array -> 1: in parts, and all who take it take these
     FissionFacts *facts; // what binds values, everywhere
     const struct FuseState *states; // what the loops around keep of arrays
-    const uint32_t *uses;           // by CoreRef, before anything was split
+    uint32_t *uses;                 // by CoreRef, before anything was split
     const FissionDevices *devices;
     double least; // operations from which on splitting pays
     FissionLog *log;
@@ -42,6 +42,8 @@ typedef struct CutRow {
     FissionOperator *data;
     uint32_t len, cap;
     uint32_t next; // the first one that is in none
+    Map last;      // array -> the statement of the body that takes it last, or behind
+                   // all; once there is a row
 } CutRow;
 
 // ---- select.c -----------------------------------------------------------------------
@@ -78,6 +80,14 @@ double cut_travel_time(const Strategy *y, CoreRef array);
 double cut_work(const Strategy *y, const CoreStm *stm);
 // Emits all statements of a body, in parts what can be, by the row's shares.
 void cut_all(Strategy *y, const CoreBody *body);
+
+// ---- versions.c ---------------------------------------------------------------------
+
+// The run by other values, to be in the program as it is.
+CoreBody *version_whole(const Strategy *y, const CoreBody *run);
+// The same, to be cut: what was chosen, and what is known, holds for it, too. Operators
+// have no bodies of their own there.
+CoreBody *version_to_cut(Strategy *y, const CoreBody *run);
 
 // ---- carry.c ------------------------------------------------------------------------
 

@@ -76,7 +76,7 @@ typedef struct FissionCut {
     CoreRef unit; // a value, of which bounds are multiples; 0: they need not be
 } FissionCut;
 
-// In the program's arena.
+// Among the program's notes.
 FissionFacts *fission_new_facts(CoreProgram *program);
 // Appends all places of the body at which one of the rules applies. The program is past
 // stage 0; the facts are of it, and learn about the body.

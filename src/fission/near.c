@@ -54,10 +54,10 @@ static bool is_near(const FissionNear *near, CoreRef array) {
 static CoreRefs arrays_of(const FissionNear *near) {
     const FissionSplit *s = near->s;
     CoreRefs free = {0}, arrays = {0};
-    core_free(s->program, s->stm->bodies[0], s->program->arena, &free);
+    core_free(s->program, s->stm->bodies[0], core_notes(s->program), &free);
     for (uint32_t i = 0; i < free.len; i++)
         if (is_near(near, free.data[i]))
-            vec_push(s->program->arena, &arrays, free.data[i]);
+            vec_push(core_notes(s->program), &arrays, free.data[i]);
     return arrays;
 }
 
@@ -93,7 +93,7 @@ static uint32_t find_array(const NearSite *site, CoreRef array) {
 
 static void note_site(void *data, const CoreStm *stm) {
     FissionSplit *s = data;
-    Arena *arena = s->program->arena;
+    Arena *arena = core_notes(s->program);
     if (!is_look(s, stm)) return;
     uint32_t number = find_site(s, stm);
     if (number == s->near->sites.len) {
@@ -107,15 +107,14 @@ static void note_site(void *data, const CoreStm *stm) {
 }
 
 void near_find(FissionSplit *s) {
-    s->near = arena_new(s->program->arena, FissionNear);
+    Arena *arena = core_notes(s->program);
+    s->near = arena_new(arena, FissionNear);
     *s->near = find_looks(s);
-    map_init(&s->near->cut, s->program->arena);
+    map_init(&s->near->cut, arena);
     core_walk(s->stm->bodies[0], note_site, s);
     for (uint32_t p = 0; p < s->parts; p++)
         s->near->parts[p] = (NearPart){
-            .s = s,
-            .p = p,
-            .ends = arena_array(s->program->arena, NearEnds, s->near->sites.len)};
+            .s = s, .p = p, .ends = arena_array(arena, NearEnds, s->near->sites.len)};
 }
 
 // ---- the part's body ----------------------------------------------------------------

@@ -109,7 +109,7 @@ static FissionSplit split_at(CoreProgram *p, const CoreBody *body, CoreBuilder *
 }
 
 FissionFacts *fission_new_facts(CoreProgram *program) {
-    FissionFacts *facts = arena_new(program->arena, FissionFacts);
+    FissionFacts *facts = arena_new(core_notes(program), FissionFacts);
     *facts = rewrite_new(program);
     for (uint32_t i = 0; i < program->funs.len; i++)
         rewrite_define_all(facts, program->funs.data[i]->body);

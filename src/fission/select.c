@@ -27,12 +27,20 @@ typedef struct Link {
     uint32_t made, taker;
 } Link;
 
+// A statement that is looked at.
+typedef struct Looked {
+    const FissionRule *rule; // by which it may be cut; NULL: none, or as a loop
+    uint32_t node;           // FLOW_SINK: it stays whole in any case
+} Looked;
+
 typedef struct Selection {
     Strategy *y;
     const CoreBody *body;
-    uint32_t from, end;        // the statements that are looked at
-    const FissionRule **rules; // by which each may be cut; NULL: none, or as a loop
-    uint32_t *nodes;           // FLOW_SINK: it stays whole in any case
+    uint32_t from, end; // the statements that are looked at
+    struct {
+        Looked *data;
+        uint32_t len, cap;
+    } looked;
     Flow flow;
     Map numbers; // array -> of `made`
     struct {
@@ -50,7 +58,7 @@ static const CoreStm *stm_of(const Selection *x, uint32_t i) {
 }
 
 static uint32_t node_of(const Selection *x, uint32_t i) {
-    return x->nodes[i - x->from];
+    return x->looked.data[i - x->from].node;
 }
 
 // As many picoseconds; what is more than 11 days is that.
@@ -113,7 +121,7 @@ static void link_free(Selection *x, uint32_t i, const CoreRefs *near) {
 static void link_statement(Selection *x, uint32_t i) {
     const CoreStm *stm = stm_of(x, i);
     bool may_be_cut = node_of(x, i) != FLOW_SINK;
-    const FissionRule *rule = x->rules[i - x->from];
+    const FissionRule *rule = x->looked.data[i - x->from].rule;
     CoreFeeds feeds = may_be_cut ? core_feeds(stm) : (CoreFeeds){.count = 0};
     CoreRefs near = {0};
     if (stm->op == OP_DIM) return;
@@ -130,13 +138,55 @@ static void link_statement(Selection *x, uint32_t i) {
     link_free(x, i, &near);
 }
 
+// ---- who comes later ----------------------------------------------------------------
+
+static void note_last(const CoreProgram *p, Map *last, const CoreRef *refs,
+                      uint32_t count, uint32_t at) {
+    for (uint32_t i = 0; i < count; i++)
+        if (core_type(p, refs[i]).rank > 0) map_set(last, refs[i], at);
+}
+
+static void note_inside(const CoreProgram *p, Map *last, const CoreBody *body,
+                        uint32_t at) {
+    for (uint32_t i = 0; i < body->stms.len; i++) {
+        const CoreStm *stm = body->stms.data[i];
+        note_last(p, last, stm->args, stm->arg_count, at);
+        for (uint32_t k = 0; k < stm->body_count; k++)
+            note_inside(p, last, stm->bodies[k], at);
+    }
+    note_last(p, last, body->results, body->result_count, at);
+}
+
+// Who takes each array last; of sizes nobody asks for the array.
+static void find_last(const CoreProgram *p, const CoreBody *body, Map *last) {
+    map_init(last, core_notes(p));
+    for (uint32_t i = 0; i < body->stms.len; i++) {
+        const CoreStm *stm = body->stms.data[i];
+        if (stm->op != OP_DIM) note_last(p, last, stm->args, stm->arg_count, i);
+        for (uint32_t k = 0; k < stm->body_count; k++)
+            note_inside(p, last, stm->bodies[k], i);
+    }
+    note_last(p, last, body->results, body->result_count, body->stms.len);
+}
+
+// What is taken behind the statements that are looked at is needed whole.
+static void link_later(Selection *x, const Map *last) {
+    uint64_t taker;
+    for (uint32_t i = x->from; i < x->end; i++)
+        for (uint32_t k = 0; k < stm_of(x, i)->out_count; k++) {
+            CoreRef out = stm_of(x, i)->outs[k];
+            if (map_get(last, out, &taker) && taker >= x->end)
+                link_whole(x, out, FLOW_SINK);
+        }
+}
+
 // ---- what may be cut ----------------------------------------------------------------
 
 // Where the statement may be cut: what that saves, and the arrays it makes.
 static void add_operator(Selection *x, uint32_t i, FissionSplit *s, bool is_carried) {
     Strategy *y = x->y;
-    uint32_t node = x->nodes[i - x->from] = flow_node(&x->flow);
-    x->rules[i - x->from] = is_carried ? NULL : s->rule;
+    uint32_t node = flow_node(&x->flow);
+    x->looked.data[i - x->from] = (Looked){is_carried ? NULL : s->rule, node};
     flow_edge(&x->flow, FLOW_SOURCE, node,
               cut_takes_all(y) ? flow_endless : capacity_of(cut_saves(y, s)));
     for (uint32_t k = 0; k < s->stm->out_count; k++) {
@@ -168,6 +218,7 @@ static bool add_operators(Selection *x, const CoreBody *body) {
         bool is_carried = carry_can(x->y, s.stm);
         bool may_be_cut = is_carried || cut_find_rule(x->y, &s) != NULL;
         if (any && !may_be_cut && has_operators(s.stm)) break;
+        vec_push(x->flow.arena, &x->looked, (Looked){NULL, FLOW_SINK});
         if (may_be_cut) add_operator(x, x->end, &s, is_carried);
         any = any || may_be_cut;
     }
@@ -175,12 +226,8 @@ static bool add_operators(Selection *x, const CoreBody *body) {
 }
 
 static Selection new_selection(Strategy *y, const CoreBody *body, uint32_t from) {
-    Arena *arena = y->program->arena;
-    uint32_t count = body->stms.len - from;
+    Arena *arena = core_notes(y->program);
     Selection x = {.y = y, .body = body, .from = from};
-    x.rules = arena_array(arena, const FissionRule *, count);
-    x.nodes = arena_array(arena, uint32_t, count);
-    for (uint32_t i = 0; i < count; i++) x.nodes[i] = FLOW_SINK;
     flow_init(&x.flow, arena);
     map_init(&x.numbers, arena);
     return x;
@@ -215,15 +262,14 @@ static void fill_row(Selection *x, const bool *is_cut, CutRow *row) {
 }
 
 void cut_select(Strategy *y, const CoreBody *body, uint32_t from, CutRow *row) {
-    *row = (CutRow){.len = 0};
+    row->len = row->next = 0;
     while (row->len == 0 && from < body->stms.len) {
         Selection x = new_selection(y, body, from);
         y->selects = true;
         bool any = add_operators(&x, body);
-        if (any)
-            for (uint32_t i = from; i < body->stms.len; i++) link_statement(&x, i);
-        for (uint32_t k = 0; any && k < body->result_count; k++)
-            link_whole(&x, body->results[k], FLOW_SINK);
+        if (any && row->last.slots == NULL) find_last(y->program, body, &row->last);
+        for (uint32_t i = from; any && i < x.end; i++) link_statement(&x, i);
+        if (any) link_later(&x, &row->last);
         y->selects = false;
         if (any) fill_row(&x, flow_cut(&x.flow), row);
         from = x.end;

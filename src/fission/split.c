@@ -66,7 +66,7 @@ CoreRef fission_select(FissionSplit *s, CoreRef c, CoreRef yes, CoreRef no) {
         if (old->c == c && old->yes == yes && old->no == no) return old->out;
     }
     struct FissionChoice made = {c, yes, no, core_select(s->b, c, yes, no)};
-    vec_push(s->program->arena, &shared->choices, made);
+    vec_push(core_notes(s->program), &shared->choices, made);
     return made.out;
 }
 
@@ -117,7 +117,7 @@ CoreStm *fission_emit(FissionSplit *s, CoreOp op, const CoreRef *args,
 }
 
 CoreRef *fission_open_indices(FissionSplit *s, uint32_t rank) {
-    CoreRef *i = arena_array(s->program->arena, CoreRef, rank);
+    CoreRef *i = arena_array(core_notes(s->program), CoreRef, rank);
     for (uint32_t d = 0; d < rank; d++)
         i[d] = core_value(s->program, (CoreType){SCALAR_I64, 0}, 0);
     core_open(s->b, i, rank);
@@ -134,7 +134,7 @@ CoreStm *fission_close_indices(FissionSplit *s, const CoreRef *sizes,
 }
 
 CoreRef *fission_args(const FissionSplit *s) {
-    return arena_copy(s->program->arena, s->stm->args,
+    return arena_copy(core_notes(s->program), s->stm->args,
                       s->stm->arg_count * sizeof *s->stm->args);
 }
 
@@ -152,7 +152,7 @@ CoreStm *fission_again(FissionSplit *s, const CoreRef *args) {
     again->bodies = arena_array(p->arena, CoreBody *, stm->body_count);
     for (uint32_t i = 0; i < stm->body_count; i++) {
         Map map;
-        map_init(&map, p->arena);
+        map_init(&map, core_notes(p));
         again->bodies[i] = core_clone(p, stm->bodies[i], &map, 0);
     }
     core_append(s->b, again);
@@ -252,7 +252,7 @@ static CoreRef reversed_of(const FissionSplit *s, CoreRef array, uint32_t axis) 
 // A part of what is reversed is a part, reversed: kernels read that where it lies.
 static CoreRef *split_reversed(FissionSplit *s, CoreRef base, uint32_t axis) {
     const CoreRef *parts = emit_split(s, base, axis, true);
-    CoreRef *pieces = arena_array(s->program->arena, CoreRef, s->parts);
+    CoreRef *pieces = arena_array(core_notes(s->program), CoreRef, s->parts);
     for (uint32_t p = 0; p < s->parts; p++)
         pieces[p] = emit_view(s, OP_REVERSE, &parts[s->parts - 1 - p], 1, axis);
     return pieces;

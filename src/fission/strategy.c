@@ -54,7 +54,7 @@ static void note_rows(const Strategy *y, const CoreStm *stm, CoreRefs *rows) {
     uint32_t end = from + core_type(y->program, stm->outs[0]).rank - 1u;
     for (uint32_t i = from; i < end; i++)
         if (!core_is_const(y->program, stm->args[i]))
-            vec_push(y->program->arena, rows, stm->args[i]);
+            vec_push(core_notes(y->program), rows, stm->args[i]);
 }
 
 // The next run from statement `from` on; an empty one at the end of the body. For one
@@ -71,12 +71,14 @@ static Part find_part(Strategy *y, const CoreBody *body, uint32_t from, CutRow *
     return part;
 }
 
-static void count_uses(const CoreBody *body, uint32_t *uses) {
-    for (uint32_t i = 0; i < body->result_count; i++) uses[body->results[i]]++;
+// Adds so much for each use.
+static void add_uses(uint32_t *uses, const CoreBody *body, uint32_t by) {
+    for (uint32_t i = 0; i < body->result_count; i++) uses[body->results[i]] += by;
     for (uint32_t i = 0; i < body->stms.len; i++) {
         const CoreStm *stm = body->stms.data[i];
-        for (uint32_t k = 0; k < stm->arg_count; k++) uses[stm->args[k]]++;
-        for (uint32_t k = 0; k < stm->body_count; k++) count_uses(stm->bodies[k], uses);
+        for (uint32_t k = 0; k < stm->arg_count; k++) uses[stm->args[k]] += by;
+        for (uint32_t k = 0; k < stm->body_count; k++)
+            add_uses(uses, stm->bodies[k], by);
     }
 }
 
@@ -84,41 +86,19 @@ static void count_uses(const CoreBody *body, uint32_t *uses) {
 static CoreBody *body_of(const Strategy *y, const CoreBody *body, Part part) {
     CoreProgram *p = y->program;
     CoreBody *run = arena_new(p->arena, CoreBody);
-    uint32_t *uses = arena_array(p->arena, uint32_t, p->values.len);
     CoreRefs results = {0};
-    for (uint32_t i = part.first; i < part.end; i++)
-        vec_push(p->arena, &run->stms, body->stms.data[i]);
-    count_uses(run, uses);
-    for (uint32_t i = part.first; i < part.end; i++) {
-        const CoreStm *stm = body->stms.data[i];
+    run->stms.data = body->stms.data + part.first;
+    run->stms.len = run->stms.cap = part.end - part.first;
+    add_uses(y->uses, run, UINT32_MAX); // others' are left
+    for (uint32_t i = 0; i < run->stms.len; i++) {
+        const CoreStm *stm = run->stms.data[i];
         for (uint32_t k = 0; k < stm->out_count; k++)
-            if (y->uses[stm->outs[k]] > uses[stm->outs[k]])
-                vec_push(p->arena, &results, stm->outs[k]);
+            if (y->uses[stm->outs[k]] > 0) vec_push(p->arena, &results, stm->outs[k]);
     }
+    add_uses(y->uses, run, 1);
     run->results = results.data;
     run->result_count = results.len;
     return run;
-}
-
-// What was chosen for results of the run holds for their copies.
-static void copy_choice(Map *choice, const CoreBody *run, const Map *map) {
-    uint64_t chosen, copy;
-    for (uint32_t i = 0; i < run->stms.len; i++)
-        for (uint32_t k = 0; k < run->stms.data[i]->out_count; k++) {
-            CoreRef out = run->stms.data[i]->outs[k];
-            if (map_get(choice, out, &chosen) && map_get(map, out, &copy))
-                map_set(choice, (CoreRef)copy, chosen);
-        }
-}
-
-static CoreBody *copy_of(Strategy *y, const CoreBody *run) {
-    Map map;
-    map_init(&map, y->program->arena);
-    CoreBody *copy = core_clone(y->program, run, &map, 0);
-    copy_choice(&y->chosen, run, &map);
-    copy_choice(&y->stays, run, &map);
-    rewrite_define_all(y->facts, copy);
-    return copy;
 }
 
 // Whether so much may be missing that devices would wait for each other.
@@ -195,7 +175,7 @@ static CoreRef is_on(Strategy *y, FissionSwitch *at, CoreRef size) {
 static void emit_either(Strategy *y, CoreRef holds, CoreBody *parts, CoreBody *whole,
                         CoreRef *outs) {
     uint32_t count = parts->result_count;
-    CoreType *types = arena_array(y->program->arena, CoreType, count);
+    CoreType *types = arena_array(core_notes(y->program), CoreType, count);
     for (uint32_t i = 0; i < count; i++) types[i] = core_type(y->program, outs[i]);
     CoreStm *stm = core_emit(&y->builder, OP_IF, &holds, 1, types, count);
     core_set_bodies(&y->builder, stm, (CoreBody *[]){parts, whole}, 2);
@@ -221,7 +201,8 @@ static void emit_both(Strategy *y, const CoreBody *body, Part part) {
     add_row(y, part);
     CoreRef enough = is_enough(y, body, part);
     y->at_blocks = part.at_blocks;
-    CoreBody *parts = in_parts(y, copy_of(y, run)), *whole = copy_of(y, run);
+    CoreBody *parts = in_parts(y, version_to_cut(y, run)),
+             *whole = version_whole(y, run);
     emit_either(y, enough, parts, whole, run->results);
 }
 
@@ -284,8 +265,10 @@ static CoreBody *emit_entry(Strategy *y, const CoreBody *parts, const CoreBody *
         outs[k] = core_value(p, core_type(p, body->results[k]), 0);
     core_open(&y->builder, body->params, body->param_count);
     CoreRef holds = is_on(y, at, core_i64(p, 1));
-    emit_either(y, holds, without_params(y, parts), copy_of(y, without_params(y, body)),
-                outs);
+    Map names;
+    map_init(&names, core_notes(p));
+    CoreBody *whole = core_clone(p, without_params(y, body), &names, 0);
+    emit_either(y, holds, without_params(y, parts), whole, outs);
     return core_close(&y->builder, outs, body->result_count);
 }
 
@@ -325,9 +308,9 @@ bool fission_for_devices(CoreProgram *p, const FissionDevices *devices, double l
                   .least = least,
                   .devices = devices,
                   .log = log};
-    map_init(&y.known, p->arena);
-    map_init(&y.chosen, p->arena);
-    map_init(&y.stays, p->arena);
+    map_init(&y.known, core_notes(p));
+    map_init(&y.chosen, core_notes(p));
+    map_init(&y.stays, core_notes(p));
     for (uint32_t i = 0; i < p->funs.len; i++) {
         y.entry = p->funs.data[i];
         if (y.entry->is_entry) p->funs.data[i]->body = visit_entry(&y);

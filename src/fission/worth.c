@@ -164,7 +164,7 @@ static double uneven_of(const Varying *v, const CoreBody *body) {
 double fission_uneven(const CoreProgram *p, const CoreStm *stm) {
     Varying v = {.program = p};
     double work = 0;
-    map_init(&v.refs, p->arena);
+    map_init(&v.refs, core_notes(p));
     for (uint32_t i = 0; i < stm->body_count; i++) walk_body(&v, stm->bodies[i], 0);
     for (uint32_t i = 0; i < stm->body_count; i++)
         work += uneven_of(&v, stm->bodies[i]);

@@ -18,8 +18,7 @@ CoreRef opt_fold_dim(Rewrite *rw, const CoreStm *stm);
 // One step from dimension *axis of *array towards what made it: returns its size, or 0
 // after having moved to an equal dimension of an earlier array, or 0 and false in
 // *moved_out when there is no more to know.
-CoreRef opt_step_dim(const Rewrite *rw, CoreRef *array, int32_t *axis,
-                     bool *moved_out);
+CoreRef opt_step_dim(const Rewrite *rw, CoreRef *array, int32_t *axis, bool *moved_out);
 
 // Statements seen in the bodies that are open, by what they compute.
 typedef struct Cse {
@@ -39,7 +38,8 @@ typedef struct Cse {
     } bodies; // the open ones' numbers
 } Cse;
 
-void cse_init(Cse *cse, CoreProgram *p);
+// For about so many statements.
+void cse_init(Cse *cse, CoreProgram *p, uint32_t count);
 void cse_open(Cse *cse);
 void cse_close(Cse *cse);
 // An equal statement that is in scope; else NULL, and the statement is noted.
@@ -47,7 +47,8 @@ const CoreStm *cse_find(Cse *cse, const CoreStm *stm);
 // Whether both compute the same; of statements without bodies.
 bool cse_are_equal(const CoreProgram *p, const CoreStm *a, const CoreStm *b);
 
-// Puts what both arms of a branch begin with before it (arms.c); false: there is nothing.
+// Puts what both arms of a branch begin with before it (arms.c); false: there is
+// nothing.
 bool opt_join_arms(Rewrite *rw, CoreStm *stm);
 
 #endif

@@ -16,9 +16,9 @@ typedef struct CseEntry {
     uint32_t older; // index of the next entry with that hash + 1
 } CseEntry;
 
-void cse_init(Cse *cse, CoreProgram *p) {
+void cse_init(Cse *cse, CoreProgram *p, uint32_t count) {
     *cse = (Cse){.program = p};
-    map_init_for(&cse->heads, core_notes(p), p->values.len / 4);
+    map_init_for(&cse->heads, core_notes(p), count);
 }
 
 void cse_open(Cse *cse) {

@@ -146,7 +146,7 @@ static bool rewrite_once(CoreProgram *program) {
     rw.uses = opt_count_uses(program);
     rw.use_count = program->values.len;
     Cse cse;
-    cse_init(&cse, program);
+    cse_init(&cse, program, program->values.len / 4);
     rw.data = &cse;
     for (uint32_t i = 0; i < program->funs.len; i++) {
         cse_open(&cse);
