@@ -108,6 +108,8 @@ typedef struct Map {
 void map_init(Map *map, Arena *arena);
 // The same, with room for so many keys before it has to grow.
 void map_init_for(Map *map, Arena *arena, uint32_t count);
+// Gives it room for so many more.
+void map_reserve(Map *map, uint32_t more);
 bool map_get(const Map *map, uint64_t key, uint64_t *value_out);
 void map_set(Map *map, uint64_t key, uint64_t value);
 

@@ -87,17 +87,22 @@ bool map_get(const Map *map, uint64_t key, uint64_t *value_out) {
     return true;
 }
 
+void map_reserve(Map *map, uint32_t more) {
+    if (map->slot_count / 2 >= map->count + more) return;
+    Map larger;
+    map_init_for(&larger, map->arena, map->count + more);
+    for (uint32_t i = 0; i < map->slot_count; i++)
+        if (map->slots[i].key != 0)
+            *find_key(&larger, map->slots[i].key) = map->slots[i];
+    larger.count = map->count;
+    *map = larger;
+}
+
 void map_set(Map *map, uint64_t key, uint64_t value) {
     struct MapSlot *slot = find_key(map, key);
     if (slot->key == 0) {
         if (map->count >= map->slot_count / 2) {
-            Map larger = {.arena = map->arena, .slot_count = map->slot_count * 2};
-            larger.slots = arena_array(map->arena, struct MapSlot, larger.slot_count);
-            for (uint32_t i = 0; i < map->slot_count; i++)
-                if (map->slots[i].key != 0)
-                    *find_key(&larger, map->slots[i].key) = map->slots[i];
-            larger.count = map->count;
-            *map = larger;
+            map_reserve(map, 1);
             slot = find_key(map, key);
         }
         map->count++;

@@ -94,9 +94,22 @@ static CoreBody *clone_body(Cloner *c, const CoreBody *body) {
     return copy;
 }
 
+// How many values it binds.
+static uint32_t count_binders(const CoreBody *body) {
+    uint32_t count = body->param_count;
+    for (uint32_t i = 0; i < body->stms.len; i++) {
+        const CoreStm *stm = body->stms.data[i];
+        count += stm->out_count;
+        for (uint32_t k = 0; k < stm->body_count; k++)
+            count += count_binders(stm->bodies[k]);
+    }
+    return count;
+}
+
 CoreBody *core_clone(CoreProgram *p, const CoreBody *body, Map *map, CoreLoc caller) {
     Cloner cloner = {.program = p, .map = map, .caller = caller};
     if (caller != 0) map_init(&cloner.places, core_notes(p));
+    map_reserve(map, count_binders(body));
     return clone_body(&cloner, body);
 }
 

@@ -3,9 +3,9 @@
 // Loops of parts (cut.h): a loop each of whose turns makes its arrays in parts, of the
 // parts that it was given, goes round with these. No array is joined before the last
 // turn is over, and of stencils no more than the halo goes from device to device.
-#include <string.h>
-
 #include "fission/cut.h"
+
+#include <string.h>
 
 // ---- whether it can -----------------------------------------------------------------
 

@@ -7,6 +7,8 @@
 // what travels, is told here. Sizes are not known: both are counted by element.
 #include "fission/cut.h"
 
+#include <string.h>
+
 // ---- what it is worth ---------------------------------------------------------------
 
 const CoreStm *cut_find_virtual(const Strategy *y, CoreRef array) {
@@ -42,13 +44,25 @@ static double traffic_of(const Strategy *y, const FissionSplit *s) {
     return bytes;
 }
 
-double cut_work(const Strategy *y, const CoreStm *stm) {
+static double find_work(const Strategy *y, const CoreStm *stm) {
     double work = 0;
     if (!is_control(stm)) return fission_work(y->program, stm);
     const CoreBody *body = stm->bodies[0];
     for (uint32_t i = 0; i < body->stms.len; i++)
         work += fission_work(y->program, body->stms.data[i]);
     return work * fission_turns(y->program, stm);
+}
+
+double cut_work(const Strategy *y, const CoreStm *stm) {
+    uint64_t bits;
+    double work;
+    if (!map_get(y->works, stm->outs[0], &bits)) {
+        work = find_work(y, stm);
+        memcpy(&bits, &work, sizeof bits);
+        map_set(y->works, stm->outs[0], bits);
+    }
+    memcpy(&work, &bits, sizeof work);
+    return work;
 }
 
 // Nanoseconds.
@@ -105,7 +119,6 @@ static bool is_candidate(const Strategy *y, const FissionSplit *s,
 // Sets the rule to cut by, if it is to be.
 static FissionVerdict judge(const Strategy *y, FissionSplit *s) {
     FissionVerdict verdict = FISSION_HAS_NO_RULE;
-    if (!cut_is_operator(s->stm) && s->stm->op != OP_FOR) return verdict;
     for (uint32_t i = 0; i < fission_rule_count; i++) {
         const FissionRule *rule = &fission_rules[i];
         if (rule->op != s->stm->op || !is_candidate(y, s, rule)) continue;
@@ -129,6 +142,10 @@ bool cut_is_operator(const CoreStm *stm) {
     return core_op_info[stm->op].kind == KIND_ORDER2 || stm->op == OP_SORT;
 }
 
+bool cut_is_judged(const CoreStm *stm) {
+    return cut_is_operator(stm) || stm->op == OP_FOR;
+}
+
 // Notes what was decided about the operator, unless it is none.
 static void note(const Strategy *y, const FissionSplit *s, FissionVerdict verdict) {
     bool is_loop = s->stm->op == OP_FOR && verdict == FISSION_IS_CUT;
@@ -145,8 +162,10 @@ static void note(const Strategy *y, const FissionSplit *s, FissionVerdict verdic
     vec_push(y->program->arena, y->log, decision);
 }
 
-void cut_note_whole(const Strategy *y, FissionSplit *s) {
-    note(y, s, judge(y, s));
+void cut_note_whole(const Strategy *y, const CoreBody *body, uint32_t i) {
+    if (!cut_is_judged(body->stms.data[i])) return;
+    FissionSplit s = cut_of(y, body, i);
+    note(y, &s, judge(y, &s));
 }
 
 // The parts of an array that takes no memory, made as such. Their lengths are right, so
@@ -314,6 +333,10 @@ void cut_all(Strategy *y, const CoreBody *body) {
     y->shared = y->log->is_stream ? NULL : &shared;
     for (uint32_t i = 0; i < body->stms.len; i++) {
         FissionSplit s = cut_of(y, body, i);
+        if (!cut_is_judged(s.stm)) {
+            append(y, &s);
+            continue;
+        }
         if (carry_can(y, s.stm)) {
             carry(y, s.stm);
             continue;

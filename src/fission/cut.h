@@ -15,6 +15,7 @@ typedef struct Strategy {
     Map known;           // array -> FissionKnown
     Map chosen;          // first result -> 1: the statement is to be cut
     Map stays;           // array -> 1: in parts, and all who take it take these
+    Map *works;          // first result -> the bits of what its statement does
     FissionFacts *facts; // what binds values, everywhere
     const struct FuseState *states; // what the loops around keep of arrays
     uint32_t *uses;                 // by CoreRef, before anything was split
@@ -60,8 +61,8 @@ const FissionRule *cut_find_rule(const Strategy *y, FissionSplit *s);
 // Whether others can take the results part by part: what a filter keeps is of other
 // lengths.
 bool cut_has_parts(const FissionSplit *s);
-// The same and notes why, of an operator that no run has.
-void cut_note_whole(const Strategy *y, FissionSplit *s);
+// Notes why statement i of the body stays whole, if it is an operator: no run has it.
+void cut_note_whole(const Strategy *y, const CoreBody *body, uint32_t i);
 // Whether what the stencil makes takes a byte, so that cores may have eight or more in
 // one (loop/bits.c), in a loop that stays whole.
 bool cut_may_be_bits(const Strategy *y, const CoreStm *stm);
@@ -69,6 +70,8 @@ bool cut_may_be_bits(const Strategy *y, const CoreStm *stm);
 const CoreStm *cut_find_virtual(const Strategy *y, CoreRef array);
 // Whether it is one of those about which something is decided.
 bool cut_is_operator(const CoreStm *stm);
+// Whether some rule that the strategy uses may be about it.
+bool cut_is_judged(const CoreStm *stm);
 // Whether all that can be cut is.
 bool cut_takes_all(const Strategy *y);
 bool cut_is_chosen(const Strategy *y, const CoreStm *stm);

@@ -19,6 +19,7 @@ static const uint32_t nobody = UINT32_MAX;
 typedef struct Made {
     uint32_t maker;        // the statement that may make it in parts, or nobody
     uint32_t whole, apart; // nodes: someone needs it whole; someone takes parts of it
+    uint32_t whole_at;     // the node whose need of the whole was the last one noted
     bool is_needed;        // as a whole, by what was chosen
 } Made;
 
@@ -75,7 +76,8 @@ static void add_made(Selection *x, CoreRef array, uint32_t maker) {
     Arena *arena = x->flow.arena;
     uint32_t node = maker == nobody ? (uint32_t)FLOW_SINK : node_of(x, maker);
     uint64_t travels = capacity_of(cut_travel_time(x->y, array));
-    Made made = {maker, flow_node(&x->flow), flow_node(&x->flow), false};
+    Made made = {
+        .maker = maker, .whole = flow_node(&x->flow), .apart = flow_node(&x->flow)};
     if (maker != nobody) flow_edge(&x->flow, node, made.whole, travels);
     flow_edge(&x->flow, made.apart, node, travels);
     map_set(&x->numbers, array, x->made.len);
@@ -100,21 +102,30 @@ static void link_parts(Selection *x, CoreRef array, uint32_t taker) {
 // then it travels whether it is made in parts or not.
 static void link_whole(Selection *x, CoreRef array, uint32_t node) {
     Made *made = find_made(x, array);
-    if (made == NULL || made->maker == nobody) return;
+    if (made == NULL || made->maker == nobody || made->whole_at == node) return;
+    made->whole_at = node;
     Link link = {(uint32_t)(made - x->made.data), nobody};
     flow_edge(&x->flow, made->whole, node, flow_endless);
     vec_push(x->flow.arena, &x->links, link);
 }
 
-static void link_free(Selection *x, uint32_t i, const CoreRefs *near) {
-    const CoreStm *stm = stm_of(x, i);
-    for (uint32_t k = 0; k < stm->body_count; k++) {
-        CoreRefs refs = {0};
-        core_free(x->y->program, stm->bodies[k], x->flow.arena, &refs);
-        for (uint32_t f = 0; f < refs.len; f++)
-            if (fission_holds(near, refs.data[f])) link_parts(x, refs.data[f], i);
-            else link_whole(x, refs.data[f], node_of(x, i));
+static void link_refs(Selection *x, uint32_t i, const CoreRefs *near,
+                      const CoreRef *refs, uint32_t count) {
+    for (uint32_t k = 0; k < count; k++)
+        if (core_type(x->y->program, refs[k]).rank > 0 && !fission_holds(near, refs[k]))
+            link_whole(x, refs[k], node_of(x, i));
+}
+
+// What statement i takes in that body of its.
+static void link_inside(Selection *x, uint32_t i, const CoreRefs *near,
+                        const CoreBody *body) {
+    for (uint32_t k = 0; k < body->stms.len; k++) {
+        const CoreStm *stm = body->stms.data[k];
+        link_refs(x, i, near, stm->args, stm->arg_count);
+        for (uint32_t b = 0; b < stm->body_count; b++)
+            link_inside(x, i, near, stm->bodies[b]);
     }
+    link_refs(x, i, near, body->results, body->result_count);
 }
 
 // What the statement takes, in which way.
@@ -135,7 +146,9 @@ static void link_statement(Selection *x, uint32_t i) {
         if (a >= feeds.first && a < feeds.first + feeds.count)
             link_parts(x, stm->args[a], i);
         else link_whole(x, stm->args[a], node_of(x, i));
-    link_free(x, i, &near);
+    for (uint32_t k = 0; k < near.len; k++) link_parts(x, near.data[k], i);
+    for (uint32_t k = 0; k < stm->body_count; k++)
+        link_inside(x, i, &near, stm->bodies[k]);
 }
 
 // ---- who comes later ----------------------------------------------------------------
@@ -182,19 +195,25 @@ static void link_later(Selection *x, const Map *last) {
 
 // ---- what may be cut ----------------------------------------------------------------
 
-// Where the statement may be cut: what that saves, and the arrays it makes.
-static void add_operator(Selection *x, uint32_t i, FissionSplit *s, bool is_carried) {
+// Where the statement may be cut: what that saves, and the arrays it makes. Returns
+// whether it may be.
+static bool add_operator(Selection *x, uint32_t i) {
     Strategy *y = x->y;
+    if (!cut_is_judged(stm_of(x, i))) return false;
+    FissionSplit s = cut_of(y, x->body, i);
+    bool is_carried = carry_can(y, s.stm);
+    if (!is_carried && cut_find_rule(y, &s) == NULL) return false;
     uint32_t node = flow_node(&x->flow);
-    x->looked.data[i - x->from] = (Looked){is_carried ? NULL : s->rule, node};
+    x->looked.data[i - x->from] = (Looked){is_carried ? NULL : s.rule, node};
     flow_edge(&x->flow, FLOW_SOURCE, node,
-              cut_takes_all(y) ? flow_endless : capacity_of(cut_saves(y, s)));
-    for (uint32_t k = 0; k < s->stm->out_count; k++) {
-        CoreRef out = s->stm->outs[k];
+              cut_takes_all(y) ? flow_endless : capacity_of(cut_saves(y, &s)));
+    for (uint32_t k = 0; k < s.stm->out_count; k++) {
+        CoreRef out = s.stm->outs[k];
         if (core_type(y->program, out).rank == 0) continue;
-        if (is_carried || cut_has_parts(s)) add_made(x, out, i);
+        if (is_carried || cut_has_parts(&s)) add_made(x, out, i);
         else flow_edge(&x->flow, node, FLOW_SINK, capacity_of(cut_travel_time(y, out)));
     }
+    return true;
 }
 
 static void note_operator(void *any, const CoreStm *stm) {
@@ -211,15 +230,12 @@ static bool has_operators(const CoreStm *stm) {
 
 // Up to the next loop or branch with operators, behind one that may be cut. Returns
 // whether there is one.
-static bool add_operators(Selection *x, const CoreBody *body) {
+static bool add_operators(Selection *x) {
     bool any = false;
-    for (x->end = x->from; x->end < body->stms.len; x->end++) {
-        FissionSplit s = cut_of(x->y, body, x->end);
-        bool is_carried = carry_can(x->y, s.stm);
-        bool may_be_cut = is_carried || cut_find_rule(x->y, &s) != NULL;
-        if (any && !may_be_cut && has_operators(s.stm)) break;
+    for (x->end = x->from; x->end < x->body->stms.len; x->end++) {
         vec_push(x->flow.arena, &x->looked, (Looked){NULL, FLOW_SINK});
-        if (may_be_cut) add_operator(x, x->end, &s, is_carried);
+        bool may_be_cut = add_operator(x, x->end);
+        if (any && !may_be_cut && has_operators(stm_of(x, x->end))) break;
         any = any || may_be_cut;
     }
     return any;
@@ -266,7 +282,7 @@ void cut_select(Strategy *y, const CoreBody *body, uint32_t from, CutRow *row) {
     while (row->len == 0 && from < body->stms.len) {
         Selection x = new_selection(y, body, from);
         y->selects = true;
-        bool any = add_operators(&x, body);
+        bool any = add_operators(&x);
         if (any && row->last.slots == NULL) find_last(y->program, body, &row->last);
         for (uint32_t i = from; any && i < x.end; i++) link_statement(&x, i);
         if (any) link_later(&x, &row->last);

@@ -235,8 +235,7 @@ static CoreBody *visit(Strategy *y, const CoreBody *body) {
             i = part.end - 1;
             part = find_part(y, body, part.end, &row);
         } else {
-            FissionSplit s = cut_of(y, body, i);
-            cut_note_whole(y, &s);
+            cut_note_whole(y, body, i);
             core_append(&y->builder, is_control(stm) ? visit_bodies(y, stm) : stm);
         }
     }
@@ -308,6 +307,9 @@ bool fission_for_devices(CoreProgram *p, const FissionDevices *devices, double l
                   .least = least,
                   .devices = devices,
                   .log = log};
+    Map works;
+    map_init(&works, core_notes(p));
+    y.works = &works;
     map_init(&y.known, core_notes(p));
     map_init(&y.chosen, core_notes(p));
     map_init(&y.stays, core_notes(p));

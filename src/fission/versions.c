@@ -73,10 +73,10 @@ CoreBody *version_whole(const Strategy *y, const CoreBody *run) {
     return rename_run(y->program, &names, run, true);
 }
 
-// What was chosen for a value holds for its copy.
-static void copy_choice(Map *choice, CoreRef from, CoreRef to) {
-    uint64_t chosen;
-    if (map_get(choice, from, &chosen)) map_set(choice, to, chosen);
+// What is known of a value holds for its copy.
+static void copy_known(Map *map, CoreRef from, CoreRef to) {
+    uint64_t known;
+    if (map_get(map, from, &known)) map_set(map, to, known);
 }
 
 CoreBody *version_to_cut(Strategy *y, const CoreBody *run) {
@@ -86,8 +86,9 @@ CoreBody *version_to_cut(Strategy *y, const CoreBody *run) {
         const CoreStm *stm = run->stms.data[i];
         CoreStm *own = copy->stms.data[i];
         for (uint32_t k = 0; k < stm->out_count; k++) {
-            copy_choice(&y->chosen, stm->outs[k], own->outs[k]);
-            copy_choice(&y->stays, stm->outs[k], own->outs[k]);
+            copy_known(&y->chosen, stm->outs[k], own->outs[k]);
+            copy_known(&y->stays, stm->outs[k], own->outs[k]);
+            copy_known(y->works, stm->outs[k], own->outs[k]);
             rewrite_define(y->facts, own->outs[k], own);
         }
         for (uint32_t k = 0; k < stm->body_count; k++)

@@ -96,15 +96,24 @@ static bool walk_bodies(Varying *v, const CoreStm *stm, bool params_vary) {
     return results_vary;
 }
 
-static bool has_loop(const CoreProgram *p, const CoreStm *stm) {
-    bool found = stm->body_count > 0 && stm->op != OP_IF;
+static bool is_loop(const CoreStm *stm) {
+    return stm->body_count > 0 && stm->op != OP_IF;
+}
+
+static bool has_size(const CoreStm *stm) {
+    return is_loop(stm) || stm->op == OP_IOTA || stm->op == OP_REPLICATE;
+}
+
+// Whether the statement is such a one, or something in it.
+static bool has(const CoreProgram *p, const CoreStm *stm, bool is(const CoreStm *stm)) {
+    bool found = is(stm);
     const CoreBody *called =
         stm->op == OP_CALL ? p->funs.data[stm->attrs[0]]->body : NULL;
     for (uint32_t i = 0; called != NULL && i < called->stms.len && !found; i++)
-        found = has_loop(p, called->stms.data[i]);
+        found = has(p, called->stms.data[i], is);
     for (uint32_t k = 0; k < stm->body_count && !found; k++)
         for (uint32_t i = 0; i < stm->bodies[k]->stms.len && !found; i++)
-            found = has_loop(p, stm->bodies[k]->stms.data[i]);
+            found = has(p, stm->bodies[k]->stms.data[i], is);
     return found;
 }
 
@@ -136,7 +145,7 @@ static bool is_uneven(const Varying *v, const CoreStm *stm) {
     for (uint32_t i = 0; i < stm->body_count && stm->op == OP_WHILE; i++)
         any |= any_varies(v, stm->bodies[i]->results, stm->bodies[i]->result_count);
     if (stm->op == OP_WHILE) return any;
-    if (stm->op == OP_IF) return any && has_loop(v->program, stm);
+    if (stm->op == OP_IF) return any && has(v->program, stm, is_loop);
     return any_varies(v, stm->args, count_sizes(stm));
 }
 
@@ -164,6 +173,11 @@ static double uneven_of(const Varying *v, const CoreBody *body) {
 double fission_uneven(const CoreProgram *p, const CoreStm *stm) {
     Varying v = {.program = p};
     double work = 0;
+    bool may_be = false;
+    for (uint32_t k = 0; k < stm->body_count; k++)
+        for (uint32_t i = 0; i < stm->bodies[k]->stms.len; i++)
+            may_be = may_be || has(p, stm->bodies[k]->stms.data[i], has_size);
+    if (!may_be) return 0;
     map_init(&v.refs, core_notes(p));
     for (uint32_t i = 0; i < stm->body_count; i++) walk_body(&v, stm->bodies[i], 0);
     for (uint32_t i = 0; i < stm->body_count; i++)

@@ -88,6 +88,7 @@ static bool is_fold(const CoreStm *stm) {
 // histogram that has a producer stays whole.
 static bool has_components(const CoreStm *stm) {
     if (stm->op == OP_SCATTER) return false;
+    if (stm->body_count == 0 && stm->op != OP_FILTER) return false;
     if (stm->op == OP_FILTER || stm->op == OP_HIST)
         return core_feeds(stm).producer == NULL;
     return stm->op == OP_IF || stm->op == OP_FOR || stm->op == OP_WHILE ||
