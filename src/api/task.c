@@ -5,12 +5,15 @@
 #include "api/engine.h"
 #include "opt/opt.h"
 #include "opt/passes.h"
+#include "opt/rewrite.h"
 
 bool api_task_print(WeftProgram *program, int after, StrBuf *out, StrBuf *faults) {
     CoreProgram *core = program->core;
     Arena *arena = &program->arena;
     TaskForm form = after < 0 ? TASK_FORM_COUNT - 1 : (TaskForm)after;
+    core->notes = &program->notes;
     opt_outline(core);
+    opt_forget_notes(core);
     api_lap(program->context, "outline", core);
     uint32_t count = core->funs.len;
     TaskProgram **made = arena_array(arena, TaskProgram *, count);
@@ -18,7 +21,10 @@ bool api_task_print(WeftProgram *program, int after, StrBuf *out, StrBuf *faults
         if (!core->funs.data[i]->is_entry) continue;
         const FlowFun *flow = flow_make(core, core->funs.data[i], arena);
         if (flow != NULL) made[i] = task_make(flow, form, arena);
+        opt_forget_notes(core);
     }
+    core->notes = NULL;
+    arena_free(&program->notes);
     api_lap(program->context, "tasks", NULL);
     for (uint32_t i = 0; i < count && faults != NULL; i++)
         if (made[i] != NULL && !task_check(made[i], arena, faults)) return false;

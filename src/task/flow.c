@@ -33,8 +33,8 @@ typedef struct Maker {
 // ---- variables ----------------------------------------------------------------------
 
 static FlowVar new_var(Maker *m, FlowVarInfo info) {
-    vec_push(m->arena, &m->f->vars, info);
-    vec_push(m->arena, &m->home, 0);
+    vec_push(core_notes(m->program), &m->f->vars, info);
+    vec_push(core_notes(m->program), &m->home, 0);
     return m->f->vars.len - 1;
 }
 
@@ -45,7 +45,7 @@ static FlowVar known_var(const Maker *m, CoreRef ref) {
 static void set_var(Maker *m, CoreRef ref, FlowVar var) {
     if (ref >= m->var_count) {
         uint32_t count = m->program->values.len + m->program->values.len / 4;
-        FlowVar *vars = arena_array(m->arena, FlowVar, count);
+        FlowVar *vars = arena_array(core_notes(m->program), FlowVar, count);
         if (m->var_count > 0) memcpy(vars, m->vars, m->var_count * sizeof *vars);
         m->vars = vars;
         m->var_count = count;
@@ -72,6 +72,7 @@ static FlowVar var_of(Maker *m, CoreRef ref) {
 }
 
 static void add_all(Maker *m, FlowVars *vars, const CoreRef *refs, uint32_t count) {
+    if (vars->cap == 0) vec_reserve(m->arena, vars, count);
     for (uint32_t i = 0; i < count; i++) vec_push(m->arena, vars, var_of(m, refs[i]));
 }
 
@@ -97,18 +98,19 @@ static bool has_ref(const CoreRefs *refs, CoreRef ref) {
 }
 
 // What a statement needs, as core_free has it. Most are short and have no bodies.
-static CoreRefs needs_of(Maker *m, CoreStm *stm) {
+static CoreRefs needs_of(Maker *m, CoreStm *stm, Arena *arena) {
     enum { SHORT = 16 };
     CoreRefs refs = {0};
     if (stm->body_count > 0 || stm->arg_count > SHORT) {
         CoreBody alone = {.stms = {&stm, 1, 1}};
-        core_free(m->program, &alone, m->arena, &refs);
+        core_free(m->program, &alone, arena, &refs);
         return refs;
     }
+    vec_reserve(arena, &refs, stm->arg_count);
     for (uint32_t i = 0; i < stm->arg_count; i++) {
         CoreRef arg = stm->args[i];
         if (arg != 0 && !core_is_const(m->program, arg) && !has_ref(&refs, arg))
-            vec_push(m->arena, &refs, arg);
+            vec_push(arena, &refs, arg);
     }
     return refs;
 }
@@ -127,7 +129,7 @@ static void note_last_uses(Maker *m, const CoreBody *body) {
             note_uses(m, stm->args, stm->arg_count, i);
             continue;
         }
-        CoreRefs refs = needs_of(m, stm);
+        CoreRefs refs = needs_of(m, stm, core_notes(m->program));
         note_uses(m, refs.data, refs.len, i);
     }
     note_uses(m, body->results, body->result_count, body->stms.len);
@@ -147,7 +149,7 @@ static uint32_t count_uses(Maker *m, CoreStm *stm, CoreRef ref) {
     for (uint32_t i = 0; i < stm->arg_count; i++) count += stm->args[i] == ref;
     CoreRefs refs = {0};
     for (uint32_t i = 0; i < stm->body_count; i++)
-        core_free(m->program, stm->bodies[i], m->arena, &refs);
+        core_free(m->program, stm->bodies[i], core_notes(m->program), &refs);
     for (uint32_t i = 0; i < refs.len; i++) count += refs.data[i] == ref;
     return count;
 }
@@ -166,7 +168,8 @@ static FlowStm *new_stm(Maker *m, FlowBody *body, FlowKind kind) {
 // Sets what is to be run: the statement alone, on the values that it needs.
 static void set_run(Maker *m, FlowStm *stm, CoreStm *core) {
     CoreBody *run = arena_new(m->arena, CoreBody);
-    CoreRefs needs = needs_of(m, core);
+    CoreRefs needs = needs_of(m, core, m->arena);
+    vec_reserve(m->arena, &run->stms, 1);
     vec_push(m->arena, &run->stms, core);
     run->params = needs.data;
     run->param_count = needs.len;
@@ -221,6 +224,7 @@ static void make_simple(Maker *m, FlowBody *body, CoreStm *core) {
     FlowStm *stm = new_stm(m, body, kind);
     set_run(m, stm, core);
     bool has_array = false;
+    vec_reserve(m->arena, &stm->outs, core->out_count);
     for (uint32_t i = 0; i < core->out_count; i++) {
         FlowVar out = bind(m, core->outs[i]);
         m->f->vars.data[out].is_buffer = kind != FLOW_EXP;
@@ -269,6 +273,7 @@ static void add_sizes(Maker *m, FlowStm *alloc, const CoreStm *stm) {
 
 static void make_op(Maker *m, FlowBody *body, CoreStm *core, uint32_t at) {
     FlowVars outs = {0};
+    vec_reserve(m->arena, &outs, core->out_count);
     for (uint32_t k = 0; k < core->out_count; k++) {
         CoreRef old = overwritten(m, core, k);
         FlowVar out =
@@ -281,6 +286,7 @@ static void make_op(Maker *m, FlowBody *body, CoreStm *core, uint32_t at) {
             out = bind(m, core->outs[k]);
             m->f->vars.data[out].is_buffer = true;
             m->home.data[out] = m->body;
+            vec_reserve(m->arena, &alloc->outs, 1);
             vec_push(m->arena, &alloc->outs, out);
         }
         vec_push(m->arena, &outs, out);
@@ -329,7 +335,8 @@ static void make_if(Maker *m, FlowBody *body, CoreStm *core, uint32_t at) {
     uint32_t inner = ++m->bodies;
     add_all(m, &stm->ins, core->args, 1);
     CoreRefs refs = {0};
-    for (int i = 0; i < 2; i++) core_free(m->program, core->bodies[i], m->arena, &refs);
+    for (int i = 0; i < 2; i++)
+        core_free(m->program, core->bodies[i], core_notes(m->program), &refs);
     lend(m, &refs, at, inner);
     for (int i = 0; i < 2; i++) stm->bodies[i] = make_branch(m, core->bodies[i], inner);
     FlowVars *yes = &stm->bodies[0]->results, *no = &stm->bodies[1]->results;
@@ -417,7 +424,7 @@ static bool try_loop(Maker *m, FlowStm *stm, CoreStm *core, const FlowVar *stays
 static void make_loop(Maker *m, FlowBody *body, CoreStm *core, uint32_t at) {
     bool is_for = core->op == OP_FOR;
     FlowStm *stm = new_stm(m, body, FLOW_LOOP);
-    FlowVar *stays = arena_array(m->arena, FlowVar, core->out_count);
+    FlowVar *stays = arena_array(core_notes(m->program), FlowVar, core->out_count);
     for (uint32_t k = 0; k < core->out_count; k++) {
         CoreRef from = core->args[(is_for ? 1 : 0) + k];
         if (count_uses(m, core, from) == 1) stays[k] = takes_over(m, from, at);
@@ -530,6 +537,7 @@ void flow_body_uses(const FlowFun *f, const FlowBody *body, FlowUses *uses_out) 
 static void find_uses(const FlowFun *f, FlowBody *body);
 
 static void find_stm_uses(const FlowFun *f, FlowStm *stm) {
+    vec_reserve(f->arena, &stm->uses, stm->ins.len + stm->outs.len);
     for (uint32_t i = 0; i < 2; i++) {
         if (stm->bodies[i] == NULL) continue;
         find_uses(f, stm->bodies[i]);
@@ -544,7 +552,7 @@ static void find_stm_uses(const FlowFun *f, FlowStm *stm) {
 }
 
 static void find_uses(const FlowFun *f, FlowBody *body) {
-    map_init(&body->last_use, f->arena);
+    map_init_for(&body->last_use, f->arena, body->stms.len);
     map_init(&body->last_write, f->arena);
     for (uint32_t i = 0; i < body->stms.len; i++) {
         FlowStm *stm = body->stms.data[i];
@@ -575,13 +583,15 @@ FlowFun *flow_make(CoreProgram *program, const CoreFun *fun, Arena *arena) {
     f->program = program;
     f->fun = fun;
     f->arena = arena;
-    map_init(&m.last, arena);
+    map_init(&m.last, core_notes(program));
     new_var(&m, (FlowVarInfo){0});
     for (uint32_t i = 0; i < fun->body->param_count; i++)
         vec_push(arena, &f->params, bind(&m, fun->body->params[i]));
     m.body = ++m.bodies;
     f->body = make_body(&m, fun->body);
     if (m.is_deep) return NULL;
+    f->vars.cap = f->vars.len;
+    f->vars.data = arena_copy(arena, f->vars.data, f->vars.len * sizeof *f->vars.data);
     find_uses(f, f->body);
     return f;
 }

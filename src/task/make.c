@@ -31,7 +31,7 @@ bool task_form_find(Str name, TaskForm *form_out) {
 // ---- terms --------------------------------------------------------------------------
 
 TaskName task_name(TaskMaker *m, TaskNameInfo info) {
-    vec_push(m->arena, &m->p->names, info);
+    vec_push(m->scratch, &m->p->names, info);
     return m->p->names.len - 1;
 }
 
@@ -40,6 +40,7 @@ TaskBlock *task_block(TaskMaker *m) {
 }
 
 TaskTerm *task_emit(TaskMaker *m, TaskBlock *block, TaskKind kind) {
+    if (block->cap == 0) vec_reserve(m->arena, block, 2); // most have no more
     vec_push(m->arena, block, (TaskTerm){.kind = kind});
     return &block->data[block->len - 1];
 }
@@ -47,6 +48,7 @@ TaskTerm *task_emit(TaskMaker *m, TaskBlock *block, TaskKind kind) {
 static TaskTerm *emit_binding(TaskMaker *m, TaskBlock *block, TaskKind kind,
                               TaskName out) {
     TaskTerm *term = task_emit(m, block, kind);
+    vec_reserve(m->arena, &term->outs, 1);
     vec_push(m->arena, &term->outs, out);
     return term;
 }
@@ -66,6 +68,7 @@ static void add_once(TaskMaker *m, TaskNames *names, TaskName name) {
 void task_emit_on(TaskMaker *m, TaskBlock *block, TaskKind kind,
                   const TaskNames *signals) {
     TaskNames once = {0};
+    vec_reserve(m->arena, &once, signals->len);
     for (uint32_t i = 0; i < signals->len; i++) add_once(m, &once, signals->data[i]);
     if (once.len > 0) task_emit(m, block, kind)->args = once;
 }
@@ -107,6 +110,7 @@ static TaskPort emit_port(TaskMaker *m, TaskBlock *block, FlowVar var) {
 
 static void emit_write(TaskMaker *m, TaskBlock *block, TaskName ref, TaskName value) {
     TaskTerm *term = task_emit(m, block, TASK_WRITE);
+    vec_reserve(m->arena, &term->args, 2);
     vec_push(m->arena, &term->args, ref);
     vec_push(m->arena, &term->args, value);
 }
@@ -116,6 +120,7 @@ static TaskName emit_read(TaskMaker *m, TaskBlock *block, TaskName ref) {
     info.sort = TASK_IS_VALUE;
     TaskName value = task_name(m, info);
     TaskTerm *term = emit_binding(m, block, TASK_READ, value);
+    vec_reserve(m->arena, &term->args, 1);
     vec_push(m->arena, &term->args, ref);
     return value;
 }
@@ -138,6 +143,8 @@ static const TaskKind kind_of[] = {
 // Emits the term; its args are values, its outs those of an operation.
 static TaskTerm *emit_step(TaskMaker *m, TaskBlock *block, const FlowStm *stm) {
     TaskNames args = {0}, outs = {0};
+    vec_reserve(m->arena, &args, stm->ins.len);
+    vec_reserve(m->arena, &outs, stm->outs.len);
     for (uint32_t i = 0; i < stm->ins.len; i++)
         vec_push(m->arena, &args, emit_value(m, block, stm->ins.data[i]));
     for (uint32_t k = 0; k < stm->outs.len; k++) {
@@ -160,18 +167,21 @@ static TaskTerm *emit_step(TaskMaker *m, TaskBlock *block, const FlowStm *stm) {
 static TaskNames make_step(TaskMaker *m, TaskBlock *block, const FlowStm *stm,
                            const TaskPort *dest) {
     TaskNames waits = {0}, ends = {0};
+    uint32_t locks = 2 * stm->uses.len;
+    vec_reserve(m->scratch, &waits, locks);
+    vec_reserve(m->scratch, &ends, locks + stm->outs.len);
     for (uint32_t i = 0; i < stm->uses.len; i++) {
         const TaskEntry *entry = &m->env[stm->uses.data[i].var];
-        vec_push(m->arena, &waits, entry->read.wait);
-        if (entry->has_write) vec_push(m->arena, &waits, entry->write.wait);
-        vec_push(m->arena, &ends, entry->read.done);
-        if (entry->has_write) vec_push(m->arena, &ends, entry->write.done);
+        vec_push(m->scratch, &waits, entry->read.wait);
+        if (entry->has_write) vec_push(m->scratch, &waits, entry->write.wait);
+        vec_push(m->scratch, &ends, entry->read.done);
+        if (entry->has_write) vec_push(m->scratch, &ends, entry->write.done);
     }
     task_emit_on(m, block, TASK_WAIT, &waits);
     TaskNames outs = emit_step(m, block, stm)->outs;
     for (uint32_t k = 0; k < outs.len && dest != NULL; k++) {
         emit_write(m, block, dest[k].ref, outs.data[k]);
-        vec_push(m->arena, &ends, dest[k].signal);
+        vec_push(m->scratch, &ends, dest[k].signal);
     }
     task_emit_on(m, block, TASK_RESOLVE, &ends);
     return outs;
@@ -182,12 +192,14 @@ static TaskNames make_step(TaskMaker *m, TaskBlock *block, const FlowStm *stm,
 static void make_return(TaskMaker *m, TaskBlock *block, const FlowVar *results,
                         const TaskPort *dest, uint32_t count) {
     TaskNames waits = {0}, ends = {0};
+    vec_reserve(m->scratch, &waits, count);
+    vec_reserve(m->scratch, &ends, count);
     for (uint32_t k = 0; k < count; k++) {
         if (!flow_is_const(m->flow, results[k])) {
             assert(m->env[results[k]].read.done == 0);
-            vec_push(m->arena, &waits, m->env[results[k]].read.wait);
+            vec_push(m->scratch, &waits, m->env[results[k]].read.wait);
         }
-        vec_push(m->arena, &ends, dest[k].signal);
+        vec_push(m->scratch, &ends, dest[k].signal);
     }
     task_emit_on(m, block, TASK_WAIT, &waits);
     for (uint32_t k = 0; k < count; k++)
@@ -209,7 +221,7 @@ static void make_returns(TaskMaker *m, TaskBlock *block, const FlowVars *results
 // ---- the environment ----------------------------------------------------------------
 
 static TaskEntry *save(TaskMaker *m, const FlowUses *uses) {
-    TaskEntry *saved = arena_array(m->arena, TaskEntry, uses->len);
+    TaskEntry *saved = arena_array(m->scratch, TaskEntry, uses->len);
     for (uint32_t i = 0; i < uses->len; i++) saved[i] = m->env[uses->data[i].var];
     return saved;
 }
@@ -459,7 +471,7 @@ static void make_trivial(TaskMaker *m, TaskBlock *block, const FlowStm *stm) {
 }
 
 static TaskPort *emit_ports(TaskMaker *m, TaskBlock *block, const FlowVars *vars) {
-    TaskPort *ports = arena_array(m->arena, TaskPort, vars->len);
+    TaskPort *ports = arena_array(m->scratch, TaskPort, vars->len);
     for (uint32_t k = 0; k < vars->len; k++)
         ports[k] = emit_port(m, block, vars->data[k]);
     return ports;
@@ -524,41 +536,49 @@ static bool joins(const FlowStm *before, const FlowStm *stm) {
 
 // ---- bodies -------------------------------------------------------------------------
 
+// The terms of a node of a body, among those of all nodes.
+typedef struct Chunk {
+    uint32_t first, len;
+} Chunk;
+
 // The chunks of a cluster, one after the other, behind what the block has.
-static void emit_chunks(TaskMaker *m, TaskBlock *block, TaskBlock *const *chunks,
-                        const TaskClusters *clusters, uint32_t first) {
+static void emit_chunks(TaskMaker *m, TaskBlock *block, const TaskBlock *terms,
+                        const Chunk *chunks, const TaskClusters *clusters,
+                        uint32_t first) {
     TaskBlock old = *block;
     uint32_t room = old.len;
     for (uint32_t i = first; i != UINT32_MAX; i = clusters->next[i])
-        room += chunks[i]->len;
+        room += chunks[i].len;
     *block = (TaskBlock){0};
     vec_reserve(m->arena, block, room);
     for (uint32_t k = 0; k < old.len; k++) vec_push(m->arena, block, old.data[k]);
     for (uint32_t i = first; i != UINT32_MAX; i = clusters->next[i])
-        for (uint32_t k = 0; k < chunks[i]->len; k++)
-            vec_push(m->arena, block, chunks[i]->data[k]);
+        for (uint32_t k = 0; k < chunks[i].len; k++)
+            vec_push(m->arena, block, terms->data[chunks[i].first + k]);
 }
 
 static void make_graph(TaskMaker *m, TaskBlock *block, const FlowBody *body,
                        const TaskPort *dest) {
-    uint32_t stms = body->stms.len, nodes = stms + body->results.len;
-    TaskBlock **chunks = arena_array(m->arena, TaskBlock *, nodes);
-    TaskClusters clusters = task_clusters(m->flow, body, m->number, m->arena);
-    for (uint32_t i = 0; i < stms; i++) {
-        chunks[i] = task_block(m);
-        if (task_is_trivial(body->stms.data[i]))
+    TaskBlock *terms = &m->terms;
+    uint32_t outer = terms->len, stms = body->stms.len;
+    uint32_t nodes = stms + body->results.len;
+    Chunk *chunks = arena_array(m->scratch, Chunk, nodes);
+    TaskClusters clusters = task_clusters(m->flow, body, m->number, m->scratch);
+    for (uint32_t i = 0; i < nodes; i++) {
+        chunks[i].first = terms->len;
+        if (i >= stms)
+            make_return(m, terms, &body->results.data[i - stms], &dest[i - stms], 1);
+        else if (task_is_trivial(body->stms.data[i]))
             make_trivial(m, block, body->stms.data[i]);
-        else if (clusters.is_inner[i]) make_inner(m, block, chunks[i], body, i);
-        else make_let(m, block, chunks[i], body, i);
-    }
-    for (uint32_t k = 0; k < body->results.len; k++) {
-        chunks[stms + k] = task_block(m);
-        make_return(m, chunks[stms + k], &body->results.data[k], &dest[k], 1);
+        else if (clusters.is_inner[i]) make_inner(m, block, terms, body, i);
+        else make_let(m, block, terms, body, i);
+        chunks[i].len = terms->len - chunks[i].first;
     }
     for (uint32_t c = 0; c < clusters.count; c++) {
         TaskBlock *task = c + 1 < clusters.count ? task_emit_fork(m, block) : block;
-        emit_chunks(m, task, chunks, &clusters, clusters.first[c]);
+        emit_chunks(m, task, terms, chunks, &clusters, clusters.first[c]);
     }
+    terms->len = outer;
 }
 
 static void make_body(TaskMaker *m, TaskBlock *block, const FlowBody *body,
@@ -586,12 +606,17 @@ static void make_body(TaskMaker *m, TaskBlock *block, const FlowBody *body,
 
 TaskProgram *task_make(const FlowFun *flow, TaskForm form, Arena *arena) {
     TaskProgram *p = arena_new(arena, TaskProgram);
-    TaskMaker m = {.p = p, .flow = flow, .form = form, .arena = arena};
+    TaskMaker m = {.p = p,
+                   .flow = flow,
+                   .form = form,
+                   .arena = arena,
+                   .scratch = core_notes(flow->program)};
     p->arena = arena;
     p->flow = flow;
     p->block = task_block(&m);
-    m.env = arena_array(arena, TaskEntry, flow->vars.len);
-    m.number = arena_array(arena, uint32_t, flow->vars.len);
+    m.env = arena_array(m.scratch, TaskEntry, flow->vars.len);
+    m.number = arena_array(m.scratch, uint32_t, flow->vars.len);
+    vec_reserve(m.scratch, &m.terms, 2 * flow->stm_count);
     task_name(&m, (TaskNameInfo){0});
     for (uint32_t i = 0; i < flow->params.len; i++) {
         TaskPort port = new_port(&m, flow->params.data[i]);
@@ -602,6 +627,9 @@ TaskProgram *task_make(const FlowFun *flow, TaskForm form, Arena *arena) {
     for (uint32_t k = 0; k < flow->body->results.len; k++)
         vec_push(arena, &p->results, new_port(&m, flow->body->results.data[k]));
     make_body(&m, p->block, flow->body, p->results.data);
-    if (form == TASK_GRAPH) task_tidy(p, arena);
+    p->names.cap = p->names.len;
+    p->names.data =
+        arena_copy(arena, p->names.data, p->names.len * sizeof *p->names.data);
+    if (form == TASK_GRAPH) task_tidy(p, m.scratch);
     return p;
 }

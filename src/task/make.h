@@ -24,9 +24,10 @@ typedef struct TaskMaker {
     TaskProgram *p;
     const FlowFun *flow;
     TaskForm form;
-    Arena *arena;
+    Arena *arena, *scratch;
     TaskEntry *env;   // by FlowVar
     uint32_t *number; // by FlowVar, for task_clusters
+    TaskBlock terms;  // of nodes that no cluster has got yet
 } TaskMaker;
 
 // ---- terms (make.c) -----------------------------------------------------------------

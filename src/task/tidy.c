@@ -56,11 +56,11 @@ static bool is_implied(const Tidy *t, const TaskNames *waits, uint32_t at,
 }
 
 static void visit_wait(Tidy *t, TaskTerm *term, uint64_t *known) {
-    TaskNames kept = {0};
-    for (uint32_t i = 0; i < term->args.len; i++)
-        if (!is_implied(t, &term->args, i, known))
-            vec_push(t->arena, &kept, term->args.data[i]);
-    for (uint32_t i = 0; i < term->args.len; i++) add(t, known, term->args.data[i]);
+    TaskNames all = term->args, kept = {0};
+    if (t->is_last) vec_reserve(t->p->arena, &kept, all.len);
+    for (uint32_t i = 0; i < all.len && t->is_last; i++)
+        if (!is_implied(t, &all, i, known)) vec_push(t->p->arena, &kept, all.data[i]);
+    for (uint32_t i = 0; i < all.len; i++) add(t, known, all.data[i]);
     if (t->is_last) term->args = kept;
 }
 
