@@ -307,18 +307,26 @@ static FlowBody *make_body(Maker *m, const CoreBody *core) {
     return body;
 }
 
-// Lets the body `inner` overwrite what statement `at` uses for the last time.
-static void lend(Maker *m, const CoreRefs *refs, uint32_t at, uint32_t inner) {
+// Lets the body `inner` overwrite what statement `at` uses for the last time. Returns
+// the first variable that is made from here on.
+static FlowVar lend(Maker *m, const CoreRefs *refs, uint32_t at, uint32_t inner) {
     for (uint32_t i = 0; i < refs->len; i++) {
         FlowVar var = takes_over(m, refs->data[i], at);
         if (var != 0) m->home.data[var] = inner;
     }
+    return m->home.len;
 }
 
-// What the body may overwrite, so may the one around it from now on.
-static void give_back(Maker *m, uint32_t inner) {
-    for (uint32_t var = 1; var < m->home.len; var++)
-        if (m->home.data[var] == inner) m->home.data[var] = m->body;
+static void give_one_back(Maker *m, uint32_t inner, FlowVar var) {
+    if (m->home.data[var] == inner) m->home.data[var] = m->body;
+}
+
+// What the body may overwrite, so may the one around it from now on: what was lent, and
+// what it has made.
+static void give_back(Maker *m, const CoreRefs *lent, FlowVar made, uint32_t inner) {
+    for (uint32_t i = 0; i < lent->len; i++)
+        give_one_back(m, inner, known_var(m, lent->data[i]));
+    for (FlowVar var = made; var < m->home.len; var++) give_one_back(m, inner, var);
 }
 
 static FlowBody *make_branch(Maker *m, const CoreBody *core, uint32_t number) {
@@ -337,7 +345,7 @@ static void make_if(Maker *m, FlowBody *body, CoreStm *core, uint32_t at) {
     CoreRefs refs = {0};
     for (int i = 0; i < 2; i++)
         core_free(m->program, core->bodies[i], core_notes(m->program), &refs);
-    lend(m, &refs, at, inner);
+    FlowVar made = lend(m, &refs, at, inner);
     for (int i = 0; i < 2; i++) stm->bodies[i] = make_branch(m, core->bodies[i], inner);
     FlowVars *yes = &stm->bodies[0]->results, *no = &stm->bodies[1]->results;
     uint32_t kept = 0;
@@ -355,7 +363,7 @@ static void make_if(Maker *m, FlowBody *body, CoreStm *core, uint32_t at) {
         no->data[kept++] = no->data[k];
     }
     yes->len = no->len = kept;
-    give_back(m, inner);
+    give_back(m, &refs, made, inner);
 }
 
 // A statement of core on constants and variables that have no other.
@@ -463,7 +471,7 @@ static bool make_inside(Maker *m, FlowBody *body, const CoreStm *call, uint32_t 
     if (inside == NULL) return false;
     uint32_t outer = m->body, inner = ++m->bodies;
     CoreRefs args = {call->args, call->arg_count, call->arg_count};
-    lend(m, &args, at, inner);
+    FlowVar made = lend(m, &args, at, inner);
     for (uint32_t i = 0; i < inside->param_count; i++)
         set_var(m, inside->params[i], var_of(m, call->args[i]));
     m->body = inner;
@@ -475,7 +483,7 @@ static bool make_inside(Maker *m, FlowBody *body, const CoreStm *call, uint32_t 
         // Else something outside has that name already.
         m->home.data[result] = m->home.data[result] == inner ? outer : 0;
     }
-    give_back(m, inner);
+    give_back(m, &args, made, inner);
     return true;
 }
 

@@ -16,14 +16,19 @@
 typedef struct Tidy {
     TaskProgram *p;
     Arena *arena;
-    uint32_t *number; // by name: of the signal, among all
+    uint32_t *number; // by name: of the signal, among those that are waited for, from
+                      // 1; 0: nobody does, so nobody asks whether it is resolved
     uint32_t words;
     uint64_t *implied; // by number, a row of bits: resolved before that signal is
-    uint8_t *ends;     // by name: how many terms resolve the signal, 2 for more
-    TaskName *same;    // by name: the value that it is; 0: itself
-    TaskName *held;    // by reference: what the task has written to it; 0: nothing
-    bool *is_used;     // by name: it is waited for or read, or seen from outside
-    bool is_last;      // of the walks: waits go now
+    struct {
+        uint64_t **data;
+        uint32_t len, cap;
+    } known;        // by depth of the blocks that are walked: what they know
+    uint8_t *ends;  // by name: how many terms resolve the signal, 2 for more
+    TaskName *same; // by name: the value that it is; 0: itself
+    TaskName *held; // by reference: what the task has written to it; 0: nothing
+    bool *is_used;  // by name: it is waited for or read, or seen from outside
+    bool is_last;   // of the walks: waits go now
 } Tidy;
 
 // ---- what is known ------------------------------------------------------------------
@@ -38,6 +43,7 @@ static bool has(const Tidy *t, const uint64_t *row, TaskName signal) {
 }
 
 static void add(const Tidy *t, uint64_t *known, TaskName signal) {
+    if (t->number[signal] == 0) return;
     const uint64_t *implied = implied_by(t, signal);
     for (uint32_t w = 0; w < t->words && t->ends[signal] == 1; w++)
         known[w] |= implied[w];
@@ -66,7 +72,8 @@ static void visit_wait(Tidy *t, TaskTerm *term, uint64_t *known) {
 
 static void visit_resolve(Tidy *t, const TaskTerm *term, uint64_t *known) {
     for (uint32_t i = 0; i < term->args.len; i++)
-        memcpy(implied_by(t, term->args.data[i]), known, t->words * sizeof *known);
+        if (t->number[term->args.data[i]] != 0)
+            memcpy(implied_by(t, term->args.data[i]), known, t->words * sizeof *known);
     for (uint32_t i = 0; i < term->args.len; i++) add(t, known, term->args.data[i]);
 }
 
@@ -81,8 +88,11 @@ static void visit_read(Tidy *t, const TaskTerm *term) {
     if (!t->p->names.data[value].is_const) t->same[term->outs.data[0]] = value;
 }
 
-static void walk(Tidy *t, TaskBlock *block, const uint64_t *before) {
-    uint64_t *known = arena_copy(t->arena, before, t->words * sizeof *before);
+static void walk(Tidy *t, TaskBlock *block, const uint64_t *before, uint32_t depth) {
+    if (depth == t->known.len)
+        vec_push(t->arena, &t->known, arena_array(t->arena, uint64_t, t->words));
+    uint64_t *known = t->known.data[depth];
+    memcpy(known, before, t->words * sizeof *known);
     for (uint32_t i = 0; i < block->len; i++) {
         TaskTerm *term = &block->data[i];
         for (uint32_t k = 0; k < term->args.len; k++)
@@ -94,8 +104,8 @@ static void walk(Tidy *t, TaskBlock *block, const uint64_t *before) {
         if (term->kind == TASK_WRITE) t->held[term->args.data[0]] = term->args.data[1];
         if (term->kind == TASK_READ) visit_read(t, term);
         for (int k = 0; k < 2; k++)
-            if (term->parts[k] != NULL) walk(t, term->parts[k], known);
-        if (term->turn != NULL) walk(t, term->turn->block, known);
+            if (term->parts[k] != NULL) walk(t, term->parts[k], known, depth + 1);
+        if (term->turn != NULL) walk(t, term->turn->block, known, depth + 1);
     }
     for (uint32_t i = 0; i < block->len; i++)
         if (block->data[i].kind == TASK_WRITE) t->held[block->data[i].args.data[0]] = 0;
@@ -103,14 +113,16 @@ static void walk(Tidy *t, TaskBlock *block, const uint64_t *before) {
 
 // ---- what is needed -----------------------------------------------------------------
 
-static void count_ends(Tidy *t, const TaskBlock *block) {
+static void note_signals(Tidy *t, const TaskBlock *block) {
     for (uint32_t i = 0; i < block->len; i++) {
         const TaskTerm *term = &block->data[i];
+        for (uint32_t k = 0; k < term->args.len && term->kind == TASK_WAIT; k++)
+            t->number[term->args.data[k]] = 1;
         for (uint32_t k = 0; k < term->args.len && term->kind == TASK_RESOLVE; k++)
             if (t->ends[term->args.data[k]] < 2) t->ends[term->args.data[k]]++;
         for (int k = 0; k < 2; k++)
-            if (term->parts[k] != NULL) count_ends(t, term->parts[k]);
-        if (term->turn != NULL) count_ends(t, term->turn->block);
+            if (term->parts[k] != NULL) note_signals(t, term->parts[k]);
+        if (term->turn != NULL) note_signals(t, term->turn->block);
     }
 }
 
@@ -187,19 +199,19 @@ void task_tidy(TaskProgram *p, Arena *scratch) {
     uint32_t names = p->names.len, signals = 0;
     Tidy t = {.p = p, .arena = scratch};
     t.number = arena_array(scratch, uint32_t, names);
-    for (uint32_t i = 0; i < names; i++)
-        if (p->names.data[i].sort == TASK_IS_SIGNAL) t.number[i] = signals++;
-    t.words = signals / 64 + 1;
-    t.implied = arena_array(scratch, uint64_t, (size_t)(signals + 1) * t.words);
     t.ends = arena_array(scratch, uint8_t, names);
     t.same = arena_array(scratch, TaskName, names);
     t.held = arena_array(scratch, TaskName, names);
     t.is_used = arena_array(scratch, bool, names);
+    note_signals(&t, p->block);
+    for (uint32_t i = 0; i < names; i++)
+        if (t.number[i] != 0) t.number[i] = ++signals;
+    t.words = signals / 64 + 1;
+    t.implied = arena_array(scratch, uint64_t, (size_t)(signals + 1) * t.words);
     const uint64_t *nothing = arena_array(scratch, uint64_t, t.words);
-    count_ends(&t, p->block);
     for (int i = 0; i < WALKS; i++) {
         t.is_last = i + 1 == WALKS;
-        walk(&t, p->block, nothing);
+        walk(&t, p->block, nothing, 0);
     }
     use_ports(&t, &p->results);
     find_used(&t, p->block);
