@@ -44,4 +44,22 @@ expect 0 "$weft" dump --stage=c states.weft
     echo '  in x2000'
 } >maps.weft
 expect 0 "$weft" dump --stage=c maps.weft
+
+# rows COUNT: so many operators with a loop behind each, so that none is in a row with
+# another
+rows() {
+    echo 'entry main [n] (k: i64) (x0: [n]f64): [n]f64 ='
+    awk -v n="$1" 'BEGIN {
+        for (i = 0; i < n; i++) {
+            printf "  let y%d = map (\\v -> f64.exp (v * %d.5)) x%d\n", i, i, i
+            printf "  let x%d = loop a = y%d for _i < k do map (\\v -> v * %d.5 + a[0]) a\n",
+                i + 1, i, i
+        }
+        printf "  in x%d\n", n
+    }'
+}
+rows 300 >rows.weft
+expect 0 "$weft" explain --device cpu:0,cpu:1 rows.weft
+rows 2000 >tasks.weft
+expect 0 "$weft" dump --stage=task tasks.weft
 memory=$needs

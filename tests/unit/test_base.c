@@ -388,6 +388,13 @@ static void test_tables(Arena *arena) {
     CHECK(!map_get(&map, 5, &value));
     map_set(&map, 977, 42);
     CHECK(map_get(&map, 977, &value) && value == 42 && map.count == 5000);
+    map_reserve(&map, 20000);
+    const void *slots = map.slots;
+    for (uint64_t k = 1; k <= 20000; k++) map_set(&map, k << 32, k);
+    CHECK(map.slots == slots && map.count == 25000);
+    CHECK(map_get(&map, 977, &value) && value == 42);
+    CHECK(map_get(&map, (uint64_t)7 << 32, &value) && value == 7);
+    CHECK(map_get(&map, 4999 * 977, &value) && value == 4999);
 }
 
 static void test_sources(Cx *cx) {
