@@ -162,8 +162,8 @@ static CoreRef is_deep(Deep *d) {
     enum { LEAST_TURNS = 16 }; // that go over memory once (loop/steps.c)
     FissionSplit *s = d->s;
     CoreRef least = core_i64(s->program, has_to_pay(d) ? LEAST_TURNS : 1);
-    return fission_op2(s, OP_AND, fission_op2(s, OP_LE, least, d->deep),
-                       fission_op2(s, OP_LE, least, d->turns));
+    CoreRef are_many = fission_op2(s, OP_LE, least, d->turns);
+    return fission_op2(s, OP_AND, fission_op2(s, OP_LE, least, d->deep), are_many);
 }
 
 // ---- parts --------------------------------------------------------------------------

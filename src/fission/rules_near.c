@@ -118,8 +118,9 @@ static void make_halo(NearPart *part, const NearSite *site, NearEnds *ends) {
         CoreRef x = fuse_emit_at(s->b, s->facts, s->stm, site->index, at);
         CoreRef last = fission_op2(s, OP_SUB, s->size, one);
         x = fission_op2(s, OP_MAX, fission_op2(s, OP_MIN, x, last), zero);
-        CoreRef is_there = fission_op2(s, OP_AND, fission_op2(s, OP_LE, zero, i),
-                                       fission_op2(s, OP_LT, i, s->length[part->p]));
+        CoreRef is_below = fission_op2(s, OP_LT, i, s->length[part->p]);
+        CoreRef is_there =
+            fission_op2(s, OP_AND, fission_op2(s, OP_LE, zero, i), is_below);
         CoreRef count = fission_select(s, is_there, one, zero);
         ends->i[k] = i;
         ends->from[k] = arena_array(s->program->arena, CoreRef, site->arrays.len);

@@ -98,8 +98,8 @@ static CoreStm *scatter_both(FissionSplit *s, uint32_t p, CoreRef n,
 // together at the first part, and places at the second meanwhile.
 static void merge(FissionSplit *s, const Sorted *left, const Sorted *right, uint32_t p,
                   CoreStm **made) {
-    CoreRef n = core_op2(s->b, OP_ADD, fission_dim(s, left->values, 0),
-                         fission_dim(s, right->values, 0));
+    CoreRef others = fission_dim(s, right->values, 0);
+    CoreRef n = core_op2(s->b, OP_ADD, fission_dim(s, left->values, 0), others);
     CoreRef targets[2];
     fission_at(s, s->beside, 0);
     targets[0] = emit_targets(s, left->keys, right->keys, true);

@@ -234,8 +234,8 @@ static bool emit_turn(Batch *x, LoopRef turn, LoopRef turns) {
     LoopRef extra = x->is_once ? none : loop_select(b, is_last, left, none);
     LoopRef blocks = loop_add(b, one, extra);
     LoopRef block = loop_open_turns(b);
-    x->first = loop_min(b, loop_mul(b, loop_add(b, turn, block), x->lanes),
-                        loop_sub(b, n, x->lanes));
+    LoopRef last = loop_sub(b, n, x->lanes);
+    x->first = loop_min(b, loop_mul(b, loop_add(b, turn, block), x->lanes), last);
     bool made = emit_block(x);
     loop_close_turns(b, blocks, ORDER_SEQUENTIAL);
     return made;

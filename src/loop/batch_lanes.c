@@ -75,8 +75,8 @@ static LoopRef load_packed(Batch *x, LoopCopier *c, const BatchLoad *p, LoopRef 
     LoopRef at = loop_int(b, 0);
     for (uint32_t i = 0; i < p->count; i++) {
         const LoopBody *body = x->loops[p->loops[i]].stm->bodies[0];
-        at = loop_add(b, loop_mul(b, at, batch_times(x, p->loops[i])),
-                      loop_copy_of(c, body->params[0]));
+        LoopRef turn = loop_copy_of(c, body->params[0]);
+        at = loop_add(b, loop_mul(b, at, batch_times(x, p->loops[i])), turn);
     }
     LoopRef args[] = {p->buffer, loop_int(b, 0), x->lanes, at, loop_int(b, 1), lane};
     return loop_emit1(b, LOOP_LOAD, args, 6, loop_type(b, p->load->outs[0]));

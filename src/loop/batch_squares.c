@@ -43,7 +43,8 @@ static LoopRef is_in_row(Batch *x, const BatchPlace *p) {
             if (!moves || k == (factor == 1)) ends[k] = loop_add(b, ends[k], most);
     }
     LoopRef size = batch_compute_early(x, p->size);
-    return loop_and(b, loop_le(b, loop_int(b, 0), ends[0]), loop_lt(b, ends[1], size));
+    LoopRef is_below = loop_lt(b, ends[1], size);
+    return loop_and(b, loop_le(b, loop_int(b, 0), ends[0]), is_below);
 }
 
 LoopRef batch_rows_hold(Batch *x) {

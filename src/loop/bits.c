@@ -47,8 +47,8 @@ typedef struct Make {
 static LoopRef turn(LoopBuilder *b, LoopRef x, bool is_up) {
     LoopRef up = bits_byte(b, is_up ? 1 : BITS_CELLS - 1);
     LoopRef down = bits_byte(b, is_up ? BITS_CELLS - 1 : 1);
-    return bits_byte2(b, OP_OR, bits_byte2(b, OP_SHL, x, up),
-                      bits_byte2(b, OP_LSHR, x, down));
+    LoopRef lower = bits_byte2(b, OP_LSHR, x, down);
+    return bits_byte2(b, OP_OR, bits_byte2(b, OP_SHL, x, up), lower);
 }
 
 // What is computed for the row, though it stands among its cells.
@@ -159,10 +159,12 @@ static LoopRef can_pay(const Make *m, LoopRef steps) {
     LoopBuilder *b = m->b;
     LoopRef cells = loop_mul(b, m->rows, m->width);
     LoopRef whole = loop_mul(b, m->bytes, loop_int(b, BITS_CELLS));
-    LoopRef is_long = loop_and(b, loop_le(b, loop_int(b, LEAST_STEPS), steps),
-                               loop_le(b, loop_int(b, LEAST_CELLS), cells));
-    LoopRef is_wide = loop_and(b, loop_le(b, loop_int(b, LEAST_BYTES), m->bytes),
-                               loop_eq(b, whole, m->width));
+    LoopRef are_many = loop_le(b, loop_int(b, LEAST_CELLS), cells);
+    LoopRef is_long =
+        loop_and(b, loop_le(b, loop_int(b, LEAST_STEPS), steps), are_many);
+    LoopRef is_whole = loop_eq(b, whole, m->width);
+    LoopRef is_wide =
+        loop_and(b, loop_le(b, loop_int(b, LEAST_BYTES), m->bytes), is_whole);
     return loop_and(b, is_long, is_wide);
 }
 

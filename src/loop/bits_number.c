@@ -41,7 +41,8 @@ static LoopRef xor_byte(Bits *s, LoopRef x, LoopRef y) {
 
 // x where the mask has bits, y elsewhere.
 static LoopRef choose_byte(Bits *s, LoopRef mask, LoopRef x, LoopRef y) {
-    return or_byte(s, and_byte(s, mask, x), and_byte(s, not_byte(s, mask), y));
+    LoopRef other = and_byte(s, not_byte(s, mask), y);
+    return or_byte(s, and_byte(s, mask, x), other);
 }
 
 // ---- numbers ------------------------------------------------------------------------

@@ -366,8 +366,8 @@ static LoopRef both(RangeWalk *w, LoopRef x, LoopRef y) {
 // There are 0 turns or more.
 static LoopRef holds_at_ends(RangeWalk *w, PartTest test, LoopRef times) {
     LoopRef zero = loop_int(&w->b, 0), one = loop_int(&w->b, 1);
-    LoopRef c = both(w, is_least(w, test.start, zero),
-                     is_least(w, loop_int(&w->b, GREATEST_START), test.start));
+    LoopRef is_small = is_least(w, loop_int(&w->b, GREATEST_START), test.start);
+    LoopRef c = both(w, is_least(w, test.start, zero), is_small);
     if (is_constant(w, test.end)) return c;
     LoopRef last = emit(w, OP_SUB, times, one);
     c = both(w, c, is_least(w, test.end, zero)); // so that no difference wraps around

@@ -104,9 +104,9 @@ static void fetch(Columns *c, LoopRef from_row, LoopRef from_column) {
     LoopRef last_row = loop_sub(b, c->outer->args[0], one);
     LoopRef last_column = loop_sub(b, c->inner->args[0], one);
     LoopRef j = square_open(b), i = square_open(b);
-    LoopCopier copier =
-        copier_at(c, loop_min(b, loop_add(b, from_row, i), last_row),
-                  loop_min(b, loop_add(b, from_column, j), last_column));
+    LoopRef column = loop_min(b, loop_add(b, from_column, j), last_column);
+    LoopRef row = loop_min(b, loop_add(b, from_row, i), last_row);
+    LoopCopier copier = copier_at(c, row, column);
     for (uint32_t k = 0; k < c->count; k++) {
         LoopStm *load = loop_copy_stm(&copier, c->loads[k]);
         loop_append(b, load);
@@ -141,8 +141,8 @@ static void make(Columns *c, LoopRef from_row, LoopRef from_column) {
     LoopRef side = loop_int(b, SIDE);
     LoopRef i = square_open(b), j = square_open(b);
     LoopRef row = loop_add(b, from_row, i), column = loop_add(b, from_column, j);
-    LoopRef inside = loop_and(b, loop_lt(b, row, c->outer->args[0]),
-                              loop_lt(b, column, c->inner->args[0]));
+    LoopRef is_column = loop_lt(b, column, c->inner->args[0]);
+    LoopRef inside = loop_and(b, loop_lt(b, row, c->outer->args[0]), is_column);
     LoopRef place = square_place(b, i, j);
     LoopCopier copier = copier_at(c, row, column);
     LoopBody *nothing = square_else(b, NULL);
@@ -212,7 +212,8 @@ static bool change_on_cores(LoopBuilder *b, LoopStm *stm) {
     LoopRef column = loop_sub(b, tile, loop_mul(b, band, columns));
     LoopRef from_row = loop_mul(b, band, side);
     LoopRef rows = loop_min(b, side, loop_sub(b, n, from_row));
-    make_row(&c, loop_add(b, from_row, square_open(b)), loop_mul(b, column, wide));
+    LoopRef from_column = loop_mul(b, column, wide);
+    make_row(&c, loop_add(b, from_row, square_open(b)), from_column);
     square_close(b, rows, ORDER_SEQUENTIAL);
     square_close(b, tiles, ORDER_PARALLEL);
     square_if(b, fits, as_before);

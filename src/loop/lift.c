@@ -166,13 +166,14 @@ static void jam(Block *k, const LoopStm *stm) {
 // The first column of a panel.
 static LoopRef first_column(Lift *l, LoopRef panel) {
     LoopBuilder *b = l->b;
-    return loop_min(b, loop_mul(b, panel, l->wide), loop_sub(b, l->columns, l->wide));
+    LoopRef last = loop_sub(b, l->columns, l->wide);
+    return loop_min(b, loop_mul(b, panel, l->wide), last);
 }
 
 static LoopRef nth_row(Lift *l, LoopRef first, uint32_t r) {
     LoopBuilder *b = l->b;
-    return loop_min(b, loop_add(b, first, loop_int(b, r)),
-                    loop_sub(b, l->rows, loop_int(b, 1)));
+    LoopRef last = loop_sub(b, l->rows, loop_int(b, 1));
+    return loop_min(b, loop_add(b, first, loop_int(b, r)), last);
 }
 
 // Panels from `first` on, so many.

@@ -279,8 +279,8 @@ static LoopRef product_fits(Lower *l, uint32_t rank, const LoopRef *shape,
         LoopRef pair[2] = {product, shape[d]};
         LoopRef high = loop_scalar(b, OP_MULHI, SCALAR_I64, pair, 2);
         product = loop_mul(b, product, shape[d]);
-        fits = loop_and(b, fits,
-                        loop_and(b, loop_eq(b, high, zero), loop_le(b, zero, product)));
+        LoopRef is_size = loop_le(b, zero, product);
+        fits = loop_and(b, fits, loop_and(b, loop_eq(b, high, zero), is_size));
     }
     fits = loop_and(b, fits, loop_le(b, product, loop_int(b, most)));
     return loop_or(b, is_empty, fits);
@@ -356,8 +356,10 @@ static LoopRef last_of_range(Lower *l, LoopRef start, LoopRef count, LoopRef str
     LoopRef sign =
         loop_scalar(b, OP_SHR, SCALAR_I64, (LoopRef[]){reach, loop_int(b, 63)}, 2);
     LoopRef is_negative = loop_lt(b, stride, zero);
-    LoopRef wraps = loop_and(b, loop_le(b, zero, reach), loop_lt(b, last, zero));
-    LoopRef fits = loop_and(b, loop_eq(b, high, sign), loop_not(b, wraps));
+    LoopRef is_below = loop_lt(b, last, zero);
+    LoopRef wraps = loop_and(b, loop_le(b, zero, reach), is_below);
+    LoopRef stays = loop_not(b, wraps);
+    LoopRef fits = loop_and(b, loop_eq(b, high, sign), stays);
     LoopRef bound =
         loop_select(b, is_negative, loop_int(b, INT64_MIN), loop_int(b, INT64_MAX));
     return loop_select(b, fits, last, bound);

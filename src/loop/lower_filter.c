@@ -276,9 +276,10 @@ static void copy_kept(Lower *l, const Filter *f, Array *const *all, LoopRef to,
                       LoopRef from, LoopRef count) {
     Nest nest;
     loop_open_nest(l, &nest, 1, &count, ORDER_INDEPENDENT);
-    for (uint32_t k = 0; k < f->stm->out_count; k++)
-        loop_set_element(l, f->outs[k], loop_add(l->b, to, nest.index[0]),
-                         loop_element(l, all[k], loop_add(l->b, from, nest.index[0])));
+    for (uint32_t k = 0; k < f->stm->out_count; k++) {
+        Val kept = loop_element(l, all[k], loop_add(l->b, from, nest.index[0]));
+        loop_set_element(l, f->outs[k], loop_add(l->b, to, nest.index[0]), kept);
+    }
     loop_close_nest(l, &nest);
 }
 
@@ -354,8 +355,8 @@ static LoopRef count_of(Lower *l, const Part *p, LoopRef k, LoopRef part_end) {
     LoopBuilder *b = l->b;
     LoopRef one = loop_int(b, 1), next = loop_add(b, k, one);
     LoopRef last = loop_min(b, next, loop_sub(b, p->blocks, one));
-    LoopRef end = loop_select(b, loop_lt(b, next, p->blocks),
-                              loop_load(l, p->starts, &last), part_end);
+    LoopRef start = loop_load(l, p->starts, &last);
+    LoopRef end = loop_select(b, loop_lt(b, next, p->blocks), start, part_end);
     return loop_sub(b, end, loop_load(l, p->starts, &k));
 }
 
@@ -365,10 +366,12 @@ static void keep_part(Lower *l, const Filter *f, const Part *p, LoopRef end) {
     LoopRef at = loop_load(l, p->starts, nest.index);
     LoopRef count = count_of(l, p, nest.index[0], end);
     LoopRef block = loop_add(l->b, p->first, nest.index[0]);
-    if (p->made == NULL)
-        keep_counted(l, f, filter_block_start(l, block),
-                     filter_block_end(l, p->n, block), at, count);
-    else copy_kept(l, f, p->made, at, filter_block_start(l, nest.index[0]), count);
+    if (p->made == NULL) {
+        LoopRef block_end = filter_block_end(l, p->n, block);
+        keep_counted(l, f, filter_block_start(l, block), block_end, at, count);
+    } else {
+        copy_kept(l, f, p->made, at, filter_block_start(l, nest.index[0]), count);
+    }
     loop_close_nest(l, &nest);
 }
 

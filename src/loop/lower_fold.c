@@ -108,7 +108,8 @@ void loop_fold_serially(const Fold *f, LoopRef from, LoopRef count, Val *out) {
     for (uint32_t c = 0; c < f->width; c++)
         if (init[c].array != NULL)
             init[c].array = loop_own(l, init[c].array, is_ours[c], NULL);
-    fold_on(f, init, loop_add(l->b, from, one), loop_sub(l->b, count, one), out);
+    LoopRef others = loop_sub(l->b, count, one);
+    fold_on(f, init, loop_add(l->b, from, one), others, out);
 }
 
 bool loop_join_fails(const Fold *f) {

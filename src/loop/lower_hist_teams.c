@@ -118,8 +118,8 @@ static void join_batch(const Hist *h, const Batch *batch, const Slots *own,
     LoopRef key = loop_load(l, batch->keys, inner.index);
     LoopRef bin = loop_scalar(b, OP_CONV, SCALAR_I64, &key, 1);
     LoopRef item = loop_scalar(b, OP_AND, SCALAR_I64, (LoopRef[]){bin, mask}, 2);
-    LoopRef is_own =
-        loop_and(b, loop_le(b, loop_int(b, 0), bin), loop_eq(b, item, nest.index[0]));
+    LoopRef is_here = loop_eq(b, item, nest.index[0]);
+    LoopRef is_own = loop_and(b, loop_le(b, loop_int(b, 0), bin), is_here);
     When when = loop_open_if(l, is_own);
     loop_load_slot(&h->fold, &batch->values, inner.index[0], value);
     hist_join(h, own, bin, value);

@@ -115,7 +115,8 @@ static void fold_rows(const LaneSet *s) {
     fold_row(s, loop_add(b, s->from, row), s->lanes, false);
     loop_close_nest(l, &nest);
     LoopRef done = loop_mul(b, rows, s->lanes);
-    fold_row(s, loop_add(b, s->from, done), loop_sub(b, s->size, done), false);
+    LoopRef left = loop_sub(b, s->size, done);
+    fold_row(s, loop_add(b, s->from, done), left, false);
 }
 
 // The same with each body only twice in the code.
@@ -188,8 +189,8 @@ static void fold_runs(const Fold *f, LoopRef from, LoopRef size, Val *out) {
     Nest nest;
     loop_open_nest(l, &nest, 1, &count, ORDER_INDEPENDENT);
     LoopRef start = loop_mul(b, nest.index[0], run);
-    loop_fold_serially(f, loop_add(b, from, start),
-                       loop_min(b, run, loop_sub(b, size, start)), total);
+    LoopRef length = loop_min(b, run, loop_sub(b, size, start));
+    loop_fold_serially(f, loop_add(b, from, start), length, total);
     loop_store_slot(f, &runs, nest.index[0], total, NULL);
     loop_close_nest(l, &nest);
 

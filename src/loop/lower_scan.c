@@ -213,8 +213,9 @@ static void scan_blocks_in_parallel(Scan *s) {
     block = outer.index[0];
     from = loop_mul(b, block, loop_int(b, CORE_BLOCK));
     LoopRef last = loop_sub(b, loop_add(b, from, loop_block_size(l, f->n, block)), one);
-    join_carry(f, loop_lt(b, zero, block), &carries, loop_sub(b, block, one), &s->outs,
-               last, &carries, block);
+    LoopRef before = loop_sub(b, block, one);
+    join_carry(f, loop_lt(b, zero, block), &carries, before, &s->outs, last, &carries,
+               block);
     loop_close_nest(l, &outer);
 
     LoopRef later = loop_max(b, loop_sub(b, blocks, one), zero);
@@ -382,8 +383,9 @@ static void sum_free_block(const Phases *ph, LoopRef block) {
 static void carry_along_blocks(const Phases *ph, LoopRef block) {
     const Fold *f = &ph->scan->fold;
     LoopBuilder *b = f->l->b;
-    join_carry(f, loop_lt(b, loop_int(b, 0), block), &ph->sums,
-               loop_sub(b, block, loop_int(b, 1)), &ph->sums, block, &ph->sums, block);
+    LoopRef before = loop_sub(b, block, loop_int(b, 1));
+    join_carry(f, loop_lt(b, loop_int(b, 0), block), &ph->sums, before, &ph->sums,
+               block, &ph->sums, block);
 }
 
 static void output_free_block(const Phases *ph, LoopRef block) {
@@ -444,7 +446,8 @@ static void scan_by_threads(Scan *s, void in_order(Scan *s),
         return;
     }
     LoopRef one = loop_int(b, 1);
-    LoopRef is_alone = loop_le(b, loop_threads(b), most_for_one(s));
+    LoopRef most = most_for_one(s);
+    LoopRef is_alone = loop_le(b, loop_threads(b), most);
     LoopRef is_block = loop_le(b, s->fold.n, loop_int(b, CORE_BLOCK));
     LoopRef is_in_order = loop_or(b, is_alone, is_block);
     Nest nest;

@@ -108,7 +108,8 @@ static void carry_along(const Tiles *t, LoopRef first, LoopRef count) {
     loop_open_carry(l, &carry, init, NULL, f->width, rows);
     LoopRef row = carry.index, at = loop_mul(b, row, width);
     loop_store_slot(f, &t->ends, row, carry.state, NULL);
-    LoopRef k = loop_min(b, loop_add(b, at, most), loop_sub(b, count, one));
+    LoopRef last_place = loop_sub(b, count, one);
+    LoopRef k = loop_min(b, loop_add(b, at, most), last_place);
     loop_load_slot(f, &t->tile, loop_tile_place(l, k), end);
     join_if(f, is_later(t, first, row), carry.state, end, next);
     loop_close_carry(l, &carry, next, loop_flags(f), last);

@@ -105,7 +105,8 @@ LoopRef sort_insert(const Sort *s, const SortColumn *columns, const SortRange *r
     LoopRef greatest = c.state[GREATEST].scalar, moves = c.state[MOVES].scalar;
     LoopRef i = loop_add(b, range->first, c.index), x = loop_load(l, from, &i);
     LoopRef key = sort_key(s, (ScalarType)from->elem, x, s->has_moved);
-    LoopRef is_less = loop_and(b, loop_lt(b, key, greatest), loop_le(b, moves, most));
+    LoopRef may_move = loop_le(b, moves, most);
+    LoopRef is_less = loop_and(b, loop_lt(b, key, greatest), may_move);
     LoopRef j = insert(s, columns, i, x, key, is_less);
     next[GREATEST] = val_scalar(sort_word2(s, OP_MAX, greatest, key));
     next[MOVES] = val_scalar(loop_add(b, moves, loop_sub(b, i, j)));

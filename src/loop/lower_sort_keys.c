@@ -63,7 +63,8 @@ LoopRef sort_load_key(const Sort *s, const Array *a, LoopRef i) {
 }
 
 LoopRef sort_find_turn(const Sort *s, ScalarType elem, LoopRef x) {
-    return sort_word2(s, OP_XOR, to_bits(s, x), sort_key(s, elem, x, true));
+    LoopRef key = sort_key(s, elem, x, true);
+    return sort_word2(s, OP_XOR, to_bits(s, x), key);
 }
 
 // The shift is less than the width, which compilers see.
@@ -142,7 +143,8 @@ static LoopRef find_in_part(const Sort *s, const Array *from, LoopRef key, LoopR
     LoopRef first = loop_add(b, start, loop_mul(b, nest.index[0], width));
     take_row(s, from, key, lanes, first, width);
     loop_close_nest(l, &nest);
-    take_row(s, from, key, lanes, loop_add(b, start, done), loop_sub(b, size, done));
+    LoopRef left = loop_sub(b, size, done);
+    take_row(s, from, key, lanes, loop_add(b, start, done), left);
     return join_words(s, lanes, width);
 }
 
@@ -171,7 +173,8 @@ LoopRef sort_descends(const Sort *s, const Array *a, LoopRef first) {
     LoopRef bit = loop_select(b, is_less, word_const(s, 1), word_const(s, 0));
     loop_store(l, lanes, nest.index, bit);
     loop_close_nest(l, &nest);
-    return loop_lt(b, word_const(s, 0), join_words(s, lanes, width));
+    LoopRef all = join_words(s, lanes, width);
+    return loop_lt(b, word_const(s, 0), all);
 }
 
 LoopRef sort_lowest_digit(const Sort *s, LoopRef bits) {

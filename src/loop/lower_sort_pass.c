@@ -49,8 +49,8 @@ static void add_to(const Sort *s, const Array *a, LoopRef i, LoopRef x) {
 // the code which store it waits for, and one load for all would wait for the last one.
 static void take_elements(const Part *part, LoopRef p, LoopTake *take) {
     const Sort *s = part->sort;
-    loop_several(s->l, sort_part_start(s, p), sort_part_size(s, p), AT_ONCE, take,
-                 part);
+    LoopRef size = sort_part_size(s, p);
+    loop_several(s->l, sort_part_start(s, p), size, AT_ONCE, take, part);
 }
 
 static int64_t table_count(const Sort *s) {

@@ -183,9 +183,9 @@ static LoopRef find_target(Scatter *s, LoopRef i, LoopRef *index) {
     for (uint32_t d = 0; d < s->depth; d++) {
         index[d] = s->made != NULL ? s->made[d].scalar
                                    : loop_load(s->l, s->feeds.arrays[d], &i);
-        inside = loop_and(b, inside,
-                          loop_and(b, loop_le(b, loop_int(b, 0), index[d]),
-                                   loop_lt(b, index[d], s->to->shape[d])));
+        LoopRef is_below = loop_lt(b, index[d], s->to->shape[d]);
+        LoopRef is_index = loop_and(b, loop_le(b, loop_int(b, 0), index[d]), is_below);
+        inside = loop_and(b, inside, is_index);
     }
     return inside;
 }

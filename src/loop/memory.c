@@ -303,16 +303,17 @@ static void swap(Swapper *s, uint32_t k) {
     for (int i = 0; i < 2; i++) params[i] = loop_value(b, type, 0);
     append(turn->params, &turn->param_count, params[0], params[1]);
     LoopBody *guard = s->loop->bodies[0];
-    if (s->loop->op == LOOP_WHILE)
-        append(guard->params, &guard->param_count, loop_value(b, type, 0),
-               loop_value(b, type, 0));
+    if (s->loop->op == LOOP_WHILE) {
+        LoopRef next = loop_value(b, type, 0), now = loop_value(b, type, 0);
+        append(guard->params, &guard->param_count, now, next);
+    }
     loop_identify(b, turn->results[k], params[0]);
     loop_identify(b, buffer, params[0]);
     append(turn->results, &turn->result_count, params[1], params[0]);
     LoopStm *loop = s->loop;
     append(loop->args, &loop->arg_count, fresh[0], fresh[1]);
-    append(loop->outs, &loop->out_count, loop_value(b, type, 0),
-           loop_value(b, type, 0));
+    LoopRef other = loop_value(b, type, 0), last = loop_value(b, type, 0);
+    append(loop->outs, &loop->out_count, last, other);
 }
 
 static void make_rooms(Swapper *s) {

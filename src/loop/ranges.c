@@ -153,9 +153,14 @@ static LoopRef wrap(RangeWalk *w, const LoopStm *stm) {
         return 0;
     if (times != 0) x = emit2(w, times > 0 ? OP_SUB : OP_ADD, x, y);
     LoopRef zero = loop_const(&w->b, type, 0), out = x;
-    if (rises) out = range_choose(w, emit2(w, OP_LT, x, y), x, emit2(w, OP_SUB, x, y));
-    if (falls)
-        out = range_choose(w, emit2(w, OP_LT, x, zero), emit2(w, OP_ADD, x, y), out);
+    if (rises) {
+        LoopRef lower = emit2(w, OP_SUB, x, y);
+        out = range_choose(w, emit2(w, OP_LT, x, y), x, lower);
+    }
+    if (falls) {
+        LoopRef higher = emit2(w, OP_ADD, x, y);
+        out = range_choose(w, emit2(w, OP_LT, x, zero), higher, out);
+    }
     return out;
 }
 

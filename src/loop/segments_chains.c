@@ -312,7 +312,8 @@ static LoopRef test_corners(const SegmentChain *p, uint32_t turn) {
     LoopRef one = loop_int(b, 1), end = loop_sub(b, now->base, one);
     LoopRef size = loop_mul(b, next->base, loop_int(b, now->sides));
     LoopRef last = loop_sub(b, loop_quot(b, now->loop->args[0], size), one);
-    LoopRef passes = loop_and(b, segments_test(now), segments_test(next));
+    LoopRef next_passes = segments_test(next);
+    LoopRef passes = loop_and(b, segments_test(now), next_passes);
     SidePlace at = {0};
     for (int corner = 0; corner < 4; corner++) {
         at.block = (corner & 1) != 0 ? last : loop_int(b, 0);
@@ -354,8 +355,8 @@ static LoopRef is_one_place(const SegmentChain *p) {
     LoopBuilder *b = &p->first.w->b;
     uint32_t block = segments_place_count(p, p->length) * SEGMENTS_LONG;
     LoopRef rest = loop_rem(b, p->first.loop->args[0], loop_int(b, block));
-    return loop_and(b, loop_eq(b, p->first.base, loop_int(b, 1)),
-                    loop_eq(b, rest, loop_int(b, 0)));
+    LoopRef is_whole = loop_eq(b, rest, loop_int(b, 0));
+    return loop_and(b, loop_eq(b, p->first.base, loop_int(b, 1)), is_whole);
 }
 
 // Emits tests for all turns. So many are one pass, of long segments or of one place; or

@@ -55,7 +55,8 @@ LoopRef square_alloc(LoopBuilder *b, LoopRef like, int64_t count) {
 
 LoopRef square_fits(LoopBuilder *b, LoopRef rows, LoopRef columns) {
     LoopRef side = loop_int(b, SQUARE_SIDE);
-    return loop_and(b, loop_le(b, side, rows), loop_le(b, side, columns));
+    LoopRef are_wide = loop_le(b, side, columns);
+    return loop_and(b, loop_le(b, side, rows), are_wide);
 }
 
 LoopRef square_count(LoopBuilder *b, LoopRef size) {

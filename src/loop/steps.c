@@ -286,9 +286,10 @@ static void make_rows(const Block *k, LoopCopier *copier, LoopRef begin, LoopRef
     LoopRef high = loop_add(b, begin, turn);
     LoopRef low = loop_add(b, below, loop_sub(b, turn, above));
     LoopRef row = loop_select(b, loop_lt(b, turn, above), high, low);
-    if (k->s->wraps) // a tile may end beyond the last row
-        row =
-            loop_select(b, loop_lt(b, row, k->count), row, loop_sub(b, row, k->count));
+    if (k->s->wraps) { // a tile may end beyond the last row
+        LoopRef wrapped = loop_sub(b, row, k->count);
+        row = loop_select(b, loop_lt(b, row, k->count), row, wrapped);
+    }
     make_row(k, copier, row, count);
 }
 
@@ -368,7 +369,8 @@ static void make_tile(Block *k, LoopRef phase, LoopRef tile, LoopRef tiles,
     k->left = loop_select(b, inner, begin, k->right);
     k->slope = loop_select(b, inner, k->reach, away);
     LoopRef first = loop_add(b, k->left, loop_min(b, k->slope, zero));
-    LoopRef rows = loop_add(b, loop_sub(b, k->right, k->left), loop_add(b, most, most));
+    LoopRef both = loop_add(b, most, most);
+    LoopRef rows = loop_add(b, loop_sub(b, k->right, k->left), both);
     LoopRef chunks = round_up(b, rows, chunk);
     k->top = loop_add(b, first, loop_mul(b, loop_open_turns(b), chunk));
     k->bottom = loop_add(b, k->top, chunk);
@@ -413,9 +415,9 @@ static LoopRef is_large(const Block *k, LoopRef steps) {
     LoopBuilder *b = k->b;
     int64_t rows = LEAST_TILES * 2 * DEEP * k->s->reach;
     LoopRef cells = loop_mul(b, k->count, k->s->width);
-    return loop_and(b, loop_le(b, loop_int(b, LEAST_STEPS), steps),
-                    loop_and(b, loop_le(b, loop_int(b, rows), k->count),
-                             loop_le(b, loop_int(b, LEAST_CELLS), cells)));
+    LoopRef are_many = loop_le(b, loop_int(b, LEAST_CELLS), cells);
+    LoopRef is_wide = loop_and(b, loop_le(b, loop_int(b, rows), k->count), are_many);
+    return loop_and(b, loop_le(b, loop_int(b, LEAST_STEPS), steps), is_wide);
 }
 
 // What the states are at the end: after an odd number of steps, after an even one, or,

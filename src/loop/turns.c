@@ -83,8 +83,8 @@ typedef struct Others {
 static LoopRef other_row(const TurnsBlock *x, const Others *o, LoopRef number) {
     LoopBuilder *b = x->b;
     LoopRef row = loop_add(b, o->first, number), turn = loop_add(b, x->first, o->begin);
-    return loop_select(b, loop_lt(b, row, turn), row,
-                       loop_add(b, row, loop_sub(b, o->end, o->begin)));
+    LoopRef behind = loop_add(b, row, loop_sub(b, o->end, o->begin));
+    return loop_select(b, loop_lt(b, row, turn), row, behind);
 }
 
 // Rows of a part are changed by the turns of the part.
@@ -135,8 +135,8 @@ static void change_others(const TurnsBlock *x, const Others *o) {
     for (int r = 0; r < g.size; r++) {
         LoopRef row = loop_int(b, r), own = loop_add(b, x->first, part);
         LoopRef number = loop_min(b, loop_add(b, first, row), last);
-        g.rows[r] =
-            loop_select(b, is_part, loop_add(b, own, row), other_row(x, o, number));
+        LoopRef other = other_row(x, o, number);
+        g.rows[r] = loop_select(b, is_part, loop_add(b, own, row), other);
     }
     if (!loop_is_int(b, o->parts, 0)) change_part(x, is_part, part);
     change_group(x, o, &g, loop_select(b, is_part, end_of_part(x, part), o->begin));
@@ -182,8 +182,8 @@ static void emit(const Turns *t) {
     LoopBuilder *b = t->b;
     LoopRef n = t->loop->args[0], high = t->rows->args[0], zero = loop_int(b, 0);
     LoopRef one = loop_int(b, 1);
-    LoopRef most =
-        loop_select(b, loop_lt(b, zero, t->wide), loop_min(b, n, high), zero);
+    LoopRef least = loop_min(b, n, high);
+    LoopRef most = loop_select(b, loop_lt(b, zero, t->wide), least, zero);
     LoopRef turns = loop_select(b, loop_lt(b, high, loop_int(b, MANY_ROWS)),
                                 loop_int(b, FEW_TURNS), loop_int(b, TURNS));
     LoopRef round = loop_add(b, most, loop_sub(b, turns, one));

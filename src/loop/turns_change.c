@@ -243,9 +243,11 @@ static void load_strips(const TurnsBlock *x, const TurnsGroup *g, LoopRef begin,
     LoopBuilder *b = x->b;
     LoopRef turn = loop_add(b, begin, loop_open_turns(b));
     LoopRef column = loop_add(b, x->first, turn);
-    for (int r = 0; r < g->size; r++)
-        store_at(b, g->strip, turns_load(b, x->t->matrix, g->begin[r], column),
-                 loop_int(b, 0), place_in_strip(x, r, turn));
+    for (int r = 0; r < g->size; r++) {
+        LoopRef place = place_in_strip(x, r, turn);
+        LoopRef factor = turns_load(b, x->t->matrix, g->begin[r], column);
+        store_at(b, g->strip, factor, loop_int(b, 0), place);
+    }
     loop_close_turns(b, count, ORDER_INDEPENDENT);
     // What is behind fills the lanes of the last step.
     LoopRef zero = loop_const(b, turns_elem(x), 0), end = loop_add(b, begin, count);

@@ -124,7 +124,8 @@ LoopRef turns_has_wild(const TurnsBlock *x, const TurnsGroup *g, LoopRef begin,
     clear_behind(x, scales, loop_mul(b, end, size));
     LoopRef round = loop_add(b, count, loop_sub(b, x->wide, loop_int(b, 1)));
     LoopRef looks = loop_quot(b, round, x->wide);
-    LoopRef from = loop_add(b, loop_mul(b, begin, size), open_lanes(x, g));
+    LoopRef lane = open_lanes(x, g);
+    LoopRef from = loop_add(b, loop_mul(b, begin, size), lane);
     LoopRef zero = loop_const(b, turns_elem(x), 0), args[] = {looks, zero};
     LoopRef params[] = {loop_value(b, loop_scalar_type(SCALAR_I64), 0),
                         loop_value(b, type, 0)};
@@ -211,7 +212,8 @@ LoopRef turns_is_changed(const TurnsBlock *x, const TurnsGroup *g, LoopRef panel
     LoopBuilder *b = x->b;
     loop_open(b, NULL, 0);
     LoopRef plain = is_plain(x, g, panel);
-    LoopRef has = choose(b, plain, constant_arm(b, false), looking_arm(x, g, panel));
+    LoopBody *look = looking_arm(x, g, panel);
+    LoopRef has = choose(b, plain, constant_arm(b, false), look);
     LoopBody *ask = loop_close(b, &has, 1);
     return choose(b, is_busy, constant_arm(b, true), ask);
 }

@@ -36,9 +36,9 @@ bool turn_remainder(Vector *v, const LoopStm *stm, LoopRef mask) {
     uint64_t known;
     if (loop_is_known(b, y, &known) && (int64_t)known < (int64_t)v->lanes) return false;
     LoopRef last = loop_int(b, INT64_MAX - v->lanes);
-    LoopRef counts =
-        loop_and(b, loop_le(b, loop_int(b, 0), x.ref),
-                 loop_and(b, loop_le(b, x.ref, last), loop_le(b, lanes, y)));
+    LoopRef is_long = loop_le(b, lanes, y);
+    LoopRef stays = loop_and(b, loop_le(b, x.ref, last), is_long);
+    LoopRef counts = loop_and(b, loop_le(b, loop_int(b, 0), x.ref), stays);
     // Else by 1, which begins anew in all lanes.
     LoopRef by = loop_select(b, counts, y, loop_int(b, 1));
     LoopRef first = loop_rem(b, x.ref, by);
@@ -107,8 +107,8 @@ LoopRef turn_load_anew(Vector *v, const LoopRef *args, uint32_t count, uint32_t 
     LoopRef last = loop_add(b, around->number, loop_int(b, v->lanes - 1));
     LoopRef are_first = loop_lt(b, last, around->limit);
     LoopRef are_other = loop_le(b, around->limit, around->number);
-    LoopRef follow =
-        loop_and(b, loop_le(b, around->number, last), loop_or(b, are_first, are_other));
+    LoopRef is_either = loop_or(b, are_first, are_other);
+    LoopRef follow = loop_and(b, loop_le(b, around->number, last), is_either);
     LoopRef from = loop_select(b, are_other, around->other, around->first);
     LoopBody *bodies[] = {load_at(v, args, count, at, from, type),
                           load_at(v, args, count, at, args[at], type)};

@@ -119,7 +119,8 @@ static LoopRef last_of(const Walks *r, const LoopStm *loop) {
 static LoopCopier open_row(const Walks *r, LoopRef i) {
     LoopBuilder *b = r->b;
     const LoopBody *body = r->outer->bodies[0];
-    LoopRef row = loop_min(b, loop_add(b, r->from_row, i), last_of(r, r->outer));
+    LoopRef last = last_of(r, r->outer);
+    LoopRef row = loop_min(b, loop_add(b, r->from_row, i), last);
     LoopCopier copier = loop_copier(b);
     loop_copy_as(&copier, body->params[0], row);
     for (uint32_t k = 0; k < r->at; k++)
@@ -152,7 +153,8 @@ static void fetch(const Walks *r, LoopRef from_column) {
     LoopBuilder *b = r->b;
     LoopRef side = loop_int(b, SIDE), i = square_open(b), j = square_open(b);
     LoopCopier copier = open_row(r, i);
-    LoopRef column = loop_min(b, loop_add(b, from_column, j), last_of(r, r->fold));
+    LoopRef last = last_of(r, r->fold);
+    LoopRef column = loop_min(b, loop_add(b, from_column, j), last);
     loop_copy_as(&copier, r->fold->bodies[0]->params[0], column);
     for (uint32_t k = 0; k < r->count; k++) {
         LoopStm *load = loop_copy_stm(&copier, r->loads[k]);

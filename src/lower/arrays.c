@@ -116,8 +116,8 @@ Value *lower_intrinsic_reverse(Lower *l, Call *call) {
 Value *lower_intrinsic_concat(Lower *l, Call *call) {
     CoreRefs first = lower_value_refs(l, call->args[0]),
              second = lower_value_refs(l, call->args[1]);
-    CoreRef size = lower_emit_add(l, lower_ref_dim(l, first.data[0], 0),
-                                  lower_ref_dim(l, second.data[0], 0));
+    CoreRef other = lower_ref_dim(l, second.data[0], 0);
+    CoreRef size = lower_emit_add(l, lower_ref_dim(l, first.data[0], 0), other);
     for (uint32_t i = 0; i < first.len; i++) {
         CoreRef args[2] = {first.data[i], second.data[i]};
         CoreType type = lower_ref_type(l, args[0]);

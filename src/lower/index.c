@@ -46,15 +46,16 @@ static CoreRef is_inside(Lower *l, const Slice *slice, CoreRef count) {
             lower_emit_mul(l, lower_emit_sub(l, count, one), slice->step));
     CoreRef forwards = 0, backwards = 0;
     if (!known || back == 0) {
-        forwards = lower_emit_both(l, compare(l, OP_LE, zero, slice->from),
-                                   compare(l, OP_LE, slice->from, slice->to));
+        CoreRef ascend = compare(l, OP_LE, slice->from, slice->to);
+        forwards = lower_emit_both(l, compare(l, OP_LE, zero, slice->from), ascend);
         CoreRef fits = by_one ? compare(l, OP_LE, slice->to, slice->size)
                               : compare(l, OP_LT, last, slice->size);
         forwards = lower_emit_both(l, forwards, fits);
     }
     if (!known || back != 0) {
-        backwards = lower_emit_both(l, compare(l, OP_LE, minus_one, slice->to),
-                                    compare(l, OP_LE, slice->to, slice->from));
+        CoreRef descend = compare(l, OP_LE, slice->to, slice->from);
+        backwards =
+            lower_emit_both(l, compare(l, OP_LE, minus_one, slice->to), descend);
         backwards =
             lower_emit_both(l, backwards, compare(l, OP_LT, slice->from, slice->size));
     }

@@ -55,8 +55,8 @@ static CoreRef distance(Lower *l, const Range *range, CoreRef to) {
     int64_t up = 0;
     if (lower_ref_is_const(l, range->is_up, &up))
         return up != 0 ? lower_emit_sub(l, end, from) : lower_emit_sub(l, from, end);
-    return lower_emit_select(l, range->is_up, lower_emit_sub(l, end, from),
-                             lower_emit_sub(l, from, end));
+    CoreRef down = lower_emit_sub(l, from, end);
+    return lower_emit_select(l, range->is_up, lower_emit_sub(l, end, from), down);
 }
 
 // A distance of 2^63 or more is no size, nor must it wrap round to a small one.

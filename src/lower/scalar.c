@@ -184,10 +184,11 @@ Value *lower_intrinsic_num_bits(Lower *l, Call *call) {
 
 static CoreRef shapes_equal(Lower *l, CoreRef x, CoreRef y) {
     CoreRef result = core_bool(l->program, true);
-    for (uint32_t i = 0; i < lower_ref_type(l, x).rank; i++)
-        result = lower_emit_both(l, result,
-                                 lower_emit_compare(l, OP_EQ, lower_ref_dim(l, x, i),
-                                                    lower_ref_dim(l, y, i)));
+    for (uint32_t i = 0; i < lower_ref_type(l, x).rank; i++) {
+        CoreRef other = lower_ref_dim(l, y, i);
+        CoreRef same = lower_emit_compare(l, OP_EQ, lower_ref_dim(l, x, i), other);
+        result = lower_emit_both(l, result, same);
+    }
     return result;
 }
 

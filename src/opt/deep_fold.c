@@ -134,8 +134,8 @@ static CoreRef fold_blocks(Deep *d, CoreRef totals, CoreRef rows, CoreRef blocks
             right = deep_op2(d, OP_ADD, left, near);
     CoreRef place[2];
     open_matrix(d, place);
-    CoreRef joined = join(d, element(d, pair.state, left, place),
-                          element(d, pair.state, right, place));
+    CoreRef other = element(d, pair.state, right, place);
+    CoreRef joined = join(d, element(d, pair.state, left, place), other);
     CoreRef matrix = close_matrix(d, rows, joined);
     CoreRef next = close_loop(d, &pair, put(d, pair.state, matrix, left, rows));
     return close_loop(d, &level, next);
