@@ -10,10 +10,16 @@
 
 // ---- lines and values ---------------------------------------------------------------
 
+// No further for deep nests, whose text would grow with the square of their depth.
+static void indent(Walker *w) {
+    enum { MOST = 24 }; // levels
+    for (uint32_t i = 0; i < w->indent && i < MOST; i++) strbuf_cstr(w->out, "    ");
+}
+
 void walk_line(Walker *w, const char *format, ...) {
     va_list args;
     va_start(args, format);
-    for (uint32_t i = 0; i < w->indent; i++) strbuf_cstr(w->out, "    ");
+    indent(w);
     strbuf_vprintf(w->out, format, args);
     strbuf_char(w->out, '\n');
     va_end(args);
@@ -120,7 +126,7 @@ Str walk_to_slot(Walker *w, LoopRef ref) {
 
 // "const float x_3 = "; the rest of the line follows.
 static void start_definition(Walker *w, LoopRef ref) {
-    for (uint32_t i = 0; i < w->indent; i++) strbuf_cstr(w->out, "    ");
+    indent(w);
     bool is_scalar = type_of(w, ref).kind == LOOP_IS_SCALAR;
     strbuf_cstr(w->out, is_scalar ? "const " : "");
     walk_declare(w, ref, "", w->out);

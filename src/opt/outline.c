@@ -27,6 +27,9 @@
 #include "opt/outline_share.h"
 #include "opt/passes.h"
 
+// A loop may be a kernel in so many that are around it, so that code grows by no more.
+enum { MOST_LEVELS = 8 };
+
 static CoreBody *outline_body(Outliner *o, const CoreBody *body);
 
 // ---- what is what -------------------------------------------------------------------
@@ -262,6 +265,28 @@ static void outline_last(Outliner *o, CoreBody *body, bool is_whole) {
         core_close(&o->builder, NULL, 0)->stms.data[0];
 }
 
+// The function that stands for a sequential kernel where its parallel work is worth
+// more, if there is some.
+static void outline_otherwise(Outliner *o, CoreFun *kernel, const CoreBody *body,
+                              bool is_whole) {
+    uint32_t checked = o->checks.len;
+    bool works = false;
+    CoreRefs unused = {0};
+    core_walk(body, note_parallel, &works);
+    if (!works) return;
+    CoreFun *host = close_function(o, body, &unused);
+    o->levels++;
+    rewrite_define_all(&o->defs, host->body);
+    for (uint32_t i = 0; i < host->body->stms.len; i++) {
+        note_view(o, host->body->stms.data[i]);
+        outline_note_scalar(o, host->body->stms.data[i]);
+    }
+    outline_last(o, host->body, is_whole);
+    o->levels--;
+    o->checks.len = checked;
+    kernel->otherwise = 1 + add_function(o, host);
+}
+
 // Makes a kernel of the statements, of which what the last one gives is wanted, and
 // emits a call of it in their place.
 static void outline_stms(Outliner *o, CoreStm **stms, uint32_t count,
@@ -279,24 +304,7 @@ static void outline_stms(Outliner *o, CoreStm **stms, uint32_t count,
     CoreFun *fun = close_function(o, body, &frees);
     fun->kernel = (uint8_t)kernel;
 
-    if (kernel == CORE_SEQUENTIAL_KERNEL) {
-        CoreRefs unused = {0};
-        CoreFun *host = close_function(o, body, &unused);
-        bool outer = o->is_parallel;
-        o->is_parallel = false;
-        uint32_t checked = o->checks.len;
-        rewrite_define_all(&o->defs, host->body);
-        for (uint32_t i = 0; i < host->body->stms.len; i++) {
-            note_view(o, host->body->stms.data[i]);
-            outline_note_scalar(o, host->body->stms.data[i]);
-        }
-        outline_last(o, host->body, whole);
-        o->checks.len = checked;
-        if (o->is_parallel) fun->otherwise = 1 + add_function(o, host);
-        o->is_parallel = outer || o->is_parallel;
-    } else {
-        o->is_parallel = true;
-    }
+    if (kernel == CORE_SEQUENTIAL_KERNEL) outline_otherwise(o, fun, body, whole);
     CoreStm *call = arena_new(p->arena, CoreStm);
     call->op = OP_CALL;
     call->loc = stm->loc;
@@ -329,7 +337,9 @@ static void outline_host_stm(Outliner *o, CoreStm *stm) {
     }
     bool chooses = o->program->is_divided && stm->op == OP_IF;
     bool is_apart = (stm->flags & STM_APART) != 0;
-    if (!stays && !chooses && !is_apart && !is_large && is_sequential(stm)) {
+    bool is_deep = o->levels == MOST_LEVELS;
+    if (!stays && !chooses && !is_apart && !is_large && !is_deep &&
+        is_sequential(stm)) {
         outline_stms(o, &stm, 1, CORE_SEQUENTIAL_KERNEL);
         return;
     }

@@ -27,7 +27,7 @@ typedef struct Outliner {
     uint32_t *hosts; // by index of the functions there were: its host version, 0: none
     bool *traces;    // by the same index: it traces, or calls what does
     uint32_t old_count;
-    bool is_parallel; // whether a parallel kernel was made
+    uint32_t levels; // sequential kernels around that may be something else
 } Outliner;
 
 static inline uint64_t outline_dim_key(CoreRef array, int32_t axis) {

@@ -62,4 +62,27 @@ rows 300 >rows.weft
 expect 0 "$weft" explain --device cpu:0,cpu:1 rows.weft
 rows 2000 >tasks.weft
 expect 0 "$weft" dump --stage=task tasks.weft
+# code_of FILE MOST: its code has at most so many bytes.
+code_of() {
+    expect 0 "$weft" dump --stage=c "$1"
+    bytes=$(wc -c <stdout)
+    if [ "$bytes" -le "$2" ]; then good; else bad "$1: $bytes bytes of code, not $2"; fi
+}
+
+# nest DEPTH HEAD INNER TAIL: loops within loops. Each was a kernel of its own, with all
+# that are inside of it: 470 MB.
+nest() {
+    printf '%s\n' "$2"
+    awk -v n="$1" -v inner="$3" 'BEGIN {
+        for (i = 0; i < n; i++) printf "  loop x%d = x%d for i%d < k do %s\n", i + 1, i, i, inner
+    }'
+    printf '%s\n' "$4"
+}
+nest 480 'entry main (k: i64) (x0: f64): f64 =' '' '  x480 + f64.i64 (i0 + i479)' >deep.weft
+code_of deep.weft 500000
+nest 120 'entry main (k: i64) (x0: f64): f64 =' 'if k % 3 == i0 then x0 else' '  x120 + 1' >branches.weft
+code_of branches.weft 400000
+# With parallel work inside a loop is a kernel, and yet another function.
+nest 120 'entry main [n] (k: i64) (x0: [n]f64): [n]f64 =' '' '  map (* 0.5) x120' >work.weft
+code_of work.weft 700000
 memory=$needs
