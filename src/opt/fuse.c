@@ -111,14 +111,11 @@ void fuse_use_again(Rewrite *rw, CoreRef array) {
 
 static bool is_light_enough(const Rewrite *rw, const CoreStm *producer,
                             const CoreStm *consumer) {
-    uint32_t weight = fuse_weight(rw->program, producer->bodies[0]);
     bool is_outer = ((const Fuser *)rw->data)->depth == 0;
-    switch ((int)consumer->op) {
-    case OP_MAP: return true;
-    case OP_SCAN:
-    case OP_SCATTER: return weight <= (is_outer ? MOST_IN_ORDER : MOST_STRAIGHT);
-    }
-    return weight <= MOST_STRAIGHT;
+    bool is_in_order = consumer->op == OP_SCAN || consumer->op == OP_SCATTER;
+    if (consumer->op == OP_MAP) return true;
+    return fuse_weight(rw->program, producer->bodies[0]) <=
+           (is_in_order && is_outer ? MOST_IN_ORDER : MOST_STRAIGHT);
 }
 
 static bool rows_fit(const Rewrite *rw, const CoreStm *producer,
@@ -183,8 +180,9 @@ static bool may_fuse(const Rewrite *rw, const CoreStm *producer,
     if (!is_only_for(rw, producer, consumer) && !is_copied(rw, producer)) return false;
     if (!is_light_enough(rw, producer, consumer)) return false;
     if (!rows_fit(rw, producer, consumer)) return false;
-    if (fuse_may_fail(rw, producer->bodies[0]) &&
-        (fuse_consumer_may_fail(rw, consumer) || !are_as_long(rw, consumer)))
+    bool fails = fuse_consumer_may_fail(rw, consumer);
+    if ((fails || core_feeds(consumer).count > 1) &&
+        fuse_may_fail(rw, producer->bodies[0]) && (fails || !are_as_long(rw, consumer)))
         return false;
     return fuse_may_move(rw, producer, consumer);
 }

@@ -97,7 +97,7 @@ static void append_first(const Composer *c, CoreBuilder *b, const CoreRef *rows,
         fuse_append(b, first, map, made);
         return;
     }
-    for (uint32_t i = 0; i < first->stms.len; i++) core_append(b, first->stms.data[i]);
+    b->open.data[b->open.len - 1]->stms = first->stms;
     *made = (CoreRefs){first->results, first->result_count, first->result_count};
 }
 

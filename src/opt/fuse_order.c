@@ -93,40 +93,45 @@ static void find_overwritten(const CoreStm *stm, uint32_t *first_out,
     *count_out = 0;
 }
 
+// What a producer reads: arrays whose rows it takes, and those that its function uses.
+// They are looked for when something overwrites arrays, since bodies may be long.
 typedef struct Reads {
     const Rewrite *rw;
+    const CoreStm *producer;
     CoreRefs roots;
+    bool has_roots;
 } Reads;
 
-// What a producer reads: arrays whose rows it takes, and those that its function uses.
-static Reads find_reads(const Rewrite *rw, const CoreStm *producer) {
-    CoreProgram *p = rw->program;
-    Reads reads = {.rw = rw};
+static void find_roots(Reads *reads) {
+    CoreProgram *p = reads->rw->program;
+    const CoreStm *producer = reads->producer;
     CoreRefs refs = {0};
+    if (reads->has_roots) return;
+    reads->has_roots = true;
     core_free(p, producer->bodies[0], p->arena, &refs);
     for (uint32_t i = 0; i < producer->arg_count; i++)
         vec_push(p->arena, &refs, producer->args[i]);
     for (uint32_t i = 0; i < refs.len; i++)
         if (core_type(p, refs.data[i]).rank > 0)
-            vec_push(p->arena, &reads.roots, root_of(rw, refs.data[i]));
-    return reads;
+            vec_push(p->arena, &reads->roots, root_of(reads->rw, refs.data[i]));
 }
 
-static bool overwrites(const Reads *reads, const CoreStm *stm);
+static bool overwrites(Reads *reads, const CoreStm *stm);
 
-static bool body_overwrites(const Reads *reads, const CoreBody *body) {
+static bool body_overwrites(Reads *reads, const CoreBody *body) {
     for (uint32_t i = 0; i < body->stms.len; i++)
         if (overwrites(reads, body->stms.data[i])) return true;
     return false;
 }
 
 // Of what was bound outside them, only the bodies of IF overwrite anything.
-static bool overwrites(const Reads *reads, const CoreStm *stm) {
+static bool overwrites(Reads *reads, const CoreStm *stm) {
     uint32_t first, count;
     find_overwritten(stm, &first, &count);
     for (uint32_t i = first; i < first + count; i++) {
         if (core_type(reads->rw->program, stm->args[i]).rank == 0) continue;
         CoreRef root = root_of(reads->rw, stm->args[i]);
+        find_roots(reads);
         for (uint32_t k = 0; k < reads->roots.len; k++)
             if (root == 0 || reads->roots.data[k] == 0 || reads->roots.data[k] == root)
                 return true;
@@ -138,8 +143,9 @@ static bool overwrites(const Reads *reads, const CoreStm *stm) {
 bool fuse_may_move(const Rewrite *rw, const CoreStm *producer,
                    const CoreStm *consumer) {
     const CoreBody *here = rw->builder.open.data[rw->builder.open.len - 1];
-    bool fails = fuse_may_fail(rw, producer->bodies[0]);
-    Reads reads = find_reads(rw, producer);
+    Reads reads = {.rw = rw, .producer = producer};
+    bool is_next = here->stms.data[here->stms.len - 1] == producer;
+    bool fails = !is_next && fuse_may_fail(rw, producer->bodies[0]);
     for (uint32_t i = here->stms.len; i-- > 0 && here->stms.data[i] != producer;) {
         const CoreStm *between = here->stms.data[i];
         if (fails && opt_is_effect(rw->program, between)) return false;
