@@ -90,38 +90,61 @@ static bool step_branch(Search *search, const CoreStm *def, Size *size) {
     return is_known;
 }
 
-// Every step leads to a value bound earlier, so that this ends.
-static Size find_size_in(Search *search, Size size) {
+// One step towards where the size comes from. Every one leads to a value bound earlier,
+// so that they end.
+static bool step(Search *search, Size *size) {
     const Rewrite *rw = search->rw;
-    for (bool moved = true; moved;) {
-        moved = false;
-        if (size.array == 0) {
-            const CoreStm *def = rewrite_def(rw, size.value);
-            if (def == NULL) return size;
-            if (def->op == OP_GUARD) {
-                size.value = def->args[0];
-                moved = true;
-            } else if (def->op == OP_DIM) {
-                size = (Size){0, def->args[0], def->attrs[0]};
-                moved = true;
-            }
-            continue;
+    bool moved = false;
+    if (size->array == 0) {
+        const CoreStm *def = rewrite_def(rw, size->value);
+        if (def == NULL) return false;
+        if (def->op == OP_GUARD) {
+            size->value = def->args[0];
+            return true;
         }
-        const CoreStm *def = rewrite_def(rw, size.array);
-        CoreRef known = 0;
-        if (def != NULL && def->op == OP_GUARD)
-            known = checked_size(rw, def, size.axis);
-        if (known == 0) known = opt_step_dim(rw, &size.array, &size.axis, &moved);
-        if (known != 0) {
-            size = (Size){.value = known};
-            moved = true;
-        } else if (!moved && (known = step_loop(search, def, size)) != 0) {
-            size.array = known;
-            moved = true;
-        } else if (!moved) {
-            moved = step_branch(search, def, &size);
-        }
+        if (def->op == OP_DIM) *size = (Size){0, def->args[0], def->attrs[0]};
+        return def->op == OP_DIM;
     }
+    const CoreStm *def = rewrite_def(rw, size->array);
+    CoreRef known = 0;
+    if (def != NULL && def->op == OP_GUARD) known = checked_size(rw, def, size->axis);
+    if (known == 0) known = opt_step_dim(rw, &size->array, &size->axis, &moved);
+    if (known != 0) {
+        *size = (Size){.value = known};
+        return true;
+    }
+    if (moved) return true;
+    if ((known = step_loop(search, def, *size)) != 0) {
+        size->array = known;
+        return true;
+    }
+    return step_branch(search, def, size);
+}
+
+static uint64_t key_of(Size size) {
+    return (uint64_t)size.array << 8 | (uint64_t)size.axis;
+}
+
+// Each array of a chain asks for its size: the ways of long ones are noted, and the
+// next one goes but a few steps. Sizes that only hold within a loop are not.
+static Size find_size_in(Search *search, Size size) {
+    enum { LONG = 8 };
+    const CoreProgram *p = search->rw->program;
+    Map *sizes = search->rw->sizes;
+    Size from = size;
+    uint64_t known = 0;
+    uint32_t steps = 0;
+    while (step(search, &size)) {
+        if (search->states != NULL) continue;
+        steps++;
+        if (sizes->count == 0 || size.array == 0) continue;
+        if (!map_get(sizes, key_of(size), &known)) continue;
+        size = *(const Size *)(uintptr_t)known;
+        if (size.array == 0) size.value = rewrite_get(search->rw, size.value);
+    }
+    if (steps >= LONG && from.array != 0)
+        map_set(sizes, key_of(from),
+                (uint64_t)(uintptr_t)arena_copy(core_notes(p), &size, sizeof size));
     return size;
 }
 

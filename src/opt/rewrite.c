@@ -12,6 +12,8 @@ Rewrite rewrite_new(CoreProgram *p) {
     Rewrite rw = {.program = p, .builder = core_builder(p)};
     vec_reserve(core_notes(p), &rw.values, p->values.len + p->values.len / 4 + 1);
     map_init(&rw.dropped, core_notes(p));
+    rw.sizes = arena_new(core_notes(p), Map);
+    map_init(rw.sizes, core_notes(p));
     return rw;
 }
 

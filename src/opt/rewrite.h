@@ -34,6 +34,7 @@ typedef struct Rewrite {
         RewriteValue *data;
         uint32_t len, cap;
     } values;    // by CoreRef, up to the last of which something is known
+    Map *sizes;  // where sizes come from, of long ways (fuse_size.c)
     Map dropped; // statements (addresses) that leave their body when it is done
 } Rewrite;
 
