@@ -107,6 +107,13 @@ void fuse_use_again(Rewrite *rw, CoreRef array) {
     if (array < rw->use_count) ((Fuser *)rw->data)->uses[array]++;
 }
 
+void fuse_use_less(Rewrite *rw, CoreRef array) {
+    Fuser *fuser = rw->data;
+    if (array >= rw->use_count) return;
+    fuser->uses[array]--;
+    fuser->feed_uses[array]--;
+}
+
 // ---- whether to ---------------------------------------------------------------------
 
 static bool is_light_enough(const Rewrite *rw, const CoreStm *producer,

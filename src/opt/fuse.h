@@ -125,6 +125,8 @@ bool fuse_is_small(const Rewrite *rw, const CoreStm *producer);
 bool fuse_is_fed(const Rewrite *rw, CoreRef array);
 // A small producer is made anew of the array, and stays where it is, too.
 void fuse_use_again(Rewrite *rw, CoreRef array);
+// Its elements are taken once instead of twice.
+void fuse_use_less(Rewrite *rw, CoreRef array);
 // The producer's arrays, a generate's being its indices. Its own errors, of lengths or
 // a size, are raised where it stands.
 const CoreRef *fuse_producer_arrays(Rewrite *rw, const CoreStm *producer);

@@ -13,6 +13,7 @@ typedef struct Arrays {
 } Arrays;
 
 typedef struct Composer {
+    Rewrite *rw;
     CoreProgram *program;
     const CoreStm *producer, *consumer;
     CoreFeeds feeds;      // of the consumer
@@ -28,15 +29,20 @@ static uint32_t find_out(const CoreStm *producer, CoreRef ref) {
     return k;
 }
 
+// One that both take has one use less than there were.
 static uint32_t add_array(Composer *c, CoreRef array) {
     for (uint32_t i = 0; i < c->arrays.refs.len; i++)
-        if (c->arrays.refs.data[i] == array) return i;
+        if (c->arrays.refs.data[i] == array) {
+            fuse_use_less(c->rw, array);
+            return i;
+        }
     vec_push(c->program->arena, &c->arrays.refs, array);
     return c->arrays.refs.len - 1;
 }
 
 // The producer's arrays come where its first result stood.
 static void find_arrays(Composer *c, const CoreRef *arrays) {
+    bool has_first = false;
     c->arrays.at =
         arena_array(c->program->arena, uint32_t, c->array_count + c->feeds.count);
     for (uint32_t i = 0; i < c->feeds.count; i++) {
@@ -45,8 +51,9 @@ static void find_arrays(Composer *c, const CoreRef *arrays) {
             c->arrays.at[c->array_count + i] = add_array(c, ref);
             continue;
         }
-        for (uint32_t k = 0; k < c->array_count; k++)
+        for (uint32_t k = 0; k < c->array_count && !has_first; k++)
             c->arrays.at[k] = add_array(c, arrays[k]);
+        has_first = true;
     }
 }
 
@@ -154,7 +161,8 @@ static void set_attrs(const Composer *c, CoreStm *made) {
 
 CoreStm *fuse_compose(Rewrite *rw, const CoreStm *producer, const CoreRef *arrays,
                       uint32_t array_count, const CoreStm *consumer, bool goes) {
-    Composer c = {.program = rw->program,
+    Composer c = {.rw = rw,
+                  .program = rw->program,
                   .producer = producer,
                   .consumer = consumer,
                   .feeds = core_feeds(consumer),
