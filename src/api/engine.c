@@ -10,6 +10,7 @@
 #include "fission/strategy.h"
 #include "loop/lift.h"
 #include "loop/passes.h"
+#include "opt/opt.h"
 #include "opt/passes.h"
 
 // ---- making kernels -----------------------------------------------------------------
@@ -101,20 +102,34 @@ static WeftStatus add_kernel(ApiEngine *engine, Making *making, Making *launched
     return WEFT_STATUS_OK;
 }
 
-// The second options are for what is launched on.
+// The functions that are like others, after these.
+static void share_kernels(ApiEngine *engine, const uint32_t *alike) {
+    CoreFun *const *funs = engine->program->core->funs.data;
+    uint64_t number;
+    for (uint32_t i = 0; i < engine->program->core->funs.len; i++)
+        if (alike[i] != i &&
+            map_get(&engine->by_fun, (uint64_t)(uintptr_t)funs[alike[i]], &number))
+            map_set(&engine->by_fun, (uint64_t)(uintptr_t)funs[i], number);
+}
+
+// The second options are for what is launched on. Of kernels that do the same one is
+// made, which the others are, too.
 static WeftStatus make_kernels(ApiEngine *engine, const LoopOptions *options,
                                const LoopOptions *launched) {
     enum { MICROSECONDS = 500 }; // that a loop takes; its statements tell little
     WeftProgram *program = engine->program;
     CoreProgram *core = program->core;
+    Arena *scratch = &program->context->scratch;
     uint32_t each = options == launched ? 1 : 2, count = 0;
-    Making *makings =
-        arena_array(&program->context->scratch, Making, each * core->funs.len);
+    Making *makings = arena_array(scratch, Making, each * core->funs.len);
     engine->kernels = arena_array(&program->arena, EngineKernel, core->funs.len);
     map_init(&engine->by_fun, &program->arena);
+    core->notes = &program->notes;
+    const uint32_t *alike = opt_find_alike(core, scratch);
+    core->notes = NULL;
     for (uint32_t i = 0; i < core->funs.len; i++) {
         const CoreFun *fun = core->funs.data[i];
-        if (fun->kernel == CORE_NO_KERNEL) continue;
+        if (fun->kernel == CORE_NO_KERNEL || alike[i] != i) continue;
         for (uint32_t k = 0; k < each; k++)
             makings[count++] = (Making){
                 .engine = engine, .options = k == 0 ? options : launched, .fun = fun};
@@ -124,6 +139,7 @@ static WeftStatus make_kernels(ApiEngine *engine, const LoopOptions *options,
         WeftStatus status = add_kernel(engine, &makings[i], &makings[i + each - 1]);
         if (status != WEFT_STATUS_OK) return status;
     }
+    share_kernels(engine, alike);
     arena_free(&program->workspace);
     arena_free(&program->notes);
     return WEFT_STATUS_OK;

@@ -67,7 +67,7 @@ struct ApiEngine {
     EngineState state;
     EngineKernel *kernels;
     uint32_t count;
-    Map by_fun; // address of a CoreFun -> 1 + kernel
+    Map by_fun; // address of a CoreFun -> 1 + kernel, which several may share
     NativeCompiler compiler;
     EngineGroup *groups;
     uint32_t group_count;

@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "core/messages.h"
+#include "opt/opt.h"
 
 static const char *name_of(const KernelRun *run) {
     return core_op_info[core_kernel_op(run->kernel->fun)].name;
@@ -34,6 +35,14 @@ static void record_turns(void *data, unsigned worker, uint64_t loop_began,
 
 // ---- failures -----------------------------------------------------------------------
 
+// Where that is in the kernel that was called, of which another one has the code.
+static CoreLoc place_of(const KernelRun *run, const LoopStm *stm) {
+    const CoreFun *fun = run->kernel->fun, *called = run->offer.kernel;
+    return called == fun ? stm->loc
+                         : opt_place_in(run->program->core, fun, called, stm->loc,
+                                        &run->program->context->scratch);
+}
+
 static void tell_fault(const KernelRun *run, const ExecEnd *end, InterpError *error) {
     Arena *arena = &run->program->context->scratch;
     error->status = STATUS_RUNTIME;
@@ -46,12 +55,12 @@ static void tell_fault(const KernelRun *run, const ExecEnd *end, InterpError *er
             (ScalarType)run->books->loop->values.data[check->args[i]].type.elem;
     StrBuf text = strbuf(arena);
     core_fill_in(&text, check->text, check->arg_count - 1, types, end->values);
-    error->loc = check->loc;
+    error->loc = place_of(run, check);
     error->message = strbuf_done(&text);
     error->call_count = end->call_count;
     error->calls = arena_array(arena, CoreLoc, error->call_count);
     for (uint32_t i = 0; i < error->call_count; i++)
-        error->calls[i] = end->calls[i]->loc;
+        error->calls[i] = place_of(run, end->calls[i]);
 }
 
 void api_kernel_tell(const KernelRun *run, const ExecEnd *end, InterpError *error) {

@@ -37,12 +37,19 @@ bool opt_find(Str name, OptPass *pass_out);
 // text is then in *report; that is a bug of ours and never the user's.
 bool opt_run(CoreProgram *program, const OptOptions *options, StrBuf *report);
 
-// How much opt_deep has of the lanes of a product at once: rows that fill so many bytes,
-// but no fewer than so many.
+// How much opt_deep has of the lanes of a product at once: rows that fill so many
+// bytes, but no fewer than so many.
 typedef struct OptStrips {
     int64_t bytes, rows;
 } OptStrips;
 
 bool opt_deep_by(CoreProgram *program, OptStrips strips);
+
+// By function: the first kernel that does the same, whatever its values are called and
+// wherever it stands; the function itself if it is that, or no kernel.
+const uint32_t *opt_find_alike(const CoreProgram *program, Arena *arena);
+// Where in a kernel that is alike that stands which stands here in this one.
+CoreLoc opt_place_in(const CoreProgram *program, const CoreFun *kernel,
+                     const CoreFun *alike, CoreLoc loc, Arena *arena);
 
 #endif

@@ -10,6 +10,7 @@
 // same hash.
 typedef struct KernelKinds {
     const CoreProgram *program;
+    bool is_anywhere; // they are the same wherever they stand
     Map last;         // hash -> 1 + the last of them
     uint32_t *before; // by function: 1 + the one before with its hash; 0: there is none
 } KernelKinds;

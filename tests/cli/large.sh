@@ -85,4 +85,17 @@ code_of branches.weft 400000
 # With parallel work inside a loop is a kernel, and yet another function.
 nest 120 'entry main [n] (k: i64) (x0: [n]f64): [n]f64 =' '' '  map (* 0.5) x120' >work.weft
 code_of work.weft 700000
+
+# Many operators that do the same: 25 MB of code were each for itself.
+{
+    echo 'entry main [n] (x0: [n]f64): [n]f64 ='
+    awk 'BEGIN {
+        for (i = 0; i < 330; i++) {
+            printf "  let y%d = scan (+) 0 (map (\\v -> v - f64.maximum x%d) x%d)\n", i, i, i
+            printf "  let x%d = map2 (\\a b -> a * 0.5 + b) x%d y%d\n", i + 1, i, i
+        }
+    }'
+    echo '  in x330'
+} >alike.weft
+code_of alike.weft 400000
 memory=$needs
