@@ -3,8 +3,8 @@
 // Building loop code: values, constants, and bodies from the inside out, as in core.
 // Scalars that are known are computed here, and operations that change nothing vanish,
 // so that whoever lowers need not look: stride 1 and offset 0 are visible as such.
-// Statements stand in the order in which they are built, and C does not say which of two
-// arguments comes first: no call has two that build some.
+// Statements stand in the order in which they are built, and C does not say which of
+// two arguments comes first: no call has two that build some.
 #ifndef WEFT_LOOP_BUILD_H
 #define WEFT_LOOP_BUILD_H
 
