@@ -62,6 +62,7 @@ rows 300 >rows.weft
 expect 0 "$weft" explain --device cpu:0,cpu:1 rows.weft
 rows 2000 >tasks.weft
 expect 0 "$weft" dump --stage=task tasks.weft
+
 # code_of FILE MOST: its code has at most so many bytes.
 code_of() {
     expect 0 "$weft" dump --stage=c "$1"
