@@ -132,6 +132,7 @@ typedef struct CoreFun {
     bool is_entry;
     bool no_inline;
     uint8_t kernel;     // CoreKernel
+    bool is_read_next;  // of a kernel: another one reads what it makes
     uint32_t otherwise; // of a kernel: 1 + the index of the function that means the same
                         // and is interpreted in its place; 0: itself
     CoreType *result_types;  // body->result_count of them

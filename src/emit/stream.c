@@ -147,7 +147,8 @@ bool walk_is_streamed(const Walker *w, LoopRef buffer, uint32_t bytes) {
 }
 
 Str walk_are_far(Walker *w) {
-    // What the caches do not hold; four times that of what the next turn reads.
+    // What the caches do not hold; four times that of what the next turn reads, or the
+    // next kernel.
     enum { FAR_BYTES = 8 << 20 };
     StrBuf text = strbuf(w->arena);
     if (w->streams.len == 0) return STR("false");
@@ -155,7 +156,7 @@ Str walk_are_far(Walker *w) {
         LoopRef buffer = w->streams.data[i];
         const LoopStm *made = result_of(w, buffer);
         uint8_t elem = w->kernel->values.data[buffer].type.elem;
-        const char *share = made != NULL ? "" : " / 4";
+        const char *share = made != NULL && !w->kernel->is_read_next ? "" : " / 4";
         if (made == NULL) made = alloc_of(w, buffer);
         strbuf_printf(&text, "%s%u.0%s", i > 0 ? " + " : "", scalar_info[elem].bytes,
                       share);

@@ -150,6 +150,7 @@ typedef struct LoopKernel {
     uint32_t param_count, result_count;
     bool is_parallel;      // has a parallel loop
     bool is_for_gpus;      // it may be launched
+    bool is_read_next;     // another kernel reads what it makes
     uint32_t walked;       // so many values there were when ranges last looked at it
     uint32_t vector_bytes; // of lanes that loops are to have; 0: they have none
 } LoopKernel;

@@ -564,6 +564,7 @@ LoopKernel *loop_lower(const CoreProgram *core, const CoreFun *fun, LoopShape sh
     stack_measure(&l.stack);
     l.kernel = loop_kernel(arena, core, fun->name);
     l.kernel->is_for_gpus = l.is_for_gpus;
+    l.kernel->is_read_next = fun->is_read_next;
     LoopBuilder builder = loop_builder(l.kernel);
     l.b = &builder;
     l.names = arena_array(arena, Name *, core->values.len / NAMES_AT_ONCE + 1);

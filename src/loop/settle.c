@@ -12,8 +12,8 @@
 //
 // A result may lie in the memory of RESULT or of its spare, so both are made as such,
 // and nothing is copied where a turn was taken. Likewise one buffer that stays in
-// place; and the memory of an owned parameter is the result as it is. It runs when the
-// passes that make several turns of one, or loops of loops, are through.
+// place. Where that is an owned parameter's, it is the result as it is. It runs when
+// the passes that make several turns of one, or loops of loops, are through.
 #include <string.h>
 
 #include "loop/copy.h"
@@ -37,6 +37,7 @@ typedef struct Settler {
     uint32_t *uses;  // by LoopRef, of what RESULTs there were at first give
     LoopStm *places[MOST_PLACES]; // the ALLOCs that turns hand on
     uint32_t count;
+    LoopRef owned; // the parameter that is to be the result; or 0
 } Settler;
 
 // ---- what defines what --------------------------------------------------------------
@@ -236,8 +237,9 @@ static bool has_shape(const Settler *s, const Copied *c, uint32_t at) {
     return true;
 }
 
-// Whether the buffer may be one of the places.
+// Whether the buffer may be one of the places, or is that parameter.
 static bool may_be_place(const Settler *s, LoopRef ref) {
+    if (ref == s->owned) return true;
     const LoopStm *stm = ref < s->values ? s->defs[ref].stm : NULL;
     return stm != NULL && loop_type(s->b, ref).kind == LOOP_IS_BUFFER &&
            (is_place(s, stm) || stm->op == LOOP_IF || is_loop(stm));
@@ -272,6 +274,29 @@ static bool can_settle(const Settler *s, const Copied *c) {
         if (at >= c->copy_at || !has_size(s, s->places[i], c) || !has_shape(s, c, at))
             return false;
     }
+    return true;
+}
+
+// ---- owned parameters ---------------------------------------------------------------
+
+static bool is_result(const Settler *s, LoopRef buffer) {
+    for (uint32_t i = 0; i < s->root->result_count; i++)
+        if (loop_same(s->b, s->root->results[i], buffer)) return true;
+    return false;
+}
+
+// Whether what is copied is all of an owned parameter, which is no result yet.
+static bool is_owned_param(const Settler *s, const Copied *c) {
+    const LoopKernel *kernel = s->b->kernel;
+    const LoopRef *params = s->root->params;
+    uint32_t i = 0;
+    for (; i < kernel->param_count; params += 1u + kernel->params[i++].type.rank)
+        if (kernel->params[i].type.rank > 0 && *params == c->from) break;
+    if (i == kernel->param_count || !kernel->params[i].is_owned ||
+        kernel->params[i].type.rank != c->result->arg_count || is_result(s, c->from))
+        return false;
+    for (uint32_t d = 0; d < c->result->arg_count; d++)
+        if (!loop_same(s->b, params[1 + d], c->result->args[d])) return false;
     return true;
 }
 
@@ -321,8 +346,7 @@ static void replace(Settler *s, uint32_t at, const LoopBody *body) {
 }
 
 static void remove_stm(Settler *s, uint32_t at) {
-    const LoopBody none = {0};
-    replace(s, at, &none);
+    replace(s, at, &(LoopBody){0});
 }
 
 static void look_around(Settler *s) {
@@ -332,12 +356,25 @@ static void look_around(Settler *s) {
     note_defs(s, s->root);
 }
 
+static void drop_result(Settler *s, const Copied *c, const LoopBody *instead,
+                        LoopRef place) {
+    replace(s, c->copy_at, instead);
+    remove_stm(s, c->result_at);
+    loop_identify(s->b, c->result->outs[0], place);
+}
+
 // Whether statement `at` was a result that is settled now.
 static bool settle(Settler *s, uint32_t at) {
     Copied c;
     if (!find_copy(s, at, &c)) return false;
     if (s->defs == NULL) look_around(s);
     s->count = 0;
+    s->owned = is_owned_param(s, &c) ? c.from : 0;
+    if (s->owned != 0) {
+        bool is_result = is_final(s, &c);
+        if (is_result) drop_result(s, &c, &(LoopBody){0}, c.from);
+        return is_result;
+    }
     memset(s->is_seen, 0, s->values * sizeof *s->is_seen);
     loop_open(s->b, NULL, 0);
     LoopRef made = is_made(s, c.from, false), place = 0;
@@ -347,11 +384,8 @@ static bool settle(Settler *s, uint32_t at) {
         place = settled(s, &c, made);
     }
     const LoopBody *instead = loop_close(s->b, NULL, 0);
-    if (!can) return false;
-    replace(s, c.copy_at, instead);
-    remove_stm(s, c.result_at);
-    loop_identify(s->b, c.result->outs[0], place);
-    return true;
+    if (can) drop_result(s, &c, instead, place);
+    return can;
 }
 
 static void add_uses(Settler *s, const LoopRef *refs, uint32_t count) {

@@ -23,6 +23,7 @@
 //   kernels that call it.
 // - Traces stay on the host.
 #include "opt/outline.h"
+#include "opt/outline_next.h"
 #include "opt/outline_rows.h"
 #include "opt/outline_share.h"
 #include "opt/passes.h"
@@ -453,5 +454,6 @@ bool opt_outline(CoreProgram *p) {
     move_entries(p);
     opt_forget_notes(p);
     opt_drop_dead(p, true); // views that only kernels looked at
+    outline_note_next(p);
     return true;
 }
