@@ -23,7 +23,7 @@ enum { KEEPS = false };
 #else
 enum { KEEPS = true };
 #endif
-enum { LEAST_SPARE = 1 << 16, PAGE = 4096 };
+enum { LEAST_SPARE = 1 << 16, PAGE = 4096, HUGE_PAGE = 1 << 21 };
 
 static size_t round_up(size_t size) {
     return (size + (size == 0) + (ALIGNMENT - 1)) & ~(size_t)(ALIGNMENT - 1);
@@ -43,7 +43,6 @@ static void set(_Atomic size_t *count, size_t value) {
 // for each page that is touched first.
 static void widen_pages(void *block, size_t size) {
 #ifdef MADV_HUGEPAGE
-    enum { HUGE_PAGE = 1 << 21 };
     uintptr_t at = (uintptr_t)block;
     uintptr_t begin = (at + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE;
     uintptr_t end = (at + size) / HUGE_PAGE * HUGE_PAGE;
@@ -60,7 +59,8 @@ static void widen_pages(void *block, size_t size) {
 static void *ask_system(Mem *mem, size_t size) {
     enum { FIRST = 3, PLACES = 12, STEP = 5, QUARTER = PAGE / 4, QUARTERS = 3 };
     if (!KEEPS || size < LEAST_SPARE) return aligned_alloc(ALIGNMENT, size);
-    char *base = aligned_alloc(PAGE, (size + PAGE + PAGE - 1) / PAGE * PAGE);
+    size_t unit = size < HUGE_PAGE ? PAGE : HUGE_PAGE;
+    char *base = aligned_alloc(unit, (size + PAGE + PAGE - 1) / PAGE * PAGE);
     if (base == NULL) return NULL;
     widen_pages(base, size + PAGE);
     size_t place = FIRST + mem->blocks * STEP % PLACES;
