@@ -285,6 +285,20 @@ static bool is_result(const Settler *s, LoopRef buffer) {
     return false;
 }
 
+// Whether two sizes are one, if only by a check.
+static bool is_size(const Settler *s, LoopRef x, LoopRef y) {
+    bool is_same = loop_same(s->b, x, y);
+    for (uint32_t i = 0; i < s->root->stms.len && !is_same; i++) {
+        const LoopStm *stm = s->root->stms.data[i];
+        const LoopStm *eq = stm->op == LOOP_CHECK ? s->defs[stm->args[0]].stm : NULL;
+        is_same =
+            eq != NULL && eq->op == LOOP_SCALAR && eq->scalar == OP_EQ &&
+            ((loop_same(s->b, eq->args[0], x) && loop_same(s->b, eq->args[1], y)) ||
+             (loop_same(s->b, eq->args[0], y) && loop_same(s->b, eq->args[1], x)));
+    }
+    return is_same;
+}
+
 // Whether what is copied is all of an owned parameter, which is no result yet.
 static bool is_owned_param(const Settler *s, const Copied *c) {
     const LoopKernel *kernel = s->b->kernel;
@@ -296,7 +310,7 @@ static bool is_owned_param(const Settler *s, const Copied *c) {
         kernel->params[i].type.rank != c->result->arg_count || is_result(s, c->from))
         return false;
     for (uint32_t d = 0; d < c->result->arg_count; d++)
-        if (!loop_same(s->b, params[1 + d], c->result->args[d])) return false;
+        if (!is_size(s, params[1 + d], c->result->args[d])) return false;
     return true;
 }
 

@@ -77,3 +77,17 @@ out_has 'weft_stream_f32x16(&v'
 out_has '4.0 * v2 >= 8388608'
 expect 0 env WEFT_VECTOR_BYTES=32 "$weft" dump --stage=c sums.weft
 out_has 'weft_stream_f32x8(&v'
+# What another kernel reads, or the next turn, does so only if it is four times as large.
+cat >read.weft <<'end'
+entry main [n] (xs: [n]f32): [n]f32 =
+  let ys = map (* 2) xs in map (\i -> ys[i] + ys[i * 7 % n]) (iota n)
+end
+expect 0 "$weft" dump --stage=c read.weft
+out_has '4.0 * v2 >= 8388608'
+out_has '4.0 / 4 * v2 >= 8388608'
+cat >turns.weft <<'end'
+entry main (k: i64) (xs: []f32): []f32 =
+  loop xs for _i < k do map (/ f32.sum xs) (filter (> 0.5) xs)
+end
+expect 0 "$weft" dump --stage=c turns.weft
+out_has '4.0 / 4 * v2 >= 8388608'

@@ -152,6 +152,23 @@ static void test_places_in_pages(void) {
     mem_trim(&mem);
 }
 
+// Those that are longer than a large page begin with one.
+static void test_large_pages(void) {
+    enum { LARGE_PAGE = 1 << 21, PAGE = 4096 };
+    Mem mem = {.spare_most = 3 * LARGE};
+    take_and_free(&mem, 1, LARGE);
+    if (mem.spare == 0) {
+        SKIP("a sanitizer wants to see both ends of each block");
+        return;
+    }
+    for (int i = 0; i < 3; i++) {
+        void *block = mem_try_alloc(&mem, LARGE_PAGE + LARGE);
+        CHECK((uintptr_t)block % LARGE_PAGE < PAGE);
+        mem_free(&mem, block, LARGE_PAGE + LARGE);
+        mem_trim(&mem);
+    }
+}
+
 // What is loosened has room for the same again; what lies beside it stays.
 static void test_loosened(void) {
     enum { SIZE = 40 * LARGE, FROM = 100, TO = SIZE - 100 };
@@ -503,6 +520,7 @@ int main(void) {
     test_handed_on();
     test_small_spares();
     test_places_in_pages();
+    test_large_pages();
     test_loosened();
     test_spares_below_ceiling();
     test_stacks();

@@ -1215,6 +1215,42 @@ static void test_swaps(void) {
         LOOP_PASS_MEMORY, COUNTS({"alloc(", 2}, {"keep(", 0}, {" and(", 2}));
 }
 
+// ---- results that are owned parameters ----------------------------------------------
+
+#define COPY(to, i, x)                                                                 \
+    "= for.independent(n) {|" i ": i64| " x ": f32 = load(a, 0i64, 1i64, " i ") "      \
+    "= store(" to ", " x ", 0i64, 1i64, " i ") ->} "
+
+// Whether a result that is a copy of the parameter is made, for want of that being it.
+static void is_made(const char *port, const char *size, const char *besides,
+                    bool does) {
+    char text[2048];
+    snprintf(text, sizeof text,
+             "kernel \"k\" (%s, i64) -> ([]f32, f32) {|a: [f32], n: i64, m: i64| "
+             "= store(a, 2f32, 0i64, 1i64, 0i64) r: [f32] = result[0](%s) " COPY(
+                 "r", "i", "x") "%s y: f32 = load(a, 0i64, 1i64, 0i64) -> r, %s, y}",
+             port, size, besides, size);
+    expect(text, LOOP_PASS_SETTLE, COUNTS({"result[", does}));
+}
+
+static void test_owned(void) {
+    is_made("owned []f32", "n", "", false);
+    is_made("owned []f32", "m", "", true);
+    is_made("owned []f32", "m", "c: bool = eq(m, n) = check(c) \"c\"", false);
+    is_made("owned []f32", "m", "c: bool = le(m, n) = check(c) \"c\"", true);
+    is_made("owned []f32", "n", "= store(a, 3f32, 0i64, 1i64, 1i64)", true);
+    // One of two results, which are not to share it.
+    expect(
+        "kernel \"k\" (owned []f32) -> ([]f32, []f32) {|a: [f32], n: i64| "
+        "r: [f32] = result[0](n) " COPY("r", "i", "x") "s: [f32] = result[1](n) " COPY(
+            "s", "j", "y") "-> r, n, s, n}",
+        LOOP_PASS_SETTLE, COUNTS({"result[", 1}));
+    // What is others' is no result.
+    expect("kernel \"k\" ([]f32) -> ([]f32) {|a: [f32], n: i64| "
+           "r: [f32] = result[0](n) " COPY("r", "i", "x") "-> r, n}",
+           LOOP_PASS_SETTLE, COUNTS({"result[", 1}));
+}
+
 // ---- guards -------------------------------------------------------------------------
 
 // So many keys of a turn, each of which counts in its bin if it has one. Key number
@@ -1327,6 +1363,7 @@ int main(void) {
     test_computed();
     test_rows();
     test_swaps();
+    test_owned();
     test_guards();
     test_constants();
     test_sums();

@@ -55,6 +55,11 @@ static const Program programs[] = {
      "entry main (n: i64) = loop xs = map (+ 1) (iota n) for i < n do\n"
      "  xs with [i] = xs[n - 1 - i]",
      "1000", 1, 8000, 0, 0},
+    {"a loop over rows, in the memory of what it begins with",
+     "entry main (n: i64) = loop m = tabulate_2d n n (\\i j -> i * j % 7) for _i < n "
+     "do\n"
+     "  map (\\row -> let s = i64.sum row in map (+ s) row) m",
+     "200", 1, 320000, 0, 0},
     {"a matrix power by products",
      "entry main (n: i64) = loop m = tabulate_2d n n (\\i j -> i ^ j) for _i < 5i32 "
      "do\n"
