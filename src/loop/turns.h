@@ -64,6 +64,7 @@ enum { TURNS_MOST_ROWS = 12 };
 typedef struct TurnsGroup {
     int size;
     LoopRef rows[TURNS_MOST_ROWS], begin[TURNS_MOST_ROWS];
+    LoopRef flags[TURNS_MOST_ROWS]; // where those of the row's panels begin
     LoopRef strip;    // by row and turn: its element in the column of the turn
     LoopRefs factors; // by turn and row
     LoopRef found;    // how many lanes of a panel something holds for: one number
@@ -127,11 +128,13 @@ void turns_note_pivots(const TurnsBlock *x, const TurnsGroup *g, LoopRef turn,
 // Whether a scale of the rows by these turns is not finite.
 LoopRef turns_has_wild(const TurnsBlock *x, const TurnsGroup *g, LoopRef begin,
                        LoopRef end);
+// Before anybody asks for flags of the rows or notes any.
+void turns_find_flags(const TurnsBlock *x, TurnsGroup *g);
 // Whether turns change the panel of the rows; if it is busy they do.
 LoopRef turns_is_changed(const TurnsBlock *x, const TurnsGroup *g, LoopRef panel,
                          LoopRef is_busy);
 // The panel has changed, or all of the rows.
 void turns_note_change(const TurnsBlock *x, const TurnsGroup *g, LoopRef panel);
-void turns_note_row(const TurnsBlock *x, const TurnsGroup *g);
+void turns_note_row(const TurnsBlock *x, TurnsGroup *g);
 
 #endif

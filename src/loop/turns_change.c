@@ -448,6 +448,7 @@ void turns_change(const TurnsBlock *x, TurnsGroup *g, LoopRef begin, LoopRef end
     LoopBuilder *b = x->b;
     LoopOrder order = (LoopOrder)x->t->cells->order;
     for (int r = 0; r < g->size; r++) g->begin[r] = loop_mul(b, x->t->high, g->rows[r]);
+    turns_find_flags(x, g);
     find_factors(x, g, begin, end);
     LoopRef wild = busy != 0 ? turns_has_wild(x, g, begin, end) : 0;
     LoopRef panel = loop_open_turns(b);

@@ -154,22 +154,24 @@ static LoopRef has_minus_zero(const TurnsBlock *x, const TurnsGroup *g, LoopRef 
     return any_lane(x, g, any);
 }
 
-static LoopRef place_of_flag(const TurnsBlock *x, LoopRef row, LoopRef panel) {
-    return loop_add(x->b, loop_mul(x->b, row, x->panels), panel);
+void turns_find_flags(const TurnsBlock *x, TurnsGroup *g) {
+    for (int r = 0; r < g->size && x->plain != 0; r++)
+        g->flags[r] = loop_mul(x->b, g->rows[r], x->panels);
 }
 
 static void note_plain(const TurnsBlock *x, const TurnsGroup *g, LoopRef panel,
                        LoopRef is_plain) {
     for (int r = 0; r < g->size; r++)
-        turns_store(x->b, x->plain, is_plain, place_of_flag(x, g->rows[r], panel));
+        turns_store(x->b, x->plain, is_plain, loop_add(x->b, g->flags[r], panel));
 }
 
 void turns_note_change(const TurnsBlock *x, const TurnsGroup *g, LoopRef panel) {
     note_plain(x, g, panel, loop_const(x->b, SCALAR_BOOL, 0));
 }
 
-void turns_note_row(const TurnsBlock *x, const TurnsGroup *g) {
+void turns_note_row(const TurnsBlock *x, TurnsGroup *g) {
     if (x->plain == 0) return;
+    turns_find_flags(x, g);
     LoopRef panel = loop_open_turns(x->b);
     turns_note_change(x, g, panel);
     loop_close_turns(x->b, x->panels, ORDER_INDEPENDENT);
@@ -180,7 +182,7 @@ static LoopRef is_plain(const TurnsBlock *x, const TurnsGroup *g, LoopRef panel)
     LoopBuilder *b = x->b;
     LoopRef all = loop_const(b, SCALAR_BOOL, 1);
     for (int r = 0; r < g->size; r++) {
-        LoopRef at = place_of_flag(x, g->rows[r], panel);
+        LoopRef at = loop_add(b, g->flags[r], panel);
         all = loop_and(b, all, load_flag(b, x->plain, at));
     }
     return all;
