@@ -35,6 +35,7 @@ typedef struct Turns {
     // turn has made for its column; or NULL.
     LoopRef scale;
     const LoopStm *pivot;
+    bool takes_own; // f is minus what the row has in the column of the turn
 } Turns;
 
 // A block of turns: so many from the first.
@@ -53,6 +54,9 @@ typedef struct TurnsBlock {
     // By panel: whether a turn of the block, or of this part of it, has other pivots
     // than zeros there; or 0.
     LoopRef busy, part_busy;
+    // Whether each turn that has looked has a pivot of 1 in its own column, and zeros
+    // in those of the turns before it: one flag; or 0.
+    LoopRef clean;
     // By row and panel, for all blocks: whether no element there is -0, as far as is
     // known; or 0.
     LoopRef plain;
@@ -108,6 +112,9 @@ void turns_pack(const TurnsBlock *x, const TurnsGroup *g, LoopRef number);
 LoopRef turns_packed(const TurnsBlock *x, LoopRef array);
 LoopRef turns_load_packed(const TurnsBlock *x, LoopRef buffer, LoopRef turn,
                           const TurnsPlace *at);
+// Of an array that turns make: what the turn has in that column of the block.
+LoopRef turns_load_near(const TurnsBlock *x, LoopRef array, LoopRef turn,
+                        LoopRef column);
 // Changes the rows of a group by turns from `begin` to before `end`, none of which is
 // of them; `busy`: of these turns.
 void turns_change(const TurnsBlock *x, TurnsGroup *g, LoopRef begin, LoopRef end,
@@ -125,6 +132,8 @@ void turns_alloc_lanes(const TurnsBlock *x, TurnsGroup *g);
 // Looks for pivots of the turn where those before it in the part have none.
 void turns_note_pivots(const TurnsBlock *x, const TurnsGroup *g, LoopRef turn,
                        LoopRef panel);
+// Looks whether the turn is clean.
+void turns_note_clean(const TurnsBlock *x, const TurnsGroup *g, LoopRef turn);
 // Whether a scale of the rows by these turns is not finite.
 LoopRef turns_has_wild(const TurnsBlock *x, const TurnsGroup *g, LoopRef begin,
                        LoopRef end);
@@ -133,7 +142,12 @@ void turns_find_flags(const TurnsBlock *x, TurnsGroup *g);
 // Whether turns change the panel of the rows; if it is busy they do.
 LoopRef turns_is_changed(const TurnsBlock *x, const TurnsGroup *g, LoopRef panel,
                          LoopRef is_busy);
-// The panel has changed, or all of the rows.
+// Whether all of the panel is in columns that these turns, whose scales are finite
+// unless `wild`, make 0.
+LoopRef turns_is_cleared(const TurnsBlock *x, LoopRef begin, LoopRef end, LoopRef wild,
+                         LoopRef panel);
+// The panel has become 0; it has changed, or all of the rows.
+void turns_note_zeros(const TurnsBlock *x, const TurnsGroup *g, LoopRef panel);
 void turns_note_change(const TurnsBlock *x, const TurnsGroup *g, LoopRef panel);
 void turns_note_row(const TurnsBlock *x, TurnsGroup *g);
 

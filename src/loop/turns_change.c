@@ -145,13 +145,6 @@ static LoopRef begin_of_panel(const TurnsBlock *x, LoopRef panel) {
     return loop_mul(x->b, panel, size_of_panel(x));
 }
 
-// Of an array of the turn, an element in one of the block's columns.
-static LoopRef load_near(const TurnsBlock *x, uint32_t array, LoopRef turn,
-                         LoopRef column) {
-    return turns_load(x->b, x->near.data[array], loop_mul(x->b, turn, x->near_wide),
-                      column);
-}
-
 LoopRef turns_load_packed(const TurnsBlock *x, LoopRef buffer, LoopRef turn,
                           const TurnsPlace *at) {
     LoopBuilder *b = x->b;
@@ -165,6 +158,12 @@ static uint32_t number_of(const TurnsBlock *x, LoopRef array) {
     uint32_t i = 0;
     while (x->t->arrays.data[i] != array) i++;
     return i;
+}
+
+LoopRef turns_load_near(const TurnsBlock *x, LoopRef array, LoopRef turn,
+                        LoopRef column) {
+    LoopRef near = x->near.data[number_of(x, array)];
+    return turns_load(x->b, near, loop_mul(x->b, turn, x->near_wide), column);
 }
 
 // What the array of the turn is packed as.
@@ -199,11 +198,12 @@ void turns_pack(const TurnsBlock *x, const TurnsGroup *g, LoopRef number) {
     turns_note_pivots(x, g, number, panel);
     loop_close_turns(b, x->panels, ORDER_SEQUENTIAL);
     if (x->t->has_strip) keep_near(x, number);
+    turns_note_clean(x, g, number);
 }
 
 static LoopRef load_along(const TurnsBlock *x, LoopRef array, LoopRef turn,
                           const TurnsPlace *at) {
-    if (at->panel == 0) return load_near(x, number_of(x, array), turn, at->lane);
+    if (at->panel == 0) return turns_load_near(x, array, turn, at->lane);
     return turns_load_packed(x, turns_packed(x, array), turn, at);
 }
 
@@ -443,6 +443,32 @@ static void change_busy(const TurnsBlock *x, const TurnsGroup *g, LoopRef begin,
     loop_set_bodies(b, loop_emit(b, LOOP_IF, &changes, 1, NULL, 0), arms, 2);
 }
 
+// Each element of the panel becomes 0.
+static void clear_panel(const TurnsBlock *x, const TurnsGroup *g, LoopRef panel) {
+    LoopBuilder *b = x->b;
+    LoopRef zero = loop_const(b, turns_elem(x), 0), lane = loop_open_turns(b);
+    LoopRef column = loop_add(b, loop_mul(b, panel, x->wide), lane);
+    for (int r = 0; r < g->size; r++)
+        store_at(b, x->t->matrix, zero, g->begin[r], column);
+    loop_close_turns(b, x->wide, ORDER_INDEPENDENT);
+    turns_note_zeros(x, g, panel);
+}
+
+// The same, or clears it where they all do.
+static void change_or_clear(const TurnsBlock *x, const TurnsGroup *g, LoopRef begin,
+                            LoopRef end, LoopRef panel, LoopRef is_busy, LoopRef wild) {
+    LoopBuilder *b = x->b;
+    LoopBody *arms[2];
+    LoopRef clears = turns_is_cleared(x, begin, end, wild, panel);
+    loop_open(b, NULL, 0);
+    clear_panel(x, g, panel);
+    arms[0] = loop_close(b, NULL, 0);
+    loop_open(b, NULL, 0);
+    change_busy(x, g, begin, end, panel, is_busy);
+    arms[1] = loop_close(b, NULL, 0);
+    loop_set_bodies(b, loop_emit(b, LOOP_IF, &clears, 1, NULL, 0), arms, 2);
+}
+
 void turns_change(const TurnsBlock *x, TurnsGroup *g, LoopRef begin, LoopRef end,
                   LoopRef busy) {
     LoopBuilder *b = x->b;
@@ -452,10 +478,13 @@ void turns_change(const TurnsBlock *x, TurnsGroup *g, LoopRef begin, LoopRef end
     find_factors(x, g, begin, end);
     LoopRef wild = busy != 0 ? turns_has_wild(x, g, begin, end) : 0;
     LoopRef panel = loop_open_turns(b);
+    LoopRef is_busy = 0;
+    if (busy != 0)
+        is_busy = loop_or(b, wild, turns_load(b, busy, loop_int(b, 0), panel));
     if (busy == 0) change_panel(x, g, begin, end, panel);
-    else
-        change_busy(x, g, begin, end, panel,
-                    loop_or(b, wild, turns_load(b, busy, loop_int(b, 0), panel)));
+    else if (x->clean == 0 || g->size == 1)
+        change_busy(x, g, begin, end, panel, is_busy);
+    else change_or_clear(x, g, begin, end, panel, is_busy, wild);
     loop_close_turns(b, x->panels, ORDER_SEQUENTIAL);
     LoopRef done = loop_mul(b, x->panels, x->wide);
     LoopRef rest = loop_sub(b, x->t->wide, done);

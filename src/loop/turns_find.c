@@ -240,6 +240,19 @@ static const LoopStm *find_load(const Turns *t, LoopRef ref) {
     return NULL;
 }
 
+// Whether it is the element of the row in the column of the turn.
+static bool is_own_element(const Turns *t, LoopRef ref) {
+    for (uint32_t i = t->before.len; i-- > 0;) {
+        const LoopStm *stm = t->before.data[i];
+        for (uint32_t r = 0; r < stm->out_count; r++) {
+            if (stm->outs[r] != ref) continue;
+            if (stm->op == LOOP_LOAD) return stm->args[0] == t->matrix;
+            if (stm->op == LOOP_IF) ref = stm->bodies[turns_arm(t, stm)]->results[r];
+        }
+    }
+    return false;
+}
+
 static void find_pivot(Turns *t) {
     const LoopBody *body = t->cells->bodies[0];
     const LoopStm *fma = def_of(t, body->stms.data[body->stms.len - 1]->args[1]);
@@ -254,6 +267,9 @@ static void find_pivot(Turns *t) {
         t->pivot = load;
         t->scale = fma->args[1 - i];
     }
+    const LoopStm *minus = def_of(t, t->scale);
+    t->takes_own = t->pivot != NULL && minus != NULL && minus->scalar == OP_NEG &&
+                   is_own_element(t, minus->args[0]);
 }
 
 static void keep(Turns *t, const LoopRefs *found, LoopRef ref) {

@@ -34,6 +34,9 @@ void turns_alloc_busy(TurnsBlock *x) {
     x->busy = alloc_flags(x->b, x->panels);
     x->part_busy = alloc_flags(x->b, x->panels);
     turns_clear(x->b, x->busy, x->panels);
+    if (!x->t->takes_own) return;
+    x->clean = alloc_flags(x->b, loop_int(x->b, 1));
+    turns_store(x->b, x->clean, loop_const(x->b, SCALAR_BOOL, 1), loop_int(x->b, 0));
 }
 
 void turns_begin_part(const TurnsBlock *x) {
@@ -48,14 +51,15 @@ void turns_alloc_lanes(const TurnsBlock *x, TurnsGroup *g) {
 
 // ---- pivots -------------------------------------------------------------------------
 
-// Opens the loop on the lanes of a panel, which are counted from 0.
+// Opens a loop on lanes, as those of a panel, which are counted from 0.
 static LoopRef open_lanes(const TurnsBlock *x, const TurnsGroup *g) {
     turns_store(x->b, g->found, loop_int(x->b, 0), loop_int(x->b, 0));
     return loop_open_turns(x->b);
 }
 
-// Closes it, and says whether something holds for any.
-static LoopRef any_lane(const TurnsBlock *x, const TurnsGroup *g, LoopRef holds) {
+// Closes it, and says whether something holds for any of so many.
+static LoopRef any_of(const TurnsBlock *x, const TurnsGroup *g, LoopRef holds,
+                      LoopRef count) {
     LoopBuilder *b = x->b;
     LoopRef zero = loop_int(b, 0), one = loop_int(b, 1);
     LoopBody *arms[2];
@@ -66,8 +70,12 @@ static LoopRef any_lane(const TurnsBlock *x, const TurnsGroup *g, LoopRef holds)
     loop_open(b, NULL, 0);
     arms[1] = loop_close(b, NULL, 0);
     loop_set_bodies(b, loop_emit(b, LOOP_IF, &holds, 1, NULL, 0), arms, 2);
-    loop_close_turns(b, x->wide, ORDER_INDEPENDENT);
+    loop_close_turns(b, count, ORDER_INDEPENDENT);
     return loop_lt(b, zero, turns_load(b, g->found, zero, zero));
+}
+
+static LoopRef any_lane(const TurnsBlock *x, const TurnsGroup *g, LoopRef holds) {
+    return any_of(x, g, holds, x->wide);
 }
 
 // Whether the turn has others than zeros in the panel.
@@ -99,6 +107,39 @@ void turns_note_pivots(const TurnsBlock *x, const TurnsGroup *g, LoopRef turn,
     note_busy(x, x->part_busy, panel, is_busy);
     arms[1] = loop_close(b, NULL, 0);
     loop_set_bodies(b, loop_emit(b, LOOP_IF, &is_known, 1, NULL, 0), arms, 2);
+}
+
+// ---- columns that become 0 ----------------------------------------------------------
+
+// A turn that adds to each row -x times its pivots, x being the element in its column,
+// makes that x - x if its pivot there is 1: 0 if x is finite. Later turns whose pivots
+// there are zeros leave it so. That is what elimination is for.
+
+void turns_note_clean(const TurnsBlock *x, const TurnsGroup *g, LoopRef turn) {
+    if (x->clean == 0) return;
+    LoopBuilder *b = x->b;
+    LoopRef array = x->t->pivot->args[0], zero = loop_const(b, turns_elem(x), 0);
+    LoopRef number = loop_int(b, 1);
+    LoopRef one = loop_scalar(b, OP_CONV, turns_elem(x), &number, 1);
+    LoopRef is_one = loop_eq(b, turns_load_near(x, array, turn, turn), one);
+    LoopRef before = open_lanes(x, g);
+    LoopRef is_zero = loop_eq(b, turns_load_near(x, array, turn, before), zero);
+    LoopRef others = any_of(x, g, loop_not(b, is_zero), turn);
+    LoopRef so_far = load_flag(b, x->clean, loop_int(b, 0));
+    LoopRef is_clean = loop_and(b, is_one, loop_not(b, others));
+    turns_store(b, x->clean, loop_and(b, so_far, is_clean), loop_int(b, 0));
+}
+
+LoopRef turns_is_cleared(const TurnsBlock *x, LoopRef begin, LoopRef end, LoopRef wild,
+                         LoopRef panel) {
+    LoopBuilder *b = x->b;
+    LoopRef first = loop_add(b, x->first, begin),
+            next = loop_add(b, panel, loop_int(b, 1));
+    LoopRef starts = loop_le(b, first, loop_mul(b, panel, x->wide));
+    LoopRef ends = loop_le(b, loop_mul(b, next, x->wide), loop_add(b, x->first, end));
+    LoopRef is_clean = load_flag(b, x->clean, loop_int(b, 0));
+    return loop_and(b, loop_and(b, is_clean, loop_not(b, wild)),
+                    loop_and(b, starts, ends));
 }
 
 // ---- rows ---------------------------------------------------------------------------
@@ -167,6 +208,10 @@ static void note_plain(const TurnsBlock *x, const TurnsGroup *g, LoopRef panel,
 
 void turns_note_change(const TurnsBlock *x, const TurnsGroup *g, LoopRef panel) {
     note_plain(x, g, panel, loop_const(x->b, SCALAR_BOOL, 0));
+}
+
+void turns_note_zeros(const TurnsBlock *x, const TurnsGroup *g, LoopRef panel) {
+    note_plain(x, g, panel, loop_const(x->b, SCALAR_BOOL, 1));
 }
 
 void turns_note_row(const TurnsBlock *x, TurnsGroup *g) {
