@@ -205,13 +205,13 @@ static void test_hands(void) {
 
 // Kernels enough for several threads.
 static void write_program(FILE *file) {
-    enum { FUNCTIONS = 20 };
+    enum { FUNCTIONS = 60 };
     for (int i = 0; i < FUNCTIONS; i++)
         fprintf(file,
                 "def f%d [n] (xs: [n]f64): f64 =\n"
                 "  let there = f64.sort (map (\\x -> f64.abs (x - %d)) xs)\n"
-                "  in there[n / 2] + f64.sum (scan (+) 0 there)\n",
-                i, i);
+                "  in there[n / 2] + f64.sum (scan (\\a b -> a * %d.5 + b) 0 there)\n",
+                i, i, i);
     fprintf(file, "entry main (xs: []f64): f64 = 0");
     for (int i = 0; i < FUNCTIONS; i++) fprintf(file, " + f%d xs", i);
 }
