@@ -127,7 +127,8 @@ void turns_note_clean(const TurnsBlock *x, const TurnsGroup *g, LoopRef turn) {
     LoopRef others = any_of(x, g, loop_not(b, is_zero), turn);
     LoopRef so_far = load_flag(b, x->clean, loop_int(b, 0));
     LoopRef is_clean = loop_and(b, is_one, loop_not(b, others));
-    turns_store(b, x->clean, loop_and(b, so_far, is_clean), loop_int(b, 0));
+    LoopRef still = loop_and(b, so_far, is_clean);
+    turns_store(b, x->clean, still, loop_int(b, 0));
 }
 
 LoopRef turns_is_cleared(const TurnsBlock *x, LoopRef begin, LoopRef end, LoopRef wild,
@@ -136,10 +137,10 @@ LoopRef turns_is_cleared(const TurnsBlock *x, LoopRef begin, LoopRef end, LoopRe
     LoopRef first = loop_add(b, x->first, begin),
             next = loop_add(b, panel, loop_int(b, 1));
     LoopRef starts = loop_le(b, first, loop_mul(b, panel, x->wide));
-    LoopRef ends = loop_le(b, loop_mul(b, next, x->wide), loop_add(b, x->first, end));
+    LoopRef behind = loop_mul(b, next, x->wide), last = loop_add(b, x->first, end);
+    LoopRef is_within = loop_and(b, starts, loop_le(b, behind, last));
     LoopRef is_clean = load_flag(b, x->clean, loop_int(b, 0));
-    return loop_and(b, loop_and(b, is_clean, loop_not(b, wild)),
-                    loop_and(b, starts, ends));
+    return loop_and(b, loop_and(b, is_clean, loop_not(b, wild)), is_within);
 }
 
 // ---- rows ---------------------------------------------------------------------------

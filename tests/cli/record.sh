@@ -104,8 +104,8 @@ for kind in sys.argv[2:]:
 PYTHON
 look() { expect 0 python3 look.py "$@"; }
 if command -v python3 >/dev/null; then
-    # The loop is one kernel: three maps in one buffer, that of what it begins with, and a
-    # copy of the result. A worker may come late on a busy machine.
+    # The loop is one kernel: three maps in one buffer, that of what it begins with. A
+    # worker may come late on a busy machine.
     for n in 30000 100000 300000; do
         expect 0 "$weft" run -e native -T 2 --trace trace.json work.weft $n
         err ''
@@ -113,9 +113,9 @@ if command -v python3 >/dev/null; then
         out_has 'call compile main print read'
         out_has 'kernel for work.weft:7 map work.weft:6 reduce work.weft:8'
         out_has "map work.weft:6 $n worker 0"
-        if grep -q "for work.weft:7 $((4 * n)) worker 0 worker 1" stdout; then break; fi
+        if grep -q "for work.weft:7 $((3 * n)) worker 0 worker 1" stdout; then break; fi
     done
-    out_has "for work.weft:7 $((4 * n)) worker 0 worker 1"
+    out_has "for work.weft:7 $((3 * n)) worker 0 worker 1"
     expect 0 python3 -m json.tool trace.json
     expect 0 "$weft" run -e interp --trace trace.json work.weft 20
     look trace.json interpret kernel
@@ -128,7 +128,7 @@ if command -v python3 >/dev/null; then
     out 'call compile read wrong'
     expect 0 "$weft" bench -e native -T 2 -r 3 -w 1 -l 0 --trace trace.json work.weft
     look trace.json call
-    out_has 'for work.weft:7 360000 worker 0'
+    out_has 'for work.weft:7 270000 worker 0'
     out_has 'call main'
     # A name that JSON has no plain form for.
     odd=$(printf 'odd "\\\\\001\351.weft')
