@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The allocation door over aligned_alloc and free. A refused request leaves the
-// counters as they were, save `calls`, which counts requests and not successes.
+// The allocation door over the system's aligned allocation and free. A refused request
+// leaves the counters as they were, save `calls`, which counts requests and not
+// successes.
 #define _DEFAULT_SOURCE
 #include "base/mem.h"
 
@@ -60,11 +61,12 @@ static void *ask_system(Mem *mem, size_t size) {
     enum { FIRST = 3, PLACES = 12, STEP = 5, QUARTER = PAGE / 4, QUARTERS = 3 };
     if (!KEEPS || size < LEAST_SPARE) return aligned_alloc(ALIGNMENT, size);
     size_t unit = size < HUGE_PAGE ? PAGE : HUGE_PAGE;
-    char *base = aligned_alloc(unit, (size + PAGE + PAGE - 1) / PAGE * PAGE);
-    if (base == NULL) return NULL;
+    void *base;
+    if (posix_memalign(&base, unit, (size + PAGE + PAGE - 1) / PAGE * PAGE) != 0)
+        return NULL;
     widen_pages(base, size + PAGE);
     size_t place = FIRST + mem->blocks * STEP % PLACES;
-    return base + place * ALIGNMENT + mem->blocks / PLACES % QUARTERS * QUARTER;
+    return (char *)base + place * ALIGNMENT + mem->blocks / PLACES % QUARTERS * QUARTER;
 }
 
 static void give_back(void *block, size_t size) {
