@@ -15,8 +15,9 @@
 // that take little: long ones had better have lanes of their own.
 #include "loop/copy.h"
 #include "loop/passes.h"
+#include "loop/product.h"
 
-enum { MOST_LEVELS = 6, MOST_FACTORS = 8, MOST_SIZE = 32 };
+enum { MOST_LEVELS = 6, MOST_SIZE = 32 };
 
 // How often values are used, of those that there were at first.
 typedef struct Uses {
@@ -39,45 +40,8 @@ typedef struct Meet {
     LoopStm *fold;
 } Meet;
 
-// ---- sizes --------------------------------------------------------------------------
-
-// A size as a product: a number, and values.
-typedef struct Product {
-    uint64_t number;
-    LoopRef factors[MOST_FACTORS];
-    uint32_t count;
-} Product;
-
 static const LoopStm *def_of(const Meet *m, LoopRef ref) {
     return ref < m->b->old ? m->sites[ref].def : NULL;
-}
-
-static bool multiply(const Meet *m, Product *p, LoopRef ref) {
-    uint64_t bits;
-    if (loop_is_known(m->b, ref, &bits)) {
-        p->number *= bits;
-        return true;
-    }
-    ref = loop_find(m->b, ref);
-    const LoopStm *def = def_of(m, ref);
-    if (def != NULL && def->op == LOOP_SCALAR && def->scalar == OP_MUL)
-        return multiply(m, p, def->args[0]) && multiply(m, p, def->args[1]);
-    if (p->count == MOST_FACTORS) return false;
-    uint32_t at = p->count++; // in order
-    for (; at > 0 && p->factors[at - 1] > ref; at--)
-        p->factors[at] = p->factors[at - 1];
-    p->factors[at] = ref;
-    return true;
-}
-
-// Whether the size is the product.
-static bool is_product(const Meet *m, LoopRef size, const Product *p) {
-    Product q = {.number = 1};
-    if (!multiply(m, &q, size) || q.number != p->number || q.count != p->count)
-        return false;
-    for (uint32_t i = 0; i < p->count; i++)
-        if (q.factors[i] != p->factors[i]) return false;
-    return true;
 }
 
 // ---- the nest -----------------------------------------------------------------------
@@ -107,14 +71,15 @@ static bool is_filled(Meet *m, LoopStm *loop) {
 
 // Whether its elements lie in the order in which they are made, so many of them.
 static bool is_in_order(const Meet *m, LoopRef elements) {
-    Product p = {.number = 1};
+    LoopProduct p = {.number = 1};
     for (uint32_t i = m->count; i-- > 0;) {
         const LoopRef *place = m->store->args + 3 + 2 * i;
         if (place[1] != m->levels[i]->bodies[0]->params[0] ||
-            !is_product(m, place[0], &p) || !multiply(m, &p, m->levels[i]->args[0]))
+            !loop_is_product(m->b, m->sites, place[0], &p) ||
+            !loop_multiply(m->b, m->sites, &p, m->levels[i]->args[0]))
             return false;
     }
-    return is_product(m, elements, &p);
+    return loop_is_product(m->b, m->sites, elements, &p);
 }
 
 // ---- the fold -----------------------------------------------------------------------

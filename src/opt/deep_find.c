@@ -28,15 +28,18 @@ DeepScope deep_scope(const Rewrite *rw, const CoreStm *stm) {
     return s;
 }
 
-static bool is_inside(const DeepScope *s, FuseSize size) {
-    uint64_t known;
-    return map_get(&s->inside, size.array != 0 ? size.array : size.value, &known);
+bool deep_is_inside(const DeepScope *s, CoreRef ref) {
+    uint64_t unused;
+    return map_get(&s->inside, ref, &unused);
 }
 
-// Finds where the size can be told outside of the statement; false: nowhere.
-static bool tell(const DeepScope *s, FuseSize *size) {
-    if (is_inside(s, *size)) *size = fuse_find_size(s->rw, NULL, *size);
-    return !is_inside(s, *size);
+static bool is_size_inside(const DeepScope *s, FuseSize size) {
+    return deep_is_inside(s, size.array != 0 ? size.array : size.value);
+}
+
+bool deep_tell(const DeepScope *s, FuseSize *size) {
+    if (is_size_inside(s, *size)) *size = fuse_find_size(s->rw, NULL, *size);
+    return !is_size_inside(s, *size);
 }
 
 CoreRef deep_emit_size(CoreBuilder *b, FuseSize size) {
@@ -47,10 +50,8 @@ static FuseSize size_of(CoreRef array, uint32_t axis) {
     return (FuseSize){.array = array, .axis = (int32_t)axis};
 }
 
-// Notes that the two must be equal, if they are not known to be; false: nobody can
-// tell.
-static bool want_equal(DeepScope *s, FuseSize a, FuseSize b) {
-    bool is_told = tell(s, &a) && tell(s, &b);
+bool deep_want_equal(DeepScope *s, FuseSize a, FuseSize b) {
+    bool is_told = deep_tell(s, &a) && deep_tell(s, &b);
     bool is_known = is_told && fuse_is_equal(fuse_find_size(s->rw, NULL, a),
                                              fuse_find_size(s->rw, NULL, b));
     if (!is_told || is_known) return is_told;
@@ -59,10 +60,9 @@ static bool want_equal(DeepScope *s, FuseSize a, FuseSize b) {
     return true;
 }
 
-// All arrays of the map, or reduction, have as many rows.
-static bool want_lengths(DeepScope *s, const CoreStm *stm) {
+bool deep_want_lengths(DeepScope *s, const CoreStm *stm) {
     for (int32_t i = 1; i < stm->attrs[0]; i++)
-        if (!want_equal(s, size_of(stm->args[0], 0), size_of(stm->args[i], 0)))
+        if (!deep_want_equal(s, size_of(stm->args[0], 0), size_of(stm->args[i], 0)))
             return false;
     return true;
 }
@@ -77,7 +77,8 @@ static bool want_shapes(DeepScope *s, const CoreStm *map) {
             const CoreValue *value = &p->values.data[*said];
             bool is_open = value->is_const && (int64_t)value->bits == -1;
             FuseSize size = size_of(row, axis), other = {.value = *said};
-            if (!(is_open ? tell(s, &size) : want_equal(s, size, other))) return false;
+            if (!(is_open ? deep_tell(s, &size) : deep_want_equal(s, size, other)))
+                return false;
         }
     }
     return true;
@@ -94,7 +95,7 @@ static bool is_sure(DeepScope *s, const CoreStm *stm) {
     const CoreProgram *p = s->rw->program;
     if (!opt_is_effect(p, stm)) return true;
     if (stm->op != OP_MAP && stm->op != OP_REDUCE) return false;
-    if (!want_lengths(s, stm)) return false;
+    if (!deep_want_lengths(s, stm)) return false;
     for (uint32_t i = 0; i < stm->body_count; i++)
         for (uint32_t k = 0; k < stm->bodies[i]->stms.len; k++)
             if (!is_sure(s, stm->bodies[i]->stms.data[k])) return false;
@@ -122,8 +123,7 @@ static bool is_bound(const CoreBody *body, CoreRef ref) {
     return false;
 }
 
-// Which param of the body that is; its number of params: none.
-static uint32_t find_param(const CoreBody *body, CoreRef ref) {
+uint32_t deep_find_param(const CoreBody *body, CoreRef ref) {
     uint32_t i = 0;
     while (i < body->param_count && body->params[i] != ref) i++;
     return i;
@@ -132,7 +132,7 @@ static uint32_t find_param(const CoreBody *body, CoreRef ref) {
 // Notes the array of which the fold takes elements; false: it is none to slice.
 static bool note_feed(Deep *d, CoreRef ref) {
     const CoreBody *outer = d->outer->bodies[0], *inner = d->inner->bodies[0];
-    uint32_t row = find_param(outer, ref), column = find_param(inner, ref);
+    uint32_t row = deep_find_param(outer, ref), column = deep_find_param(inner, ref);
     bool is_row = row < outer->param_count, is_column = column < inner->param_count;
     bool is_made = is_bound(outer, ref);
     if (core_type(d->program, ref).rank != 1 || d->count == DEEP_FEEDS ||
@@ -168,17 +168,16 @@ static bool does_more(const Deep *d) {
 static bool has_own_columns(const Deep *d) {
     const CoreBody *outer = d->outer->bodies[0];
     for (int32_t i = 0; i < d->inner->attrs[0]; i++)
-        if (find_param(outer, d->inner->args[i]) < outer->param_count ||
+        if (deep_find_param(outer, d->inner->args[i]) < outer->param_count ||
             is_bound(outer, d->inner->args[i]))
             return true;
     return false;
 }
 
-// Whether the size is known to be less than that.
-static bool is_less(const Deep *d, FuseSize size, int64_t least) {
-    size = fuse_find_size(d->rw, NULL, size);
-    return size.array == 0 && core_is_const(d->program, size.value) &&
-           (int64_t)d->program->values.data[size.value].bits < least;
+bool deep_is_less(const Rewrite *rw, FuseSize size, int64_t least) {
+    size = fuse_find_size(rw, NULL, size);
+    return size.array == 0 && core_is_const(rw->program, size.value) &&
+           (int64_t)rw->program->values.data[size.value].bits < least;
 }
 
 // Whether elements of rows that are folded lie apart.
@@ -201,15 +200,16 @@ static bool find_sizes(Deep *d, DeepScope *s) {
     d->elements_size = size_of(d->feeds[0], d->axes[0]);
     d->rows_size = size_of(d->outer->args[0], 0);
     d->columns_size = size_of(d->inner->args[0], 0);
-    if (!tell(s, &d->elements_size) || !tell(s, &d->rows_size) ||
-        !tell(s, &d->columns_size) || is_less(d, d->elements_size, CORE_BLOCK + 1) ||
-        is_less(d, d->rows_size, least_of(d)) ||
-        is_less(d, d->columns_size, least_of(d)))
+    if (!deep_tell(s, &d->elements_size) || !deep_tell(s, &d->rows_size) ||
+        !deep_tell(s, &d->columns_size) ||
+        deep_is_less(d->rw, d->elements_size, CORE_BLOCK + 1) ||
+        deep_is_less(d->rw, d->rows_size, least_of(d)) ||
+        deep_is_less(d->rw, d->columns_size, least_of(d)))
         return false;
     for (uint32_t i = 1; i < d->count; i++)
-        if (!want_equal(s, d->elements_size, size_of(d->feeds[i], d->axes[i])))
+        if (!deep_want_equal(s, d->elements_size, size_of(d->feeds[i], d->axes[i])))
             return false;
-    return want_lengths(s, d->outer) && want_lengths(s, d->inner);
+    return deep_want_lengths(s, d->outer) && deep_want_lengths(s, d->inner);
 }
 
 // Whether the nest gives as many numbers as there are sums, all of which are there at
@@ -257,11 +257,11 @@ bool deep_find(Deep *d, DeepScope *s, const CoreStm *stm) {
 }
 
 CoreRef deep_emit_wanted(Deep *d) {
-    CoreRef least = deep_number(d, least_of(d));
+    CoreRef least = deep_number(d->b, least_of(d));
     d->n = deep_emit_size(d->b, d->elements_size);
     d->rows = deep_emit_size(d->b, d->rows_size);
     d->columns = deep_emit_size(d->b, d->columns_size);
-    CoreRef c = deep_op2(d, OP_LT, deep_number(d, CORE_BLOCK), d->n);
-    c = deep_op2(d, OP_AND, c, deep_op2(d, OP_LE, least, d->rows));
-    return deep_op2(d, OP_AND, c, deep_op2(d, OP_LE, least, d->columns));
+    CoreRef c = core_op2(d->b, OP_LT, deep_number(d->b, CORE_BLOCK), d->n);
+    c = core_op2(d->b, OP_AND, c, core_op2(d->b, OP_LE, least, d->rows));
+    return core_op2(d->b, OP_AND, c, core_op2(d->b, OP_LE, least, d->columns));
 }

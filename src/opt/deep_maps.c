@@ -14,7 +14,8 @@
 // A nest, or a statement around some.
 typedef struct Node {
     const CoreStm *stm;
-    Deep *nest;          // NULL: it is around others
+    Deep *nest;          // or
+    DeepTall *tall;      // which; both NULL: it is around others
     struct Node **inner; // what goes by parts in its body, in this order
     uint32_t count;
     CoreRef c; // whether it goes by parts
@@ -47,7 +48,9 @@ static Node *find_node(const Deep *like, DeepScope *s, const CoreStm *stm) {
     Arena *arena = like->program->arena;
     Node node = {.stm = stm};
     Deep d = *like;
+    DeepTall t = {.program = like->program, .rw = like->rw, .b = like->b};
     if (deep_find(&d, s, stm)) node.nest = arena_copy(arena, &d, sizeof d);
+    else if (deep_find_tall(&t, s, stm)) node.tall = arena_copy(arena, &t, sizeof t);
     else if (!find_inside(like, s, &node)) return NULL;
     return arena_copy(arena, &node, sizeof node);
 }
@@ -57,6 +60,7 @@ static Node *find_node(const Deep *like, DeepScope *s, const CoreStm *stm) {
 // Of a map: whether any nest inside goes by parts.
 static CoreRef emit_wanted(CoreBuilder *b, Node *node) {
     if (node->nest != NULL) return node->c = deep_emit_wanted(node->nest);
+    if (node->tall != NULL) return node->c = deep_emit_tall_wanted(node->tall);
     node->c = emit_wanted(b, node->inner[0]);
     for (uint32_t i = 1; i < node->count; i++)
         node->c = core_op2(b, OP_OR, node->c, emit_wanted(b, node->inner[i]));
@@ -85,6 +89,7 @@ static CoreStm *last_of(CoreBuilder *b) {
 // By parts; the last statement of the open body has its results then.
 static void emit_node(CoreBuilder *b, const Node *node) {
     if (node->nest != NULL) deep_emit_parts(node->nest);
+    else if (node->tall != NULL) deep_emit_tall(node->tall);
     else emit_around(b, node);
 }
 

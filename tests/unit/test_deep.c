@@ -60,15 +60,25 @@ static bool is_same(const RtArray *x, const RtArray *y) {
     return rt_count(x) == rt_count(y) && memcmp(x->data, y->data, bytes) == 0;
 }
 
-static int count_loops(const CoreBody *body) {
+static int count_ops(const CoreBody *body, CoreOp op) {
     int count = 0;
     for (uint32_t i = 0; i < body->stms.len; i++) {
         const CoreStm *stm = body->stms.data[i];
-        count += stm->op == OP_FOR;
+        count += stm->op == op;
         for (uint32_t k = 0; k < stm->body_count; k++)
-            count += count_loops(stm->bodies[k]);
+            count += count_ops(stm->bodies[k], op);
     }
     return count;
+}
+
+// How a product goes: as it was, or lane by lane, or by columns that go down side by
+// side.
+typedef enum Way { AS_IT_WAS, APART, DOWN } Way;
+
+static Way way_of(const Session *s) {
+    const CoreBody *body = last_fun(s)->body;
+    if (count_ops(body, OP_SCRATCH) > 0) return APART;
+    return count_ops(body, OP_FOR) > 0 ? DOWN : AS_IT_WAS;
 }
 
 // Makes an arm of what the pass chooses between give arrays of nothing.
@@ -90,16 +100,17 @@ static void forget_arm(Session *s, int arm) {
     }
 }
 
-// Whether the pass takes the product apart; it has the same bits then, and only the arm
-// that is right makes them.
-static bool goes_apart(Product p) {
+// Which way the product goes once the pass has run; it has the same bits then, and only
+// the arm that is right makes them.
+static Way way_that_goes(Product p) {
     Session s;
     start(&s, p.text);
     RtArray *whole = result_of(&s, &p);
-    bool is_apart = opt_deep_by(s.program, (OptStrips){.bytes = 1, .rows = 4});
+    bool is_changed = opt_deep_by(s.program, (OptStrips){.bytes = 1, .rows = 4});
     StrBuf faults = strbuf(&s.arena);
     CHECK(core_verify(s.program, &faults));
-    CHECK(is_apart == (count_loops(last_fun(&s)->body) > 0));
+    Way way = way_of(&s);
+    CHECK(is_changed == (way != AS_IT_WAS));
     RtArray *parts = result_of(&s, &p);
     CHECK(is_same(whole, parts));
     rt_release(&s.heap, parts);
@@ -109,20 +120,37 @@ static bool goes_apart(Product p) {
     rt_release(&s.heap, whole);
     rt_release(&s.heap, parts);
     stop(&s);
-    return is_apart;
+    return way;
+}
+
+static bool goes_apart(Product p) {
+    return way_that_goes(p) == APART;
+}
+
+static bool goes_down(Product p) {
+    return way_that_goes(p) == DOWN;
+}
+
+static bool stays(Product p) {
+    return way_that_goes(p) == AS_IT_WAS;
 }
 
 // The same of what fails, which it does in the same way.
-static bool fails_apart(Product p) {
+static Way way_that_fails(Product p) {
     Session s;
     start(&s, p.text);
     Str whole = failure_of(&s, &p);
-    bool is_apart = opt_deep_by(s.program, (OptStrips){.bytes = 1, .rows = 4});
+    opt_deep_by(s.program, (OptStrips){.bytes = 1, .rows = 4});
     StrBuf faults = strbuf(&s.arena);
     CHECK(core_verify(s.program, &faults));
     CHECK(str_eq(whole, failure_of(&s, &p)));
+    Way way = way_of(&s);
     stop(&s);
-    return is_apart;
+    return way;
+}
+
+static bool fails_apart(Product p) {
+    return way_that_fails(p) == APART;
 }
 
 #define HEAD(t)                                                                        \
@@ -418,6 +446,156 @@ static void test_others(void) {
     CHECK(!goes_apart((Product){SCALAR_F64, 100, 9, 8, 1, whole}));
 }
 
+// ---- tall columns -------------------------------------------------------------------
+
+// The entry takes n x rows, n x columns and weights numbers, of which the first are not
+// of account; it gives a number for each column.
+#define TALL(t, map)                                                                   \
+    "stage0\nentry main(y: [][]" t ", x: [][]" t ", w: []" t ") -> ([]" t ") {\n"      \
+    "  r: i64 = dim[1](y)\n  c: i64 = dim[1](x)\n  n: i64 = dim[0](x)\n"               \
+    "  b: [][]" t " = permute[1, 0](x)\n  " map "\n  -> z\n}\n"
+#define EACH(t) "z: []" t " = map[1](b) {|column: []" t "| "
+#define COLUMN_SUM(t)                                                                  \
+    TALL(t, EACH(t) "s: " t " = reduce.nested_lanes[1](column, 0" t                    \
+                    ") " OP(t, "add") " -> s}")
+
+static void test_tall_sizes(void) {
+    static const int64_t sizes[] = {8192,          8193,     8207,
+                                    8192 * 2 + 31, 8192 * 3, 8192 * 5 + 9};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        for (int64_t columns = 1; columns < 4; columns++) {
+            bool is_short = sizes[i] == 8192 || columns == 1;
+            CHECK(goes_down((Product){SCALAR_F64, sizes[i], 1, columns, 1,
+                                      COLUMN_SUM("f64"), .is_short = is_short}));
+            CHECK(goes_down((Product){SCALAR_F32, sizes[i], 1, columns, 1,
+                                      COLUMN_SUM("f32"), .is_short = is_short}));
+        }
+    CHECK(goes_down((Product){SCALAR_F16, 8200, 1, 5, 1, COLUMN_SUM("f16")}));
+    CHECK(goes_down((Product){SCALAR_F64, 0, 1, 5, 1, COLUMN_SUM("f64"), false, true}));
+}
+
+// Elements that are made first, with a multiplication fused or not; -0, to which lanes
+// without an element add nothing; weights that all columns share; other operators, of
+// which some may go in any order; columns that are asked for by their number.
+static void test_tall_forms(void) {
+#define FOLD(stamp, args, op, rest)                                                    \
+    "s: f64 = reduce." stamp "(" args ") " OP("f64", op) rest " -> s}"
+    static const char *const forms[] = {
+        TALL("f64", EACH("f64") FOLD("nested_lanes[1]", "column, 0f64", "add",
+                                     " {|f: f64| g: f64 = mul(f, f) -> g}")),
+        TALL("f64",
+             EACH("f64") FOLD("nested_lanes[1]", "column, 0f64", "add",
+                              " {|f: f64| g: f64 = mul(f, f) -> g} {|o: f64, f: f64| "
+                              "g: f64 = fma(f, f, o) -> g}")),
+        TALL("f64", EACH("f64") FOLD("nested_lanes[1]", "column, 0f64", "add",
+                                     " {|f: f64| g: f64 = mul(f, -0f64) h: f64 = "
+                                     "mul(g, 0f64) -> h}")),
+        TALL("f64", EACH("f64") FOLD("free[1]", "column, -f64.inf", "max", "")),
+        TALL("f64", "i: []i64 = iota(c, 0i64, 1i64) z: []f64 = map[1](i) {|j: i64| "
+                    "column: []f64 = index(b, j) " FOLD("nested_lanes[1]",
+                                                        "column, 0f64", "add", "")),
+    };
+    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++)
+        CHECK(goes_down((Product){SCALAR_F64, 8211, 1, 2, 1, forms[i]}));
+    static const char *const shared[] = {
+        TALL("f64", EACH("f64")
+                        FOLD("nested_lanes[2]", "column, w, 0f64", "add",
+                             " {|f: f64, g: f64| h: f64 = mul(f, g) -> h} {|o: f64, f: "
+                             "f64, g: f64| h: f64 = fma(f, g, o) -> h}")),
+        TALL("f64", "v: []f64 = index(b, 0i64) t: []f64 = slice[0](v, 0i64, c, 1i64) "
+                    "z: []f64 = map[2](t, b) {|k: f64, column: []f64| " FOLD(
+                        "nested_lanes[2]", "w, column, 1f64", "mul",
+                        " {|f: f64, g: f64| h: f64 = div(g, 1000f64) i: f64 = mul(k, "
+                        "0x1p-30f64) l: f64 = add(h, i) m: f64 = add(l, 1f64) -> m}")),
+    };
+    for (size_t i = 0; i < sizeof shared / sizeof *shared; i++) {
+        Product p = {SCALAR_F64, 8211, 1, 4, 8211, shared[i]};
+        CHECK(goes_down(p));
+        p.columns = 3;
+        p.is_short = true;
+        CHECK(goes_down(p));
+        p.weights = 8210;
+        CHECK(way_that_fails(p) == DOWN);
+    }
+}
+
+// What else a map does: a variance, by a mean; two sums at once, and one of them of
+// rows that it makes; rows of its own; a failure behind the sums, of one column.
+static void test_tall_rests(void) {
+#define MEAN                                                                           \
+    "s: f64 = reduce.nested_lanes[1](column, 0f64) " OP(                               \
+        "f64", "add") " k: f64 = "                                                     \
+                      "conv(n) m: f64 = div(s, k) "
+    static const char *const rests[] = {
+        TALL("f64",
+             EACH("f64") MEAN "q: f64 = reduce.nested_lanes[1](column, 0f64) " OP(
+                 "f64", "add") " {|f: f64| g: f64 = sub(f, m) h: f64 = mul(g, g) -> h} "
+                               "d: f64 = div(q, "
+                               "k) -> d}"),
+        TALL("f64", EACH("f64") "s: f64, q: f64 = reduce.nested_lanes[1](column, 0f64, "
+                                "1f64) {|e: f64, f: "
+                                "f64, g: f64, h: f64| i: f64 = add(e, g) j: f64 = "
+                                "mul(f, h) -> i, j} {|f: "
+                                "f64| g: f64 = div(f, 1000f64) h: f64 = add(g, 1f64) "
+                                "-> f, h} d: f64 = "
+                                "div(s, q) -> d}"),
+        TALL("f64", EACH("f64") MEAN
+             "e: []f64 = map[1](column) {|f: f64| g: f64 = sub(f, m) -> g} q: f64 = "
+             "reduce.nested_lanes[1](e, 0f64) " OP(
+                 "f64", "add") " h: f64 = index(e, 8200i64) d: f64 = add(q, h) -> d}"),
+        TALL("f64", "i: []i64 = iota(c, 5i64, 1i64) v: []f64, u: [][]f64 = map[2](i, "
+                    "b, n) {|j: i64, column: []f64| " MEAN
+                    "e: []f64 = map[1](column) {|f: f64| g: f64 = sub(f, m) -> g} h: "
+                    "f64 = index(w, j) -> h, e} o: [][]f64 = permute[1, 0](u) p: []f64 "
+                    "= index(o, 77i64) z: []f64 = map[2](v, p) {|f: f64, g: f64| h: "
+                    "f64 = add(f, g) -> h}"),
+    };
+    for (size_t i = 0; i < sizeof rests / sizeof *rests; i++) {
+        Product p = {SCALAR_F64, 8211, 1, 4, 9, rests[i]};
+        CHECK(goes_down(p));
+        p.weights = 8;
+        if (i + 1 == sizeof rests / sizeof *rests) CHECK(way_that_fails(p) == DOWN);
+    }
+}
+
+// Columns that lie in one piece; whose elements are looked up, or may fail; which are
+// not asked for in order, or not all of them; sums that want what is made of a failure,
+// or lanes of different numbers; other shapes of folds; and products that are tiles.
+static void test_not_tall(void) {
+#define ADD_UP(args, rest)                                                             \
+    "s: f64 = reduce.nested_lanes[1](" args ", 0f64) " OP("f64", "add") rest " -> s}"
+#define BY_NUMBER(iota, rest)                                                          \
+    TALL("f64", "i: []i64 = " iota " z: []f64 = map[1](i) {|j: i64| " rest             \
+                "column: []f64 = index(b, j) " ADD_UP("column", ""))
+    static const char *const others[] = {
+        TALL("f64", "a: [][]f64 = permute[0, 1](x) z: []f64 = map[1](a) {|column: "
+                    "[]f64| " ADD_UP("column", "")),
+        TALL("f64",
+             EACH("f64") ADD_UP("column", " {|f: f64| g: i64 = conv(f) h: i64 = "
+                                          "max(g, 0i64) i: i64 = min(h, 3i64) j: f64 "
+                                          "= index(w, i) -> j}")),
+        BY_NUMBER("iota(c, 3i64, -1i64)", ""),
+        BY_NUMBER("iota(2i64, 0i64, 2i64)", ""),
+        TALL("f64", EACH("f64") "k: f64 = index(column, 5i64) " ADD_UP(
+                        "column", " {|f: f64| g: f64 = sub(f, k) -> g}")),
+        TALL("f64",
+             EACH("f64") "e: f64, q: f32 = reduce.nested_lanes[1](column, 0f64, 1f32) "
+                         "{|e: f64, f: f32, g: f64, h: f32| i: f64 = add(e, g) j: f32 "
+                         "= add(f, h) -> i, j} {|f: f64| g: f32 = conv(f) -> f, g} d: "
+                         "f64 = conv(q) s: f64 = add(d, e) -> s}"),
+        TALL("f64", EACH("f64") "s: f64 = reduce.nested_runs[1](column, 0f64) " OP(
+                        "f64", "add") " -> s}"),
+    };
+    static const char some[] = BY_NUMBER("iota(2i64, 0i64, 1i64)", "");
+    CHECK(goes_down((Product){SCALAR_F64, 8211, 1, 4, 4, some, .is_short = true}));
+    static const char tiles[] =
+        NEST("f64", "e: f64 = reduce.free[2](row, column, -f64.inf) " OP(
+                        "f64", "max") " {|f: f64, g: f64| h: f64 = mul(f, g) -> h}");
+    CHECK(stays((Product){SCALAR_F64, 100, 9, 8, 1, tiles}));
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        CHECK(stays((Product){SCALAR_F64, i == 0 ? 4 : 8211, 1, 4, 4, others[i]}));
+}
+
 int main(void) {
     if (setjmp(test_recover) != 0) abort();
     test_sizes();
@@ -429,5 +607,9 @@ int main(void) {
     test_maps();
     test_maps_that_fail();
     test_others();
+    test_tall_sizes();
+    test_tall_forms();
+    test_tall_rests();
+    test_not_tall();
     return test_done();
 }

@@ -937,6 +937,73 @@ static void test_meet(void) {
            COUNTS({"alloc", 1}, {"for(", 2}, {"for.independent", 2}, {"store", 2}));
 }
 
+// Elements of h by w by 3, from `a` and to `to`, which has places of its own.
+#define PIXELS(order, before, outer, inner, place, body)                               \
+    "kernel \"k\" (owned [][][]i64, [][][]i64, i64) -> () {|to: [i64], h: i64, w: "    \
+    "i64, three: i64, a: [i64], hh: i64, ww: i64, cc: i64, k: i64| " before            \
+    "= for." order "(h) {|y: i64| " outer "= for.independent(w) {|x: i64| " inner      \
+    "= for.independent(3i64) {|c: i64| e: i64 = load(a, " place ") " body              \
+    "->} ->} ->} ->}"
+#define AT    "p, 3i64, x, 1i64, c"
+#define ROW   "row: i64 = mul(w, 3i64) "
+#define START "p: i64 = mul(row, y) "
+#define STORE "= store(to, e, " AT ") "
+
+static void test_flat(void) {
+    static const Count all[] = {{"for.parallel", 1}, {"for.independent", 0}, {NULL, 0}};
+    static const Count rows[] = {
+        {"for.parallel", 1}, {"for.independent", 1}, {NULL, 0}};
+    static const Count none[] = {
+        {"for.parallel", 1}, {"for.independent", 2}, {NULL, 0}};
+    expect(PIXELS("parallel", ROW, START, "", AT, STORE), LOOP_PASS_FLAT, all);
+    expect(PIXELS("parallel", ROW, "", START, AT, STORE), LOOP_PASS_FLAT, all);
+    expect(PIXELS("parallel", ROW, START,
+                  "q: i64 = mul(x, 3i64) r: i64 = add(p, q) s: i64 = add(r, k) ",
+                  "r, 1i64, c", "= store(to, e, s, 1i64, c) "),
+           LOOP_PASS_FLAT,
+           COUNTS({"for.parallel", 1}, {"for.independent", 0}, {", k, 1i64", 1}));
+    expect(
+        PIXELS("parallel", ROW, "q: i64 = add(y, k) ", "",
+               "0i64, row, q, 3i64, x, 1i64, c",
+               "p: i64 = mul(row, y) = store(to, e, 0i64, row, y, 3i64, x, 1i64, c) "),
+        LOOP_PASS_FLAT,
+        COUNTS({"for.parallel", 1}, {"for.independent", 0}, {"row, k, 1i64", 1}));
+    // rows of which an index says the place, and a part of each; what all rows have
+    expect(PIXELS("parallel", ROW, "o: i64 = mul(k, y) ", "", "o, 3i64, x, 1i64, c",
+                  "p: i64 = mul(row, y) " STORE),
+           LOOP_PASS_FLAT, rows);
+    expect(PIXELS("parallel", ROW, START, "", "0i64, 3i64, x, 1i64, c", STORE),
+           LOOP_PASS_FLAT, rows);
+    expect(PIXELS("parallel", ROW, START, "", "p, 4i64, x, 1i64, c", STORE),
+           LOOP_PASS_FLAT, none);
+    expect(PIXELS("parallel", ROW, START, "", "p, 3i64, x, 0i64, k", STORE),
+           LOOP_PASS_FLAT, none);
+    expect(PIXELS("parallel", ROW, START, "", "p, 1i64, x, w, c", STORE),
+           LOOP_PASS_FLAT, none);
+    // an index, or what depends on it, that is wanted for itself; a check; turns that
+    // may not go in any order
+    expect(PIXELS("parallel", ROW, START, "", AT, "= store(to, c, " AT ") "),
+           LOOP_PASS_FLAT, none);
+    expect(PIXELS("parallel", ROW, START, "", AT,
+                  "f: i64 = add(e, x) = store(to, f, " AT ") "),
+           LOOP_PASS_FLAT, none);
+    expect(PIXELS("parallel", ROW, START, "", AT,
+                  "q: bool = lt(e, k) f: i64 = if(q) {-> e} {-> y} = store(to, f, " AT
+                  ") "),
+           LOOP_PASS_FLAT, rows);
+    expect(PIXELS("parallel", ROW, START, "q: bool = lt(x, k) = check(q) \"\" ", AT,
+                  STORE),
+           LOOP_PASS_FLAT, none);
+    expect("kernel \"k\" (owned [][]i64) -> () {|to: [i64], h: i64, w: i64| "
+           "= for.parallel(h) {|y: i64| = for.independent(y) {|x: i64| "
+           "= store(to, 7i64, 0i64, y, y, 1i64, x) ->} ->} ->}",
+           LOOP_PASS_FLAT, rows);
+    expect("kernel \"k\" (owned [][]i64) -> () {|to: [i64], h: i64, w: i64| "
+           "= for(h) {|y: i64| = for.independent(w) {|x: i64| "
+           "= store(to, 7i64, 0i64, w, y, 1i64, x) ->} ->} ->}",
+           LOOP_PASS_FLAT, COUNTS({"for(", 1}, {"for.independent", 1}));
+}
+
 // What has been computed where it is seen is not computed again.
 static void test_computed(void) {
     expect(
@@ -1360,6 +1427,7 @@ int main(void) {
     test_neighbours();
     test_registers();
     test_meet();
+    test_flat();
     test_computed();
     test_rows();
     test_swaps();
