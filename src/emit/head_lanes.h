@@ -178,6 +178,53 @@ WEFT_STREAM(u16x16, WEFT_PAST)
 WEFT_STREAM(i8x32, WEFT_PAST)
 WEFT_STREAM(u8x32, WEFT_PAST)
 
+// Integers of another width in one instruction, for which gcc takes several. Those of a
+// vector that is shorter than a register are the first ones in that.
+typedef char weft_16c __attribute__((vector_size(16)));
+typedef short weft_8s __attribute__((vector_size(16)));
+typedef int weft_4i __attribute__((vector_size(16)));
+typedef long long weft_2l __attribute__((vector_size(16)));
+#define WEFT_FIRST(x)                                                                  \
+    ({                                                                                 \
+        long long first_ = 0;                                                          \
+        __builtin_memcpy(&first_, &x, sizeof x);                                       \
+        (weft_2l){first_, 0};                                                          \
+    })
+#if defined(__AVX2__) && !defined(__clang__)
+#define WEFT_RESIZE(V, width, T, FAST, STEPS)                                          \
+    static inline T weft_##V##_##width(V x) {                                          \
+        return (T)FAST;                                                                \
+    }
+#else
+#define WEFT_RESIZE(V, width, T, FAST, STEPS)                                          \
+    static inline T weft_##V##_##width(V x) {                                          \
+        return STEPS;                                                                  \
+    }
+#endif
+#define WEFT_BY2(x, V)       __builtin_convertvector(x, V)
+#define WEFT_BY4(x, U, V)    WEFT_BY2(WEFT_BY2(x, U), V)
+#define WEFT_BY8(x, T, U, V) WEFT_BY2(WEFT_BY4(x, T, U), V)
+#define WEFT_WIDEN(i, s)                                                               \
+    WEFT_RESIZE(i##8x16, 16, i16x16, __builtin_ia32_pmov##s##xbw256((weft_16c)x),      \
+                WEFT_BY2(x, i16x16))                                                   \
+    WEFT_RESIZE(i##8x8, 32, i32x8,                                                     \
+                __builtin_ia32_pmov##s##xbd256((weft_16c)WEFT_FIRST(x)),               \
+                WEFT_BY4(x, i16x8, i32x8))                                             \
+    WEFT_RESIZE(i##16x8, 32, i32x8, __builtin_ia32_pmov##s##xwd256((weft_8s)x),        \
+                WEFT_BY2(x, i32x8))                                                    \
+    WEFT_RESIZE(i##8x4, 64, i64x4,                                                     \
+                __builtin_ia32_pmov##s##xbq256((weft_16c)WEFT_FIRST(x)),               \
+                WEFT_BY8(x, i16x4, i32x4, i64x4))                                      \
+    WEFT_RESIZE(i##16x4, 64, i64x4,                                                    \
+                __builtin_ia32_pmov##s##xwq256((weft_8s)WEFT_FIRST(x)),                \
+                WEFT_BY4(x, i32x4, i64x4))                                             \
+    WEFT_RESIZE(i##32x4, 64, i64x4, __builtin_ia32_pmov##s##xdq256((weft_4i)x),        \
+                WEFT_BY2(x, i64x4))
+WEFT_WIDEN(i, s)
+WEFT_WIDEN(u, z)
+#undef WEFT_RESIZE
+#undef WEFT_WIDEN
+
 #if defined(__AVX2__)
 #define weft_mask_i64x4(m) __builtin_ia32_movmskpd256((weft_4d)(m))
 #define weft_mask_i32x8(m) __builtin_ia32_movmskps256((weft_8f)(m))

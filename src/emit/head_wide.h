@@ -161,6 +161,50 @@ typedef int weft_8d __attribute__((vector_size(32)));
 typedef short weft_16w __attribute__((vector_size(32)));
 typedef short weft_8w __attribute__((vector_size(16)));
 typedef char weft_16b __attribute__((vector_size(16)));
+
+#if defined(WEFT_WIDE_HERE) && !defined(__clang__)
+#define WEFT_RESIZE(V, width, T, W, name, FROM, STEPS)                                 \
+    static inline T weft_##V##_##width(V x) {                                          \
+        return (T)__builtin_ia32_##name##512_mask(FROM, (W){0}, -1);                   \
+    }
+#else
+#define WEFT_RESIZE(V, width, T, W, name, FROM, STEPS)                                 \
+    static inline T weft_##V##_##width(V x) {                                          \
+        return STEPS;                                                                  \
+    }
+#endif
+#define WEFT_WIDEN(i, s)                                                               \
+    WEFT_RESIZE(i##8x32, 16, i16x32, weft_32s, pmov##s##xbw, (weft_32c)x,              \
+                WEFT_BY2(x, i16x32))                                                   \
+    WEFT_RESIZE(i##8x16, 32, i32x16, weft_16i, pmov##s##xbd, (weft_16b)x,              \
+                WEFT_BY4(x, i16x16, i32x16))                                           \
+    WEFT_RESIZE(i##16x16, 32, i32x16, weft_16i, pmov##s##xwd, (weft_16w)x,             \
+                WEFT_BY2(x, i32x16))                                                   \
+    WEFT_RESIZE(i##8x8, 64, i64x8, weft_8l, pmov##s##xbq, (weft_16b)WEFT_FIRST(x),     \
+                WEFT_BY8(x, i16x8, i32x8, i64x8))                                      \
+    WEFT_RESIZE(i##16x8, 64, i64x8, weft_8l, pmov##s##xwq, (weft_8w)x,                 \
+                WEFT_BY4(x, i32x8, i64x8))                                             \
+    WEFT_RESIZE(i##32x8, 64, i64x8, weft_8l, pmov##s##xdq, (weft_8d)x,                 \
+                WEFT_BY2(x, i64x8))
+WEFT_WIDEN(i, s)
+WEFT_WIDEN(u, z)
+WEFT_RESIZE(i16x32, 8, i8x32, weft_32c, pmovwb, (weft_32s)x, WEFT_BY2(x, i8x32))
+WEFT_RESIZE(i32x16, 8, i8x16, weft_16b, pmovdb, (weft_16i)x, WEFT_BY4(x, i16x16, i8x16))
+WEFT_RESIZE(i32x16, 16, i16x16, weft_16w, pmovdw, (weft_16i)x, WEFT_BY2(x, i16x16))
+WEFT_RESIZE(i64x8, 16, i16x8, weft_8w, pmovqw, (weft_8l)x, WEFT_BY4(x, i32x8, i16x8))
+WEFT_RESIZE(i64x8, 32, i32x8, weft_8d, pmovqd, (weft_8l)x, WEFT_BY2(x, i32x8))
+static inline i8x8 weft_i64x8_8(i64x8 x) {
+#if defined(WEFT_WIDE_HERE) && !defined(__clang__)
+    weft_16b all = __builtin_ia32_pmovqb512_mask((weft_8l)x, (weft_16b){0}, -1);
+    i8x8 first;
+    __builtin_memcpy(&first, &all, sizeof first);
+    return first;
+#else
+    return WEFT_BY8(x, i32x8, i16x8, i8x8);
+#endif
+}
+#undef WEFT_RESIZE
+#undef WEFT_WIDEN
 WEFT_CHOOSE(i64x8, weft_8l, 8, q_512)
 WEFT_CHOOSE(u64x8, weft_8l, 8, q_512)
 WEFT_CHOOSE(f64x8, weft_8l, 8, q_512)

@@ -51,29 +51,55 @@ void emit_lanes_type(ScalarType type, Lanes lanes, StrBuf *out) {
     strbuf_number(out, lanes.count);
 }
 
-// Vectors of integers go from width to width, each twice the one before or half of it:
-// gcc takes longer steps lane by lane.
+// Vectors of integers get another width in one step where that fills a register, by
+// what the heads have for it. Else they go from width to width, each twice the one
+// before or half of it: gcc takes longer steps lane by lane.
+typedef struct Resize {
+    uint32_t from, to, count;
+    bool is_unsigned;
+} Resize;
+
 static uint32_t next_width(uint32_t width, uint32_t to) {
     return width < to ? 2 * width : width / 2;
 }
 
-static void open_steps(uint32_t width, uint32_t to, StrBuf *out) {
-    for (; width != to; width = next_width(width, to))
+static bool is_one_step(const Resize *r) {
+    uint32_t bytes = (r->from > r->to ? r->from : r->to) * r->count / 8;
+    return r->from != r->to && (bytes == 64 || (bytes == 32 && r->from < r->to));
+}
+
+static void open_resize(const Resize *r, StrBuf *out) {
+    char sign = r->is_unsigned && r->from < r->to ? 'u' : 'i';
+    if (is_one_step(r)) {
+        strbuf_printf(out, "weft_%c%ux%u_%u((%c%ux%u)(", sign, r->from, r->count, r->to,
+                      sign, r->from, r->count);
+        return;
+    }
+    for (uint32_t width = r->from; width != r->to; width = next_width(width, r->to))
         strbuf_cstr(out, "__builtin_convertvector(");
 }
 
-static void close_steps(uint32_t width, uint32_t to, uint32_t count, StrBuf *out) {
-    while (width != to) {
-        width = next_width(width, to);
-        strbuf_printf(out, ", i%ux%u)", width, count);
+static void close_resize(const Resize *r, StrBuf *out) {
+    if (is_one_step(r)) {
+        strbuf_cstr(out, "))");
+        return;
     }
+    for (uint32_t width = r->from; width != r->to;) {
+        width = next_width(width, r->to);
+        strbuf_printf(out, ", i%ux%u)", width, r->count);
+    }
+}
+
+static bool is_unsigned(ScalarType type) {
+    return scalar_info[type].class == CLASS_UNSIGNED;
 }
 
 void emit_mask_for(ScalarType type, Lanes lanes, Str mask, StrBuf *out) {
     uint32_t width = type == SCALAR_BOOL ? lanes.mask : width_of(type);
-    open_steps(lanes.mask, width, out);
+    Resize resize = {lanes.mask, width, lanes.count, false};
+    open_resize(&resize, out);
     strbuf_str(out, mask);
-    close_steps(lanes.mask, width, lanes.count, out);
+    close_resize(&resize, out);
 }
 
 void emit_loaded(uint64_t bits, Helpers *helpers, StrBuf *out) {
@@ -122,9 +148,10 @@ static void put_template(const Filling *f, const char *text, StrBuf *out) {
 // A comparison, whose lanes are as wide as the operands', as a mask.
 static void put_mask(const Filling *f, const char *text, StrBuf *out) {
     uint32_t width = f->in == SCALAR_BOOL ? f->lanes.mask : width_of(f->in);
-    open_steps(width, f->lanes.mask, out);
+    Resize resize = {width, f->lanes.mask, f->lanes.count, false};
+    open_resize(&resize, out);
     put_template(f, text, out);
-    close_steps(width, f->lanes.mask, f->lanes.count, out);
+    close_resize(&resize, out);
 }
 
 // ---- lane by lane -------------------------------------------------------------------
@@ -227,18 +254,20 @@ static void put_division(const Dialect *dialect, CoreOp op, const Filling *f,
         define_division(dialect, op, &d, f->lanes.count, helpers);
     }
     uint32_t width = width_of(f->in);
+    Resize there = {width, d.width, f->lanes.count, is_unsigned(f->in)};
+    Resize back = {d.width, width, f->lanes.count, is_unsigned(d.type)};
     put_template(f, "($T)", out);
-    open_steps(d.width, width, out);
+    open_resize(&back, out);
     strbuf_printf(out, "weft_%s_%sx%u_%u", core_op_info[op].name,
                   scalar_info[d.type].name, f->lanes.count, d.bits);
     for (int i = 0; i < 2; i++) {
         strbuf_cstr(out, i == 0 ? "(" : ", ");
-        open_steps(width, d.width, out);
+        open_resize(&there, out);
         strbuf_str(out, f->operands[i]);
-        close_steps(width, d.width, f->lanes.count, out);
+        close_resize(&there, out);
     }
     strbuf_char(out, ')');
-    close_steps(d.width, width, f->lanes.count, out);
+    close_resize(&back, out);
 }
 
 // ---- conversions --------------------------------------------------------------------
@@ -249,9 +278,10 @@ static void put_steps(const Filling *f, StrBuf *out) {
     uint32_t from = width_of(f->in), to = width_of(f->to);
     if (is_float) to = from < 32 ? 32 : from;
     put_template(f, is_float ? "__builtin_convertvector(" : "($T)(", out);
-    open_steps(from, to, out);
+    Resize resize = {from, to, f->lanes.count, is_unsigned(f->in)};
+    open_resize(&resize, out);
     strbuf_str(out, f->operands[0]);
-    close_steps(from, to, f->lanes.count, out);
+    close_resize(&resize, out);
     put_template(f, is_float ? ", $T)" : ")", out);
 }
 

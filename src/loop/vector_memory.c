@@ -7,13 +7,6 @@
 
 #include <string.h>
 
-typedef struct Access {
-    LoopRef *args; // offset, then pairs of stride and index
-    uint32_t count;
-    LoopRef stride; // from lane to lane, besides
-    bool has_lanes; // else the place is one plus lane * stride
-} Access;
-
 static void add_pair(Vector *v, Access *p, LoopRef stride, LoopRef index) {
     p->args[p->count++] = stride;
     p->args[p->count++] = index;
@@ -67,7 +60,8 @@ static bool is_along_columns(const Vector *v, const Access *p, uint32_t before) 
 }
 
 static void charge_access(Vector *v, const Access *p, LoopRef mask) {
-    if (p->has_lanes) turn_charge(v, 1, (mask == 0 ? 2.5 : 4) * v->width);
+    if (p->has_lanes)
+        turn_charge(v, 1, mask == 0 ? turn_scatter_cost(v) : 4 * v->width);
     else turn_charge(v, 1, mask == 0 ? 1 : 3);
 }
 
@@ -97,29 +91,31 @@ static void add_index(const Vector *v, Sum *sum, LoopRef stride, LoopRef index) 
     sum->refs[sum->count++] = index;
 }
 
-// Of the args of a load.
-static Sum sum_of(const Vector *v, const LoopRef *args, uint32_t count) {
+// Of the args from `first` on.
+static Sum sum_of(const Vector *v, const LoopRef *args, uint32_t count,
+                  uint32_t first) {
     Sum sum = {.refs = arena_array(v->arena, LoopRef, count)};
-    if (!loop_is_known(&v->b, args[1], &sum.known)) sum.refs[sum.count++] = args[1];
-    for (uint32_t i = 2; i + 1 < count; i += 2)
+    if (!loop_is_known(&v->b, args[first], &sum.known))
+        sum.refs[sum.count++] = args[first];
+    for (uint32_t i = first + 1; i + 1 < count; i += 2)
         add_index(v, &sum, args[i], args[i + 1]);
     return sum;
 }
 
-// Whether the place of a load with these args is so much behind that of the other.
-static bool is_behind(const Vector *v, const LoopRef *args, uint32_t count,
-                      const LoopStm *load, uint64_t by) {
-    if (load == NULL || load->op != LOOP_LOAD || load->args[0] != args[0]) return false;
-    Sum x = sum_of(v, load->args, load->arg_count), y = sum_of(v, args, count);
+bool turn_is_behind(const Vector *v, const LoopRef *args, uint32_t count,
+                    uint32_t first, const LoopStm *other, uint64_t by) {
+    if (other->args[0] != args[0]) return false;
+    Sum x = sum_of(v, other->args, other->arg_count, first);
+    Sum y = sum_of(v, args, count, first);
     return y.known == x.known + by && x.count == y.count &&
            memcmp(x.refs, y.refs, x.count * sizeof *x.refs) == 0;
 }
 
 bool turn_are_same(const Vector *v, LoopRef x, LoopRef y) {
     const LoopStm *a = turn_find_here(v, x), *b = turn_find_here(v, y);
-    return a != NULL && a->op == LOOP_LOAD &&
-           is_behind(v, a->args, a->arg_count, b, 0) && turn_is_quiet_since(v, a) &&
-           turn_is_quiet_since(v, b);
+    return a != NULL && a->op == LOOP_LOAD && b != NULL && b->op == LOOP_LOAD &&
+           turn_is_behind(v, a->args, a->arg_count, 1, b, 0) &&
+           turn_is_quiet_since(v, a) && turn_is_quiet_since(v, b);
 }
 
 // ---- elements of small arrays -------------------------------------------------------
@@ -158,7 +154,7 @@ static LoopRef load_whole(Vector *v, LoopRef buffer, uint64_t from, ScalarType e
 LoopRef turn_load_around(Vector *v, const LoopStm *load, LoopRef *lane_out) {
     uint64_t size = load->args[0] < v->sized ? v->sizes[load->args[0]] : 0;
     if (!v->at_once || load->op != LOOP_LOAD || !turn_is_quiet_since(v, load)) return 0;
-    Sum place = sum_of(v, load->args, load->arg_count);
+    Sum place = sum_of(v, load->args, load->arg_count, 1);
     uint64_t from = place.known - place.known % v->lanes;
     if (place.count > 0 || place.known >= size || size - from < v->lanes) return 0;
     *lane_out = loop_int(&v->b, (int64_t)(place.known - from));
@@ -188,58 +184,6 @@ static bool take_places(Vector *v, const LoopStm *stm, const uint64_t *places) {
     return true;
 }
 
-// ---- every other element ------------------------------------------------------------
-
-// Which lane of two vectors side by side lane i is. The later vector may begin a lane
-// earlier than where the first ends, so that nothing is read behind the last element.
-static uint32_t other_of(const Vector *v, uint32_t i, bool is_early) {
-    return 2 * i + (is_early && 2 * i >= v->lanes);
-}
-
-static LoopRef take_others(Vector *v, const LoopRef halves[2], uint32_t first,
-                           bool is_early, LoopType type) {
-    LoopRef *args = arena_array(v->arena, LoopRef, 2 + v->lanes);
-    memcpy(args, halves, 2 * sizeof *args);
-    for (uint32_t i = 0; i < v->lanes; i++)
-        args[2 + i] = loop_int(&v->b, first + other_of(v, i, is_early));
-    turn_charge(v, 2, 3);
-    return loop_emit1(&v->b, LOOP_TAKE, args, 2 + v->lanes, type);
-}
-
-// Where every other element has been taken before, from the one before the place on;
-// NULL: nowhere, or memory may have changed since.
-static LoopStm *find_others(const Vector *v, const Access *p) {
-    const LoopBody *here = v->b.open.data[v->b.open.len - 1];
-    uint32_t i = here->stms.len;
-    while (i > 0 && here->stms.data[i - 1]->op != LOOP_TAKE) i--;
-    LoopStm *stm = i > 0 ? here->stms.data[i - 1] : NULL;
-    if (stm == NULL || !turn_is_quiet_since(v, stm)) return NULL;
-    for (uint32_t k = 0; k < v->lanes; k++)
-        if (!loop_is_int(&v->b, stm->args[2 + k], other_of(v, k, true))) return NULL;
-    return is_behind(v, p->args, p->count, turn_find_here(v, stm->args[0]), 1) ? stm
-                                                                               : NULL;
-}
-
-// A load of every other element: of two vectors side by side take every other lane.
-// Those that lie between are taken of the same two, which then hold nothing twice.
-static LoopRef take_every_other(Vector *v, const Access *p, LoopType type) {
-    LoopRef halves[2], *place = arena_array(v->arena, LoopRef, p->count + 2);
-    LoopStm *before = find_others(v, p);
-    if (before != NULL) {
-        LoopStm *later = turn_find_here(v, before->args[1]);
-        later->args[later->arg_count - 1] = loop_int(&v->b, v->lanes);
-        for (uint32_t i = 0; i < v->lanes; i++)
-            before->args[2 + i] = loop_int(&v->b, other_of(v, i, false));
-        return take_others(v, before->args, 1, false, type);
-    }
-    memcpy(place, p->args, p->count * sizeof *place);
-    place[p->count] = loop_int(&v->b, 1);
-    place[p->count + 1] = loop_int(&v->b, v->lanes - 1);
-    halves[0] = loop_emit1(&v->b, LOOP_LOAD, place, p->count, type);
-    halves[1] = loop_emit1(&v->b, LOOP_LOAD, place, p->count + 2, type);
-    return take_others(v, halves, 0, true, type);
-}
-
 // ---- loads and stores ---------------------------------------------------------------
 
 void turn_load(Vector *v, const LoopStm *stm, LoopRef mask) {
@@ -265,8 +209,9 @@ void turn_load(Vector *v, const LoopStm *stm, LoopRef mask) {
     p.args[0] = mask;
     p.args[before - 1] = turn_rep_of(v, stm->args[0]).ref;
     LoopType type = turn_lanes_of(v, elem);
-    if (mask == 0 && !p.has_lanes && loop_is_int(&v->b, p.stride, 2)) {
-        turn_set_rep(v, stm->outs[0], take_every_other(v, &p, type));
+    LoopRef apart = mask == 0 ? turn_load_apart(v, &p, type) : 0;
+    if (apart != 0) {
+        turn_set_rep(v, stm->outs[0], apart);
         return;
     }
     uint32_t around = mask == 0 ? turn_find_around(v, stm) : 0;
@@ -286,10 +231,12 @@ void turn_load(Vector *v, const LoopStm *stm, LoopRef mask) {
 void turn_store(Vector *v, const LoopStm *stm, LoopRef mask) {
     uint32_t before = mask == 0 ? 2 : 3;
     Access p = place_of(v, stm, 2, before);
-    number_places(v, &p);
     p.args[0] = mask;
     p.args[before - 2] = turn_rep_of(v, stm->args[0]).ref;
     p.args[before - 1] = turn_vector(v, stm->args[1]);
+    LoopType type = turn_lanes_of(v, turn_elem_of(v, stm->args[1]));
+    if (mask == 0 && turn_store_apart(v, &p, type)) return;
+    number_places(v, &p);
     charge_access(v, &p, mask);
     loop_emit(&v->b, mask == 0 ? LOOP_STORE : LOOP_STOREIF, p.args, p.count, NULL, 0);
 }

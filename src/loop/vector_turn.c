@@ -119,7 +119,7 @@ LoopStm *turn_find_here(const Vector *v, LoopRef ref) {
     return NULL;
 }
 
-static bool is_quiet(const LoopStm *stm) {
+bool turn_is_quiet(const LoopStm *stm) {
     switch ((int)stm->op) {
     case LOOP_SCALAR:
     case LOOP_LOAD:
@@ -135,7 +135,8 @@ static bool is_quiet(const LoopStm *stm) {
 bool turn_is_quiet_since(const Vector *v, const LoopStm *stm) {
     const LoopBody *here = v->b.open.data[v->b.open.len - 1];
     uint32_t i = here->stms.len;
-    while (i > 0 && here->stms.data[i - 1] != stm && is_quiet(here->stms.data[i - 1]))
+    while (i > 0 && here->stms.data[i - 1] != stm &&
+           turn_is_quiet(here->stms.data[i - 1]))
         i--;
     return i > 0 && here->stms.data[i - 1] == stm;
 }

@@ -43,6 +43,8 @@ LoopRef turn_lane_of(Vector *v, LoopRef old, uint32_t lane);
 
 // The statement in the open body that binds a new value; NULL: there is none.
 LoopStm *turn_find_here(const Vector *v, LoopRef ref);
+// Whether it cannot fail, nor change memory.
+bool turn_is_quiet(const LoopStm *stm);
 // Whether nothing in the open body behind the statement may fail or change memory.
 bool turn_is_quiet_since(const Vector *v, const LoopStm *stm);
 
@@ -70,6 +72,18 @@ LoopRef turn_load_anew(Vector *v, const LoopRef *args, uint32_t count, uint32_t 
 
 // ---- vector_memory.c ---------------------------------------------------------------
 
+// Where lanes load from, or store to.
+typedef struct Access {
+    LoopRef *args; // offset, then pairs of stride and index
+    uint32_t count;
+    LoopRef stride; // from lane to lane, besides
+    bool has_lanes; // else the place is one plus lane * stride
+} Access;
+
+// Whether the place of a load or store with these args, the place beginning at `first`,
+// is that of the other and so many elements more.
+bool turn_is_behind(const Vector *v, const LoopRef *args, uint32_t count,
+                    uint32_t first, const LoopStm *other, uint64_t by);
 void turn_load(Vector *v, const LoopStm *stm, LoopRef mask);
 // The vector that holds the element that the new load has for all lanes, and in which
 // lane; 0: the memory is not known to hold so many elements, or may have changed since.
@@ -79,6 +93,19 @@ bool turn_are_same(const Vector *v, LoopRef x, LoopRef y);
 void turn_store(Vector *v, const LoopStm *stm, LoopRef mask);
 void turn_tally(Vector *v, const LoopStm *stm, LoopRef mask);
 void turn_check(Vector *v, const LoopStm *stm, LoopRef mask);
+
+// ---- vector_apart.c ----------------------------------------------------------------
+
+// What it costs to load or store a vector whose lanes have places of their own.
+static inline double turn_scatter_cost(const Vector *v) {
+    return 2.5 * v->width;
+}
+
+// A load of elements that are 2 to 4 apart, as lanes taken of vectors; 0: it is none.
+LoopRef turn_load_apart(Vector *v, const Access *p, LoopType type);
+// A store of such, if it fills what those before it in the turn have left between: all
+// of them are side by side then. False: it is none.
+bool turn_store_apart(Vector *v, const Access *p, LoopType type);
 
 // ---- vector_loop.c -----------------------------------------------------------------
 

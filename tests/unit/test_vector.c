@@ -422,6 +422,36 @@ static void test_taken(void) {
     expect("n", turn, true, (Count[]){{"splat(x)", 1}, {"7i64, 7i64", 0}, {NULL, 0}});
 }
 
+// Elements three apart are taken of three vectors, of which those beside them take the
+// first two, too; stores of all three are side by side, unless what they change is
+// loaded in between.
+static void test_apart(void) {
+    static const char loads[] =
+        "k: i64 = mul(i, 3i64) j: i64 = add(k, 1i64) l: i64 = add(k, 2i64) "
+        "x: f64 = load(xs, 0i64, 1i64, k) y: f64 = load(xs, 0i64, 1i64, l) "
+        "z: f64 = sub(x, y) ";
+    char turn[1024];
+    snprintf(turn, sizeof turn, "%s" STORE("z"), loads);
+    expect(
+        "n", turn, true,
+        (Count[]){
+            {"f64[4] = load(xs", 4}, {"f64[4] = take(", 4}, {"lanes", 0}, {NULL, 0}});
+    static const char stores[] =
+        "%s a: f32 = conv(z) = store(ys, a, 0i64, 1i64, k) %s b: f32 = neg(a) "
+        "= store(ys, b, 0i64, 1i64, j) = store(ys, d, 0i64, 1i64, l)";
+    snprintf(turn, sizeof turn, stores, loads, "d: f32 = abs(a)");
+    expect("n", turn, true,
+           (Count[]){{"= store(ys", 6}, {"f32[4] = take(", 6}, {NULL, 0}});
+    snprintf(turn, sizeof turn, stores, loads, "d: f32 = load(ys, 0i64, 1i64, i)");
+    expect("n", turn, true,
+           (Count[]){{"= store(ys", 6}, {"f32[4] = take(", 0}, {NULL, 0}});
+    static const char fours[] =
+        "k: i64 = mul(i, 4i64) l: i64 = add(k, 3i64) x: f64 = load(xs, 0i64, 1i64, k) "
+        "y: f64 = load(xs, 0i64, 1i64, l) z: f64 = sub(x, y)" STORE("z");
+    expect("n", fours, true,
+           (Count[]){{"f64[4] = load(xs", 5}, {"f64[4] = take(", 6}, {NULL, 0}});
+}
+
 static void test_pass(void) {
     expect("n", LOAD "y: f64 = mul(x, x)" STORE("y"), false,
            (Count[]){{"for.parallel[4](n)", 1}, {"f64[4] = load", 1}, {NULL, 0}});
@@ -442,9 +472,9 @@ static void test_pass(void) {
     // Places: each a stride from the last, or anywhere. Every other one is taken of two
     // vectors.
     expect("n",
-           "k: i64 = mul(i, 3i64) y: i64 = load(is, 0i64, 1i64, k) "
+           "k: i64 = mul(i, 5i64) y: i64 = load(is, 0i64, 1i64, k) "
            "= store(is, y, k)",
-           true, (Count[]){{"lanes", 2}, {", 3i64, ", 2}, {NULL, 0}});
+           true, (Count[]){{"lanes", 2}, {", 5i64, ", 2}, {NULL, 0}});
     expect("n", "k: i64 = mul(i, 2i64) y: f64 = load(xs, 0i64, 1i64, k)" STORE("y"),
            true, (Count[]){{"take", 1}, {"= load(xs", 3}, {"lanes", 0}, {NULL, 0}});
     expect("n", "k: i64 = load(is, 0i64, 1i64, i) y: f64 = load(xs, k)" STORE("y"),
@@ -546,6 +576,7 @@ int main(void) {
     test_verifier();
     test_outside();
     test_taken();
+    test_apart();
     test_pass();
     test_kept();
     test_late();
