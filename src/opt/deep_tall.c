@@ -12,8 +12,11 @@
 //
 //   totals = generate(blocks) {block -> {
 //     lanes = generate(L, columns) {i, j -> pre(x[i, j])}
-//     for each L rows more: lanes = generate(L, columns) {i, j -> acc(lanes[i, j],
-//     x[..])} generate(columns) {j -> lanes[.., j], folded by halves}}}
+//     for each L rows more:
+//       lanes = generate(L, columns) {i, j -> acc(lanes[i, j], x[i, j])}
+//     for each half of L, down to 1:
+//       lanes = generate(L, columns) {i, j -> op(lanes[i, j], lanes[i + half, j])}
+//     lanes[0]}}
 //   for each level: totals = generate(blocks, columns) {i, j -> op(2i, 2i + 1)}
 //
 // A map may fold its columns more than once, and the next fold may want what was made
@@ -189,20 +192,18 @@ static const CoreRef *fold_halves(const Descent *d, Block at, const CoreRef *lan
     for (uint32_t k = 0; k < d->fold->stm->out_count; k++)
         joined[k] = core_select(d->b, more, joined[k], left[k]);
     lanes = deep_close_loop(d->b, &loop, close_lanes(d, joined));
-    const CoreRef *rows = arena_array(d->b->program->arena, CoreRef, DEEP_OUTS);
-    for (uint32_t k = 0; k < d->fold->stm->out_count; k++)
-        ((CoreRef *)rows)[k] = element(d->b, lanes[k], (CoreRef[]){number(d, 0)}, 1);
-    return rows;
+    CoreRef *first = arena_array(d->b->program->arena, CoreRef, DEEP_OUTS);
+    elements_of(d, lanes, (CoreRef[]){number(d, 0)}, 1, first);
+    return first;
 }
 
 static const CoreRef *fold_block(const Descent *d, CoreRef block) {
     CoreRef one = number(d, 1), many = number(d, d->fold->lanes);
     CoreRef from = op2(d, OP_MUL, block, number(d, CORE_BLOCK));
     CoreRef left = op2(d, OP_SUB, d->t->rows, from);
-    Block at = {.from = from,
-                .size = op2(d, OP_MIN, number(d, CORE_BLOCK), left),
-                .last = op2(d, OP_SUB, d->t->rows, one)};
-    CoreRef groups = op2(d, OP_MAX, op2(d, OP_QUOT, at.size, many), one);
+    CoreRef size = op2(d, OP_MIN, number(d, CORE_BLOCK), left);
+    Block at = {from, size, op2(d, OP_SUB, d->t->rows, one)};
+    CoreRef groups = op2(d, OP_MAX, op2(d, OP_QUOT, size, many), one);
     const CoreRef *lanes = start_lanes(d, at);
     lanes = fold_rows(d, at, lanes, op2(d, OP_SUB, groups, one));
     lanes = fold_rest(d, at, lanes, op2(d, OP_MUL, groups, many));
@@ -256,8 +257,7 @@ static void fold_columns(const Descent *d, CoreRef *out) {
     core_set_attrs(d->b, stm, &(int32_t){1}, 1);
     core_set_bodies(d->b, stm, &body, 1);
     totals = fold_blocks(d, stm->outs, blocks);
-    for (uint32_t k = 0; k < outs; k++)
-        out[k] = element(d->b, totals[k], (CoreRef[]){number(d, 0)}, 1);
+    elements_of(d, totals, (CoreRef[]){number(d, 0)}, 1, out);
 }
 
 // ---- the map ------------------------------------------------------------------------
