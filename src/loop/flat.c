@@ -33,14 +33,15 @@ static bool is_sure(const LoopStm *stm) {
     return stm->op == LOOP_SCALAR && (core_op_info[stm->scalar].flags & OP_FAILS) == 0;
 }
 
-// Whether it is a loop of turns in any order that does no more than the loop within,
-// which is its last statement, or than straight code.
+// Whether it is a loop whose turns may go in any order.
 static bool has_order(const LoopStm *loop, bool is_outermost) {
     return loop->op == LOOP_FOR && loop->number == 0 && loop->out_count == 0 &&
            (loop->order == ORDER_INDEPENDENT ||
             (is_outermost && loop->order == ORDER_PARALLEL));
 }
 
+// Finds loops that do no more than the one within, which is their last statement, down
+// to one of straight code.
 static bool find_levels(Flat *f, LoopStm *loop) {
     for (f->count = 0; has_order(loop, f->count == 0) && f->count < MOST_LEVELS;) {
         const LoopBody *body = loop->bodies[0];
