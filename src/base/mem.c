@@ -53,6 +53,13 @@ static void widen_pages(void *block, size_t size) {
 #endif
 }
 
+// Bytes for a block of that size, which may begin anywhere in the first page. What is
+// behind its last large page is one, too, if it fills most of it.
+static size_t with_pages(size_t size) {
+    size_t whole = (size + PAGE + PAGE - 1) / PAGE * PAGE, rest = whole % HUGE_PAGE;
+    return whole > HUGE_PAGE && rest > HUGE_PAGE / 2 ? whole - rest + HUGE_PAGE : whole;
+}
+
 // Large blocks begin in the middle of a page, each elsewhere: processors take a load
 // and an earlier store for one place if they are at the same place of two pages, and
 // arrays of others mostly begin where a page does. Nor do they begin near a quarter of
@@ -60,11 +67,10 @@ static void widen_pages(void *block, size_t size) {
 static void *ask_system(Mem *mem, size_t size) {
     enum { FIRST = 3, PLACES = 12, STEP = 5, QUARTER = PAGE / 4, QUARTERS = 3 };
     if (!KEEPS || size < LEAST_SPARE) return aligned_alloc(ALIGNMENT, size);
-    size_t unit = size < HUGE_PAGE ? PAGE : HUGE_PAGE;
+    size_t unit = size < HUGE_PAGE ? PAGE : HUGE_PAGE, whole = with_pages(size);
     void *base;
-    if (posix_memalign(&base, unit, (size + PAGE + PAGE - 1) / PAGE * PAGE) != 0)
-        return NULL;
-    widen_pages(base, size + PAGE);
+    if (posix_memalign(&base, unit, whole) != 0) return NULL;
+    widen_pages(base, whole);
     size_t place = FIRST + mem->blocks * STEP % PLACES;
     return (char *)base + place * ALIGNMENT + mem->blocks / PLACES % QUARTERS * QUARTER;
 }
@@ -221,10 +227,11 @@ size_t mem_spare_most(void) {
 
 void mem_loosen(void *block, size_t size) {
 #ifdef MADV_FREE
-    enum { LARGEST_PAGE = 1 << 16, LEAST = 1 << 24 };
+    enum { LEAST = 1 << 24 };
     if (size < LEAST) return;
-    size_t skipped = -(uintptr_t)block % LARGEST_PAGE; // what begins before stays
-    size_t whole = (size - skipped) / LARGEST_PAGE * LARGEST_PAGE;
+    // A part of a large page stays: to mark it would make small ones of that.
+    size_t skipped = -(uintptr_t)block % HUGE_PAGE;
+    size_t whole = (size - skipped) / HUGE_PAGE * HUGE_PAGE;
     madvise((char *)block + skipped, whole, MADV_FREE);
 #else
     (void)block, (void)size;

@@ -9,7 +9,7 @@
 
 enum {
     KEPT = 1 << 20, // bytes that always stay
-    SMALL = 1 << 21 // bytes in small pages
+    SMALL = 1 << 21 // bytes in small pages, until a call uses more than stays
 };
 
 // How much to ask for: less where addresses are rationed, for the heap wants some too.
@@ -60,11 +60,22 @@ static size_t recently_used(RtPrivate *private, size_t used) {
     return private->recent;
 }
 
+// What begins with small pages gets a large one when it is touched again.
+static void widen(RtPrivate *private) {
+#ifdef MADV_HUGEPAGE
+    if (private->is_wide || private->size < SMALL) return;
+    madvise(private->base, SMALL, MADV_HUGEPAGE);
+    madvise(private->base, SMALL, MADV_DONTNEED);
+#endif
+    private->is_wide = true;
+}
+
 void rt_private_close(RtPrivate *private, const Mem *mem, const KernelEnv *env) {
     size_t used = (size_t)(env->high - private->base);
     size_t recent = recently_used(private, used);
     size_t most = mem->limit == 0 ? private->kept : 0;
     if (used > private->touched) private->touched = used;
+    if (used > KEPT) widen(private);
     // To give back little by little would break up large pages.
     size_t kept = recent > private->touched / 2 ? private->touched : recent;
     if (kept > most) kept = most;

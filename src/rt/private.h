@@ -15,6 +15,7 @@ typedef struct RtPrivate {
     size_t touched; // bytes that the system may have backed, beside those in use
     size_t recent;  // that calls have used, those long ago counting less
     size_t kept;    // at most so many stay between calls
+    bool is_wide;   // it is all in large pages
 } RtPrivate;
 
 // Reserves what the system grants, from 64 GiB down to 1 MiB. False when there is none,

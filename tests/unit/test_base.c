@@ -152,7 +152,24 @@ static void test_places_in_pages(void) {
     mem_trim(&mem);
 }
 
-// Those that are longer than a large page begin with one.
+// Whether large pages are asked for where that byte is, as the system tells.
+static bool is_wide(const char *at) {
+    FILE *maps = fopen("/proc/self/smaps", "r");
+    char line[512];
+    bool is_here = false, is = false;
+    while (maps != NULL && fgets(line, sizeof line, maps) != NULL) {
+        unsigned long begin, end;
+        if (sscanf(line, "%lx-%lx ", &begin, &end) == 2)
+            is_here = begin <= (uintptr_t)at && (uintptr_t)at < end;
+        if (is_here && strncmp(line, "VmFlags:", 8) == 0)
+            is = strstr(line, " hg") != NULL;
+    }
+    if (maps != NULL) fclose(maps);
+    return is;
+}
+
+// Those that are longer than a large page begin with one, and end with one that they
+// fill for the most part.
 static void test_large_pages(void) {
     enum { LARGE_PAGE = 1 << 21, PAGE = 4096 };
     Mem mem = {.spare_most = 3 * LARGE};
@@ -167,6 +184,11 @@ static void test_large_pages(void) {
         mem_free(&mem, block, LARGE_PAGE + LARGE);
         mem_trim(&mem);
     }
+    const size_t most = 4000000;
+    char *block = mem_try_alloc(&mem, most);
+    CHECK(is_wide(block + most - 1) == is_wide(block));
+    mem_free(&mem, block, most);
+    mem_trim(&mem);
 }
 
 // What is loosened has room for the same again; what lies beside it stays.

@@ -48,8 +48,26 @@ static void test_small(void) {
     rt_private_free(&private);
 }
 
+// The first call that uses more than stays makes what does wide, which is empty once.
+static void test_wide(void) {
+    Mem mem = {0};
+    RtPrivate private;
+    CHECK(rt_private_new(&mem, 4 * MIB, &private));
+    for (int i = 0; i < 2; i++) {
+        use(&private, &mem, MIB);
+        CHECK(!private.is_wide && private.base[MIB - 1] == 1);
+    }
+    use(&private, &mem, 3 * MIB);
+    CHECK(private.is_wide && private.base[3 * MIB - 1] == 1);
+    use(&private, &mem, MIB);
+    use(&private, &mem, 3 * MIB);
+    CHECK(private.base[MIB - 1] == 1);
+    rt_private_free(&private);
+}
+
 int main(void) {
     test_kept();
+    test_wide();
     test_small();
     return test_done();
 }
