@@ -472,6 +472,40 @@ static inline f32x16 weft_refined_sqrt_f32x16(f32x16 x) {
 WEFT_NTH_SQRT(f64x8, WEFT_BESIDE)
 WEFT_NTH_SQRT(f32x16, WEFT_BESIDE_F32)
 
+// Quotients by a number y that is the same for all lanes, without the divider, which
+// takes 10 cycles for sixteen f32 and 16 for eight f64 where Intel makes it: with the
+// inverse r of y, rounded, and q = x r, what q leaves of x tells how far q is off, and
+// q + (x - q y) r is rounded as x / y is (Markstein; Brisebarre, Muller and Raina,
+// "Accelerating correctly rounded floating-point division when the divisor is known in
+// advance"), if nothing on the way is too small or too large: x and y are some half of
+// the exponents from there. 0 is 0, but of -0 the sign would be lost: the divider has
+// it, and all others.
+#if defined(WEFT_WIDE_HERE)
+#define WEFT_RATIO(V, T, U, W, compare, bits, least, most)                             \
+    static inline V weft_beside_##V(V x, T y) {                                        \
+        enum { AT_LEAST = 5, UNEQUAL = 4 };                                            \
+        const T r = 1 / y, size = y < 0 ? -y : y;                                      \
+        const V all_y = weft_splat_##V(y), q = x * weft_splat_##V(r);                  \
+        const U above = ((U)x << 1) - ((U)weft_splat_##V(least) << 1);                 \
+        const U range = ((U)weft_splat_##V(most) - (U)weft_splat_##V(least)) << 1;     \
+        bits unsure =                                                                  \
+            __builtin_ia32_##compare##512_mask((W)above, (W)range, AT_LEAST, -1);      \
+        unsure = __builtin_ia32_##compare##512_mask((W)x, (W){0}, UNEQUAL, unsure);    \
+        if (__builtin_expect(unsure != 0 || !(size >= least && size < most), 0))       \
+            return x / all_y;                                                          \
+        return weft_fma_##V(weft_fma_##V(-q, all_y, x), weft_splat_##V(r), q);         \
+    }
+WEFT_RATIO(f64x8, double, u64x8, weft_8l, ucmpq, uint8_t, 0x1p-400, 0x1p400)
+WEFT_RATIO(f32x16, float, u32x16, weft_16i, ucmpd, uint16_t, 0x1p-60f, 0x1p60f)
+#else
+#define weft_beside_f64x8(x, y)  ((x) / weft_splat_f64x8(y))
+#define weft_beside_f32x16(x, y) ((x) / weft_splat_f32x16(y))
+#endif
+#define weft_ratio_f64x8(x, y)                                                         \
+    (WEFT_BESIDE == 4 ? (x) / weft_splat_f64x8(y) : weft_beside_f64x8(x, y))
+#define weft_ratio_f32x16(x, y)                                                        \
+    (WEFT_BESIDE != 1 ? (x) / weft_splat_f32x16(y) : weft_beside_f32x16(x, y))
+
 #define weft_float_u64x8(x) __builtin_convertvector(x, f64x8)
 #define weft_float_i64x8(x) __builtin_convertvector(x, f64x8)
 

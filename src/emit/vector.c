@@ -96,12 +96,12 @@ static Str join_parts(Walker *w, LoopRef mask, char op) {
 
 // ---- operators ----------------------------------------------------------------------
 
-// Whether it is a root of whole registers, and a turn does little else: then the
-// divider is what all wait for.
-static bool waits_for_divider(const Walker *w, const LoopStm *stm) {
+// Whether it is that operator on floats in whole registers, and a turn does little
+// else: then the divider is what all wait for.
+static bool waits_for_divider(const Walker *w, const LoopStm *stm, CoreOp op) {
     ScalarType elem = walk_elem(w, stm->outs[0]);
-    return w->is_short && stm->scalar == OP_SQRT && elem != SCALAR_F16 &&
-           w->part.count * scalar_info[elem].bytes == 64;
+    return w->is_short && stm->scalar == op && scalar_is_float(elem) &&
+           elem != SCALAR_F16 && w->part.count * scalar_info[elem].bytes == 64;
 }
 
 // How many vectors the innermost loop had before this one, as an expression.
@@ -147,10 +147,14 @@ static Str scalar(Walker *w, const LoopStm *stm, uint32_t part) {
         strbuf_printf(&text, "(%.*s)%.*s",
                       STR_ARG(walk_vector_type_of(w, stm->outs[0])),
                       STR_ARG(operands[0]));
-    else if (waits_for_divider(w, stm))
+    else if (waits_for_divider(w, stm, OP_SQRT))
         strbuf_printf(&text, "weft_nth_sqrt_%.*s(%.*s, %.*s)",
                       STR_ARG(walk_vector_type_of(w, stm->outs[0])),
                       STR_ARG(operands[0]), STR_ARG(number_vectors(w, part)));
+    else if (waits_for_divider(w, stm, OP_DIV) && !walk_has_lanes(w, stm->args[1]))
+        strbuf_printf(&text, "weft_ratio_%.*s(%.*s, %.*s)",
+                      STR_ARG(walk_vector_type_of(w, stm->outs[0])),
+                      STR_ARG(operands[0]), STR_ARG(walk_value(w, stm->args[1])));
     else
         emit_lanes(w->dialect, stm->scalar, walk_elem(w, stm->args[0]),
                    walk_elem(w, stm->outs[0]), w->part, operands, w->helpers, &text);
