@@ -75,11 +75,12 @@ void rt_private_close(RtPrivate *private, const Mem *mem, const KernelEnv *env) 
     size_t recent = recently_used(private, used);
     size_t most = mem->limit == 0 ? private->kept : 0;
     if (used > private->touched) private->touched = used;
-    if (used > KEPT) widen(private);
+    if (used > KEPT && mem->limit == 0) widen(private);
     // To give back little by little would break up large pages.
     size_t kept = recent > private->touched / 2 ? private->touched : recent;
     if (kept > most) kept = most;
-    kept = kept < KEPT ? KEPT : (kept + KEPT - 1) / KEPT * KEPT; // whole pages
+    size_t unit = private->is_wide ? SMALL : KEPT; // whole pages
+    kept = kept < unit ? unit : (kept + unit - 1) / unit * unit;
     size_t loose = used < kept ? used : kept;
     if (loose > KEPT) mem_loosen(private->base + KEPT, loose - KEPT);
     if (private->touched <= kept) return;

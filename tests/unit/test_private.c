@@ -60,8 +60,15 @@ static void test_wide(void) {
     use(&private, &mem, 3 * MIB);
     CHECK(private.is_wide && private.base[3 * MIB - 1] == 1);
     use(&private, &mem, MIB);
-    use(&private, &mem, 3 * MIB);
+    use(&private, &mem, 2 * MIB);
     CHECK(private.base[MIB - 1] == 1);
+    for (int i = 0; i < 2000; i++) use(&private, &mem, 0);
+    CHECK(private.base[MIB - 1] == 1 && private.base[2 * MIB - 1] == 1);
+    rt_private_free(&private);
+    mem.limit = 64 * MIB;
+    CHECK(rt_private_new(&mem, 0, &private));
+    use(&private, &mem, 3 * MIB);
+    CHECK(!private.is_wide);
     rt_private_free(&private);
 }
 
