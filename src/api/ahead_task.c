@@ -129,7 +129,7 @@ static void note_time(const ApiTask *task, const ApiPlace *place, bool is_first)
     static const double loaded = 5e-3;
     uint32_t line = task->errand.line;
     const FissionPiece *piece = task->piece;
-    double seconds = task->run.kernel->seconds[line];
+    double seconds = task->run.kernel->at[line].seconds;
     bool is_taken = piece != NULL && piece->device != line;
     bool is_told =
         !is_first || (!api_is_launched(place) && (is_taken || seconds > loaded));
@@ -178,7 +178,7 @@ static bool run(RtErrand *base) {
                         base->line);
     take_scalars(context, task->run.offer.args, task->arg_count);
     task->books = exec_with_books(api_exec_at(task->run.kernel, place), task->slots);
-    bool is_first = task->run.kernel->seconds[base->line] == 0;
+    bool is_first = task->run.kernel->at[base->line].seconds == 0;
     api_kernel_run_at(&task->run, place, &task->end);
     api_ahead_unbook(task);
     place->task = NULL;

@@ -93,8 +93,7 @@ static WeftStatus add_kernel(ApiEngine *engine, Making *making, Making *launched
     kernel->loop = loop;
     kernel->launched_loop = launched_loop;
     uint32_t places = program->context->place_count + 1; // and all as one
-    kernel->seconds = arena_array(arena, double, places);
-    kernel->calls = arena_array(arena, uint32_t, places);
+    kernel->at = arena_array(arena, KernelAt, places);
     kernel->keeps = arena_array(arena, bool, loop->param_count);
     exec_kernel_init(&kernel->exec, loop, engine->count - 1, arena);
     exec_kernel_init(&kernel->launched_exec, launched_loop, engine->count - 1, arena);

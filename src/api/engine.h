@@ -14,6 +14,15 @@
 #include "dev/native.h"
 #include "emit/emit.h"
 
+// What is known of a kernel at a place.
+typedef struct KernelAt {
+    double seconds; // of its last call there; 0: none
+    uint32_t calls; // there
+    uint32_t since; // calls elsewhere since the last one there
+    uint32_t
+        lasts; // after so many of those half of what it told is forgotten, and so on
+} KernelAt;
+
 // Cores and devices that are launched on have loops of their own, so that neither lacks
 // a pass which the other one cannot have; with one kind of places they are one.
 typedef struct EngineKernel {
@@ -24,8 +33,7 @@ typedef struct EngineKernel {
     ExecKernel exec, launched_exec;
     struct EngineGroup *group;    // NULL: there are no cores to build it for
     struct LaunchGroup *launched; // NULL: there is no device to build it for
-    double *seconds;              // by place: of its last call there; 0: none
-    uint32_t *calls;              // by place: there
+    KernelAt *at;                 // by place
     const bool *keeps;            // by param: false, for may_take
 } EngineKernel;
 
@@ -177,6 +185,12 @@ typedef struct KernelRun {
 
 // Runs it at that place, and notes how long it took there.
 void api_kernel_run_at(KernelRun *run, ApiPlace *place, ExecEnd *end_out);
+// Nanoseconds that a place of that speed has yet to sleep, which owed so many before,
+// after so much work, in so long a time.
+double api_kernel_owes(double owed, double speed, double worked, double passed);
+// A call took so long there.
+void api_kernel_note(const WeftContext *context, EngineKernel *kernel, uint32_t place,
+                     double seconds);
 // Seconds that a call takes there: as the last one did, or those elsewhere, by how fast
 // places are thought to be. 0: nobody knows.
 double api_kernel_seconds(const WeftContext *context, const EngineKernel *kernel,

@@ -4,6 +4,7 @@
 #define _POSIX_C_SOURCE 200809L
 #include "api/engine.h"
 
+#include <math.h>
 #include <string.h>
 #include <time.h>
 
@@ -87,6 +88,66 @@ void api_kernel_tell(const KernelRun *run, const ExecEnd *end, InterpError *erro
     }
 }
 
+// ---- how long it takes --------------------------------------------------------------
+
+// By what it took in that many calls elsewhere, of which some tell nothing.
+static double seconds_elsewhere(const WeftContext *context, const EngineKernel *kernel,
+                                uint32_t place, uint32_t calls, bool by_cores) {
+    double weight = api_place_weight(context, &context->places[place]);
+    for (uint32_t i = 0; i < context->place_count; i++) {
+        const ApiPlace *other = &context->places[i];
+        if (i == place || kernel->at[i].calls < calls) continue;
+        if (by_cores && api_is_launched(other)) continue;
+        return kernel->at[i].seconds * api_place_weight(context, other) / weight;
+    }
+    return 0;
+}
+
+// What was told is half forgotten later if the kernel has come back, and it was true.
+static void note_lasting(const WeftContext *context, EngineKernel *kernel,
+                         uint32_t place, double seconds) {
+    enum { FIRST = 4, MOST = 1 << 16 };
+    static const double longer = 1.25;
+    KernelAt *at = &kernel->at[place];
+    double there = seconds_elsewhere(context, kernel, place, 2, true);
+    bool is_longer = there > 0 && seconds > longer * there;
+    if (!is_longer || at->lasts == 0) at->lasts = FIRST;
+    else if (at->since >= at->lasts && at->lasts < MOST) at->lasts *= 2;
+}
+
+void api_kernel_note(const WeftContext *context, EngineKernel *kernel, uint32_t place,
+                     double seconds) {
+    KernelAt *at = &kernel->at[place];
+    note_lasting(context, kernel, place, seconds);
+    for (uint32_t i = 0; i < context->place_count; i++) kernel->at[i].since++;
+    at->since = 0;
+    at->seconds = seconds;
+    at->calls++;
+}
+
+// One call of cores may have been disturbed. If that were believed for good, it might
+// never run there again: it is half believed, and the less the more there are
+// elsewhere.
+static double doubt(const KernelAt *at, double there) {
+    double halves = 1;
+    if (at->lasts > 0) halves += (double)at->since / at->lasts;
+    return there + (at->seconds - there) * exp2(-halves);
+}
+
+double api_kernel_seconds(const WeftContext *context, const EngineKernel *kernel,
+                          uint32_t place) {
+    const KernelAt *at = &kernel->at[place];
+    double here = at->seconds, there;
+    if (at->calls > 1) {
+        if (api_is_launched(&context->places[place])) return here;
+        there = seconds_elsewhere(context, kernel, place, 2, true);
+        return there > 0 && there < here ? doubt(at, there) : here;
+    }
+    // The first call there took what it takes to load the code, too.
+    there = seconds_elsewhere(context, kernel, place, here > 0 ? 2 : 1, false);
+    return there > 0 && (here == 0 || there < here) ? there : here;
+}
+
 // ---- a call -------------------------------------------------------------------------
 
 // Whether anybody asks how long it took; a look at the clock is a tenth of a short
@@ -105,24 +166,37 @@ static void record(const KernelRun *run, ApiPlace *place, RtSpan span, uint64_t 
                  name_of(run), began, clock_ns(), 0, 0, run->offer.loc);
 }
 
-// Sleeps in proportion to what a slow place has worked, in small pieces: until then it
+enum { LEAST_OWED_NS = 100000 };
+
+double api_kernel_owes(double owed, double speed, double worked, double passed) {
+    owed += worked / speed - passed;
+    return owed < -LEAST_OWED_NS ? -LEAST_OWED_NS : owed; // others had its core
+}
+
+// Sleeps until a slow place would have done what it has, in small pieces: until then it
 // has no results. Who sleeps wakes some 50 microseconds late: so little is owed until
 // more has come together, and what was slept too long counts for the next time.
-static void slow_down(const KernelRun *run, ApiPlace *place, uint64_t worked) {
-    enum { PIECE_NS = 5000000, LEAST_NS = 100000 };
+static void slow_down(const KernelRun *run, ApiPlace *place, double worked,
+                      double passed) {
+    enum { PIECE_NS = 5000000 };
     RtTurn *turn = run->program->context->heap.turn;
-    place->owed += (double)worked * (1 / place->speed - 1);
-    if (place->owed < LEAST_NS) return;
+    place->owed = api_kernel_owes(place->owed, place->speed, worked, passed);
+    if (place->owed < LEAST_OWED_NS) return;
     rt_turn_give(turn);
     for (uint64_t since = clock_ns(), now;
          place->owed >= 1 && !atomic_load(run->cancel); since = now) {
         long piece = place->owed < PIECE_NS ? (long)place->owed : PIECE_NS;
         nanosleep(&(struct timespec){.tv_nsec = piece}, NULL);
         now = clock_ns();
-        place->owed -= (double)(now - since);
+        place->owed = api_kernel_owes(place->owed, 1, 0, (double)(now - since));
     }
-    if (place->owed < -LEAST_NS) place->owed = -LEAST_NS; // others had its core
     rt_turn_take(turn);
+}
+
+// The work of a place of one thread is what that has computed, which another may have
+// kept from its core meanwhile; of several nobody knows.
+static uint64_t work_clock(const ApiPlace *place) {
+    return place->threads == 1 ? clock_thread_ns() : clock_ns();
 }
 
 void api_kernel_run_at(KernelRun *run, ApiPlace *place, ExecEnd *end) {
@@ -153,46 +227,16 @@ void api_kernel_run_at(KernelRun *run, ApiPlace *place, ExecEnd *end) {
     }
     RtSpan span = rt_span_open(context->events);
     bool has_clock = is_timed(context, place);
-    uint64_t began = has_clock ? clock_ns() : 0;
+    bool is_slow = place->speed < 1;
+    uint64_t began = has_clock ? clock_ns() : 0, work = is_slow ? work_clock(place) : 0;
     exec_call(&call, end);
-    if (has_clock) {
-        uint64_t worked = clock_ns() - began;
-        if (place->speed < 1) {
-            slow_down(run, place, worked);
-            worked = clock_ns() - began;
-        }
-        run->kernel->seconds[number] = (double)worked * 1e-9;
-        run->kernel->calls[number]++;
-    }
+    if (is_slow)
+        slow_down(run, place, (double)(work_clock(place) - work),
+                  (double)(clock_ns() - began));
+    if (has_clock)
+        api_kernel_note(context, run->kernel, number,
+                        (double)(clock_ns() - began) * 1e-9);
     record(run, place, span, began, end->status == EXEC_OK);
-}
-
-// By what it took in that many calls elsewhere, of which some tell nothing.
-static double seconds_elsewhere(const WeftContext *context, const EngineKernel *kernel,
-                                uint32_t place, uint32_t calls, bool by_cores) {
-    double weight = api_place_weight(context, &context->places[place]);
-    for (uint32_t i = 0; i < context->place_count; i++) {
-        const ApiPlace *other = &context->places[i];
-        if (i == place || kernel->calls[i] < calls) continue;
-        if (by_cores && api_is_launched(other)) continue;
-        return kernel->seconds[i] * api_place_weight(context, other) / weight;
-    }
-    return 0;
-}
-
-double api_kernel_seconds(const WeftContext *context, const EngineKernel *kernel,
-                          uint32_t place) {
-    double here = kernel->seconds[place], there;
-    if (kernel->calls[place] > 1) {
-        // One of cores may have been disturbed. If that were believed, it might never
-        // run there again.
-        if (api_is_launched(&context->places[place])) return here;
-        there = seconds_elsewhere(context, kernel, place, 2, true);
-        return there > 0 && there < here ? (here + there) / 2 : here;
-    }
-    // The first call there took what it takes to load the code, too.
-    there = seconds_elsewhere(context, kernel, place, here > 0 ? 2 : 1, false);
-    return there > 0 && (here == 0 || there < here) ? there : here;
 }
 
 void api_kernel_run(ApiEngine *engine, EngineKernel *kernel, const InterpOffer *offer,

@@ -9,5 +9,6 @@
 
 double clock_seconds(void);
 uint64_t clock_ns(void); // the same clock, in nanoseconds
+uint64_t clock_thread_ns(void); // for which the calling thread had a core
 
 #endif

@@ -197,25 +197,61 @@ static uint64_t call(World *w, int64_t n) {
 static void test_first_calls(void) {
     World w = open_world("cpu:0,cpu:1@0.5", heavy);
     call(&w, 100000);
-    double seconds[2] = {0.01, 0.5};
-    uint32_t calls[2] = {0};
-    const EngineKernel kernel = {.seconds = seconds, .calls = calls};
-    CHECK(api_kernel_seconds(w.context,
-                             &(EngineKernel){.seconds = (double[2]){0}, .calls = calls},
-                             0) == 0);
-    calls[0] = calls[1] = 1; // each is as good as the other
+    KernelAt none[2] = {{0}}, at[2] = {{.seconds = 0.01}, {.seconds = 0.5}};
+    const EngineKernel kernel = {.at = at};
+    CHECK(api_kernel_seconds(w.context, &(EngineKernel){.at = none}, 0) == 0);
+    at[0].calls = at[1].calls = 1; // each is as good as the other
     CHECK(api_kernel_seconds(w.context, &kernel, 0) == 0.01);
     CHECK(api_kernel_seconds(w.context, &kernel, 1) == 0.5);
-    calls[0] = 2; // the other has half the speed
+    at[0].calls = 2; // the other has half the speed
     CHECK(api_kernel_seconds(w.context, &kernel, 1) == 0.02);
-    calls[1] = 2; // that much longer is half believed
+    at[1].calls = 2; // that much longer is half believed
     CHECK(api_kernel_seconds(w.context, &kernel, 1) == 0.26);
-    seconds[1] = 0.015;
+    at[1].seconds = 0.015;
     CHECK(api_kernel_seconds(w.context, &kernel, 1) == 0.015);
     CHECK(api_kernel_seconds(w.context, &kernel, 0) == (0.01 + 0.0075) / 2);
-    calls[1] = 0;
-    seconds[1] = 0;
+    at[1] = (KernelAt){0};
     CHECK(api_kernel_seconds(w.context, &kernel, 1) == 0.02);
+    close_world(&w);
+}
+
+// A slow place sleeps until its work would be done; what others took of its core it has
+// slept already, but keeps no more than a little of that for later.
+static void test_owing(void) {
+    CHECK(api_kernel_owes(0, 0.5, 1e7, 1e7) == 1e7);
+    CHECK(api_kernel_owes(5, 0.25, 1e7, 1.5e7) == 2.5e7 + 5);
+    CHECK(api_kernel_owes(1e6, 0.5, 1e7, 2e7) == 1e6);
+    CHECK(api_kernel_owes(0, 0.5, 1e7, 9e7) == -1e5);
+}
+
+// How many calls elsewhere it takes until one there is thought to take less than that.
+static int count_until(const World *w, EngineKernel *kernel, double seconds) {
+    int count = 0;
+    while (api_kernel_seconds(w->context, kernel, 1) >= seconds && count < 1000) {
+        api_kernel_note(w->context, kernel, 0, 0.01);
+        count++;
+    }
+    return count;
+}
+
+// A call on cores that took longer than it should is forgotten, the later the more
+// often it is found true.
+static void test_forgetting(void) {
+    World w = open_world("cpu:0,cpu:1@0.5", heavy);
+    call(&w, 100000);
+    KernelAt at[3] = {{0}};
+    EngineKernel kernel = {.at = at};
+    for (int i = 0; i < 2; i++) api_kernel_note(w.context, &kernel, 0, 0.01);
+    for (int i = 0; i < 3; i++) api_kernel_note(w.context, &kernel, 1, 0.34);
+    CHECK(api_kernel_seconds(w.context, &kernel, 1) == 0.18); // 0.02 if undisturbed
+    CHECK(count_until(&w, &kernel, 0.041) == 12); // 0.16 is halved three times
+    api_kernel_note(w.context, &kernel, 1, 0.34);
+    CHECK(count_until(&w, &kernel, 0.041) == 24);
+    api_kernel_note(w.context, &kernel, 1, 0.34); // half after eight now, then sixteen
+    CHECK(count_until(&w, &kernel, 0.041) == 47);
+    api_kernel_note(w.context, &kernel, 1, 0.02);
+    api_kernel_note(w.context, &kernel, 1, 0.34);
+    CHECK(count_until(&w, &kernel, 0.041) == 12);
     close_world(&w);
 }
 
@@ -304,7 +340,7 @@ static uint32_t count_runs(const World *w, uint32_t place) {
     const ApiEngine *engine = w->program->engine;
     uint32_t count = 0;
     for (uint32_t i = 0; i < engine->count; i++)
-        count += engine->kernels[i].calls[place];
+        count += engine->kernels[i].at[place].calls;
     return count;
 }
 
@@ -353,6 +389,8 @@ int main(void) {
     test_took();
     test_took_whole();
     test_first_calls();
+    test_owing();
+    test_forgetting();
     test_calls();
     test_trials();
     test_alone();
