@@ -287,12 +287,15 @@ static Status finish(void *data, Status status, InterpError *error) {
     return atomic_load(&context->cancel) ? STATUS_CANCELLED : status;
 }
 
-// Whether all places have the host's memory, so that parts can be made in a whole.
-static bool has_one_memory(const WeftContext *context) {
-    bool all = true;
-    for (uint32_t i = 0; i < context->place_count; i++)
+// Whether wholes can be promised: all places have the host's memory, in which parts are
+// made where they belong, or none has, and parts stay where they are.
+static bool may_promise_wholes(const WeftContext *context) {
+    bool all = true, any = false;
+    for (uint32_t i = 0; i < context->place_count; i++) {
         all = all && context->places[i].is_shared;
-    return all;
+        any = any || context->places[i].is_shared;
+    }
+    return all || (!any && api_has_room(context));
 }
 
 // As long as memory is plenty. Beyond half of it calls go one by one.
@@ -307,7 +310,7 @@ static bool may_run_ahead(const ApiAhead *ahead) {
 static bool join(void *data, const InterpOffer *parts, uint32_t count, RtArray *whole) {
     ApiEngine *engine = data;
     ApiAhead *ahead = engine->program->context->ahead;
-    if (!has_one_memory(ahead->context) || !may_run_ahead(ahead)) return false;
+    if (!may_promise_wholes(ahead->context) || !may_run_ahead(ahead)) return false;
     ApiTask *task = api_task_join(engine, parts, count, whole);
     if (task == NULL) return false;
     api_ahead_put(ahead, task);

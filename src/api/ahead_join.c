@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A whole as a task (ahead_task.h): it is there when its parts are. Most lie where they
-// belong by then, so that nothing is left to do; others, as those that a kernel made by
-// overwriting its argument, are copied there.
+// A whole as a task (ahead_task.h): it is there when its parts are. On the host most
+// lie where they belong by then, so that nothing is left to do; others, as those that a
+// kernel made by overwriting its argument, are copied there. What devices have stays
+// there until somebody needs the whole (rt/store.h).
 #include "api/ahead_task.h"
+
+#include <string.h>
 
 static RtArray *part_of(const ApiTask *task, uint32_t number) {
     return task->run.offer.args[number].array;
@@ -26,24 +29,61 @@ static bool fits(const ApiTask *task) {
     return are_alike;
 }
 
-// Whether there was memory.
-static bool put_parts(ApiTask *task) {
+// Whether parts, of which a device has some, stay where they are.
+static bool stays_in_parts(const ApiTask *task) {
+    bool any_away = false, are_dense = task->promised[0]->is_away;
+    for (uint32_t i = 0; i < task->arg_count; i++) {
+        any_away = any_away || part_of(task, i)->is_away;
+        are_dense = are_dense && rt_is_contiguous(part_of(task, i));
+    }
+    return any_away && are_dense;
+}
+
+static Status join_late(ApiTask *task) {
+    const RtArray *first = part_of(task, 0);
+    RtHeap *heap = &task->context->heap;
+    int64_t shape[CORE_MAX_RANK];
+    memcpy(shape, first->shape, first->rank * sizeof *shape);
+    shape[0] = count_rows(task);
+    RtArray *made = rt_join(heap, first->elem, first->rank, shape, task->run.offer.args,
+                            task->arg_count);
+    if (made == NULL) return STATUS_MEMORY;
+    rt_keep_promise(heap, task->promised[0], made);
+    return STATUS_OK;
+}
+
+static Status put_part(ApiTask *task, RtArray *part, char *to) {
+    const RtArray *whole = task->promised[0];
+    if (part->is_away) return rt_read(&task->context->heap, part, to);
+    if (part->base != whole || part->data != to)
+        rt_copy_elements(to, whole->strides, part->data, part->strides, part->rank,
+                         part->shape, scalar_info[whole->elem].bytes);
+    return STATUS_OK;
+}
+
+static Status put_parts(ApiTask *task) {
     RtArray *whole = task->promised[0];
     int64_t done = 0;
+    Status status = STATUS_OK;
     if (whole->is_away && !rt_begin_whole(&task->context->heap, whole, count_rows(task),
                                           part_of(task, 0)->shape))
-        return false;
-    size_t bytes = scalar_info[whole->elem].bytes;
-    for (uint32_t i = 0; i < task->arg_count; i++) {
-        const RtArray *part = part_of(task, i);
+        return STATUS_MEMORY;
+    size_t row = (size_t)whole->strides[0] * scalar_info[whole->elem].bytes;
+    for (uint32_t i = 0; i < task->arg_count && status == STATUS_OK; i++) {
+        RtArray *part = part_of(task, i);
         if (rt_count(part) == 0) continue;
-        char *to = whole->data + (size_t)(done * whole->strides[0]) * bytes;
-        if (part->base != whole || part->data != to)
-            rt_copy_elements(to, whole->strides, part->data, part->strides, part->rank,
-                             part->shape, bytes);
+        status = put_part(task, part, whole->data + (size_t)done * row);
         done += part->shape[0];
     }
-    return true;
+    return status;
+}
+
+static ExecStatus make_whole(ApiTask *task) {
+    if (!fits(task)) return EXEC_FAULT;
+    Status status = stays_in_parts(task) ? join_late(task) : put_parts(task);
+    return status == STATUS_OK       ? EXEC_OK
+           : status == STATUS_MEMORY ? EXEC_MEMORY
+                                     : EXEC_BROKEN;
 }
 
 static bool is_ready(const RtErrand *base) {
@@ -53,11 +93,9 @@ static bool is_ready(const RtErrand *base) {
 static bool run(RtErrand *base) {
     ApiTask *task = api_task_of(base);
     api_ahead_unbook(task);
-    exec_end_init(&task->end, fits(task) ? EXEC_MEMORY : EXEC_FAULT);
-    if (task->end.status == EXEC_FAULT || !put_parts(task)) {
-        task->end.wanted = task->promised[0]->memory_size;
-        return false;
-    }
+    exec_end_init(&task->end, make_whole(task));
+    task->end.wanted = task->promised[0]->memory_size;
+    if (task->end.status != EXEC_OK) return false;
     api_task_release_args(task);
     task->promised[0]->maker = NULL;
     api_task_free(task);

@@ -218,7 +218,7 @@ RtArray *rt_promise(RtHeap *heap, ScalarType elem, uint32_t rank,
 
 void rt_keep_promise(RtHeap *heap, RtArray *promised, RtArray *made) {
     assert(made->refs == 1 && made->views == 0 && !made->is_lent);
-    assert(made->pieces == NULL);
+    assert(promised->pieces == NULL);
     size_t row = made->rank * sizeof(int64_t);
     memcpy(promised->shape, made->shape, row);
     memcpy(promised->strides, made->strides, row);
@@ -229,10 +229,12 @@ void rt_keep_promise(RtHeap *heap, RtArray *promised, RtArray *made) {
     promised->data = made->data;
     promised->is_away = made->is_away;
     promised->copies = made->copies;
+    promised->pieces = made->pieces;
     promised->maker = NULL;
     made->base = NULL;
     made->memory = NULL;
     made->copies = NULL;
+    made->pieces = NULL;
     rt_release(heap, made);
 }
 

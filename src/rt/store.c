@@ -105,6 +105,7 @@ RtArray *rt_join(RtHeap *heap, ScalarType elem, uint32_t rank, const int64_t *sh
     size_t at = 0;
     bool ok = true;
     for (uint32_t i = 0; i < count && ok; i++) {
+        if (rt_count(parts[i].array) == 0) continue;
         ok = add_pieces(heap, &link, parts[i].array, at);
         at += size_of(parts[i].array);
     }

@@ -482,6 +482,25 @@ static void check_limit(void) {
     unsetenv("WEFT_SPLIT");
 }
 
+// Wholes are promised: nobody waits for parts before somebody needs what they make up.
+static void check_wholes(void) {
+    static const char source[] =
+        "def busy (k: i64) (x: i64): i64 = loop y = x for i < 99 do (y * k + i) % "
+        "1009\n"
+        "entry main (xs: []i64): []i64 =\n"
+        "  let n = length xs\n"
+        "  let a = map (busy 31) xs\n"
+        "  let b = map (busy 37) xs\n"
+        "  let c = map (busy 41) xs\n"
+        "  let sum i = a[i * 7 % n] + b[i * 5 % n] + c[i * 3 % n]\n"
+        "  in map (\\i -> if i == 0 then 3 else sum i) (indices xs)";
+    static const char *const devices[] = {slow, "cpu*2"};
+    setenv("WEFT_SPLIT", "0", 1);
+    for (int i = 0; i < 2; i++) CHECK(move_on(devices[i], source).edges.most_ahead > 3);
+    CHECK(move(source).edges.most_ahead > 2); // of these the host runs some
+    unsetenv("WEFT_SPLIT");
+}
+
 // Sorts in parts, of which each looks for its places on its device, and the first has
 // the values of both in the end, the second where they were. Sorts have no chunks; what
 // devices take over of others moves as it comes.
@@ -662,6 +681,7 @@ int main(void) {
     check_affinity();
     check_waits();
     check_limit();
+    check_wholes();
     check_sorts(two);
     check_shared();
     setenv("WEFT_SPLIT", "0", 1);
