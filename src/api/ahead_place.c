@@ -25,17 +25,41 @@ static double seconds_of(const ApiTask *task, uint32_t place) {
     return seconds > 0 ? seconds : unknown;
 }
 
-// Moving the arguments there, and the kernel itself. Of what is promised only the maker
-// is known: elsewhere it is as good as anywhere.
-static double predict(const ApiTask *task, const ApiPlace *place, uint32_t number) {
+static double bytes_of(const RtArray *a, const ApiTask *task, uint32_t number);
+
+// The same of what a task will make: as much as its kernel made last time, unless that
+// is where it is wanted.
+static double bytes_promised(const RtArray *a, const ApiTask *task, uint32_t number) {
+    const ApiTask *maker = api_task_of(a->maker);
+    const ApiPlace *places = task->context->places;
+    uint32_t line = maker->errand.line, k = 0;
+    double bytes = 0;
+    if (maker->run.kernel == NULL) {
+        for (uint32_t i = 0; i < maker->arg_count; i++)
+            bytes += bytes_of(maker->run.offer.args[i].array, task, number);
+        return bytes;
+    }
+    bool is_there =
+        line == number || (places[line].is_shared && places[number].is_shared);
+    while (maker->promised[k] != a) k++;
+    return is_there ? 0 : (double)maker->run.kernel->at[line].made[k];
+}
+
+// How much of the array has to travel to that place, as far as is known.
+static double bytes_of(const RtArray *a, const ApiTask *task, uint32_t number) {
+    if (a->maker != NULL) return bytes_promised(a, task, number);
+    return (double)rt_bytes_to_send(a, task->context->places[number].device);
+}
+
+// Moving the arguments there, and the kernel itself.
+static double predict(const ApiTask *task, uint32_t number) {
     static const double bytes_per_second = 8e9, hop = 1e-5;
     double seconds = seconds_of(task, number);
     for (uint32_t i = 0; i < task->arg_count; i++) {
         const RtArray *a = task->run.offer.args[i].array;
         if (a == NULL) continue;
-        if (a->maker == NULL)
-            seconds += (double)rt_bytes_to_send(a, place->device) / bytes_per_second;
-        else if (a->maker->line != number) seconds += hop;
+        seconds += bytes_of(a, task, number) / bytes_per_second;
+        if (a->maker != NULL && a->maker->line != number) seconds += hop;
     }
     return seconds;
 }
@@ -70,7 +94,7 @@ static uint32_t choose_place(const WeftContext *context, const ApiTask *task) {
     for (uint32_t i = 0; i < context->place_count; i++) {
         const ApiPlace *place = &context->places[i];
         if (place->is_lost) continue;
-        double end = seconds_before(task, place) + predict(task, place, i);
+        double end = seconds_before(task, place) + predict(task, i);
         bool is_better = least < 0 || end < least ||
                          (end <= least && place->given < context->places[best].given);
         if (!is_better) continue;
@@ -89,7 +113,7 @@ void api_ahead_unbook(ApiTask *task) {
 void api_ahead_book(ApiTask *task, uint32_t number) {
     ApiPlace *place = &task->context->places[number];
     api_ahead_unbook(task);
-    task->seconds = predict(task, place, number);
+    task->seconds = predict(task, number);
     task->errand.seconds = known_seconds(task, number);
     place->load += task->seconds;
     place->given += task->seconds;
@@ -130,8 +154,8 @@ static double seconds_until_done(const ApiTask *task) {
     }
     const RtErrand *waiting = rt_queue_waiting(context->ahead->queue, line);
     for (; waiting != &task->errand; waiting = waiting->next)
-        seconds += predict(api_task_of(waiting), place, line) * late;
-    return seconds + predict(task, place, line) * late;
+        seconds += predict(api_task_of(waiting), line) * late;
+    return seconds + predict(task, line) * late;
 }
 
 // As long as the host makes tasks, who is idle may get some of its own.
@@ -140,5 +164,5 @@ double api_ahead_gain(const RtErrand *errand, unsigned line) {
     const WeftContext *context = task->context;
     const ApiPlace *place = &context->places[line];
     if (!context->ahead->is_waiting || place->is_lost || place->is_halted) return 0;
-    return seconds_until_done(task) - predict(task, place, line);
+    return seconds_until_done(task) - predict(task, line);
 }

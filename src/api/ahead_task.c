@@ -66,11 +66,13 @@ static void count_edges(ApiEdges *edges, const RtArray *a, uint32_t line) {
 }
 
 static void keep_promises(ApiTask *task) {
+    size_t *made = task->run.kernel->at[task->errand.line].made;
     for (uint32_t i = 0; i < task->result_count; i++) {
         const RtValue *result = &task->run.offer.results[i];
         RtArray *promised = task->promised[i];
         promised->made_in = task->errand.line + 1;
         if (result->rank > 0) {
+            made[i] = (size_t)rt_count(result->array) * scalar_info[result->elem].bytes;
             rt_keep_promise(&task->context->heap, promised, result->array);
         } else {
             promised->bits = result->bits;

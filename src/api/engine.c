@@ -94,6 +94,8 @@ static WeftStatus add_kernel(ApiEngine *engine, Making *making, Making *launched
     kernel->launched_loop = launched_loop;
     uint32_t places = program->context->place_count + 1; // and all as one
     kernel->at = arena_array(arena, KernelAt, places);
+    for (uint32_t i = 0; i < places; i++)
+        kernel->at[i].made = arena_array(arena, size_t, loop->result_count);
     kernel->keeps = arena_array(arena, bool, loop->param_count);
     exec_kernel_init(&kernel->exec, loop, engine->count - 1, arena);
     exec_kernel_init(&kernel->launched_exec, launched_loop, engine->count - 1, arena);

@@ -19,8 +19,8 @@ typedef struct KernelAt {
     double seconds; // of its last call there; 0: none
     uint32_t calls; // there
     uint32_t since; // calls elsewhere since the last one there
-    uint32_t
-        lasts; // after so many of those half of what it told is forgotten, and so on
+    uint32_t lasts; // after so many of those half of what it told is forgotten, etc.
+    size_t *made;   // by result: bytes, in the last call there
 } KernelAt;
 
 // Cores and devices that are launched on have loops of their own, so that neither lacks
