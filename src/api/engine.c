@@ -271,6 +271,7 @@ static void outline(WeftProgram *program, bool is_deep) {
     program->core->notes = &program->notes;
     if (is_deep) opt_deep(program->core);
     opt_outline(program->core);
+    if (program->context->place_count > 1) opt_late(program->core);
     program->core->notes = NULL;
     arena_free(&program->notes);
     api_lap(program->context, "outline", program->core);

@@ -193,6 +193,7 @@ static bool looks(const Step *step) {
     switch ((int)step->stm->op) {
     case OP_CALL: case OP_IF: case OP_FOR: case OP_WHILE: case OP_GUARD: case OP_DIM:
     case OP_CONCAT: // which brings parts to where they belong itself
+    case OP_RESHAPE: // of which others may look at the elements where they are
         return false;
     }
     return step->form == FORM_OTHER;

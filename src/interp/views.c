@@ -70,11 +70,22 @@ void interp_slice(Run *run, const Step *step) {
     interp_view(run, step, step->out, a, data, a->rank, shape, strides);
 }
 
+// Whether what a device has stays there: it is the one part of what it becomes.
+static bool reshape_away(Run *run, const Step *step, RtArray *a, uint32_t rank,
+                         const int64_t *shape) {
+    if (!a->is_away || !run->options->joins_late || rt_count(a) == 0) return false;
+    RtArray *made = rt_join(run->heap, a->elem, rank, shape, &(RtValue){.array = a}, 1);
+    if (made == NULL) return false;
+    run->slots.data[step->out].array = made;
+    return true;
+}
+
 void interp_reshape(Run *run, const Step *step) {
     RtArray *a = interp_array(run, step->args[0]);
     uint32_t rank = step->stm->arg_count - 1;
     int64_t shape[CORE_MAX_RANK], strides[CORE_MAX_RANK], stride = 1;
     size_t bytes;
+    interp_await(run, a);
     for (uint32_t d = 0; d < rank; d++) {
         shape[d] = interp_int(run, step->args[1 + d]);
         check_size(run, step, shape[d]);
@@ -83,6 +94,8 @@ void interp_reshape(Run *run, const Step *step) {
     if (!rt_byte_count(a->elem, rank, shape, &bytes) || bytes != wanted)
         interp_say(run, step, MESSAGE_RESHAPE, interp_number_text(run, rt_count(a)),
                    interp_shape_text(run, rank, shape), NULL);
+    if (reshape_away(run, step, a, rank, shape)) return;
+    if (a->is_away) interp_fetch(run, step, a);
     for (uint32_t d = rank; d-- > 0;) {
         strides[d] = stride;
         if (__builtin_mul_overflow(stride, shape[d], &stride)) stride = 0;
@@ -128,7 +141,7 @@ void interp_reverse(Run *run, const Step *step) {
 // ---- writing ------------------------------------------------------------------------
 
 typedef struct Region {
-    int64_t offset;  // of its first element
+    int64_t offset; // of its first element
     uint32_t rank;
     int64_t shape[CORE_MAX_RANK], strides[CORE_MAX_RANK];
 } Region;
@@ -154,7 +167,7 @@ static void find_region(Run *run, const Step *step, const RtArray *a, bool check
         region->rank++;
         if (count > 0) region->offset += start * a->strides[d];
     }
-    for (uint32_t d = given; d < a->rank; d++) {  // dimensions written whole
+    for (uint32_t d = given; d < a->rank; d++) { // dimensions written whole
         region->shape[region->rank] = a->shape[d];
         region->strides[region->rank++] = a->strides[d];
     }
@@ -173,13 +186,12 @@ void interp_update(Run *run, const Step *step) {
                        interp_shape_text(run, region.rank, region.shape), NULL);
     }
     RtArray *a = interp_own(run, step, 0, step->out);
-    find_region(run, step, a, false, &region);  // a copy has strides of its own
+    find_region(run, step, a, false, &region); // a copy has strides of its own
     for (uint32_t d = 0; d < region.rank; d++)
         if (region.shape[d] == 0) return;
     char *at = interp_at(a, region.offset);
     size_t bytes = scalar_info[a->elem].bytes;
-    if (from == NULL)
-        interp_store(bytes, at, value.bits);
+    if (from == NULL) interp_store(bytes, at, value.bits);
     else
         rt_copy_elements(at, region.strides, from->data, from->strides, region.rank,
                          region.shape, bytes);
@@ -225,8 +237,7 @@ static void scatter_made(Run *run, const Step *step) {
         interp_produce(run, step, i);
         if (rt_count(a) > 0 && find_made(run, step, a, &offset)) {
             char *at = interp_at(a, offset);
-            if (a->rank == depth)
-                interp_store(bytes, at, value->bits);
+            if (a->rank == depth) interp_store(bytes, at, value->bits);
             else
                 rt_copy_elements(at, a->strides + depth, value->array->data,
                                  value->array->strides, value->array->rank,
