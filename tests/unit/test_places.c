@@ -501,6 +501,21 @@ static void check_wholes(void) {
     unsetenv("WEFT_SPLIT");
 }
 
+// What a device has is reshaped there, if that is the device's of two or the only one.
+static void check_reshaped(void) {
+    static const char source[] = "entry main (xs: []i64): []i64 =\n"
+                                 "  i64.sort (flatten (tabulate_2d 200 200 (\\i j -> "
+                                 "(xs[7 * i + j] * 5) % 11 + 3)))";
+    const uint64_t bytes = MANY * sizeof(int64_t);
+    setenv("WEFT_SPLIT", "none", 1);
+    Moved moved = move_on("cpu:0", source);
+    CHECK(moved.to == bytes && moved.from == bytes);
+    CHECK((double)moved.to == moved.planned);
+    moved = move(source);
+    CHECK(moved.to == bytes && moved.from == bytes);
+    unsetenv("WEFT_SPLIT");
+}
+
 // Sorts in parts, of which each looks for its places on its device, and the first has
 // the values of both in the end, the second where they were. Sorts have no chunks; what
 // devices take over of others moves as it comes.
@@ -682,6 +697,7 @@ int main(void) {
     check_waits();
     check_limit();
     check_wholes();
+    check_reshaped();
     check_sorts(two);
     check_shared();
     setenv("WEFT_SPLIT", "0", 1);
