@@ -109,6 +109,14 @@ static void try_alone(WeftProgram *program, const ApiEntry *entry) {
     program->engine->entry = NULL; // other kernels may be needed
 }
 
+// What was better alone was so in three calls, in which others may have had its cores.
+static void try_together(WeftProgram *program, const ApiEntry *entry) {
+    ApiChoice *choice = entry->choice;
+    fission_write_switches(&program->decisions, entry->fun, choice->other.from);
+    try_other(choice, API_TRIALS);
+    program->engine->entry = NULL;
+}
+
 static WeftStatus choose(const ApiPlanning *planning) {
     ApiEngine *engine = planning->program->engine;
     ApiChoice *choice = planning->entry->choice;
@@ -140,13 +148,15 @@ static bool is_due(uint32_t calls) {
 }
 
 // Once one place is tried alone, when shares have been learned, unless memory is
-// counted. If it is better, that is not thought over again.
+// counted. If it is better, what was before is tried again later.
 static void think_again(WeftContext *context, WeftProgram *program, ApiEntry *entry,
                         WeftValue *const *args) {
     enum { LEARNED = 16 };
     const ApiChoice *choice = entry->choice;
-    if (choice->trials > 0 || choice->now.is_alone || !is_due(choice->calls)) return;
-    if (choice->calls == LEARNED && context->alone != NULL && context->mem.limit == 0)
+    if (choice->trials > 0 || !is_due(choice->calls)) return;
+    if (choice->now.is_alone) try_together(program, entry);
+    else if (choice->calls == LEARNED && context->alone != NULL &&
+             context->mem.limit == 0)
         try_alone(program, entry);
     else api_plan(context, program, entry, args, choose, NULL);
 }
