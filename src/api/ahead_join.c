@@ -29,12 +29,13 @@ static bool fits(const ApiTask *task) {
     return are_alike;
 }
 
-// Whether parts, of which a device has some, stay where they are.
+// Whether parts, of which a device has some elements, stay where they are.
 static bool stays_in_parts(const ApiTask *task) {
     bool any_away = false, are_dense = task->promised[0]->is_away;
     for (uint32_t i = 0; i < task->arg_count; i++) {
-        any_away = any_away || part_of(task, i)->is_away;
-        are_dense = are_dense && rt_is_contiguous(part_of(task, i));
+        const RtArray *part = part_of(task, i);
+        any_away = any_away || (part->is_away && rt_count(part) > 0);
+        are_dense = are_dense && rt_is_contiguous(part);
     }
     return any_away && are_dense;
 }

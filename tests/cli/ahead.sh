@@ -41,11 +41,12 @@ entry passed (n: i64): ([]i64, []i64) =
   let (a, b) = loop (a, b) = (iota n, map (* 2) (iota n)) for i < 7 do
     (map (+ i) b, if i % 2 == 0 then a else map (+ 1) a)
   in (a, b)
+entry rows (n: i64): [][]i64 = map (\i -> tabulate (n - 5) (\k -> i + k)) (iota n)
 END
 same_ahead() {  # same_ahead ENTRY VALUE...: as one call after the other
     "$weft" run -e native work.weft "$@" >wanted 2>wanted_err
     wanted_status=$?
-    for place in 'cpu*2' 'cpu*3' 'cpu,cpu:1@0.5'; do
+    for place in 'cpu*2' 'cpu*3' 'cpu,cpu:1@0.5' cpu:0,cpu:1; do
         expect $wanted_status "$weft" run -e native -d "$place" work.weft "$@"
         same stdout "$(cat wanted)"
         same stderr "$(cat wanted_err)"
@@ -67,6 +68,7 @@ WEFT_SPLIT=0
 export WEFT_SPLIT
 same_ahead both 3
 same_ahead scalars 1000
+same_ahead rows 5
 same_ahead passed 0
 same_ahead passed 5
 unset WEFT_SPLIT
