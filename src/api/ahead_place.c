@@ -27,8 +27,8 @@ static double seconds_of(const ApiTask *task, uint32_t place) {
 
 static double bytes_of(const RtArray *a, const ApiTask *task, uint32_t number);
 
-// The same of what a task will make: as much as its kernel made last time, unless that
-// is where it is wanted.
+// How much of what a task will make has to travel to that place: as much as its kernel
+// made last time, unless that is where it is made.
 static double bytes_promised(const RtArray *a, const ApiTask *task, uint32_t number) {
     const ApiTask *maker = api_task_of(a->maker);
     const ApiPlace *places = task->context->places;

@@ -3,7 +3,7 @@
 // Which operators are cut among several devices, in calls of an entry with about the
 // same sizes: at first as plans say (plan_choose); once it is known what calls took,
 // what plans then think better is tried, and kept if it is. So is one place alone, with
-// nothing cut.
+// nothing cut; and if that was better, later what was before.
 #ifndef WEFT_API_CHOICE_H
 #define WEFT_API_CHOICE_H
 
