@@ -4,9 +4,11 @@
 // say, with what earlier calls took, and without; what is tried, kept and taken back;
 // and what stays whole does not travel.
 #define _POSIX_C_SOURCE 200809L
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/ahead_task.h"
 #include "api/api.h"
 #include "api/choice.h"
 #include "api/places.h"
@@ -255,6 +257,47 @@ static void test_forgetting(void) {
     close_world(&w);
 }
 
+// Seconds that the task is thought to take there.
+static double book(ApiTask *task, uint32_t place) {
+    api_ahead_book(task, place);
+    double seconds = task->seconds;
+    api_ahead_unbook(task);
+    return seconds;
+}
+
+// What another task will make travels to where that is not made, and so do the parts of
+// what is joined.
+static void test_promised(void) {
+    World w = open_world("cpu:0,cpu:1@0.5", heavy);
+    call(&w, 100000);
+    size_t bytes[2] = {8000000, 4000000};
+    KernelAt at[3] = {{.made = bytes}, {.made = bytes + 1}};
+    EngineKernel kernel = {.at = at};
+    ApiTask makers[2], join = {.context = w.context, .arg_count = 2};
+    RtArray arrays[2] = {{.rank = 1}, {.rank = 1}}, whole = {.rank = 1};
+    RtArray *promised[2] = {&arrays[0], &arrays[1]};
+    RtValue parts[2] = {{.array = &arrays[0]}, {.array = &arrays[1]}},
+            arg = {.rank = 1};
+    for (unsigned i = 0; i < 2; i++) {
+        makers[i] = (ApiTask){.context = w.context,
+                              .errand = {.line = i},
+                              .run = {.kernel = &kernel},
+                              .promised = &promised[i]};
+        arrays[i].maker = &makers[i].errand;
+    }
+    join.run.offer.args = parts;
+    whole.maker = &join.errand;
+    ApiTask task = {.context = w.context, .booked = API_NOWHERE, .arg_count = 1};
+    task.run.offer.args = &arg;
+    arg.array = &arrays[0];
+    CHECK(fabs(book(&task, 1) - book(&task, 0) - (1e-3 + 1e-5)) < 1e-9);
+    arg.array = &arrays[1];
+    CHECK(fabs(book(&task, 0) - book(&task, 1) - (0.5e-3 + 1e-5)) < 1e-9);
+    arg.array = &whole; // which is joined in line 0
+    CHECK(fabs(book(&task, 1) - book(&task, 0) - (0.5e-3 + 1e-5)) < 1e-9);
+    close_world(&w);
+}
+
 static void test_calls(void) {
     World w = open_world("cpu:0,cpu:1", turns);
     const ApiEntry *entry = &w.program->entries[0];
@@ -403,6 +446,7 @@ int main(void) {
     test_first_calls();
     test_owing();
     test_forgetting();
+    test_promised();
     test_calls();
     test_trials();
     test_alone();
