@@ -101,6 +101,16 @@ static bool leave_failed(ApiAhead *ahead) {
     return any;
 }
 
+// The same of those that failed in what was sent for tasks that were never run.
+static void leave_silent(ApiAhead *ahead) {
+    bool any = false;
+    for (uint32_t i = 0; i < ahead->context->place_count; i++) {
+        ApiSender *sender = ahead->context->places[i].sender;
+        if (sender != NULL && !api_sender_note(sender, false)) any = true;
+    }
+    if (any) leave_failed(ahead);
+}
+
 static void take_back(ApiAhead *ahead, ApiTask *task) {
     ApiPlace *place = &ahead->context->places[task->errand.line];
     if (ahead->failed != NULL && ahead->failed->errand.number < task->errand.number) {
@@ -194,9 +204,18 @@ typedef struct Need {
     uint32_t most;
 } Need;
 
+// Whether nothing is on its way to a device for a later task.
+static bool is_quiet(const WeftContext *context) {
+    bool all = true;
+    for (uint32_t i = 0; i < context->place_count; i++)
+        all = all && api_sender_is_idle(context->places[i].sender);
+    return all;
+}
+
 static bool is_met(const Need *need) {
-    return need->array != NULL ? need->array->maker == NULL
-                               : count_left(need->ahead) <= need->most;
+    if (need->array != NULL) return need->array->maker == NULL;
+    uint32_t left = count_left(need->ahead);
+    return left <= need->most && (left > 0 || is_quiet(need->ahead->context));
 }
 
 // Whether the host is to look: it is what decides about those that came back.
@@ -276,6 +295,7 @@ static Status finish(void *data, Status status, InterpError *error) {
     ApiAhead *ahead = context->ahead;
     Need none_left = {ahead, NULL, 0};
     while (attend(ahead), !is_met(&none_left)) wait(&none_left);
+    leave_silent(ahead);
     api_shares_move(engine->shares);
     if (ahead->failed != NULL) {
         tell_failure(ahead->failed, error);
@@ -322,6 +342,22 @@ static bool join(void *data, const InterpOffer *parts, uint32_t count, RtArray *
 
 static const InterpBeside beside = {join, await, relieve, poll, finish};
 
+// One place that is not launched on has all calls to itself.
+static bool has_lines(const WeftContext *context) {
+    return context->place_count > 1 || api_has_launched(context);
+}
+
+static bool open_senders(WeftContext *context) {
+    bool all = true;
+    for (uint32_t i = 0; i < context->place_count && all; i++) {
+        ApiPlace *place = &context->places[i];
+        if (!api_is_launched(place)) continue;
+        place->sender = api_sender_new(context, i);
+        all = place->sender != NULL;
+    }
+    return all;
+}
+
 // Cores at full speed are the host's as well, while it waits. Who waits looks for a
 // while before it sleeps if all threads have a core: but for one, whose work is the
 // host's.
@@ -340,23 +376,29 @@ static void share_cores(const WeftContext *context, RtQueue *queue) {
     rt_turn_give(turn);
 }
 
+static bool open_lines(WeftContext *context) {
+    ApiAhead *ahead = mem_alloc(&context->mem, sizeof *ahead);
+    RtQueue *queue = rt_queue_new(&context->mem, context->place_count);
+    *ahead = (ApiAhead){.context = context, .queue = queue};
+    if (queue == NULL) {
+        mem_free(&context->mem, ahead, sizeof *ahead);
+        return false;
+    }
+    share_cores(context, queue);
+    context->ahead = ahead;
+    context->heap.turn = rt_queue_turn(queue);
+    if (open_senders(context)) return true;
+    api_ahead_close(context);
+    return false;
+}
+
 WeftStatus api_ahead_open(const ApiEngine *engine, const InterpBeside **beside_out) {
     WeftContext *context = engine->program->context;
     *beside_out = NULL;
-    if (context->place_count < 2) return WEFT_STATUS_OK;
-    if (context->ahead == NULL) {
-        ApiAhead *ahead = mem_alloc(&context->mem, sizeof *ahead);
-        RtQueue *queue = rt_queue_new(&context->mem, context->place_count);
-        *ahead = (ApiAhead){.context = context, .queue = queue};
-        if (queue == NULL) {
-            mem_free(&context->mem, ahead, sizeof *ahead);
-            return api_fail(context, WEFT_STATUS_MEMORY,
-                            "out of memory for devices, or of threads");
-        }
-        share_cores(context, queue);
-        context->ahead = ahead;
-        context->heap.turn = rt_queue_turn(queue);
-    }
+    if (!has_lines(context)) return WEFT_STATUS_OK;
+    if (context->ahead == NULL && !open_lines(context))
+        return api_fail(context, WEFT_STATUS_MEMORY,
+                        "out of memory for devices, or of threads");
     context->ahead->host = pthread_self();
     context->ahead->is_orderly = context->ahead->has_run = false;
     context->ahead->lost = api_lost_places(context);
@@ -397,6 +439,10 @@ bool api_ahead_again(WeftProgram *program) {
 
 void api_ahead_close(WeftContext *context) {
     if (context->ahead == NULL) return;
+    for (uint32_t i = 0; i < context->place_count; i++) {
+        api_sender_free(context->places[i].sender);
+        context->places[i].sender = NULL;
+    }
     rt_queue_free(context->ahead->queue);
     mem_free(&context->mem, context->ahead, sizeof *context->ahead);
     context->ahead = NULL;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Calls of kernels that run beside the interpreter, where there are several places:
-// each has a line of calls and a thread (rt/queue.h), and the interpreter runs ahead,
-// handing on results that are promised only, until it looks at one.
+// Calls of kernels that run beside the interpreter, where there are several places, or
+// one that is launched on: each has a line of calls and a thread (rt/queue.h), and the
+// interpreter runs ahead, handing on results that are promised only, until it looks at
+// one.
 //
 // What happens is what would have happened one call after the other: the first error in
 // the order of the program is the one that is told, whatever else was tried meanwhile.
@@ -13,7 +14,8 @@
 
 // For an interpreter that is about to run, by the thread that calls, which has the
 // heap's turn while it does; the data of its functions is the engine. NULL: there is
-// one place, or one has the call alone. WEFT_STATUS_MEMORY: no memory or no threads.
+// one place, of cores, or one has the call alone. WEFT_STATUS_MEMORY: no memory or no
+// threads.
 WeftStatus api_ahead_open(const ApiEngine *engine, const InterpBeside **beside_out);
 // Whether the call so far has lines.
 bool api_is_ahead(const ApiEngine *engine);

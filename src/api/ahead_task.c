@@ -8,7 +8,6 @@
 
 #include "api/ahead_task.h"
 #include "base/clock.h"
-#include "plan/plan.h"
 
 ApiTask *api_task_of(const RtErrand *errand) {
     return (ApiTask *)(uintptr_t)errand; // its first member
@@ -91,38 +90,16 @@ static void note_progress(void *data, int64_t done, int64_t total) {
     atomic_store_explicit(&task->total, total, memory_order_relaxed);
 }
 
-// Sends an array that the task needs at a place, if the host has one. A kernel
-// overwrites what it takes in a copy of its own.
-static RtEarly send_for(const ApiTask *task, const ApiPlace *place) {
-    RtEarly end = RT_EARLY_NOTHING;
-    if (task->run.kernel == NULL) return end;
-    const LoopPort *params = api_exec_at(task->run.kernel, place)->loop->params;
-    RtHeap *heap = &task->context->heap;
-    uint32_t count = task->arg_count;
-    for (uint32_t i = 0; i < count && end == RT_EARLY_NOTHING; i++) {
-        const RtValue *arg = &task->run.offer.args[i];
-        bool is_there = arg->rank > 0 && arg->array->maker == NULL;
-        if (is_there && !params[i].is_owned && rt_is_contiguous(arg->array))
-            end = rt_send_early(heap, arg->array, place->device);
-    }
-    return end;
+static ApiSender *sender_of(const ApiTask *task) {
+    return task->context->places[task->errand.line].sender;
 }
 
-// Sends one that the next tasks in the line need; meanwhile the line may change.
-static RtEarly send_one(const WeftContext *context, unsigned line) {
-    const RtErrand *next = rt_queue_waiting(context->ahead->queue, line);
-    RtEarly end = RT_EARLY_NOTHING;
-    for (int i = 0; i < PLAN_AHEAD && next != NULL; i++, next = next->next) {
-        end = send_for(api_task_of(next), &context->places[line]);
-        if (end != RT_EARLY_NOTHING) break;
-    }
-    return end;
+static size_t room(void *data) {
+    return api_sender_room(sender_of(task_of_run(data)));
 }
 
-// While the device is at work on a task.
-static void send_next(void *data) {
-    const ApiTask *task = task_of_run(data);
-    while (send_one(task->context, task->errand.line) == RT_EARLY_SENT) continue;
+static bool note_work(void *data, bool begins) {
+    return api_sender_note(sender_of(task_of_run(data)), begins);
 }
 
 // What the first run on a device took tells nothing: code is loaded then, or compiled;
@@ -287,7 +264,8 @@ ApiTask *api_task_new(ApiEngine *engine, EngineKernel *kernel,
     task->errand.is_ready = is_ready;
     task->errand.run = run;
     task->run.progress = note_progress;
-    task->run.meanwhile = send_next;
+    task->run.room = room;
+    task->run.at_work = note_work;
     if (!engine->program->decisions.is_stream) // whose parts are nobody's share
         task->piece = fission_find_piece(&engine->program->decisions, offer->loc);
     if (task->piece != NULL) task->cut = api_shares_cut(engine->shares, task->piece);

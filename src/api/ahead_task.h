@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What the files of calls that run beside the interpreter share (ahead.h): a call as a
-// task, in ahead_task.c, and where it goes, in ahead_place.c. Whoever calls has the
-// turn.
+// task, in ahead_task.c, where it goes, in ahead_place.c, and what travels there before
+// its turn comes, in ahead_send.c. Whoever calls has the turn.
 #ifndef WEFT_API_AHEAD_TASK_H
 #define WEFT_API_AHEAD_TASK_H
 
@@ -34,6 +34,8 @@ typedef struct ApiTask {
 } ApiTask;
 
 enum { API_NOWHERE = UINT32_MAX };
+
+typedef struct ApiSender ApiSender;
 
 struct ApiAhead {
     WeftContext *context;
@@ -78,5 +80,18 @@ void api_ahead_book(ApiTask *task, uint32_t place);
 void api_ahead_unbook(ApiTask *task);
 // As RtErrand.gain, of a chunk: how much sooner it would be done.
 double api_ahead_gain(const RtErrand *errand, unsigned line);
+
+// ---- ahead_send.c -------------------------------------------------------------------
+
+// For a line whose device is launched on, once the queue is there. NULL: no memory or
+// no thread.
+ApiSender *api_sender_new(WeftContext *context, uint32_t line);
+// The host does not have the turn, and nothing is being sent. NULL is ignored.
+void api_sender_free(ApiSender *sender);
+// The bytes on the device that it may want during a launch.
+size_t api_sender_room(const ApiSender *sender);
+// A launch begins, or has ended. False: the device has failed in what was sent.
+bool api_sender_note(ApiSender *sender, bool begins);
+bool api_sender_is_idle(const ApiSender *sender); // so is NULL
 
 #endif

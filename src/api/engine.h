@@ -179,7 +179,8 @@ typedef struct KernelRun {
     const atomic_bool *cancel;
     // As ExecCall's; data is the run. May be NULL.
     void (*progress)(void *data, int64_t done, int64_t total);
-    void (*meanwhile)(void *data);
+    size_t (*room)(void *data);
+    bool (*at_work)(void *data, bool begins);
     uint32_t row; // of the first worker, where turns are recorded
 } KernelRun;
 

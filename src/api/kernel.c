@@ -153,7 +153,7 @@ double api_kernel_seconds(const WeftContext *context, const EngineKernel *kernel
 // Whether anybody asks how long it took; a look at the clock is a tenth of a short
 // call.
 static bool is_timed(const WeftContext *context, const ApiPlace *place) {
-    return context->place_count > 1 || place->speed < 1 ||
+    return context->place_count > 1 || api_is_launched(place) || place->speed < 1 ||
            rt_events_are_kept(context->events);
 }
 
@@ -210,7 +210,8 @@ void api_kernel_run_at(KernelRun *run, ApiPlace *place, ExecEnd *end) {
                      .lays = run->offer.lays,
                      .device = place->device,
                      .cancel = run->cancel,
-                     .meanwhile = run->meanwhile,
+                     .room = run->room,
+                     .at_work = run->at_work,
                      .data = run};
     bool is_launched = api_is_launched(place);
     // What a device may lose, another may need.

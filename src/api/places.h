@@ -20,6 +20,7 @@ struct ApiPlace {
     double owed;      // nanoseconds that it has yet to sleep
     size_t memory;    // bytes that it may have, if it is launched on; 0: all there are
     const struct ApiTask *task; // that it runs
+    struct ApiSender *sender;   // of its line; NULL: it is not launched on
     atomic_bool cancel;   // that one
     bool is_lost;     // it failed and gets no more
     bool is_halted;   // it failed, and starts nothing before the host has decided

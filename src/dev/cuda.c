@@ -8,7 +8,8 @@
 // memory; large ones are its own. The primary context is used, which a program that
 // Weft is part of may be using too: it is current during calls only. Launches go
 // through the default stream, so that a read there waits for all before it; what
-// travels beside them has a stream of its own.
+// travels beside them has two streams, one for each direction, so that what is ready
+// early does not wait for what is needed later.
 #define _POSIX_C_SOURCE 200809L
 #include <stddef.h>
 #include <stdio.h>
@@ -277,6 +278,7 @@ enum { LARGE = 32 << 20, REGION = 64 << 20, GROUP = 256 };
 typedef struct Region {
     struct Region *next;
     CuAddress address;
+    size_t bytes;
 } Region;
 
 typedef struct CudaDevice {
@@ -285,9 +287,11 @@ typedef struct CudaDevice {
     Compiler compiler;
     int device, target;
     bool is_exact;
-    void *context;   // NULL: not there yet
-    void *transfers; // a stream; NULL: not there yet
+    void *context;        // NULL: not there yet
+    void *writes, *reads; // streams; NULL: not there yet
     Region *regions;
+    Region *dropped;   // given back, as far as the driver has not been told
+    atomic_int moving; // transfers on their way
     Heap heap;
     char identity[512]; // changes when the device, its driver or its compiler does
 } CudaDevice;
@@ -326,7 +330,7 @@ static Status add_region(CudaDevice *device, size_t bytes, CuAddress *address_ou
         mem_free(mem, region, sizeof *region);
         return status;
     }
-    *region = (Region){device->regions, *address_out};
+    *region = (Region){device->regions, *address_out, bytes};
     device->regions = region;
     return STATUS_OK;
 }
@@ -337,6 +341,33 @@ static void drop_region(CudaDevice *device, Region **at) {
     if (enter(device) == STATUS_OK)
         leave(device, "cuMemFree", device->cu.free(region->address));
     mem_free(device->gpu.base.mem, region, sizeof *region);
+}
+
+static void drop_all(CudaDevice *device, Region **regions) {
+    while (*regions != NULL) drop_region(device, regions);
+}
+
+static void move_region(Region **from, Region **to) {
+    Region *region = *from;
+    *from = region->next;
+    region->next = *to;
+    *to = region;
+}
+
+// The driver frees nothing before what it does has ended: so it is told when it is
+// idle. Meanwhile what is as large is used again.
+static void drop_idle(CudaDevice *device) {
+    bool is_idle = !device->gpu.is_at_work && atomic_load(&device->moving) == 0;
+    if (is_idle) drop_all(device, &device->dropped);
+}
+
+static bool take_dropped(CudaDevice *device, size_t bytes, uint64_t *address_out) {
+    Region **at = &device->dropped;
+    while (*at != NULL && (*at)->bytes != bytes) at = &(*at)->next;
+    if (*at == NULL) return false;
+    *address_out = (*at)->address;
+    move_region(at, &device->regions);
+    return true;
 }
 
 // Regions stay apart in the heap, as blocks do not reach over several of the driver's.
@@ -355,6 +386,8 @@ static Status grow_heap(CudaDevice *device, size_t bytes) {
 static Status alloc(Device *base, size_t bytes, uint64_t *address_out) {
     CudaDevice *device = (CudaDevice *)base;
     CuAddress address;
+    if (bytes >= LARGE && take_dropped(device, bytes, address_out)) return STATUS_OK;
+    drop_idle(device);
     if (bytes >= LARGE) {
         Status status = add_region(device, bytes, &address);
         if (status == STATUS_OK) *address_out = address;
@@ -375,37 +408,53 @@ static void give_back(Device *base, uint64_t address, size_t bytes) {
     }
     Region **at = &device->regions;
     while ((*at)->address != address) at = &(*at)->next;
-    drop_region(device, at);
+    move_region(at, &device->dropped);
+    drop_idle(device);
+}
+
+static void trim(Device *base) {
+    CudaDevice *device = (CudaDevice *)base;
+    gpu_trim(base);
+    if (!device->gpu.is_at_work) drop_all(device, &device->dropped);
+}
+
+// Before a transfer, which ends with leave_stream if this went well.
+static Status enter_stream(CudaDevice *device) {
+    Status status = enter(device);
+    if (status == STATUS_OK) atomic_fetch_add(&device->moving, 1);
+    return status;
 }
 
 // Waits for what was begun in the stream, if that went well.
-static Status leave_stream(CudaDevice *device, const char *call, CuResult error) {
-    if (error == 0) error = device->cu.await_stream(device->transfers);
+static Status leave_stream(CudaDevice *device, void *stream, const char *call,
+                           CuResult error) {
+    if (error == 0) error = device->cu.await_stream(stream);
+    atomic_fetch_sub(&device->moving, 1);
     return leave(device, call, error);
 }
 
 static Status write_bytes(Device *base, uint64_t to, const void *from, size_t bytes) {
     CudaDevice *device = (CudaDevice *)base;
-    Status status = enter(device);
+    Status status = enter_stream(device);
     if (status != STATUS_OK) return status;
-    return leave_stream(device, "cuMemcpyHtoDAsync",
-                        device->cu.write_beside(to, from, bytes, device->transfers));
+    return leave_stream(device, device->writes, "cuMemcpyHtoDAsync",
+                        device->cu.write_beside(to, from, bytes, device->writes));
 }
 
 static Status read_bytes(Device *base, void *to, uint64_t from, size_t bytes) {
     CudaDevice *device = (CudaDevice *)base;
-    Status status = enter(device);
+    Status status = enter_stream(device);
     if (status != STATUS_OK) return status;
-    return leave_stream(device, "cuMemcpyDtoHAsync",
-                        device->cu.read_beside(to, from, bytes, device->transfers));
+    return leave_stream(device, device->reads, "cuMemcpyDtoHAsync",
+                        device->cu.read_beside(to, from, bytes, device->reads));
 }
 
 static Status copy_bytes(Device *base, uint64_t to, uint64_t from, size_t bytes) {
     CudaDevice *device = (CudaDevice *)base;
-    Status status = enter(device);
+    Status status = enter_stream(device);
     if (status != STATUS_OK) return status;
-    return leave_stream(device, "cuMemcpyDtoDAsync",
-                        device->cu.copy_beside(to, from, bytes, device->transfers));
+    return leave_stream(device, device->writes, "cuMemcpyDtoDAsync",
+                        device->cu.copy_beside(to, from, bytes, device->writes));
 }
 
 // ---- code ---------------------------------------------------------------------------
@@ -579,13 +628,27 @@ static void await_all(GpuDevice *gpu) {
 
 // ---- opening and closing ------------------------------------------------------------
 
+static void end_stream(CudaDevice *device, void *stream) {
+    if (stream != NULL && enter(device) == STATUS_OK)
+        leave(device, "cuStreamDestroy", device->cu.end_stream(stream));
+}
+
+static Status new_stream(CudaDevice *device, void **stream) {
+    Status status = enter(device);
+    if (status != STATUS_OK) return status;
+    CuResult error = device->cu.stream(stream, CU_NON_BLOCKING);
+    if (error != 0) *stream = NULL;
+    return leave(device, "cuStreamCreate", error);
+}
+
 static void close_device(Device *base) {
     CudaDevice *device = (CudaDevice *)base;
     gpu_close(&device->gpu);
-    while (device->regions != NULL) drop_region(device, &device->regions);
+    drop_all(device, &device->regions);
+    drop_all(device, &device->dropped);
     heap_free(&device->heap);
-    if (device->transfers != NULL && enter(device) == STATUS_OK)
-        leave(device, "cuStreamDestroy", device->cu.end_stream(device->transfers));
+    end_stream(device, device->reads);
+    end_stream(device, device->writes);
     if (device->context != NULL) device->cu.release(device->device);
     mem_free(base->mem, device, sizeof *device);
 }
@@ -597,7 +660,7 @@ static const DeviceOps device_ops = {
     .write = write_bytes,
     .read = read_bytes,
     .copy = copy_bytes,
-    .trim = gpu_trim,
+    .trim = trim,
     .build = gpu_build,
     .unload = gpu_unload,
     .launch = gpu_launch,
@@ -618,11 +681,8 @@ static Status start_device(CudaDevice *device) {
         device->context = NULL;
         return fail(device, "cuDevicePrimaryCtxRetain", error);
     }
-    Status status = enter(device);
-    if (status != STATUS_OK) return status;
-    error = device->cu.stream(&device->transfers, CU_NON_BLOCKING);
-    if (error != 0) device->transfers = NULL;
-    return leave(device, "cuStreamCreate", error);
+    Status status = new_stream(device, &device->writes);
+    return status == STATUS_OK ? new_stream(device, &device->reads) : status;
 }
 
 static Status open_cuda(Mem *mem, int number, Device **device_out,

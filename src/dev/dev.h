@@ -41,8 +41,9 @@ typedef struct DeviceCounts {
     size_t used, peak;            // bytes allocated
 } DeviceCounts;
 
-// Told before and after the host waits for the device. In between others may move elements
-// and free memory; launches and new memory are for one thread.
+// Told before and after the host waits for the device. In between others may move
+// elements, which may go on beside all that comes then, and, one at a time, take and free
+// memory; launches are for one thread.
 typedef struct DeviceIdle {
     void (*tell)(void *data, bool begins);
     void *data;
@@ -59,6 +60,7 @@ typedef struct DeviceLaunch {
     uint64_t *outs;           // filled in
     uint32_t out_count;
     bool has_private;         // wants private memory
+    size_t room;              // bytes that others may want while it runs
     bool may_repeat;          // running a turn twice does no harm
     bool fails_alike;         // one that failed fails the same way when run again
     const atomic_bool *cancel; // looked at now and then; may be NULL

@@ -175,6 +175,7 @@ typedef struct Run {
     size_t arena_bytes;  // of a work item
     uint32_t group;      // of the next start
     uint64_t items;      // likewise
+    bool has_room;       // for others, once there is all that the launch itself wants
     GpuControl *control; // in the staging memory
 } Run;
 
@@ -247,6 +248,16 @@ static void wait(const Run *run) {
     run->gpu->is_at_work = false;
 }
 
+// Too little for others is no harm, unless the device has failed.
+static Status make_room(Run *run) {
+    GpuDevice *gpu = run->gpu;
+    bool is_wanted = gpu->ops->make_room != NULL && run->launch->room > 0;
+    if (!is_wanted || run->has_room) return STATUS_OK;
+    run->has_room = true;
+    Status status = gpu->ops->make_room(gpu, run->launch->room);
+    return status == STATUS_IO ? status : STATUS_OK;
+}
+
 // Runs turns once, and reads what the launch leaves.
 static Status start(Run *run, int64_t begin, int64_t end) {
     GpuDevice *gpu = run->gpu;
@@ -264,8 +275,10 @@ static Status start(Run *run, int64_t begin, int64_t end) {
         .least = GPU_NONE,
     };
     if (in_bytes > 0) memcpy(gpu->staging, launch->ins, in_bytes);
-    Status status =
-        gpu->ops->write(gpu, address, gpu->staging, run->frame_bytes + HEADER_BYTES);
+    Status status = make_room(run);
+    if (status == STATUS_OK)
+        status = gpu->ops->write(gpu, address, gpu->staging,
+                                 run->frame_bytes + HEADER_BYTES);
     if (status == STATUS_OK)
         status = gpu->ops->start(gpu, run->function, address + run->frame_bytes,
                                  run->items, run->group);

@@ -35,6 +35,9 @@ typedef struct GpuOps {
     // As of a device, but in order with what is started: after what came before it.
     Status (*write)(GpuDevice *gpu, uint64_t to, const void *from, size_t bytes);
     Status (*read)(GpuDevice *gpu, void *to, uint64_t from, size_t bytes);
+    // Sees to it, if that can be, that so many bytes can be had while a launch is at
+    // work. NULL: they can, if the device has as many.
+    Status (*make_room)(GpuDevice *gpu, size_t bytes);
     // Starts so many work items in groups of so many, at once.
     Status (*start)(GpuDevice *gpu, const GpuFunction *function, uint64_t control,
                     uint64_t items, uint32_t group);

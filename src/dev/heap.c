@@ -85,6 +85,12 @@ bool heap_take(Heap *heap, uint64_t bytes, uint64_t *start_out) {
     return false;
 }
 
+bool heap_has(const Heap *heap, uint64_t bytes) {
+    uint32_t i = 0;
+    while (i < heap->count && heap->gaps[i].bytes < heap_size(bytes)) i++;
+    return i < heap->count;
+}
+
 void heap_give(Heap *heap, uint64_t start, uint64_t bytes) {
     open_gap(heap, start, heap_size(bytes));
     heap->most--;

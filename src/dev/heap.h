@@ -27,6 +27,8 @@ bool heap_add(Heap *heap, uint64_t start, uint64_t bytes);
 // Takes at least so many bytes, aligned to 64. False: there is no such gap, or no
 // memory for the books.
 bool heap_take(Heap *heap, uint64_t bytes, uint64_t *start_out);
+// Whether as much can be taken at once.
+bool heap_has(const Heap *heap, uint64_t bytes);
 // Gives back what was taken, of that size.
 void heap_give(Heap *heap, uint64_t start, uint64_t bytes);
 // What a block of that size really takes.

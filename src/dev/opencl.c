@@ -6,7 +6,8 @@
 // A device's memory is one buffer, its heap; addresses are places in it. It grows by
 // being copied into a larger one, so that a kernel is handed a single buffer and data
 // can refer to data. Launches have a queue, which is in order, so that a read there
-// waits for all before it; what travels beside them has one of its own.
+// waits for all before it; what travels beside them has two, one for each direction, so
+// that what is ready early does not wait for what is needed later.
 #define _POSIX_C_SOURCE 200809L
 #include <pthread.h>
 #include <stddef.h>
@@ -79,7 +80,7 @@ typedef struct OpenclDevice {
     Calls cl;
     cl_device_id id;
     cl_context context;
-    cl_command_queue launches, transfers;
+    cl_command_queue launches, writes, reads;
     pthread_rwlock_t moving; // memory, for which what travels has to wait
     cl_mem memory;           // NULL before the first allocation
     uint64_t size, most;     // of memory, in bytes
@@ -298,9 +299,9 @@ static Status resize_heap(OpenclDevice *device, uint64_t size) {
         cl->clCreateBuffer(device->context, CL_MEM_READ_WRITE, size, NULL, &error);
     if (error != CL_SUCCESS) return fail(device, "clCreateBuffer", error);
     if (device->memory != NULL) {
-        error = cl->clEnqueueCopyBuffer(device->transfers, device->memory, memory, 0, 0,
+        error = cl->clEnqueueCopyBuffer(device->writes, device->memory, memory, 0, 0,
                                         device->size, 0, NULL, NULL);
-        if (error == CL_SUCCESS) error = cl->clFinish(device->transfers);
+        if (error == CL_SUCCESS) error = cl->clFinish(device->writes);
         if (error != CL_SUCCESS) {
             cl->clReleaseMemObject(memory);
             return fail(device, "clEnqueueCopyBuffer", error);
@@ -342,6 +343,12 @@ static Status grow_heap(OpenclDevice *device, uint64_t bytes) {
     return status;
 }
 
+static Status make_room(GpuDevice *gpu, size_t bytes) {
+    OpenclDevice *device = (OpenclDevice *)gpu;
+    return heap_has(&device->heap, bytes) ? STATUS_OK
+                                          : grow_heap(device, heap_size(bytes));
+}
+
 static Status alloc(Device *base, size_t bytes, uint64_t *address_out) {
     OpenclDevice *device = (OpenclDevice *)base;
     if (heap_take(&device->heap, bytes, address_out)) return STATUS_OK;
@@ -373,7 +380,7 @@ static Status read_in(OpenclDevice *device, cl_command_queue queue, void *to,
 static Status write_bytes(Device *base, uint64_t to, const void *from, size_t bytes) {
     OpenclDevice *device = (OpenclDevice *)base;
     pthread_rwlock_rdlock(&device->moving);
-    Status status = write_in(device, device->transfers, to, from, bytes);
+    Status status = write_in(device, device->writes, to, from, bytes);
     pthread_rwlock_unlock(&device->moving);
     return status;
 }
@@ -381,17 +388,16 @@ static Status write_bytes(Device *base, uint64_t to, const void *from, size_t by
 static Status read_bytes(Device *base, void *to, uint64_t from, size_t bytes) {
     OpenclDevice *device = (OpenclDevice *)base;
     pthread_rwlock_rdlock(&device->moving);
-    Status status = read_in(device, device->transfers, to, from, bytes);
+    Status status = read_in(device, device->reads, to, from, bytes);
     pthread_rwlock_unlock(&device->moving);
     return status;
 }
 
 static Status copy_bytes(Device *base, uint64_t to, uint64_t from, size_t bytes) {
     OpenclDevice *device = (OpenclDevice *)base;
-    cl_int error =
-        device->cl.clEnqueueCopyBuffer(device->transfers, device->memory,
-                                       device->memory, from, to, bytes, 0, NULL, NULL);
-    if (error == CL_SUCCESS) error = device->cl.clFinish(device->transfers);
+    cl_int error = device->cl.clEnqueueCopyBuffer(
+        device->writes, device->memory, device->memory, from, to, bytes, 0, NULL, NULL);
+    if (error == CL_SUCCESS) error = device->cl.clFinish(device->writes);
     return error == CL_SUCCESS ? STATUS_OK : fail(device, "clEnqueueCopyBuffer", error);
 }
 
@@ -549,7 +555,8 @@ static void close_device(Device *base) {
     heap_free(&device->heap);
     pthread_rwlock_destroy(&device->moving);
     if (device->memory != NULL) cl->clReleaseMemObject(device->memory);
-    if (device->transfers != NULL) cl->clReleaseCommandQueue(device->transfers);
+    if (device->reads != NULL) cl->clReleaseCommandQueue(device->reads);
+    if (device->writes != NULL) cl->clReleaseCommandQueue(device->writes);
     if (device->launches != NULL) cl->clReleaseCommandQueue(device->launches);
     if (device->context != NULL) cl->clReleaseContext(device->context);
     mem_free(base->mem, device, sizeof *device);
@@ -574,6 +581,7 @@ static const GpuOps gpu_ops = {
     .forget = forget,
     .write = write_before,
     .read = read_after,
+    .make_room = make_room,
     .start = start,
     .wait = await_all,
 };
@@ -588,11 +596,11 @@ static Status start_device(OpenclDevice *device, const Found *found,
     device->context =
         cl->clCreateContext(properties, 1, &found->id, NULL, NULL, &error);
     if (error != CL_SUCCESS) return fail(device, "clCreateContext", error);
-    device->launches = cl->clCreateCommandQueue(device->context, found->id, 0, &error);
-    if (error == CL_SUCCESS)
-        device->transfers =
-            cl->clCreateCommandQueue(device->context, found->id, 0, &error);
-    if (error != CL_SUCCESS) return fail(device, "clCreateCommandQueue", error);
+    cl_command_queue *queues[] = {&device->launches, &device->writes, &device->reads};
+    for (int i = 0; i < 3; i++) {
+        *queues[i] = cl->clCreateCommandQueue(device->context, found->id, 0, &error);
+        if (error != CL_SUCCESS) return fail(device, "clCreateCommandQueue", error);
+    }
     bool is_cpu = (facts->type & CL_DEVICE_TYPE_CPU) != 0;
     device->group = is_cpu ? GROUP_CPU : GROUP_GPU;
     device->most = facts->most_memory / HEAP_ALIGNMENT * HEAP_ALIGNMENT;

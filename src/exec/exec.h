@@ -69,9 +69,11 @@ typedef struct ExecCall {
     // Told now and then how far a loop is: `done` of `total` turns; total 0: unknown.
     // May be NULL.
     void (*progress)(void *data, int64_t done, int64_t total);
-    // Told, by who has the turn, that a device has begun to work: meanwhile other
-    // things can travel to it. May be NULL.
-    void (*meanwhile)(void *data);
+    // How many bytes of the device others may want during a launch. May be NULL.
+    size_t (*room)(void *data);
+    // Told, by who has the turn, that a device has begun to work, and that it has ended:
+    // meanwhile other things travel to it. False: in these it has failed. May be NULL.
+    bool (*at_work)(void *data, bool begins);
     // RtCall.ran. May be NULL.
     void (*ran)(void *data, unsigned worker, uint64_t loop_began, uint64_t began,
                 int64_t turns);

@@ -25,7 +25,7 @@ typedef struct Walk {
     Block *blocks;
     uint32_t block_count, block_cap;
     int64_t turns; // of the launch that runs
-    bool is_lost;  // the device failed while it ran
+    bool is_lost;  // the device failed in what travelled meanwhile
     ExecEnd *end;
 } Walk;
 
@@ -156,18 +156,22 @@ static void tell_progress(void *data, int64_t done) {
     w->call->progress(w->call->data, done, w->turns);
 }
 
-static void tell_meanwhile(Walk *w) {
-    bool had_failed = w->device->has_failed;
-    if (w->call->meanwhile != NULL) w->call->meanwhile(w->call->data);
-    w->is_lost = w->is_lost || (w->device->has_failed && !had_failed);
+static void tell_work(Walk *w, bool begins) {
+    const ExecCall *call = w->call;
+    if (call->at_work != NULL && !call->at_work(call->data, begins)) w->is_lost = true;
 }
 
 // While the device is at work, others may have the heap's turn.
 static void tell_idle(void *data, bool begins) {
     Walk *w = data;
-    if (begins) tell_meanwhile(w);
+    if (begins) tell_work(w, true);
     if (begins) rt_turn_give(w->call->heap->turn);
     else rt_turn_take(w->call->heap->turn);
+    if (!begins) tell_work(w, false);
+}
+
+static size_t room_of(const Walk *w) {
+    return w->call->room != NULL ? w->call->room(w->call->data) : 0;
 }
 
 static int64_t turns_of(const Walk *w, const LoopLaunch *launch) {
@@ -199,6 +203,7 @@ static bool run_launch(Walk *w, const LoopLaunch *launch) {
                         .outs = outs,
                         .out_count = launch->out_count,
                         .has_private = launch->has_private,
+                        .room = room_of(w),
                         .may_repeat =
                             keeps_apart(launch, ins, reads | LAUNCH_JOINS, writes),
                         .fails_alike = keeps_apart(launch, ins, reads, writes),

@@ -138,6 +138,40 @@ static Status fetch_for(RtHeap *heap, RtArray *a, const Device *device) {
     return status;
 }
 
+static bool is_coming_to(const RtArray *owner, const Device *device) {
+    const RtCopy *copy = copy_on(owner, device);
+    return copy != NULL && copy->is_coming;
+}
+
+typedef struct Coming {
+    const RtHeap *heap;
+    const RtArray *owner; // NULL: any
+    const Device *device;
+} Coming;
+
+static bool has_arrived(const void *data) {
+    const Coming *c = data;
+    if (c->owner != NULL) return !is_coming_to(c->owner, c->device);
+    const RtArray *a = c->heap->live;
+    while (a != NULL && !is_coming_to(a, c->device)) a = a->next;
+    return a == NULL;
+}
+
+// The copy there, once it has come; NULL: there is none.
+static RtCopy *await_copy(RtHeap *heap, RtArray *owner, const Device *device) {
+    Coming coming = {heap, owner, device};
+    while (!has_arrived(&coming)) rt_turn_wait(heap->turn, has_arrived, &coming, -1);
+    return copy_on(owner, device);
+}
+
+// Waits for what is coming, which then can go again; false: nothing is.
+static bool await_all(RtHeap *heap, const Device *device) {
+    Coming coming = {heap, NULL, device};
+    if (has_arrived(&coming)) return false;
+    rt_turn_wait(heap->turn, has_arrived, &coming, -1);
+    return true;
+}
+
 // Writes all elements of the array to the device, from there and from the host.
 static Status write_all(RtHeap *heap, RtArray *a, Device *device, uint64_t address) {
     Status status = STATUS_OK;
@@ -232,7 +266,8 @@ static bool make_room(RtHeap *heap, const Device *wanted) {
 
 Status rt_alloc_on(RtHeap *heap, Device *device, size_t bytes, uint64_t *address_out) {
     Status status = dev_alloc(device, bytes, address_out);
-    while (status == STATUS_MEMORY && make_room(heap, device))
+    while (status == STATUS_MEMORY &&
+           (make_room(heap, device) || await_all(heap, device)))
         status = dev_alloc(device, bytes, address_out);
     return status;
 }
@@ -339,7 +374,7 @@ static RtArray *traveller(RtArray *a, const Device *device) {
 Status rt_send(RtHeap *heap, RtArray *a, Device *device, uint64_t *address_out) {
     assert(rt_is_contiguous(a));
     RtArray *owner = traveller(a, device);
-    RtCopy *copy = copy_on(owner, device);
+    RtCopy *copy = await_copy(heap, owner, device);
     if (copy == NULL) {
         Status status = copy_to(heap, owner, device, &copy);
         if (status != STATUS_OK) return status;
@@ -348,20 +383,27 @@ Status rt_send(RtHeap *heap, RtArray *a, Device *device, uint64_t *address_out) 
     return STATUS_OK;
 }
 
+bool rt_wants_early(RtArray *a, const Device *device) {
+    const RtArray *owner = traveller(a, device);
+    if (owner->is_away || copy_on(owner, device) != NULL) return false;
+    size_t used = device->counts.used + device->held;
+    return device->limit == 0 || used + size_of(owner) <= device->limit / 2;
+}
+
 RtEarly rt_send_early(RtHeap *heap, RtArray *a, Device *device) {
     RtArray *owner = traveller(a, device);
-    if (owner->is_away || copy_on(owner, device) != NULL) return RT_EARLY_NOTHING;
-    size_t used = device->counts.used + device->held;
-    if (device->limit != 0 && used + size_of(owner) > device->limit / 2)
-        return RT_EARLY_NOTHING;
     RtCopy *copy;
-    if (add_copy(heap, owner, device, false, &copy) != STATUS_OK)
+    if (!rt_wants_early(a, device) ||
+        add_copy(heap, owner, device, false, &copy) != STATUS_OK)
         return RT_EARLY_NOTHING;
+    copy->is_coming = true;
     rt_retain(owner); // its call may end elsewhere meanwhile
     owner->pins++;
     Status status = fill_copy(heap, owner, device, copy);
+    if (status == STATUS_OK) copy->is_coming = false;
     owner->pins--;
     rt_release(heap, owner);
+    if (heap->turn != NULL) rt_turn_tell(heap->turn);
     return status == STATUS_OK ? RT_EARLY_SENT : RT_EARLY_FAILED;
 }
 
@@ -415,7 +457,7 @@ static RtArray *duplicate_on(RtHeap *heap, RtArray *a, Device *device,
     pin_pieces(owner, 1);
     RtArray *own =
         rt_new_on(heap, device, a->elem, a->rank, a->shape, address_out, status_out);
-    const RtCopy *copy = copy_on(owner, device);
+    const RtCopy *copy = await_copy(heap, owner, device);
     if (own != NULL && copy == NULL) {
         *status_out = fetch_for(heap, a, device);
         if (*status_out == STATUS_OK)

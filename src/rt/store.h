@@ -27,6 +27,7 @@ struct RtCopy {
     RtCopy *next;
     Device *device;
     uint64_t address;
+    bool is_coming; // its elements are on their way, sent early; others wait for them
 };
 
 // A part of an array: the elements from so many bytes on.
@@ -54,6 +55,8 @@ Status rt_send(RtHeap *heap, RtArray *a, Device *device, uint64_t *address_out);
 // there was NOTHING to do, others have had the turn, and the call may be over.
 typedef enum RtEarly { RT_EARLY_NOTHING, RT_EARLY_SENT, RT_EARLY_FAILED } RtEarly;
 RtEarly rt_send_early(RtHeap *heap, RtArray *a, Device *device);
+// Whether there is something to send, memory apart.
+bool rt_wants_early(RtArray *a, const Device *device);
 // A row-major array on the device only, with unspecified contents. NULL: *status_out.
 RtArray *rt_new_on(RtHeap *heap, Device *device, ScalarType elem, uint32_t rank,
                    const int64_t *shape, uint64_t *address_out, Status *status_out);

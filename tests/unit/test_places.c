@@ -9,9 +9,11 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "api/ahead.h"
 #include "api/testing.h"
+#include "dev/kinds.h"
 #include "loop/loop.h"
 #include "loop/machine.h"
 #include "test.h"
@@ -23,21 +25,52 @@ typedef enum Point { ALLOC, WRITE, READ, COPY, BUILD, LAUNCH, POINTS } Point;
 static const DeviceOps *real;
 static DeviceOps broken;
 static Point at;
-static int left;         // until it fails; 0: it has
-static bool is_over;     // it fails from then on, not once
-static bool is_launched; // the device is at work
-static int beside;       // writes meanwhile
+static int left;                           // until it fails; 0: it has
+static bool is_over;                       // it fails from then on, not once
+static atomic_bool is_launched;            // the device is at work
+static atomic_int launches, sent, fetched; // so far: of writes those during launches
+
+// A launch that is not over before something has happened.
+typedef struct Hold {
+    int launch; // 0: none
+    atomic_int *until;
+    bool outlasts; // what is sent meanwhile comes later
+} Hold;
+
+static Hold hold;
+static atomic_bool is_late; // what was waited for did not come
+
+static void pause_a_while(void) {
+    nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+}
+
+enum { PATIENCE = 20000 }; // milliseconds
+
+static void hold_launch(void) {
+    int ms = 0;
+    while (atomic_load(hold.until) == 0 && ms++ < PATIENCE) pause_a_while();
+    if (ms > PATIENCE) atomic_store(&is_late, true);
+}
+
+static void hold_write(void) {
+    int ms = 0;
+    while (atomic_load(&is_launched) && ms++ < PATIENCE) pause_a_while();
+    if (ms > PATIENCE) atomic_store(&is_late, true);
+}
 
 static bool fails(Device *device, Point point) {
-    if (point != at || left < 0) return false;
-    if (left > 1) {
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    pthread_mutex_lock(&lock);
+    bool is_due = point == at && left >= 0;
+    if (is_due && left > 1) {
         left--;
-        return false;
+        is_due = false;
     }
-    if (left == 0 && !is_over) return false;
-    left = 0;
-    snprintf(device->why, sizeof device->why, "it was told to fail");
-    return true;
+    is_due = is_due && (left == 1 || is_over);
+    if (is_due) left = 0;
+    pthread_mutex_unlock(&lock);
+    if (is_due) dev_fail(device, STATUS_IO, "it was told to fail");
+    return is_due;
 }
 
 static Status fail_alloc(Device *d, size_t bytes, uint64_t *address_out) {
@@ -45,11 +78,14 @@ static Status fail_alloc(Device *d, size_t bytes, uint64_t *address_out) {
 }
 
 static Status fail_write(Device *d, uint64_t to, const void *from, size_t bytes) {
-    beside += is_launched;
+    bool is_early = atomic_load(&is_launched);
+    atomic_fetch_add(&sent, is_early);
+    if (is_early && hold.outlasts) hold_write();
     return fails(d, WRITE) ? STATUS_IO : real->write(d, to, from, bytes);
 }
 
 static Status fail_read(Device *d, void *to, uint64_t from, size_t bytes) {
+    atomic_fetch_add(&fetched, 1);
     return fails(d, READ) ? STATUS_IO : real->read(d, to, from, bytes);
 }
 
@@ -63,12 +99,21 @@ static Status fail_build(Device *d, Str source, Str tables, const atomic_bool *c
                            : real->build(d, source, tables, cancel, code_out);
 }
 
+// As the launch's own, in `data`.
+static void tell_held(void *data, bool begins) {
+    const DeviceIdle *idle = data;
+    if (begins) atomic_store(&is_launched, true);
+    idle->tell(idle->data, begins);
+    if (begins) hold_launch();
+    else atomic_store(&is_launched, false);
+}
+
 static LaunchEnd fail_launch(Device *d, const DeviceLaunch *launch, GpuFault *fault) {
     if (fails(d, LAUNCH)) return LAUNCH_BROKEN;
-    is_launched = true;
-    LaunchEnd end = real->launch(d, launch, fault);
-    is_launched = false;
-    return end;
+    DeviceLaunch held = *launch;
+    DeviceIdle idle = {tell_held, (void *)(uintptr_t)launch->idle};
+    if (atomic_fetch_add(&launches, 1) + 1 == hold.launch) held.idle = &idle;
+    return real->launch(d, &held, fault);
 }
 
 // ---- runs ---------------------------------------------------------------------------
@@ -88,13 +133,18 @@ static const char halos[] =
     "  let bins = hist (+) 0 8 (map (% 8) ys) xs\n"
     "  in (zs, i64.sum (map2 (*) bins (indices bins)))\n";
 
-// What the second and the third operator need travels while the one before is at work.
+// What the second operator needs, as much again, travels while the first is at work.
 static const char turns[] =
-    "entry main (n: i64) (ys: *[]i64): ([]i64, i64) =\n"
+    "entry main (n: i64) (ys: *[]i64) (zs: []i64): ([]i64, i64) =\n"
     "  let f (y: i64) = loop y for i < 200 do y * 5 % 7\n"
-    "  let sum = i64.sum (map f ys[:1000]) + i64.sum (map f ys[1000:2500])\n"
-    "            + i64.sum (map f ys[2500:n])\n"
+    "  let sum = i64.sum (map f ys) + i64.sum (map f zs)\n"
     "  in (map (+ sum) (iota n), sum)\n";
+
+// The first result is ready before the second one is begun.
+static const char halves[] =
+    "entry main (n: i64) (ys: *[]i64) (zs: []i64): ([]i64, []i64) =\n"
+    "  let f (y: i64) = loop y for i < 200 do y * 5 % 7\n"
+    "  in (map f ys[:n], map f zs[:n])\n";
 
 static const char *text = scans;
 
@@ -155,16 +205,23 @@ static bool is_right_halo(const int64_t *found, int64_t sum) {
     return sum == total;
 }
 
+static int64_t turn(int64_t y) {
+    for (int k = 0; k < 200; k++) y = y * 5 % 7;
+    return y;
+}
+
 static bool is_right_turn(const int64_t *found, int64_t sum) {
     int64_t total = 0;
-    for (int64_t i = 0; i < N; i++) {
-        int64_t y = 3 * i;
-        for (int k = 0; k < 200; k++) y = y * 5 % 7;
-        total += y;
-    }
+    for (int64_t i = 0; i < N; i++) total += 2 * turn(3 * i);
     for (int64_t i = 0; i < N; i++)
         if (found[i] != i + total) return false;
     return sum == total;
+}
+
+static bool is_right_half(const int64_t *found, const int64_t *others) {
+    for (int64_t i = 0; i < N; i++)
+        if (found[i] != turn(3 * i) || others[i] != found[i]) return false;
+    return true;
 }
 
 static bool is_right(WeftValue *const results[2]) {
@@ -174,6 +231,7 @@ static bool is_right(WeftValue *const results[2]) {
         return false;
     int64_t sum = *(const int64_t *)second;
     if (text == scans) return is_right_scan(first, sum);
+    if (text == halves) return is_right_half(first, second);
     return text == halos ? is_right_halo(first, sum) : is_right_turn(first, sum);
 }
 
@@ -181,21 +239,22 @@ static uint64_t fail_at; // this allocation of a call fails; 0: none does
 
 static WeftStatus run(WeftContext *context, WeftProgram *program, bool *right_out) {
     static int64_t ys[N];
-    WeftValue *args[2], *results[2];
+    WeftValue *args[3], *results[2];
+    size_t arg_count = weft_entry_parameter_count(program, 0);
     int64_t n = N, shape = N;
     for (int64_t i = 0; i < N; i++) ys[i] = 3 * i;
     CHECK(weft_value_new(context, WEFT_I64, 0, NULL, &n, &args[0]) == WEFT_STATUS_OK);
-    CHECK(weft_value_new(context, WEFT_I64, 1, &shape, ys, &args[1]) == WEFT_STATUS_OK);
+    for (size_t i = 1; i < arg_count; i++)
+        CHECK(weft_value_new(context, WEFT_I64, 1, &shape, ys, &args[i]) ==
+              WEFT_STATUS_OK);
     uint64_t before = weft_testing_allocations(context);
     weft_testing_fail_allocation(context, fail_at);
-    WeftStatus status = weft_call(program, 0, args, 2, results, 2);
+    WeftStatus status = weft_call(program, 0, args, arg_count, results, 2);
     weft_testing_fail_allocation(context, 0);
     if (weft_testing_allocations(context) < before + fail_at) fail_at = 0;
     *right_out = status == WEFT_STATUS_OK && is_right(results);
-    for (int i = 0; i < 2; i++) {
-        weft_value_free(args[i]);
-        if (status == WEFT_STATUS_OK) weft_value_free(results[i]);
-    }
+    for (size_t i = 0; i < arg_count; i++) weft_value_free(args[i]);
+    for (int i = 0; i < 2 && status == WEFT_STATUS_OK; i++) weft_value_free(results[i]);
     return status;
 }
 
@@ -350,7 +409,8 @@ static Moved call_on(const char *devices, const char *source, int64_t *kept) {
     memcpy(kept, found, (size_t)count * sizeof *kept);
     CHECK(kept[0] == 3);
     ApiEdges edges = {0};
-    CHECK(api_ahead_edges(program, &edges) == (context->place_count > 1));
+    bool has_lines = context->place_count > 1 || api_has_launched(context);
+    CHECK(api_ahead_edges(program, &edges) == has_lines);
     weft_value_free(arg);
     weft_value_free(result);
     weft_value_free(ballast);
@@ -559,23 +619,38 @@ static void check_affinity(void) {
     unsetenv("WEFT_SPLIT");
 }
 
-// A device gets what its next task needs while it computes. The host may be late, in
-// some calls.
-static void check_travel(void) {
+// ---- what travels while a device computes -------------------------------------------
+
+// A call on one device alone in which that launch takes until then, and what is sent
+// meanwhile until the launch has ended if it `outlasts` it. Who waits for what would
+// never come gives up after a while.
+static void call_held(const char *source, int launch, atomic_int *until,
+                      bool outlasts) {
     WeftContext *context;
     WeftProgram *program;
     bool right;
     left = -1;
-    text = turns;
-    CHECK(prepare("opencl:0,cpu", &context, &program) == WEFT_STATUS_OK);
-    beside = 0;
-    for (int i = 0; i < 100 && beside == 0; i++) {
-        run(context, program, &right);
-        CHECK(right);
-    }
-    CHECK(beside > 0);
+    text = source;
+    CHECK(prepare("opencl:0", &context, &program) == WEFT_STATUS_OK);
+    run(context, program, &right); // code is built
+    CHECK(right);
+    atomic_store(&launches, 0);
+    atomic_store(&sent, 0);
+    atomic_store(&fetched, 0);
+    hold = (Hold){launch, until, outlasts};
+    run(context, program, &right);
+    hold = (Hold){0};
+    CHECK(right && !atomic_exchange(&is_late, false));
     weft_program_free(program);
     CHECK(weft_testing_context_free(context) == 0);
+}
+
+// What later tasks need is sent during the first launch, which does not wait until it
+// has come; and what is ready is read before the second one has ended.
+static void check_travel(void) {
+    call_held(turns, 1, &sent, false);
+    call_held(turns, 1, &sent, true);
+    call_held(halves, 2, &fetched, false);
 }
 
 // Whether some loop goes over several elements at a time.
@@ -711,12 +786,14 @@ int main(void) {
     check_lanes();
     check_sorts("cpu:0,opencl:0");
     check_stream(has_two);
+    check_travel();
+    text = scans;
     check_failures("opencl:0", POINTS);
     check_failures("opencl:0,cpu", COPY);
     // The same with a part of each operator on either.
     setenv("WEFT_SPLIT", "0", 1);
     check_failures("opencl:0,cpu", COPY);
-    check_travel();
+    text = turns;
     for (int over = 0; over < 2; over++)
         for (int n = 1; check_failure("opencl:0,cpu", WRITE, n, over == 1);) n++;
     text = halos;

@@ -301,9 +301,10 @@ typedef struct Travel {
     RtTurn turn;
     RtArray *a;
     atomic_int begun, seen, reads;
-    bool is_fetched, is_gone; // what the other does meanwhile
-    bool is_right;            // as far as the other saw
-    atomic_bool is_late;      // who had to wait for the other gave up
+    // What the other does meanwhile: the last three while elements are sent early.
+    bool is_fetched, is_gone, is_sent, is_copied, is_short;
+    bool is_right;       // as far as the other saw
+    atomic_bool is_late; // who had to wait for the other gave up
 } Travel;
 
 static Travel *travel;
@@ -333,6 +334,38 @@ static Status slow_read(Device *device, void *to, uint64_t from, size_t bytes) {
 
 enum { MANY = 1 << 17 };
 
+// Who needs what is coming waits for it, and sends nothing again.
+static bool send_again(Travel *t) {
+    uint64_t at;
+    Device *device = t->w.devices[0];
+    uint64_t writes = device->counts.writes;
+    return rt_send(&t->w.heap, t->a, device, &at) == STATUS_OK &&
+           device->counts.writes == writes && !t->a->copies->is_coming;
+}
+
+// So does who overwrites it: a copy of its own, made of that on the device.
+static bool copy_it(Travel *t) {
+    uint64_t at;
+    Status status;
+    Device *device = t->w.devices[0];
+    uint64_t writes = device->counts.writes;
+    RtArray *own = rt_own_on(&t->w.heap, t->a, true, device, &at, &status);
+    bool is_right = own != NULL && own != t->a && device->counts.writes == writes &&
+                    memcmp((void *)(uintptr_t)at, t->a->data, MANY) == 0;
+    rt_release(&t->w.heap, own);
+    return is_right;
+}
+
+// Who needs its room waits until it has come, and lets it go.
+static bool take_room(Travel *t) {
+    uint64_t at;
+    Device *device = t->w.devices[0];
+    size_t bytes = device->limit;
+    if (rt_alloc_on(&t->w.heap, device, bytes, &at) != STATUS_OK) return false;
+    dev_free(device, at, bytes);
+    return t->a->copies == NULL;
+}
+
 static void *meet(void *data) {
     Travel *t = data;
     pause_until(&t->begun, 1);
@@ -343,6 +376,9 @@ static void *meet(void *data) {
                       rt_fetch(&t->w.heap, t->a) == STATUS_OK && !t->a->is_away &&
                       holds(t->a, MANY, 1);
     }
+    if (t->is_sent) t->is_right = send_again(t);
+    if (t->is_copied) t->is_right = copy_it(t);
+    if (t->is_short) t->is_right = take_room(t);
     if (t->is_gone) rt_release(&t->w.heap, t->a);
     rt_turn_give(&t->turn);
     return NULL;
@@ -351,7 +387,7 @@ static void *meet(void *data) {
 static void open_travel(Travel *t) {
     open_world(&t->w);
     t->a = make(&t->w, MANY, 1);
-    t->is_fetched = t->is_gone = false;
+    t->is_fetched = t->is_gone = t->is_sent = t->is_copied = t->is_short = false;
     t->is_right = true;
     atomic_store(&t->is_late, false);
     if (!rt_turn_init(&t->turn)) abort();
@@ -400,9 +436,21 @@ static void check_travel(void) {
     CHECK(rt_fetch(&t.w.heap, t.a) == STATUS_OK && holds(t.a, MANY, 1));
     end_travel(&t, other);
     CHECK(atomic_load(&t.reads) == 1);
-    // early, for a call that comes to its end elsewhere
-    rt_drop_copies(&t.w.heap, t.a);
     t.is_fetched = false;
+    // early, while the call that needs it begins
+    bool *const meanwhile[] = {&t.is_sent, &t.is_copied, &t.is_short};
+    for (int i = 0; i < 3; i++) {
+        rt_drop_copies(&t.w.heap, t.a);
+        *meanwhile[i] = true;
+        device->limit = t.is_short ? 2 * t.a->memory_size : 0;
+        begin_travel(&t, &other);
+        CHECK(rt_send_early(&t.w.heap, t.a, device) == RT_EARLY_SENT);
+        end_travel(&t, other);
+        *meanwhile[i] = false;
+    }
+    device->limit = 0;
+    // for a call that comes to its end elsewhere
+    rt_drop_copies(&t.w.heap, t.a);
     t.is_gone = true;
     begin_travel(&t, &other);
     CHECK(rt_send_early(&t.w.heap, t.a, device) == RT_EARLY_SENT);
