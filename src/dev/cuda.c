@@ -48,11 +48,10 @@ typedef struct Driver {
     CuResult (*release)(int device);
     CuResult (*push)(void *context);
     CuResult (*pop)(void **context_out);
-    CuResult (*synchronize)(void);
     CuResult (*alloc)(CuAddress *address_out, size_t bytes);
     CuResult (*free)(CuAddress address);
-    CuResult (*write)(CuAddress to, const void *from, size_t bytes);
-    CuResult (*read)(void *to, CuAddress from, size_t bytes);
+    CuResult (*pin)(void **memory_out, size_t bytes);
+    CuResult (*unpin)(void *memory);
     CuResult (*stream)(void **stream_out, unsigned flags);
     CuResult (*end_stream)(void *stream);
     CuResult (*await_stream)(void *stream);
@@ -83,11 +82,10 @@ static const LibraryCall driver_calls[] = {
     {"cuDevicePrimaryCtxRelease_v2", offsetof(Driver, release)},
     {"cuCtxPushCurrent_v2", offsetof(Driver, push)},
     {"cuCtxPopCurrent_v2", offsetof(Driver, pop)},
-    {"cuCtxSynchronize", offsetof(Driver, synchronize)},
     {"cuMemAlloc_v2", offsetof(Driver, alloc)},
     {"cuMemFree_v2", offsetof(Driver, free)},
-    {"cuMemcpyHtoD_v2", offsetof(Driver, write)},
-    {"cuMemcpyDtoH_v2", offsetof(Driver, read)},
+    {"cuMemAllocHost_v2", offsetof(Driver, pin)},
+    {"cuMemFreeHost", offsetof(Driver, unpin)},
     {"cuStreamCreate", offsetof(Driver, stream)},
     {"cuStreamDestroy_v2", offsetof(Driver, end_stream)},
     {"cuStreamSynchronize", offsetof(Driver, await_stream)},
@@ -596,14 +594,16 @@ static Status write_before(GpuDevice *gpu, uint64_t to, const void *from,
     CudaDevice *device = (CudaDevice *)gpu;
     Status status = enter(device);
     if (status != STATUS_OK) return status;
-    return leave(device, "cuMemcpyHtoD", device->cu.write(to, from, bytes));
+    return leave(device, "cuMemcpyHtoDAsync",
+                 device->cu.write_beside(to, from, bytes, NULL));
 }
 
 static Status read_after(GpuDevice *gpu, void *to, uint64_t from, size_t bytes) {
     CudaDevice *device = (CudaDevice *)gpu;
     Status status = enter(device);
     if (status != STATUS_OK) return status;
-    return leave(device, "cuMemcpyDtoH", device->cu.read(to, from, bytes));
+    return leave(device, "cuMemcpyDtoHAsync",
+                 device->cu.read_beside(to, from, bytes, NULL));
 }
 
 static Status start(GpuDevice *gpu, const GpuFunction *function, uint64_t control,
@@ -618,12 +618,28 @@ static Status start(GpuDevice *gpu, const GpuFunction *function, uint64_t contro
                                    group, 1, 1, 0, NULL, arguments, NULL));
 }
 
-static void await_all(GpuDevice *gpu) {
+static Status await_all(GpuDevice *gpu) {
     CudaDevice *device = (CudaDevice *)gpu;
-    void *context;
-    if (device->cu.push(device->context) != 0) return;
-    device->cu.synchronize();
-    device->cu.pop(&context);
+    Status status = enter(device);
+    if (status != STATUS_OK) return status;
+    return leave(device, "cuStreamSynchronize", device->cu.await_stream(NULL));
+}
+
+static void unpin(GpuDevice *gpu, void *memory) {
+    CudaDevice *device = (CudaDevice *)gpu;
+    if (enter(device) == STATUS_OK)
+        leave(device, "cuMemFreeHost", device->cu.unpin(memory));
+}
+
+// Only from and to what is locked in memory does the driver copy beside the host.
+static void *pin(GpuDevice *gpu, size_t bytes) {
+    CudaDevice *device = (CudaDevice *)gpu;
+    void *memory;
+    if (enter(device) != STATUS_OK) return NULL;
+    CuResult error = device->cu.pin(&memory, bytes);
+    if (leave(device, "cuMemAllocHost", error) == STATUS_OK) return memory;
+    if (error == 0) unpin(gpu, memory);
+    return NULL;
 }
 
 // ---- opening and closing ------------------------------------------------------------
@@ -673,6 +689,8 @@ static const GpuOps gpu_ops = {
     .read = read_after,
     .start = start,
     .wait = await_all,
+    .pin = pin,
+    .unpin = unpin,
 };
 
 static Status start_device(CudaDevice *device) {

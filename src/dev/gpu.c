@@ -5,10 +5,10 @@
 // A launch is cut into parts of about a tenth of a second, so that it can be cancelled
 // and people be told how far it is; how long turns take is known from the part before.
 // In the device's memory the arguments of a part are its frame and then the control, so
-// that each part is one write, one start and one read, in order. All else that travels
-// does so beside a launch. A part whose private memory ran
-// out is run again with more for each work item, and fewer of these; what sufficed is
-// remembered.
+// that each part is one write, one start and one read, in order, for which the host
+// waits once. All else that travels does so beside a launch. A part whose private
+// memory ran out is run again with more for each work item, and fewer of these; what
+// sufficed is remembered.
 #define _GNU_SOURCE
 #include "dev/gpu.h"
 
@@ -139,6 +139,25 @@ static Status fit_block(GpuDevice *gpu, struct GpuBlock *block, size_t bytes) {
     return status;
 }
 
+static void drop_staging(GpuDevice *gpu) {
+    if (gpu->staging == NULL) return;
+    if (gpu->ops->unpin != NULL) gpu->ops->unpin(gpu, gpu->staging);
+    else mem_free(gpu->base.mem, gpu->staging, gpu->staging_bytes);
+    gpu->staging = NULL;
+    gpu->staging_bytes = 0;
+}
+
+static Status fit_staging(GpuDevice *gpu, size_t bytes) {
+    if (gpu->staging_bytes >= bytes) return STATUS_OK;
+    drop_staging(gpu);
+    gpu->staging = gpu->ops->pin != NULL ? gpu->ops->pin(gpu, bytes)
+                                         : mem_try_alloc(gpu->base.mem, bytes);
+    if (gpu->staging == NULL)
+        return dev_fail(&gpu->base, STATUS_MEMORY, "out of memory");
+    gpu->staging_bytes = bytes;
+    return STATUS_OK;
+}
+
 void gpu_trim(Device *device) {
     GpuDevice *gpu = (GpuDevice *)device;
     if (!gpu->is_at_work) drop_block(gpu, &gpu->arena);
@@ -148,7 +167,7 @@ void gpu_close(GpuDevice *gpu) {
     while (gpu->codes != NULL) gpu_unload(&gpu->base, gpu->codes);
     drop_block(gpu, &gpu->arguments);
     drop_block(gpu, &gpu->arena);
-    mem_free(gpu->base.mem, gpu->staging, gpu->staging_bytes);
+    drop_staging(gpu);
 }
 
 void gpu_set_items(GpuDevice *gpu, unsigned cores, bool is_cpu) {
@@ -238,14 +257,15 @@ static Status choose_more_arena(Run *run, int64_t turns) {
     return fit_some_arena(run, turns, bytes * MORE_ARENA, bytes * 2);
 }
 
-static void wait(const Run *run) {
+static Status wait(const Run *run) {
     const DeviceIdle *idle = run->launch->idle;
-    if (idle == NULL) return; // reading what it leaves waits as well
+    if (idle == NULL) return run->gpu->ops->wait(run->gpu);
     run->gpu->is_at_work = true;
     idle->tell(idle->data, true);
-    run->gpu->ops->wait(run->gpu);
+    Status status = run->gpu->ops->wait(run->gpu);
     idle->tell(idle->data, false);
     run->gpu->is_at_work = false;
+    return status;
 }
 
 // Too little for others is no harm, unless the device has failed.
@@ -282,25 +302,33 @@ static Status start(Run *run, int64_t begin, int64_t end) {
     if (status == STATUS_OK)
         status = gpu->ops->start(gpu, run->function, address + run->frame_bytes,
                                  run->items, run->group);
-    if (status != STATUS_OK) return status;
-    wait(run);
-    return gpu->ops->read(gpu, gpu->staging + in_bytes, address + in_bytes,
-                          out_bytes + HEADER_BYTES);
+    if (status == STATUS_OK)
+        status = gpu->ops->read(gpu, gpu->staging + in_bytes, address + in_bytes,
+                                out_bytes + HEADER_BYTES);
+    if (status == STATUS_OK) return wait(run);
+    gpu->ops->wait(gpu); // for what was begun
+    return status;
+}
+
+static Status read_faults(Run *run, uint64_t address, uint32_t count) {
+    GpuDevice *gpu = run->gpu;
+    GpuFault *faults = run->control->faults;
+    Status status = gpu->ops->read(gpu, faults, address, count * sizeof *faults);
+    Status ended = gpu->ops->wait(gpu);
+    return status == STATUS_OK ? ended : status;
 }
 
 // Fetches the record of the least turn that failed, of a team's items the first; false
 // if it is not known to be there.
 static bool find_fault(Run *run, GpuFault *fault_out, Status *status) {
-    GpuFault faults[GPU_FAULTS];
+    const GpuFault *faults = run->control->faults;
     uint32_t count = run->control->fault_count;
     bool is_found = false;
     if (count > GPU_FAULTS && run->launch->team > 0) return false;
     if (count > GPU_FAULTS) count = GPU_FAULTS;
     uint64_t address =
         run->gpu->arguments.address + run->frame_bytes + offsetof(GpuControl, faults);
-    if (count > 0)
-        *status =
-            run->gpu->ops->read(run->gpu, faults, address, count * sizeof *faults);
+    if (count > 0) *status = read_faults(run, address, count);
     for (uint32_t i = 0; *status == STATUS_OK && i < count; i++) {
         if (faults[i].turn != run->control->least) continue;
         if (!is_found || faults[i].inner < fault_out->inner) *fault_out = faults[i];
@@ -379,14 +407,9 @@ static LaunchEnd run_parts(Run *run, GpuFault *fault_out) {
 
 static Status prepare(Run *run) {
     GpuDevice *gpu = run->gpu;
-    Mem *mem = gpu->base.mem;
     size_t bytes = run->frame_bytes + sizeof(GpuControl);
-    if (gpu->staging_bytes < bytes) {
-        char *grown = mem_try_resize(mem, gpu->staging, gpu->staging_bytes, bytes);
-        if (grown == NULL) return dev_fail(&gpu->base, STATUS_MEMORY, "out of memory");
-        gpu->staging = grown;
-        gpu->staging_bytes = bytes;
-    }
+    Status status = fit_staging(gpu, bytes);
+    if (status != STATUS_OK) return status;
     memset(gpu->staging, 0, run->frame_bytes);
     run->control = (GpuControl *)(void *)(gpu->staging + run->frame_bytes);
     return fit_block(gpu, &gpu->arguments, bytes);

@@ -32,7 +32,8 @@ typedef struct GpuOps {
     // Fills in kernel and group.
     Status (*find)(GpuDevice *gpu, void *module, GpuFunction *function);
     void (*forget)(GpuDevice *gpu, void *kernel); // NULL: need not
-    // As of a device, but in order with what is started: after what came before it.
+    // Begin what a device does at once, in order with what is started: after what came
+    // before it. The host's side is in the staging memory, and ends with wait.
     Status (*write)(GpuDevice *gpu, uint64_t to, const void *from, size_t bytes);
     Status (*read)(GpuDevice *gpu, void *to, uint64_t from, size_t bytes);
     // Sees to it, if that can be, that so many bytes can be had while a launch is at
@@ -41,9 +42,12 @@ typedef struct GpuOps {
     // Starts so many work items in groups of so many, at once.
     Status (*start)(GpuDevice *gpu, const GpuFunction *function, uint64_t control,
                     uint64_t items, uint32_t group);
-    // Waits for all that was started; how it went shows in what comes next. Nothing of
-    // the device is written to.
-    void (*wait)(GpuDevice *gpu);
+    // Waits for all that was begun so, and tells how it went.
+    Status (*wait)(GpuDevice *gpu);
+    // Memory of the host that transfers go from and to while that does something else;
+    // NULL: there is none. Both are NULL where any memory is.
+    void *(*pin)(GpuDevice *gpu, size_t bytes);
+    void (*unpin)(GpuDevice *gpu, void *memory);
 } GpuOps;
 
 struct GpuDevice {
@@ -60,7 +64,7 @@ struct GpuDevice {
         uint64_t address;
         size_t bytes;
     } arguments, arena;
-    char *staging; // the host's copy of arguments
+    char *staging; // the host's copy of arguments and of faults
     size_t staging_bytes;
 };
 

@@ -46,6 +46,8 @@
     CALL(clEnqueueCopyBuffer)                                                          \
     CALL(clFlush)                                                                      \
     CALL(clFinish)                                                                     \
+    CALL(clWaitForEvents)                                                              \
+    CALL(clReleaseEvent)                                                               \
     CALL(clCreateProgramWithSource)                                                    \
     CALL(clCreateProgramWithBinary)                                                    \
     CALL(clBuildProgram)                                                               \
@@ -81,6 +83,7 @@ typedef struct OpenclDevice {
     cl_device_id id;
     cl_context context;
     cl_command_queue launches, writes, reads;
+    cl_event last; // of a read among the launches; NULL: none since the last wait
     pthread_rwlock_t moving; // memory, for which what travels has to wait
     cl_mem memory;           // NULL before the first allocation
     uint64_t size, most;     // of memory, in bytes
@@ -362,35 +365,26 @@ static void give_back(Device *base, uint64_t address, size_t bytes) {
     heap_give(&((OpenclDevice *)base)->heap, address, bytes);
 }
 
-static Status write_in(OpenclDevice *device, cl_command_queue queue, uint64_t to,
-                       const void *from, size_t bytes) {
-    cl_int error = device->cl.clEnqueueWriteBuffer(queue, device->memory, CL_TRUE, to,
-                                                   bytes, from, 0, NULL, NULL);
-    return error == CL_SUCCESS ? STATUS_OK
-                               : fail(device, "clEnqueueWriteBuffer", error);
-}
-
-static Status read_in(OpenclDevice *device, cl_command_queue queue, void *to,
-                      uint64_t from, size_t bytes) {
-    cl_int error = device->cl.clEnqueueReadBuffer(queue, device->memory, CL_TRUE, from,
-                                                  bytes, to, 0, NULL, NULL);
-    return error == CL_SUCCESS ? STATUS_OK : fail(device, "clEnqueueReadBuffer", error);
+static Status end(OpenclDevice *device, const char *call, cl_int error) {
+    return error == CL_SUCCESS ? STATUS_OK : fail(device, call, error);
 }
 
 static Status write_bytes(Device *base, uint64_t to, const void *from, size_t bytes) {
     OpenclDevice *device = (OpenclDevice *)base;
     pthread_rwlock_rdlock(&device->moving);
-    Status status = write_in(device, device->writes, to, from, bytes);
+    cl_int error = device->cl.clEnqueueWriteBuffer(
+        device->writes, device->memory, CL_TRUE, to, bytes, from, 0, NULL, NULL);
     pthread_rwlock_unlock(&device->moving);
-    return status;
+    return end(device, "clEnqueueWriteBuffer", error);
 }
 
 static Status read_bytes(Device *base, void *to, uint64_t from, size_t bytes) {
     OpenclDevice *device = (OpenclDevice *)base;
     pthread_rwlock_rdlock(&device->moving);
-    Status status = read_in(device, device->reads, to, from, bytes);
+    cl_int error = device->cl.clEnqueueReadBuffer(
+        device->reads, device->memory, CL_TRUE, from, bytes, to, 0, NULL, NULL);
     pthread_rwlock_unlock(&device->moving);
-    return status;
+    return end(device, "clEnqueueReadBuffer", error);
 }
 
 static Status copy_bytes(Device *base, uint64_t to, uint64_t from, size_t bytes) {
@@ -398,7 +392,7 @@ static Status copy_bytes(Device *base, uint64_t to, uint64_t from, size_t bytes)
     cl_int error = device->cl.clEnqueueCopyBuffer(
         device->writes, device->memory, device->memory, from, to, bytes, 0, NULL, NULL);
     if (error == CL_SUCCESS) error = device->cl.clFinish(device->writes);
-    return error == CL_SUCCESS ? STATUS_OK : fail(device, "clEnqueueCopyBuffer", error);
+    return end(device, "clEnqueueCopyBuffer", error);
 }
 
 // ---- code ---------------------------------------------------------------------------
@@ -516,12 +510,22 @@ static void forget(GpuDevice *gpu, void *kernel) {
 static Status write_before(GpuDevice *gpu, uint64_t to, const void *from,
                            size_t bytes) {
     OpenclDevice *device = (OpenclDevice *)gpu;
-    return write_in(device, device->launches, to, from, bytes);
+    cl_int error = device->cl.clEnqueueWriteBuffer(
+        device->launches, device->memory, CL_FALSE, to, bytes, from, 0, NULL, NULL);
+    return end(device, "clEnqueueWriteBuffer", error);
 }
 
+// The queue is in order, so its event tells of all before it.
 static Status read_after(GpuDevice *gpu, void *to, uint64_t from, size_t bytes) {
     OpenclDevice *device = (OpenclDevice *)gpu;
-    return read_in(device, device->launches, to, from, bytes);
+    const Calls *cl = &device->cl;
+    cl_int error = cl->clEnqueueReadBuffer(device->launches, device->memory, CL_FALSE,
+                                           from, bytes, to, 0, NULL, &device->last);
+    if (error != CL_SUCCESS) {
+        device->last = NULL;
+        return fail(device, "clEnqueueReadBuffer", error);
+    }
+    return end(device, "clFlush", cl->clFlush(device->launches));
 }
 
 static Status start(GpuDevice *gpu, const GpuFunction *function, uint64_t control,
@@ -536,14 +540,18 @@ static Status start(GpuDevice *gpu, const GpuFunction *function, uint64_t contro
     if (error != CL_SUCCESS) return fail(device, "clSetKernelArg", error);
     error = cl->clEnqueueNDRangeKernel(device->launches, function->kernel, 1, NULL,
                                        &global, &local, 0, NULL, NULL);
-    if (error != CL_SUCCESS) return fail(device, "clEnqueueNDRangeKernel", error);
-    error = cl->clFlush(device->launches);
-    return error == CL_SUCCESS ? STATUS_OK : fail(device, "clFlush", error);
+    return end(device, "clEnqueueNDRangeKernel", error);
 }
 
-static void await_all(GpuDevice *gpu) {
+static Status await_all(GpuDevice *gpu) {
     OpenclDevice *device = (OpenclDevice *)gpu;
-    device->cl.clFinish(device->launches);
+    const Calls *cl = &device->cl;
+    if (device->last == NULL)
+        return end(device, "clFinish", cl->clFinish(device->launches));
+    cl_int error = cl->clWaitForEvents(1, &device->last);
+    cl->clReleaseEvent(device->last);
+    device->last = NULL;
+    return end(device, "clWaitForEvents", error);
 }
 
 // ---- opening and closing ------------------------------------------------------------

@@ -16,6 +16,8 @@
 // Found by tests as `fake`.
 typedef struct Fake {
     int calls;            // so far
+    int waits;            // of these for what the device does
+    int frees;            // of these of memory, for which a device waits as well
     int fail_at;          // that call fails; 0: none
     int error;            // with that
     int live;             // objects and blocks that were not given back

@@ -113,11 +113,6 @@ int cuCtxPopCurrent_v2(void **context_out) {
     return fails ? fake.error : 0;
 }
 
-int cuCtxSynchronize(void) {
-    FAIL_IF_TOLD;
-    return fake.contexts == 1 ? 0 : INVALID;
-}
-
 int cuMemAlloc_v2(unsigned long long *address_out, size_t bytes) {
     FAIL_IF_TOLD;
     if (fake.contexts != 1 || bytes == 0) return INVALID;
@@ -127,21 +122,31 @@ int cuMemAlloc_v2(unsigned long long *address_out, size_t bytes) {
 }
 
 int cuMemFree_v2(unsigned long long address) {
+    fake.frees++;
     return drop((void *)(uintptr_t)address);
 }
 
-int cuMemcpyHtoD_v2(unsigned long long to, const void *from, size_t bytes) {
+// The newest memory of the host that is locked.
+static char *pinned;
+static size_t pinned_bytes;
+
+int cuMemAllocHost_v2(void **memory_out, size_t bytes) {
     FAIL_IF_TOLD;
     if (fake.contexts != 1) return INVALID;
-    memcpy((void *)(uintptr_t)to, from, bytes);
+    *memory_out = pinned = make(bytes);
+    pinned_bytes = bytes;
     return 0;
 }
 
-int cuMemcpyDtoH_v2(void *to, unsigned long long from, size_t bytes) {
-    FAIL_IF_TOLD;
-    if (fake.contexts != 1) return INVALID;
-    memcpy(to, (void *)(uintptr_t)from, bytes);
-    return 0;
+int cuMemFreeHost(void *memory) {
+    return drop(memory);
+}
+
+// Whether the copy is one that the host need not wait for, or has a stream of its own.
+static bool is_fit(const void *host, size_t bytes, const void *stream) {
+    bool is_pinned = pinned != NULL && (const char *)host >= pinned &&
+                     (const char *)host + bytes <= pinned + pinned_bytes;
+    return fake.contexts == 1 && (stream != NULL || is_pinned);
 }
 
 int cuStreamCreate(void **stream_out, unsigned flags) {
@@ -156,18 +161,26 @@ int cuStreamDestroy_v2(void *stream) {
 }
 
 int cuStreamSynchronize(void *stream) {
+    (void)stream;
     FAIL_IF_TOLD;
-    return fake.contexts == 1 && stream != NULL ? 0 : INVALID;
+    fake.waits++;
+    return fake.contexts == 1 ? 0 : INVALID;
 }
 
 int cuMemcpyHtoDAsync_v2(unsigned long long to, const void *from, size_t bytes,
                          void *stream) {
-    return stream != NULL ? cuMemcpyHtoD_v2(to, from, bytes) : INVALID;
+    FAIL_IF_TOLD;
+    if (!is_fit(from, bytes, stream)) return INVALID;
+    memcpy((void *)(uintptr_t)to, from, bytes);
+    return 0;
 }
 
 int cuMemcpyDtoHAsync_v2(void *to, unsigned long long from, size_t bytes,
                          void *stream) {
-    return stream != NULL ? cuMemcpyDtoH_v2(to, from, bytes) : INVALID;
+    FAIL_IF_TOLD;
+    if (!is_fit(to, bytes, stream)) return INVALID;
+    memcpy(to, (void *)(uintptr_t)from, bytes);
+    return 0;
 }
 
 int cuMemcpyDtoDAsync_v2(unsigned long long to, unsigned long long from, size_t bytes,

@@ -207,22 +207,37 @@ static bool prepare(Run *run, const int32_t *numbers) {
 // How often the host has begun and ended to wait for a launch, and the driver's calls
 // when it began.
 typedef struct Idle {
-    const Run *run;
+    Run *run;
     int begun, ended, calls;
 } Idle;
 
-// A heap that a kernel is handed stays where it is.
+// A heap that a kernel is handed stays where it is, with the room that was asked for.
 static void check_growth(const Run *run) {
     uint64_t address;
     int calls = state->calls;
     if (run->kind != &kinds[OPENCL]) return;
+    if (state->most_memory == 0 && state->fail_at == 0) {
+        CHECK(dev_alloc(run->device, run->kind->much, &address) == STATUS_OK);
+        dev_free(run->device, address, run->kind->much);
+    }
     CHECK(dev_alloc(run->device, run->kind->much * 4, &address) == STATUS_MEMORY);
     CHECK(state->calls == calls);
+}
+
+// What is freed and taken meanwhile makes nobody wait: the driver is told afterwards.
+static void check_freeing(Run *run) {
+    uint64_t again;
+    int frees = state->frees, calls = state->calls;
+    if (run->kind != &kinds[CUDA]) return;
+    dev_free(run->device, run->much, run->kind->much);
+    CHECK(dev_alloc(run->device, run->kind->much, &again) == STATUS_OK);
+    CHECK(again == run->much && state->frees == frees && state->calls == calls);
 }
 
 static void note_idle(void *data, bool begins) {
     Idle *idle = data;
     if (begins) check_growth(idle->run);
+    if (begins) check_freeing(idle->run);
     CHECK(idle->begun - idle->ended == !begins); // in turns
     if (begins) idle->calls = state->calls;
     else CHECK(state->calls > idle->calls || state->fail_at != 0); // it did wait
@@ -240,6 +255,7 @@ static bool add_table(Run *run, void *code, const int32_t *numbers) {
                            .turns = N,
                            .ins = (uint64_t[]){run->from, run->to},
                            .in_count = 2,
+                           .room = run->kind->much,
                            .idle = &(DeviceIdle){note_idle, &idle}};
     LaunchEnd end = dev_launch(run->device, &launch, &fault);
     CHECK(idle.begun == idle.ended && (idle.begun > 0 || end != LAUNCH_OK));
@@ -289,9 +305,18 @@ static bool use_private(Run *run, void *code) {
     return true;
 }
 
+// A launch whose code is there is waited for once.
+static void check_one_wait(Run *run, void *code, const int32_t *numbers) {
+    int before = state->waits;
+    if (!add_table(run, code, numbers)) return;
+    // what it made is then read, for which the host waits, too
+    if (state->fail_at == 0) CHECK(state->waits == before + 2);
+}
+
 static bool run_kernels(Run *run, void *code, const int32_t *numbers, uint32_t first) {
-    return add_table(run, code, numbers) && find_negative(run, code, first) &&
-           use_private(run, code);
+    if (!add_table(run, code, numbers)) return false;
+    check_one_wait(run, code, numbers);
+    return find_negative(run, code, first) && use_private(run, code);
 }
 
 // Does all of it once; returns whether all went well.
