@@ -680,6 +680,7 @@ static const DeviceOps device_ops = {
     .build = gpu_build,
     .unload = gpu_unload,
     .launch = gpu_launch,
+    .settle = gpu_settle,
 };
 static const GpuOps gpu_ops = {
     .load = load,

@@ -253,3 +253,7 @@ LaunchEnd dev_launch(Device *device, const DeviceLaunch *launch, GpuFault *fault
     if (end == LAUNCH_BROKEN) device->has_failed = true;
     return end;
 }
+
+Status dev_settle(Device *device, const DeviceIdle *idle) {
+    return note_end(device, device->ops->settle(device, idle));
+}

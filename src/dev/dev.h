@@ -63,6 +63,7 @@ typedef struct DeviceLaunch {
     size_t room;              // bytes that others may want while it runs
     bool may_repeat;          // running a turn twice does no harm
     bool fails_alike;         // one that failed fails the same way when run again
+    bool is_sure;             // cannot fail, and has no outs: it may end later (settle)
     const atomic_bool *cancel; // looked at now and then; may be NULL
     // Told after each part of a long launch: turns done. May be NULL.
     void (*progress)(void *data, int64_t done);
@@ -98,6 +99,7 @@ typedef struct DeviceOps {
                     void **code_out);
     void (*unload)(Device *device, void *code);
     LaunchEnd (*launch)(Device *device, const DeviceLaunch *launch, GpuFault *fault_out);
+    Status (*settle)(Device *device, const DeviceIdle *idle);
 } DeviceOps;
 
 struct Device {
@@ -153,6 +155,9 @@ bool dev_has_launches(const Device *device);
 Status dev_build(Device *device, Str source, Str tables, const atomic_bool *cancel,
                  void **code_out);
 void dev_unload(Device *device, void *code); // NULL is ignored
+// One that is sure may still be at work then. Launches come after it; before anything that
+// they use is moved or freed, dev_settle waits for all of them.
 LaunchEnd dev_launch(Device *device, const DeviceLaunch *launch, GpuFault *fault_out);
+Status dev_settle(Device *device, const DeviceIdle *idle); // idle may be NULL
 
 #endif

@@ -6,9 +6,10 @@
 // and people be told how far it is; how long turns take is known from the part before.
 // In the device's memory the arguments of a part are its frame and then the control, so
 // that each part is one write, one start and one read, in order, for which the host
-// waits once. All else that travels does so beside a launch. A part whose private
-// memory ran out is run again with more for each work item, and fewer of these; what
-// sufficed is remembered.
+// waits once; for launches that are sure it waits when something else comes, a tenth of
+// a second of them at most, whose arguments lie one behind the other. All else that
+// travels does so beside a launch. A part whose private memory ran out is run again
+// with more for each work item, and fewer of these; what sufficed is remembered.
 #define _GNU_SOURCE
 #include "dev/gpu.h"
 
@@ -29,6 +30,7 @@ enum {
     LEAST_ARENA = 1 << 10,
     MORE_ARENA = 8, // times
 };
+enum { LEAST_STAGING = 28 << 10 }; // for arguments of launches in a row
 static const double part_seconds = 0.1;
 static const int64_t most_turns = (int64_t)1 << 30;    // of a part
 static const uint64_t most_arenas = (uint64_t)1 << 30; // bytes, unless one needs more
@@ -190,6 +192,7 @@ typedef struct Run {
     const DeviceLaunch *launch;
     const GpuCode *code;
     GpuFunction *function;
+    size_t at; // of the arguments, in the staging memory and on the device
     size_t frame_bytes;
     size_t arena_bytes;  // of a work item
     uint32_t group;      // of the next start
@@ -257,15 +260,27 @@ static Status choose_more_arena(Run *run, int64_t turns) {
     return fit_some_arena(run, turns, bytes * MORE_ARENA, bytes * 2);
 }
 
-static Status wait(const Run *run) {
-    const DeviceIdle *idle = run->launch->idle;
-    if (idle == NULL) return run->gpu->ops->wait(run->gpu);
-    run->gpu->is_at_work = true;
+// For all that was begun.
+static Status wait(GpuDevice *gpu, const DeviceIdle *idle) {
+    gpu->begun = 0;
+    gpu->begun_seconds = 0;
+    if (idle == NULL) return gpu->ops->wait(gpu);
+    gpu->is_at_work = true;
     idle->tell(idle->data, true);
-    Status status = run->gpu->ops->wait(run->gpu);
+    Status status = gpu->ops->wait(gpu);
     idle->tell(idle->data, false);
-    run->gpu->is_at_work = false;
+    gpu->is_at_work = false;
     return status;
+}
+
+// A read behind the launches tells how they went.
+Status gpu_settle(Device *device, const DeviceIdle *idle) {
+    GpuDevice *gpu = (GpuDevice *)device;
+    if (gpu->begun == 0) return STATUS_OK;
+    Status status =
+        gpu->ops->read(gpu, gpu->staging, gpu->arguments.address, sizeof(uint64_t));
+    Status ended = wait(gpu, idle);
+    return status == STATUS_OK ? ended : status;
 }
 
 // Too little for others is no harm, unless the device has failed.
@@ -278,13 +293,12 @@ static Status make_room(Run *run) {
     return status == STATUS_IO ? status : STATUS_OK;
 }
 
-// Runs turns once, and reads what the launch leaves.
-static Status start(Run *run, int64_t begin, int64_t end) {
+// Begins to run turns once.
+static Status begin_turns(Run *run, int64_t begin, int64_t end) {
     GpuDevice *gpu = run->gpu;
     const DeviceLaunch *launch = run->launch;
-    size_t in_bytes = launch->in_count * sizeof *launch->ins;
-    size_t out_bytes = run->frame_bytes - in_bytes;
-    uint64_t address = gpu->arguments.address;
+    char *frame = gpu->staging + run->at;
+    uint64_t address = gpu->arguments.address + run->at;
     *run->control = (GpuControl){
         .begin = begin,
         .end = end,
@@ -294,20 +308,52 @@ static Status start(Run *run, int64_t begin, int64_t end) {
         .arena_bytes = run->arena_bytes,
         .least = GPU_NONE,
     };
-    if (in_bytes > 0) memcpy(gpu->staging, launch->ins, in_bytes);
+    if (launch->in_count > 0)
+        memcpy(frame, launch->ins, launch->in_count * sizeof *launch->ins);
+    Status status =
+        gpu->ops->write(gpu, address, frame, run->frame_bytes + HEADER_BYTES);
+    if (status != STATUS_OK) return status;
+    return gpu->ops->start(gpu, run->function, address + run->frame_bytes, run->items,
+                           run->group);
+}
+
+// Runs turns once, and reads what the launch leaves.
+static Status start(Run *run, int64_t begin, int64_t end) {
+    GpuDevice *gpu = run->gpu;
+    size_t in_bytes = run->launch->in_count * sizeof *run->launch->ins;
+    size_t from = run->at + in_bytes;
     Status status = make_room(run);
+    if (status == STATUS_OK) status = begin_turns(run, begin, end);
     if (status == STATUS_OK)
-        status = gpu->ops->write(gpu, address, gpu->staging,
-                                 run->frame_bytes + HEADER_BYTES);
-    if (status == STATUS_OK)
-        status = gpu->ops->start(gpu, run->function, address + run->frame_bytes,
-                                 run->items, run->group);
-    if (status == STATUS_OK)
-        status = gpu->ops->read(gpu, gpu->staging + in_bytes, address + in_bytes,
-                                out_bytes + HEADER_BYTES);
-    if (status == STATUS_OK) return wait(run);
-    gpu->ops->wait(gpu); // for what was begun
+        status = gpu->ops->read(gpu, gpu->staging + from, gpu->arguments.address + from,
+                                run->frame_bytes - in_bytes + HEADER_BYTES);
+    if (status == STATUS_OK) return wait(gpu, run->launch->idle);
+    wait(gpu, NULL); // for what was begun
     return status;
+}
+
+// Whether nobody need wait for it now: it is known how long it takes.
+static bool is_left(const Run *run) {
+    double rate = run->function->rate, turns = (double)run->launch->turns;
+    return run->launch->is_sure && rate > 0 &&
+           run->gpu->begun_seconds + turns / rate <= part_seconds;
+}
+
+static LaunchEnd begin_all(Run *run) {
+    enum { EDGE = 64 };
+    GpuDevice *gpu = run->gpu;
+    int64_t turns = run->launch->turns;
+    choose_items(run, turns, UINT64_MAX);
+    Status status = make_room(run);
+    if (status == STATUS_OK) status = begin_turns(run, 0, turns);
+    if (status != STATUS_OK) {
+        wait(gpu, NULL);
+        return LAUNCH_BROKEN;
+    }
+    size_t end = run->at + run->frame_bytes + HEADER_BYTES;
+    gpu->begun = (end + EDGE - 1) / EDGE * EDGE;
+    gpu->begun_seconds += (double)turns / run->function->rate;
+    return LAUNCH_OK;
 }
 
 static Status read_faults(Run *run, uint64_t address, uint32_t count) {
@@ -326,8 +372,8 @@ static bool find_fault(Run *run, GpuFault *fault_out, Status *status) {
     bool is_found = false;
     if (count > GPU_FAULTS && run->launch->team > 0) return false;
     if (count > GPU_FAULTS) count = GPU_FAULTS;
-    uint64_t address =
-        run->gpu->arguments.address + run->frame_bytes + offsetof(GpuControl, faults);
+    uint64_t address = run->gpu->arguments.address + run->at + run->frame_bytes +
+                       offsetof(GpuControl, faults);
     if (count > 0) *status = read_faults(run, address, count);
     for (uint32_t i = 0; *status == STATUS_OK && i < count; i++) {
         if (faults[i].turn != run->control->least) continue;
@@ -364,8 +410,10 @@ static LaunchEnd run_part(Run *run, int64_t begin, int64_t end, GpuFault *fault_
     else choose_items(run, turns, UINT64_MAX);
     while (status == STATUS_OK) {
         double began = clock_seconds();
+        bool is_behind = run->gpu->begun > 0 && run->function->rate > 0;
         if (start(run, begin, end) != STATUS_OK) return LAUNCH_BROKEN;
-        run->function->rate = (double)turns / (clock_seconds() - began + 1e-9);
+        if (!is_behind)
+            run->function->rate = (double)turns / (clock_seconds() - began + 1e-9);
         if (run->control->is_short != 0) {
             status = choose_more_arena(run, turns);
             continue;
@@ -400,19 +448,33 @@ static LaunchEnd run_parts(Run *run, GpuFault *fault_out) {
         if (launch->progress != NULL) launch->progress(launch->data, end);
     }
     if (launch->turns > 0 && launch->out_count > 0)
-        memcpy(launch->outs, run->gpu->staging + launch->in_count * sizeof *launch->ins,
+        memcpy(launch->outs,
+               run->gpu->staging + run->at + launch->in_count * sizeof *launch->ins,
                launch->out_count * sizeof *launch->outs);
     return LAUNCH_OK;
 }
 
+static bool has_place(const GpuDevice *gpu, size_t bytes) {
+    return gpu->begun + bytes <= gpu->staging_bytes &&
+           gpu->begun + bytes <= gpu->arguments.bytes;
+}
+
+// A place for the arguments, behind those that are in use.
 static Status prepare(Run *run) {
     GpuDevice *gpu = run->gpu;
     size_t bytes = run->frame_bytes + sizeof(GpuControl);
-    Status status = fit_staging(gpu, bytes);
+    Status status = STATUS_OK;
+    if (!has_place(gpu, bytes)) status = gpu_settle(&gpu->base, run->launch->idle);
+    if (status == STATUS_OK && !has_place(gpu, bytes)) {
+        if (bytes < LEAST_STAGING) bytes = LEAST_STAGING;
+        status = fit_staging(gpu, bytes);
+        if (status == STATUS_OK) status = fit_block(gpu, &gpu->arguments, bytes);
+    }
     if (status != STATUS_OK) return status;
-    memset(gpu->staging, 0, run->frame_bytes);
-    run->control = (GpuControl *)(void *)(gpu->staging + run->frame_bytes);
-    return fit_block(gpu, &gpu->arguments, bytes);
+    run->at = gpu->begun;
+    memset(gpu->staging + run->at, 0, run->frame_bytes);
+    run->control = (GpuControl *)(void *)(gpu->staging + run->at + run->frame_bytes);
+    return STATUS_OK;
 }
 
 LaunchEnd gpu_launch(Device *device, const DeviceLaunch *launch, GpuFault *fault_out) {
@@ -424,6 +486,7 @@ LaunchEnd gpu_launch(Device *device, const DeviceLaunch *launch, GpuFault *fault
     if (status == STATUS_OK) status = prepare(&run);
     if (status != STATUS_OK) return end_badly(status);
     device->counts.launches++;
+    if (is_left(&run)) return begin_all(&run);
     LaunchEnd ended = run_parts(&run, fault_out);
     if (run.gpu->arena.bytes > most_arenas) gpu_trim(device);
     return ended;

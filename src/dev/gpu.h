@@ -66,6 +66,9 @@ struct GpuDevice {
     } arguments, arena;
     char *staging; // the host's copy of arguments and of faults
     size_t staging_bytes;
+    // Launches that nobody has waited for:
+    size_t begun;         // bytes that their arguments take; 0: there are none
+    double begun_seconds; // that they take, about
 };
 
 // Sets how many work items make sense.
@@ -79,6 +82,7 @@ Status gpu_build(Device *device, Str source, Str tables, const atomic_bool *canc
                  void **code_out);
 void gpu_unload(Device *device, void *code);
 LaunchEnd gpu_launch(Device *device, const DeviceLaunch *launch, GpuFault *fault_out);
+Status gpu_settle(Device *device, const DeviceIdle *idle);
 
 // Keeps what a compiler said in a file; NULL if there is no place for one.
 const char *gpu_keep_log(Arena *arena, Str log);

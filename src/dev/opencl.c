@@ -297,7 +297,8 @@ static void list_opencl(Arena *arena, DeviceInfos *infos) {
 // Copies the heap into one of that size.
 static Status resize_heap(OpenclDevice *device, uint64_t size) {
     const Calls *cl = &device->cl;
-    cl_int error;
+    cl_int error = cl->clFinish(device->launches);
+    if (error != CL_SUCCESS) return fail(device, "clFinish", error);
     cl_mem memory =
         cl->clCreateBuffer(device->context, CL_MEM_READ_WRITE, size, NULL, &error);
     if (error != CL_SUCCESS) return fail(device, "clCreateBuffer", error);
@@ -581,6 +582,7 @@ static const DeviceOps device_ops = {
     .build = gpu_build,
     .unload = gpu_unload,
     .launch = gpu_launch,
+    .settle = gpu_settle,
 };
 static const GpuOps gpu_ops = {
     .load = load,

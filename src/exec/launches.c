@@ -52,6 +52,29 @@ static void assign(Walk *w, const LoopRef *to, const LoopRef *from, uint32_t cou
     for (uint32_t i = 0; i < count; i++) w->values[to[i]] = moved[i];
 }
 
+// ---- waiting ------------------------------------------------------------------------
+
+static void tell_work(Walk *w, bool begins) {
+    const ExecCall *call = w->call;
+    if (call->at_work != NULL && !call->at_work(call->data, begins)) w->is_lost = true;
+}
+
+// While the device is at work, others may have the heap's turn.
+static void tell_idle(void *data, bool begins) {
+    Walk *w = data;
+    if (begins) tell_work(w, true);
+    if (begins) rt_turn_give(w->call->heap->turn);
+    else rt_turn_take(w->call->heap->turn);
+    if (!begins) tell_work(w, false);
+}
+
+// Waits for launches that are sure.
+static void settle(Walk *w) {
+    DeviceIdle idle = {tell_idle, w};
+    const DeviceIdle *told = w->call->heap->turn != NULL ? &idle : NULL;
+    if (dev_settle(w->device, told) != STATUS_OK) w->is_lost = true;
+}
+
 // ---- memory -------------------------------------------------------------------------
 
 static bool add_block(Walk *w, size_t bytes, uint64_t *address_out) {
@@ -74,6 +97,7 @@ static bool add_block(Walk *w, size_t bytes, uint64_t *address_out) {
 // Frees the blocks from number `first` on but for those that the values lie in.
 static void keep_blocks(Walk *w, uint32_t first, const LoopRef *kept, uint32_t count) {
     uint32_t to = first;
+    if (w->block_count > first) settle(w);
     for (uint32_t i = first; i < w->block_count; i++) {
         Block block = w->blocks[i];
         bool is_kept = false;
@@ -156,20 +180,6 @@ static void tell_progress(void *data, int64_t done) {
     w->call->progress(w->call->data, done, w->turns);
 }
 
-static void tell_work(Walk *w, bool begins) {
-    const ExecCall *call = w->call;
-    if (call->at_work != NULL && !call->at_work(call->data, begins)) w->is_lost = true;
-}
-
-// While the device is at work, others may have the heap's turn.
-static void tell_idle(void *data, bool begins) {
-    Walk *w = data;
-    if (begins) tell_work(w, true);
-    if (begins) rt_turn_give(w->call->heap->turn);
-    else rt_turn_take(w->call->heap->turn);
-    if (!begins) tell_work(w, false);
-}
-
 static size_t room_of(const Walk *w) {
     return w->call->room != NULL ? w->call->room(w->call->data) : 0;
 }
@@ -206,6 +216,7 @@ static bool run_launch(Walk *w, const LoopLaunch *launch) {
                         .room = room_of(w),
                         .may_repeat =
                             keeps_apart(launch, ins, reads | LAUNCH_JOINS, writes),
+                        .is_sure = launch->is_sure,
                         .fails_alike = keeps_apart(launch, ins, reads, writes),
                         .cancel = w->call->cancel,
                         .progress = w->call->progress != NULL ? tell_progress : NULL,
@@ -367,7 +378,10 @@ void exec_launches(const ExecCall *call, ExecEnd *end_out) {
         const LoopBody *root = w.loop->root;
         for (uint32_t i = 0; i < root->param_count; i++)
             w.values[root->params[i]] = kernel->in[i];
-        if (walk_body(&w, root)) {
+        bool is_done = walk_body(&w, root);
+        settle(&w);
+        if (is_done && w.is_lost) end_out->status = EXEC_BROKEN;
+        else if (is_done) {
             for (uint32_t i = 0; i < root->result_count; i++)
                 kernel->out[i] = value_of(&w, root->results[i]);
             ports_take(call);

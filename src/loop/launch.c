@@ -456,6 +456,12 @@ static void plan_body(Planner *p, const LoopBody *body) {
     }
 }
 
+static bool is_sure(const LoopPlan *plan, const LoopLaunch *launch) {
+    LoopBody body = loop_launch_body(launch);
+    return launch->out_count == 0 && !launch->has_private &&
+           !loop_spread_fails(plan, &body);
+}
+
 void loop_plan(const LoopKernel *kernel, Arena *arena, LoopPlan *plan_out) {
     Planner p = {.kernel = kernel,
                  .arena = arena,
@@ -477,6 +483,8 @@ void loop_plan(const LoopKernel *kernel, Arena *arena, LoopPlan *plan_out) {
     plan_body(&p, kernel->root);
     plan_out->launches = p.launches.data;
     plan_out->count = p.launches.len;
+    for (uint32_t i = 0; i < plan_out->count; i++)
+        plan_out->launches[i].is_sure = is_sure(plan_out, &plan_out->launches[i]);
 }
 
 const LoopLaunch *loop_launch_at(const LoopPlan *plan, const LoopStm *stm) {

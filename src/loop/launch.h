@@ -40,6 +40,7 @@ typedef struct LoopLaunch {
     LoopRef *outs; // scalars that later code needs, in the slots after the ins
     uint32_t out_count;
     bool has_private; // allocates more than local buffers: wants an arena
+    bool is_sure;     // cannot fail, and leaves no scalars: nobody need wait for it
     // Of a parallel loop whose turns are run by teams: item i of w runs the turns i,
     // i + w, ... of a loop that is spread, and the first of them all stores outside of
     // these. The rest is done by all, which wait for each other where loop_waits says.

@@ -313,10 +313,40 @@ static void check_one_wait(Run *run, void *code, const int32_t *numbers) {
     if (state->fail_at == 0) CHECK(state->waits == before + 2);
 }
 
+// Launches that are sure are waited for together, when somebody wants to know, or what
+// they leave no place for comes.
+static bool launch_many(Run *run, void *code, const int32_t *numbers) {
+    enum { MANY = 20 };
+    static const int32_t table[4] = {10, 20, 30, 40};
+    int32_t sums[N] = {0};
+    GpuFault fault;
+    bool is_well = true, is_right = true;
+    DeviceLaunch launch = {.code = code,
+                           .function = "weft_0_launch_0",
+                           .turns = N,
+                           .ins = (uint64_t[]){run->from, run->to},
+                           .in_count = 2,
+                           .is_sure = true};
+    int before = state->waits;
+    for (int i = 0; i < MANY && is_well; i++)
+        is_well = dev_launch(run->device, &launch, &fault) == LAUNCH_OK;
+    if (is_well && state->fail_at == 0) CHECK(state->waits == before);
+    is_well = is_fine(run, dev_settle(run->device, NULL) == STATUS_OK && is_well);
+    if (is_well && state->fail_at == 0) CHECK(state->waits == before + 1);
+    CHECK(dev_settle(run->device, NULL) == STATUS_OK); // nothing is left
+    if (!is_well ||
+        !is_fine(run, dev_read(run->device, sums, run->to, sizeof sums) == STATUS_OK))
+        return false;
+    for (int i = 0; i < N; i++) is_right &= sums[i] == numbers[i] + table[i % 4];
+    CHECK(is_right);
+    return true;
+}
+
 static bool run_kernels(Run *run, void *code, const int32_t *numbers, uint32_t first) {
     if (!add_table(run, code, numbers)) return false;
     check_one_wait(run, code, numbers);
-    return find_negative(run, code, first) && use_private(run, code);
+    return launch_many(run, code, numbers) && find_negative(run, code, first) &&
+           use_private(run, code);
 }
 
 // Does all of it once; returns whether all went well.

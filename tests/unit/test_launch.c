@@ -57,7 +57,9 @@ static void show_launch(Session *s, const LoopKernel *kernel, const LoopPlan *pl
     strbuf_char(out, '\n');
 }
 
-static void plan_text(const char *text, const char *expected) {
+// Returns how many launches are sure.
+static uint32_t plan_text(const char *text, const char *expected) {
+    uint32_t sure = 0;
     Session s;
     start(&s, "entry main() -> () { -> }");
     Source *source = sources_add(&s.cx.sources, STR("test.loop"), str_of(text), false);
@@ -74,6 +76,7 @@ static void plan_text(const char *text, const char *expected) {
         for (uint32_t i = 0; i < plan.count; i++) {
             const LoopLaunch *launch = &plan.launches[i];
             CHECK(launch->number == i);
+            sure += launch->is_sure;
             CHECK(loop_launch_at(&plan, launch->body->stms.data[launch->first]) ==
                   launch);
             show_launch(&s, kernel, &plan, launch, &shown);
@@ -83,6 +86,7 @@ static void plan_text(const char *text, const char *expected) {
         if (!ok) printf("%s\n  gave\n%.*s", text, STR_ARG(strbuf_done(&shown)));
     }
     stop(&s);
+    return sure;
 }
 
 // ---- parallel loops -----------------------------------------------------------------
@@ -98,7 +102,7 @@ static void plan_text(const char *text, const char *expected) {
 static void test_parallel(void) {
     plan_text(ROWS("", ".independent", "m"), "0: parallel(m) m xs=l r=s\n");
     plan_text(ROWS("", ".independent", "3i64"), "0: parallel(3) xs=l m r=s\n");
-    plan_text(ROWS("", "", "m"), "0: parallel m xs=l r=s\n");
+    CHECK(plan_text(ROWS("", "", "m"), "0: parallel m xs=l r=s\n") == 1);
     // What comes before the inner loop is done for each of its turns.
     plan_text(ROWS("k: i64 = mul(m, i) y: f32 = load(xs, k)", ".independent", "m"),
               "0: parallel(m) m xs=l r=s\n");
@@ -113,8 +117,8 @@ static void test_parallel(void) {
               "0: parallel r=ls m xs=l\n");
     plan_text(ROWS("= store(r, 1f32, i)", ".independent", "m"),
               "0: parallel r=s m xs=l\n");
-    plan_text(ROWS("c: bool = lt(i, m) = check(c) \"no\"", ".independent", "m"),
-              "0: parallel m xs=l r=s\n");
+    CHECK(plan_text(ROWS("c: bool = lt(i, m) = check(c) \"no\"", ".independent", "m"),
+                    "0: parallel m xs=l r=s\n") == 0);
     // What joins a place may not run twice.
     plan_text("kernel \"join\" (owned []i32) -> ([]i32) {|a: [i32], n: i64|\n"
               "= for.parallel(n) {|i: i64| = atomic.add(a, 1i32, 0i64) ->}\n"

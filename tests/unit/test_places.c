@@ -112,6 +112,7 @@ static LaunchEnd fail_launch(Device *d, const DeviceLaunch *launch, GpuFault *fa
     if (fails(d, LAUNCH)) return LAUNCH_BROKEN;
     DeviceLaunch held = *launch;
     DeviceIdle idle = {tell_held, (void *)(uintptr_t)launch->idle};
+    held.is_sure = launch->is_sure && hold.launch == 0;
     if (atomic_fetch_add(&launches, 1) + 1 == hold.launch) held.idle = &idle;
     return real->launch(d, &held, fault);
 }
