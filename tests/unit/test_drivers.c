@@ -316,7 +316,7 @@ static void check_one_wait(Run *run, void *code, const int32_t *numbers) {
 // Launches that are sure are waited for together, when somebody wants to know, or what
 // they leave no place for comes.
 static bool launch_many(Run *run, void *code, const int32_t *numbers) {
-    enum { MANY = 20 };
+    enum { MANY = 8 };
     static const int32_t table[4] = {10, 20, 30, 40};
     int32_t sums[N] = {0};
     GpuFault fault;
