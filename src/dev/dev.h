@@ -111,6 +111,7 @@ struct Device {
     size_t limit;         // bytes; 0: what the hardware has
     size_t held;          // bytes that it holds for itself, besides counts.used
     bool has_failed;      // once, but for memory: nothing on it is sure any more
+    bool is_left;         // its arrays were taken off it: what still runs there is void
     DeviceCounts counts;
     // Told of each transfer, which began then (clock_ns). May be NULL.
     void (*moved)(Device *device, bool is_write, size_t bytes, uint64_t began);

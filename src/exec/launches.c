@@ -139,6 +139,7 @@ static bool do_result(Walk *w, const LoopStm *stm) {
     int64_t shape[CORE_MAX_RANK];
     for (uint32_t d = 0; d < stm->arg_count; d++)
         shape[d] = (int64_t)value_of(w, stm->args[d]);
+    if (w->call->kernel->made[stm->number] != NULL) settle(w); // which is freed
     ExecStatus status =
         ports_result(w->call, stm->number, shape, &w->values[stm->outs[0]]);
     return status == EXEC_OK || stop(w, status);
@@ -223,6 +224,7 @@ static bool run_launch(Walk *w, const LoopLaunch *launch) {
                         .data = w,
                         .idle = w->call->heap->turn != NULL ? &idle : NULL};
     GpuFault fault;
+    w->end->has_run = true;
     switch (dev_launch(w->device, &run, &fault)) {
     case LAUNCH_OK:
         if (w->is_lost) return stop(w, EXEC_BROKEN);
@@ -373,21 +375,14 @@ void exec_launches(const ExecCall *call, ExecEnd *end_out) {
               .device = call->device,
               .values = kernel->values,
               .end = end_out};
-    end_out->status = ports_open(call);
-    if (end_out->status == EXEC_OK) {
-        const LoopBody *root = w.loop->root;
-        for (uint32_t i = 0; i < root->param_count; i++)
-            w.values[root->params[i]] = kernel->in[i];
-        bool is_done = walk_body(&w, root);
-        settle(&w);
-        if (is_done && w.is_lost) end_out->status = EXEC_BROKEN;
-        else if (is_done) {
-            for (uint32_t i = 0; i < root->result_count; i++)
-                kernel->out[i] = value_of(&w, root->results[i]);
-            ports_take(call);
-        }
-    }
+    const LoopBody *root = w.loop->root;
+    for (uint32_t i = 0; i < root->param_count; i++)
+        w.values[root->params[i]] = kernel->in[i];
+    bool is_done = walk_body(&w, root);
+    settle(&w);
+    if (is_done && w.is_lost) is_done = stop(&w, EXEC_BROKEN);
+    for (uint32_t i = 0; i < root->result_count && is_done; i++)
+        kernel->out[i] = value_of(&w, root->results[i]);
     keep_blocks(&w, 0, NULL, 0);
     mem_free(call->heap->mem, w.blocks, w.block_cap * sizeof *w.blocks);
-    ports_close(call);
 }

@@ -93,8 +93,5 @@ static ExecStatus run_code(NativeRun *run, ExecEnd *end) {
 
 void exec_native(const ExecCall *call, ExecEnd *end_out) {
     NativeRun run = {.call = call, .interval = 1};
-    end_out->status = ports_open(call);
-    if (end_out->status == EXEC_OK) end_out->status = run_code(&run, end_out);
-    if (end_out->status == EXEC_OK) ports_take(call);
-    ports_close(call);
+    end_out->status = run_code(&run, end_out);
 }

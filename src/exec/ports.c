@@ -295,8 +295,18 @@ void exec_fault(ExecEnd *end, const LoopStm *const *checks, int32_t check,
     for (int32_t i = 0; i < call_count; i++) end->calls[i] = checks[calls[i]];
 }
 
-void exec_call(const ExecCall *call, ExecEnd *end_out) {
+static void run_code(const ExecCall *call, ExecEnd *end_out) {
     if (call->device != NULL && dev_has_launches(call->device))
         exec_launches(call, end_out);
     else exec_native(call, end_out);
+}
+
+// Of a device that others have left meanwhile the arguments may be gone: however it
+// ended, that tells nothing.
+void exec_call(const ExecCall *call, ExecEnd *end_out) {
+    end_out->status = ports_open(call);
+    if (end_out->status == EXEC_OK) run_code(call, end_out);
+    if (call->device != NULL && call->device->is_left) end_out->status = EXEC_BROKEN;
+    if (end_out->status == EXEC_OK) ports_take(call);
+    ports_close(call);
 }

@@ -24,6 +24,7 @@ ExecStatus exec_status(Status status);
 void exec_fault(ExecEnd *end, const LoopStm *const *checks, int32_t check,
                 const uint64_t *values, const int32_t *calls, int32_t call_count);
 
+// The code alone, between ports_open and ports_take.
 void exec_native(const ExecCall *call, ExecEnd *end_out);
 void exec_launches(const ExecCall *call, ExecEnd *end_out);
 

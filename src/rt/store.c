@@ -180,8 +180,10 @@ static Status write_all(RtHeap *heap, RtArray *a, Device *device, uint64_t addre
          piece = piece->next) {
         RtArray *part = piece->part;
         uint64_t from, to = address + piece->at;
-        if (!is_on(part, device)) status = write_to(heap, device, to, part);
-        else if (rt_send(heap, part, device, &from) == STATUS_OK)
+        bool is_there = is_on(part, device);
+        status = is_there ? rt_send(heap, part, device, &from) // which waits for it
+                          : write_to(heap, device, to, part);
+        if (is_there && status == STATUS_OK)
             status = dev_copy(device, to, from, size_of(part));
     }
     return status;
@@ -279,6 +281,7 @@ void rt_settle(RtHeap *heap) {
 // Memory for a copy of its elements there, for which room is made or not.
 static Status add_copy(RtHeap *heap, RtArray *owner, Device *device, bool makes_room,
                        RtCopy **copy_out) {
+    if (device->is_left) return STATUS_IO;
     RtCopy *copy = mem_try_alloc(heap->mem, sizeof *copy);
     if (copy == NULL) return STATUS_MEMORY;
     owner->pins++;
@@ -344,7 +347,7 @@ static uint64_t address_in(const RtArray *a, const RtArray *owner, const RtCopy 
 // device.
 static Status fill_copy(RtHeap *heap, RtArray *owner, Device *device, RtCopy *copy) {
     Status status = write_all(heap, owner, device, copy->address);
-    if (copy_on(owner, device) == NULL) return STATUS_IO;
+    if (copy_on(owner, device) != copy) return STATUS_IO;
     if (status != STATUS_OK) drop_copy(heap, owner, copy);
     return status;
 }
@@ -494,6 +497,7 @@ static RtArray *first_on(const RtHeap *heap, const Device *device) {
 
 bool rt_leave(RtHeap *heap, Device *device) {
     bool all = true;
+    device->is_left = true;
     heap->keeps_turn = true;
     // Where another thread fetches one, others may come and go meanwhile.
     for (RtArray *a; (a = first_on(heap, device)) != NULL;) {

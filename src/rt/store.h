@@ -13,8 +13,8 @@
 // not there travels; until the host has the whole, or memory is short, its parts are
 // kept, for others who need it.
 //
-// Threads: as the heap's. While elements travel to or from a device others have the turn;
-// the caller has a reference to their array.
+// Threads: as the heap's. While elements travel to or from a device others have the
+// turn; the caller has a reference to their array.
 #ifndef WEFT_RT_STORE_H
 #define WEFT_RT_STORE_H
 
@@ -75,8 +75,9 @@ size_t rt_bytes_to_send(const RtArray *a, const Device *device);
 Status rt_alloc_on(RtHeap *heap, Device *device, size_t bytes, uint64_t *address_out);
 // Arrays that there are now stay on the host, too: their owners may look at them.
 void rt_settle(RtHeap *heap);
-// Takes all arrays off a device, fetching those that are nowhere else. False if some
-// are lost, since the device does not answer; they are gone from its books then.
+// Takes all arrays off a device, fetching those that are nowhere else; none comes there
+// any more (STATUS_IO). False if some are lost, since the device does not answer; they
+// are gone from its books then.
 bool rt_leave(RtHeap *heap, Device *device);
 
 // ---- for array.c --------------------------------------------------------------------

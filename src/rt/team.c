@@ -51,15 +51,20 @@ void rt_team_free(RtTeam *team) {
 
 // ---- parallel loops -----------------------------------------------------------------
 
+// Machine code reads the same flag as it is; another thread may set it meanwhile.
+static bool is_cancelled(const KernelEnv *env) {
+    return __atomic_load_n(env->cancel, __ATOMIC_RELAXED);
+}
+
 static bool poll_root(KernelEnv *env, int64_t done, int64_t total) {
     RtCall *call = env->host;
     if (call->progress != NULL) call->progress(call->data, done, total);
-    return *env->cancel;
+    return is_cancelled(env);
 }
 
 static bool poll_worker(KernelEnv *env, int64_t done, int64_t total) {
     (void)done, (void)total;
-    return *env->cancel;
+    return is_cancelled(env);
 }
 
 static void *make_result(KernelEnv *env, uint32_t number, uint32_t rank,
@@ -117,7 +122,7 @@ static int32_t try_alone(KernelEnv *root, const Work *work, Trial *trial,
     }
     *is_worth_out = (double)trial->ns * (double)(work->n - trial->done) >
                     (double)trial->worth_ns * (double)trial->done;
-    return *root->cancel ? KERNEL_CANCELLED : KERNEL_OK;
+    return is_cancelled(root) ? KERNEL_CANCELLED : KERNEL_OK;
 }
 
 // The rest of a loop, after a trial, in the thread of the call, in strips after each of

@@ -7,6 +7,7 @@
 #define _POSIX_C_SOURCE 200809L
 #include "api/plans.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -21,20 +22,23 @@
 // ---- a device that fails ------------------------------------------------------------
 
 typedef enum Point { ALLOC, WRITE, READ, COPY, BUILD, LAUNCH, POINTS } Point;
+enum { ONCE = 1, ALWAYS = INT_MAX };
 
 static const DeviceOps *real;
 static DeviceOps broken;
 static Point at;
-static int left;                           // until it fails; 0: it has
-static bool is_over;                       // it fails from then on, not once
-static atomic_bool is_launched;            // the device is at work
-static atomic_int launches, sent, fetched; // so far: of writes those during launches
+static int left;                             // until it fails; 0: it has
+static int times;                            // that it fails then
+static atomic_bool is_launched;              // the device is at work
+static atomic_int launches, writes, fetched; // so far
+static atomic_int sent;                      // of the writes, during launches
 
-// A launch that is not over before something has happened.
+// A launch, or a write, that is not over before something has happened.
 typedef struct Hold {
-    int launch; // 0: none
+    int launch, write; // 0: none
     atomic_int *until;
-    bool outlasts; // what is sent meanwhile comes later
+    bool outlasts; // what is sent during the launch comes later
+    bool is_met;   // reads wait until it has begun
 } Hold;
 
 static Hold hold;
@@ -46,9 +50,10 @@ static void pause_a_while(void) {
 
 enum { PATIENCE = 20000 }; // milliseconds
 
-static void hold_launch(void) {
+// Waits until it is that many.
+static void wait_until(atomic_int *count, int least) {
     int ms = 0;
-    while (atomic_load(hold.until) == 0 && ms++ < PATIENCE) pause_a_while();
+    while (atomic_load(count) < least && ms++ < PATIENCE) pause_a_while();
     if (ms > PATIENCE) atomic_store(&is_late, true);
 }
 
@@ -61,13 +66,9 @@ static void hold_write(void) {
 static bool fails(Device *device, Point point) {
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     pthread_mutex_lock(&lock);
-    bool is_due = point == at && left >= 0;
-    if (is_due && left > 1) {
-        left--;
-        is_due = false;
-    }
-    is_due = is_due && (left == 1 || is_over);
-    if (is_due) left = 0;
+    bool is_due = point == at && left >= 0 && left <= 1 && times > 0;
+    if (is_due) times--;
+    if (point == at && left > 0) left--;
     pthread_mutex_unlock(&lock);
     if (is_due) dev_fail(device, STATUS_IO, "it was told to fail");
     return is_due;
@@ -77,15 +78,27 @@ static Status fail_alloc(Device *d, size_t bytes, uint64_t *address_out) {
     return fails(d, ALLOC) ? STATUS_MEMORY : real->alloc(d, bytes, address_out);
 }
 
+// What is freed is overwritten: nobody may want it any more.
+static void spoil(Device *d, uint64_t address, size_t bytes) {
+    static char junk[1 << 12];
+    size_t most = bytes < sizeof junk ? bytes : sizeof junk;
+    memset(junk, 0xA5, sizeof junk);
+    if (most > 0) real->write(d, address, junk, most);
+    real->free(d, address, bytes);
+}
+
 static Status fail_write(Device *d, uint64_t to, const void *from, size_t bytes) {
     bool is_early = atomic_load(&is_launched);
     atomic_fetch_add(&sent, is_early);
     if (is_early && hold.outlasts) hold_write();
+    if (atomic_fetch_add(&writes, 1) + 1 == hold.write) wait_until(hold.until, 1);
     return fails(d, WRITE) ? STATUS_IO : real->write(d, to, from, bytes);
 }
 
 static Status fail_read(Device *d, void *to, uint64_t from, size_t bytes) {
     atomic_fetch_add(&fetched, 1);
+    if (hold.is_met) wait_until(&launches, hold.launch);
+    if (hold.is_met) wait_until(&writes, hold.write);
     return fails(d, READ) ? STATUS_IO : real->read(d, to, from, bytes);
 }
 
@@ -104,7 +117,7 @@ static void tell_held(void *data, bool begins) {
     const DeviceIdle *idle = data;
     if (begins) atomic_store(&is_launched, true);
     idle->tell(idle->data, begins);
-    if (begins) hold_launch();
+    if (begins) wait_until(hold.until, 1);
     else atomic_store(&is_launched, false);
 }
 
@@ -125,6 +138,14 @@ static const char scans[] =
     "  let sum = i64.sum (map2 (*) xs ys[0:n])\n"
     "  let zs = loop zs = ys for i < 2 do zs with [i] = zs[i + 1]\n"
     "  in (map2 (+) xs zs, sum)\n";
+
+// The same, where the device sums up in several launches.
+static const char sums[] =
+    "entry main (n: i64) (ys: *[]i64): ([]i64, i64) =\n"
+    "  let xs = scan (+) 0 (map (\\i -> i * i % 7) (iota n))\n"
+    "  let us = scan (+) 0 (map2 (*) xs ys[0:n])\n"
+    "  let zs = loop zs = ys for i < 2 do zs with [i] = zs[i + 1]\n"
+    "  in (map2 (+) xs zs, us[n / 4] + us[n - 1])\n";
 
 // Neighbours' halos travel; histograms of parts are joined.
 static const char halos[] =
@@ -147,9 +168,16 @@ static const char halves[] =
     "  let f (y: i64) = loop y for i < 200 do y * 5 % 7\n"
     "  in (map f ys[:n], map f zs[:n])\n";
 
+// A kernel that has begun to overwrite its argument takes more memory.
+static const char takes[] = "entry main (n: i64) (ys: *[]i64): ([]i64, i64) =\n"
+                            "  let xs = loop xs = scan (+) 0 ys for k < 3 do\n"
+                            "    let xs = xs with [k] = xs[k] * 3 + 1\n"
+                            "    in xs with [k] = i64.sum (scan (+) 0 xs)\n"
+                            "  in (xs, xs[n - 1])\n";
+
 static const char *text = scans;
 
-static int warnings;
+static atomic_int warnings;
 
 static void note(void *data, WeftSeverity severity, const char *line) {
     (void)data, (void)line;
@@ -171,6 +199,7 @@ static WeftStatus prepare(const char *devices, WeftContext **context_out,
         real = device->ops;
         broken = *real;
         broken.alloc = fail_alloc;
+        broken.free = spoil;
         broken.write = fail_write;
         broken.read = fail_read;
         broken.copy = fail_copy;
@@ -185,14 +214,15 @@ static WeftStatus prepare(const char *devices, WeftContext **context_out,
 enum { N = 5000 };
 
 static bool is_right_scan(const int64_t *found, int64_t sum) {
-    int64_t xs = 0, total = 0;
+    int64_t xs = 0, total = 0, quarter = 0;
     for (int64_t i = 0; i < N; i++) {
         xs += i * i % 7;
         total += xs * (3 * i);
+        if (text == sums && i == N / 4) quarter = total;
         int64_t z = i < 2 ? 3 * (i + 1) : 3 * i;
         if (found[i] != xs + z) return false;
     }
-    return sum == total;
+    return sum == total + quarter;
 }
 
 static bool is_right_halo(const int64_t *found, int64_t sum) {
@@ -204,6 +234,18 @@ static bool is_right_halo(const int64_t *found, int64_t sum) {
     for (int64_t i = 0; i + 2 < N; i++)
         if (found[i] != xs[i] + xs[i + 1] * 10 + xs[i + 2] * 100) return false;
     return sum == total;
+}
+
+static bool is_right_taken(const int64_t *found, int64_t last) {
+    int64_t xs[N];
+    for (int64_t i = 0; i < N; i++) xs[i] = 3 * (i * (i + 1) / 2);
+    for (int64_t k = 0; k < 3; k++) {
+        int64_t sum = 0;
+        xs[k] = xs[k] * 3 + 1;
+        for (int64_t i = 0; i < N; i++) sum += xs[i] * (N - i);
+        xs[k] = sum;
+    }
+    return memcmp(found, xs, sizeof xs) == 0 && last == xs[N - 1];
 }
 
 static int64_t turn(int64_t y) {
@@ -231,8 +273,9 @@ static bool is_right(WeftValue *const results[2]) {
         weft_value_data(results[1], &second) != WEFT_STATUS_OK)
         return false;
     int64_t sum = *(const int64_t *)second;
-    if (text == scans) return is_right_scan(first, sum);
+    if (text == scans || text == sums) return is_right_scan(first, sum);
     if (text == halves) return is_right_half(first, second);
+    if (text == takes) return is_right_taken(first, sum);
     return text == halos ? is_right_halo(first, sum) : is_right_turn(first, sum);
 }
 
@@ -260,13 +303,13 @@ static WeftStatus run(WeftContext *context, WeftProgram *program, bool *right_ou
 }
 
 // Returns whether the n-th did fail.
-static bool check_failure(const char *devices, Point point, int n, bool over) {
+static bool check_failure(const char *devices, Point point, int n, int count) {
     WeftContext *context;
     WeftProgram *program;
     bool right, is_alone = strchr(devices, ',') == NULL;
     at = point;
     left = n;
-    is_over = over;
+    times = count;
     WeftStatus status = prepare(devices, &context, &program);
     bool has_failed = left == 0;
     CHECK(status == WEFT_STATUS_OK);
@@ -282,7 +325,7 @@ static bool check_failure(const char *devices, Point point, int n, bool over) {
     if (!has_failed || !is_alone) CHECK(right);
     if (!has_failed) CHECK(warnings == 0);
     // What is read ahead of need is read again.
-    if (has_failed && !is_alone && point != ALLOC && (over || point != READ))
+    if (has_failed && !is_alone && point != ALLOC && (count > 1 || point != READ))
         CHECK(warnings == 1);
     if (point != BUILD || !has_failed || !is_alone) {
         left = -1; // it works again, or is not used any more
@@ -300,9 +343,17 @@ static void check_failures(const char *devices, Point never) {
     for (int point = 0; point < POINTS; point++)
         for (int over = 0; over < 2; over++) {
             int n = 1;
-            while (check_failure(devices, (Point)point, n, over == 1)) n++;
+            while (check_failure(devices, (Point)point, n, over == 1 ? ALWAYS : ONCE))
+                n++;
             CHECK((Point)point == never || n > 1);
         }
+}
+
+// Memory that a kernel lacks for a while, having overwritten its argument.
+static void check_taken(void) {
+    text = takes;
+    for (int count = 2; count <= 6; count++)
+        for (int n = 1; check_failure("opencl:0", ALLOC, n, count);) n++;
 }
 
 // The same with each allocation of a call in turn, on two devices with memory of their
@@ -638,7 +689,7 @@ static void call_held(const char *source, int launch, atomic_int *until,
     atomic_store(&launches, 0);
     atomic_store(&sent, 0);
     atomic_store(&fetched, 0);
-    hold = (Hold){launch, until, outlasts};
+    hold = (Hold){.launch = launch, .until = until, .outlasts = outlasts};
     run(context, program, &right);
     hold = (Hold){0};
     CHECK(right && !atomic_exchange(&is_late, false));
@@ -652,6 +703,32 @@ static void check_travel(void) {
     call_held(turns, 1, &sent, false);
     call_held(turns, 1, &sent, true);
     call_held(halves, 2, &fetched, false);
+}
+
+// A device is left, since another could not read there, while it is at work, or is
+// given arguments: what the call makes is void. It is seen where that is so.
+static void check_left_at(const char *source, int launch, int write) {
+    WeftContext *context;
+    WeftProgram *program;
+    bool right;
+    text = source;
+    at = READ;
+    left = 1;
+    times = ONCE;
+    CHECK(prepare("opencl:0,cpu", &context, &program) == WEFT_STATUS_OK);
+    atomic_store(&launches, 0);
+    atomic_store(&writes, 0);
+    hold = (Hold){.launch = launch, .write = write, .until = &warnings, .is_met = true};
+    run(context, program, &right);
+    hold = (Hold){0};
+    CHECK(right && !atomic_exchange(&is_late, false));
+    weft_program_free(program);
+    CHECK(weft_testing_context_free(context) == 0);
+}
+
+static void check_left(void) {
+    check_left_at(scans, 0, 1);
+    for (int launch = 4; launch <= 5; launch++) check_left_at(sums, launch, 0);
 }
 
 // Whether some loop goes over several elements at a time.
@@ -703,7 +780,7 @@ static void check_stream(bool has_two) {
     CHECK(moved.to == bytes && moved.peak >= 2 * bytes);
     // of what fails once, each part has its turn
     for (int point = 0; point < POINTS; point++)
-        for (int n = 1; check_failure("opencl:0@128K", (Point)point, n, false);) n += 9;
+        for (int n = 1; check_failure("opencl:0@128K", (Point)point, n, ONCE);) n += 9;
     // bins that the next part goes on from
     moved = move_on(small, "entry main (xs: []i64): []i64 =\n"
                            "  hist i64.max 3 4 (map (% 4) xs) (map (% 4) xs)");
@@ -788,6 +865,8 @@ int main(void) {
     check_sorts("cpu:0,opencl:0");
     check_stream(has_two);
     check_travel();
+    check_left();
+    check_taken();
     text = scans;
     check_failures("opencl:0", POINTS);
     check_failures("opencl:0,cpu", COPY);
@@ -796,7 +875,9 @@ int main(void) {
     check_failures("opencl:0,cpu", COPY);
     text = turns;
     for (int over = 0; over < 2; over++)
-        for (int n = 1; check_failure("opencl:0,cpu", WRITE, n, over == 1);) n++;
+        for (int n = 1;
+             check_failure("opencl:0,cpu", WRITE, n, over == 1 ? ALWAYS : ONCE);)
+            n++;
     text = halos;
     check_failures(has_two ? "opencl:0,opencl:1" : "opencl:0,cpu", COPY);
     return test_done();

@@ -281,6 +281,8 @@ static void check_leave(void) {
     rt_release(&w.heap, own);
     CHECK(rt_leave(&w.heap, device)); // all is home
     CHECK(!b->is_away && holds(b, 10, 2) && holds(a, 10, 1));
+    CHECK(rt_send(&w.heap, a, device, &at) == STATUS_IO); // none comes there any more
+    device->is_left = false;
     own = rt_own_on(&w.heap, b, true, device, &at, &status);
     rt_release(&w.heap, own);
     is_dead = true;
@@ -301,8 +303,9 @@ typedef struct Travel {
     RtTurn turn;
     RtArray *a;
     atomic_int begun, seen, reads;
-    // What the other does meanwhile: the last three while elements are sent early.
-    bool is_fetched, is_gone, is_sent, is_copied, is_short;
+    // What the other does meanwhile: the last five while elements are sent early.
+    bool is_fetched, is_gone, is_sent, is_copied, is_short, is_joined, is_left;
+    bool is_broken;      // writing fails
     bool is_right;       // as far as the other saw
     atomic_bool is_late; // who had to wait for the other gave up
 } Travel;
@@ -323,7 +326,7 @@ static void be_slow(void) {
 
 static Status slow_write(Device *device, uint64_t to, const void *from, size_t bytes) {
     be_slow();
-    return plain->write(device, to, from, bytes);
+    return travel->is_broken ? STATUS_IO : plain->write(device, to, from, bytes);
 }
 
 static Status slow_read(Device *device, void *to, uint64_t from, size_t bytes) {
@@ -366,11 +369,31 @@ static bool take_room(Travel *t) {
     return t->a->copies == NULL;
 }
 
+// Who sends a whole that it is a part of is told that it does not come.
+static bool join_it(Travel *t) {
+    uint64_t at;
+    int64_t shape = 2 * MANY;
+    RtValue parts[] = {{.array = t->a}, {.array = t->a}};
+    RtArray *whole = rt_join(&t->w.heap, SCALAR_U8, 1, &shape, parts, 2);
+    Status status = rt_send(&t->w.heap, whole, t->w.devices[0], &at);
+    rt_release(&t->w.heap, whole);
+    return status == STATUS_IO && t->a->copies == NULL;
+}
+
+// What was on its way when the device was left is none of what comes there later.
+static bool leave_it(Travel *t) {
+    uint64_t at;
+    Device *device = t->w.devices[0];
+    bool is_home = rt_leave(&t->w.heap, device);
+    device->is_left = false;
+    return is_home && rt_send(&t->w.heap, t->a, device, &at) == STATUS_OK;
+}
+
 static void *meet(void *data) {
     Travel *t = data;
     pause_until(&t->begun, 1);
     rt_turn_take(&t->turn);
-    atomic_fetch_add(&t->seen, 1);
+    atomic_fetch_add(&t->seen, 9); // it waits for nobody
     if (t->is_fetched) {
         t->is_right = t->a->is_away && // as long as not all is there
                       rt_fetch(&t->w.heap, t->a) == STATUS_OK && !t->a->is_away &&
@@ -379,6 +402,8 @@ static void *meet(void *data) {
     if (t->is_sent) t->is_right = send_again(t);
     if (t->is_copied) t->is_right = copy_it(t);
     if (t->is_short) t->is_right = take_room(t);
+    if (t->is_joined) t->is_right = join_it(t);
+    if (t->is_left) t->is_right = leave_it(t);
     if (t->is_gone) rt_release(&t->w.heap, t->a);
     rt_turn_give(&t->turn);
     return NULL;
@@ -388,6 +413,7 @@ static void open_travel(Travel *t) {
     open_world(&t->w);
     t->a = make(&t->w, MANY, 1);
     t->is_fetched = t->is_gone = t->is_sent = t->is_copied = t->is_short = false;
+    t->is_joined = t->is_left = t->is_broken = false;
     t->is_right = true;
     atomic_store(&t->is_late, false);
     if (!rt_turn_init(&t->turn)) abort();
@@ -449,6 +475,19 @@ static void check_travel(void) {
         *meanwhile[i] = false;
     }
     device->limit = 0;
+    // which does not come
+    rt_drop_copies(&t.w.heap, t.a);
+    t.is_joined = t.is_broken = true;
+    begin_travel(&t, &other);
+    CHECK(rt_send_early(&t.w.heap, t.a, device) == RT_EARLY_FAILED);
+    end_travel(&t, other);
+    t.is_joined = t.is_broken = false;
+    t.is_left = true;
+    begin_travel(&t, &other);
+    CHECK(rt_send_early(&t.w.heap, t.a, device) == RT_EARLY_FAILED);
+    end_travel(&t, other);
+    t.is_left = false;
+    CHECK(t.a->copies != NULL && t.a->copies->next == NULL && t.a->pins == 0);
     // for a call that comes to its end elsewhere
     rt_drop_copies(&t.w.heap, t.a);
     t.is_gone = true;
