@@ -5,6 +5,7 @@
 // message or does no harm; nothing is left behind.
 #define _GNU_SOURCE
 #include <dlfcn.h>
+#include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -519,6 +520,7 @@ static void test_out_of_memory(void) {
 }
 
 int main(void) {
+    mallopt(M_PERTURB, 0); // false devices have large memories, which nobody looks at
     arena_init(&arena, &mem);
     if (mkdtemp(home) == NULL) return 1;
     setenv("XDG_CACHE_HOME", home, 1);
