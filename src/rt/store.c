@@ -347,7 +347,7 @@ static uint64_t address_in(const RtArray *a, const RtArray *owner, const RtCopy 
 // device.
 static Status fill_copy(RtHeap *heap, RtArray *owner, Device *device, RtCopy *copy) {
     Status status = write_all(heap, owner, device, copy->address);
-    if (copy_on(owner, device) != copy) return STATUS_IO;
+    if (copy_on(owner, device) == NULL) return STATUS_IO;
     if (status != STATUS_OK) drop_copy(heap, owner, copy);
     return status;
 }
