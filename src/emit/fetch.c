@@ -204,7 +204,8 @@ static bool stores_past_caches(const Walker *w, const LoopBody *vector) {
     for (uint32_t i = 0; i < vector->stms.len; i++) {
         const LoopStm *stm = vector->stms.data[i];
         does = does || (walk_stores_side_by_side(w, stm) &&
-                        walk_is_streamed(w, stm->args[0], w->least_streamed));
+                        walk_is_streamed(w, stm->args[stm->op == LOOP_STOREIF],
+                                         w->least_streamed));
     }
     return does;
 }

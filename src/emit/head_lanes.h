@@ -108,6 +108,20 @@ WEFT_JOIN(i32x4, i32x8, 0, 1, 2, 3, 4, 5, 6, 7)
 WEFT_JOIN(u32x4, u32x8, 0, 1, 2, 3, 4, 5, 6, 7)
 WEFT_JOIN(f32x4, f32x8, 0, 1, 2, 3, 4, 5, 6, 7)
 
+// The first elements of a vector turn, which has no more.
+static __attribute__((noinline, unused)) void weft_copy(void *to, const void *from,
+                                                        int64_t bytes) {
+    if (bytes > 0) __builtin_memcpy(to, from, (uint64_t)bytes);
+}
+
+// The same, and zeros.
+static inline void *weft_front(void *to, const void *from, uint64_t all,
+                               int64_t bytes) {
+    __builtin_memset(to, 0, all);
+    weft_copy(to, from, bytes);
+    return to;
+}
+
 // Side by side, but for lanes that touch nothing and are 0: those without a bit.
 #if defined(__AVX2__)
 typedef int weft_8m __attribute__((vector_size(32)));

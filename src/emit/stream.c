@@ -73,7 +73,7 @@ static void note_stores(const Walker *w, const LoopBody *turn, uint32_t lanes,
         for (uint32_t k = 0; k < stm->body_count; k++)
             note_stores(w, stm->bodies[k], lanes, is_in_loop || is_loop, s);
         if (!walk_stores_side_by_side(w, stm)) continue;
-        LoopRef buffer = stm->args[0];
+        LoopRef buffer = stm->args[stm->op == LOOP_STOREIF];
         uint8_t elem = w->kernel->values.data[buffer].type.elem;
         add(w, &s->found, buffer);
         if (is_in_loop && lanes * scalar_info[elem].bytes < LINE)

@@ -515,7 +515,10 @@ uint32_t walk_parts_in_turn(Walker *w, const LoopBody *body, uint32_t from) {
             const LoopStm *stm = body->stms.data[i];
             bool is_vector = walk_has_lanes(w, stm->outs[0]);
             if (!is_vector && part == 0) walk_statement(w, stm);
-            if (!is_vector || walk_is_plain_number(w, stm->outs[0])) continue;
+            bool is_live = walk_live(w, stm->outs[0]) != 0;
+            if (!is_vector || walk_is_plain_number(w, stm->outs[0]) ||
+                (is_live && !w->is_counted[stm->outs[0]]))
+                continue;
             walk_define(w, stm, part);
         }
     return end;

@@ -48,9 +48,14 @@ typedef struct WalkAccess {
     uint32_t first;
     bool has_places; // each lane one of its own
     ScalarType elem;
+    Str at; // the name of where the first lane is; empty: it has none
 } WalkAccess;
 
 WalkAccess walk_access(const Walker *w, const LoopStm *stm);
+// How many lanes a mask has, if they are the first ones, and a load or store by such a
+// mask of elements side by side; 0: it is another one.
+LoopRef walk_live(const Walker *w, LoopRef mask);
+LoopRef walk_front(const Walker *w, const LoopStm *stm);
 // The numbers of lanes, which only places ask for: these say them as they are.
 bool walk_is_plain_number(const Walker *w, LoopRef ref);
 // Whether all of its parts, which are stored one beside the other, go past the caches;

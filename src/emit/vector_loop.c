@@ -21,7 +21,10 @@ static void note_uses(Walker *w, const LoopBody *body) {
         uint32_t end = stm->arg_count;
         for (uint32_t k = 0; k < end; k++) w->is_used[stm->args[k]] = true;
         if (is_masked || stores || stm->op == LOOP_LOAD) end = 1u + is_masked + stores;
-        for (uint32_t k = 0; k < end; k++) w->is_counted[stm->args[k]] = true;
+        bool is_live = stm->out_count == 1 && walk_live(w, stm->outs[0]) != 0;
+        uint32_t first = is_masked && walk_front(w, stm) != 0;
+        for (uint32_t k = first; k < end && !is_live; k++)
+            w->is_counted[stm->args[k]] = true;
         for (uint32_t k = 0; k < stm->body_count; k++) note_uses(w, stm->bodies[k]);
     }
     for (uint32_t i = 0; i < body->result_count; i++)
@@ -87,6 +90,16 @@ static WalkAhead find_ahead(const Walker *w, const LoopStm *loop) {
     return ahead;
 }
 
+// The numbers of lanes that a mask of lanes which are turns wants, if it is wanted.
+static void count_live(Walker *w, const LoopBody *vector) {
+    for (uint32_t i = 0; i < vector->stms.len; i++) {
+        const LoopStm *stm = vector->stms.data[i];
+        if (stm->out_count == 1 && walk_live(w, stm->outs[0]) != 0 &&
+            w->is_counted[stm->outs[0]])
+            w->is_counted[stm->args[0]] = true;
+    }
+}
+
 static void enter_turn(Walker *w, const LoopStm *stm) {
     const LoopBody *vector = stm->bodies[0];
     w->lanes = stm->number;
@@ -95,6 +108,7 @@ static void enter_turn(Walker *w, const LoopStm *stm) {
         w->is_counted = arena_array(w->arena, bool, w->kernel->values.len);
     }
     note_uses(w, vector);
+    count_live(w, vector);
     w->part = choose_part(w, vector);
     walk_find_bits(w, vector);
 }
@@ -192,6 +206,12 @@ static uint32_t strip_of(const Walker *w, const LoopStm *stm, const WalkTurns *t
     return turns->poll != NULL && !turns->polls_each ? STRIP : 0;
 }
 
+// With how many turns left a vector turn begins. Of those of a loop that has no turns
+// alone the last may have lanes that are no turns.
+static uint32_t least_left(const LoopStm *stm) {
+    return stm->body_count == 1 ? 1 : stm->number;
+}
+
 // Where the strip ends that begins with the next turn.
 static const char *end_of_strip(Walker *w, const LoopStm *stm, const WalkTurns *turns) {
     Str i = walk_value(w, stm->bodies[0]->params[0]);
@@ -213,7 +233,7 @@ static void put_vector_turns(Walker *w, const LoopStm *stm, const WalkTurns *tur
     uint32_t number = stm->bodies[0]->params[0];
     Str i = walk_value(w, number);
     walk_line(w, "const %slast_%u = %s - %u;", walk_type(w, number), number,
-              end_of_strip(w, stm, turns), stm->number);
+              end_of_strip(w, stm, turns), least_left(stm));
     walk_line(w, "for (; %.*s <= last_%u; %.*s += %u) {", STR_ARG(i), number,
               STR_ARG(i), stm->number);
     w->indent++;
@@ -229,12 +249,13 @@ static void put_vector_turns(Walker *w, const LoopStm *stm, const WalkTurns *tur
 // vector turn, that is a strip of its own.
 static void put_strips(Walker *w, const LoopStm *stm, const WalkTurns *turns) {
     Str i = walk_value(w, stm->bodies[0]->params[0]);
-    bool repeats = may_repeat(w, stm->bodies[0]), counts = walk_tally_turns(w, stm) > 1;
+    bool repeats = stm->body_count > 1 && may_repeat(w, stm->bodies[0]);
+    bool counts = walk_tally_turns(w, stm) > 1;
     if (!repeats && strip_of(w, stm, turns) == 0) {
         put_vector_turns(w, stm, turns);
         return;
     }
-    walk_line(w, "while (%s - %.*s >= %u) {", turns->end, STR_ARG(i), stm->number);
+    walk_line(w, "while (%s - %.*s >= %u) {", turns->end, STR_ARG(i), least_left(stm));
     w->indent++;
     put_poll(w, turns);
     if (counts) {
@@ -263,7 +284,7 @@ static void put_sure_loop(Walker *w, const LoopStm *stm, const WalkTurns *turns)
     walk_line(w, "%s%.*s = %s;", walk_type(w, number), STR_ARG(walk_value(w, number)),
               turns->begin);
     put_strips(w, stm, turns);
-    put_turns_alone(w, stm, turns->end, turns->after);
+    if (stm->body_count > 1) put_turns_alone(w, stm, turns->end, turns->after);
     w->indent--;
     walk_line(w, "}");
 }
@@ -334,7 +355,7 @@ static void put_unsure_loop(Walker *w, const LoopStm *stm, const WalkTurns *turn
 }
 
 void walk_vector_loop(Walker *w, const LoopStm *stm, const WalkTurns *turns) {
-    const LoopBody *vector = stm->bodies[0], *alone = stm->bodies[1];
+    const LoopBody *vector = stm->bodies[0], *alone = stm->bodies[stm->body_count - 1];
     const char *type = walk_type(w, vector->params[0]);
     uint32_t number = vector->params[0];
     const LoopValue *count = &w->kernel->values.data[stm->args[0]];

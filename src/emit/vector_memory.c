@@ -17,6 +17,23 @@ WalkAccess walk_access(const Walker *w, const LoopStm *stm) {
     return a;
 }
 
+LoopRef walk_live(const Walker *w, LoopRef mask) {
+    const LoopStm *stm = w->made[mask];
+    if (stm == NULL || stm->op != LOOP_SCALAR || stm->scalar != OP_LT ||
+        walk_has_lanes(w, stm->args[1]))
+        return 0;
+    const LoopStm *numbers = w->made[stm->args[0]];
+    bool counts =
+        numbers != NULL && numbers->op == LOOP_LANES && numbers->arg_count == 0;
+    return counts ? stm->args[1] : 0;
+}
+
+LoopRef walk_front(const Walker *w, const LoopStm *stm) {
+    if (stm->op != LOOP_LOADIF && stm->op != LOOP_STOREIF) return 0;
+    WalkAccess a = walk_access(w, stm);
+    return a.has_places ? 0 : walk_live(w, a.mask);
+}
+
 bool walk_is_plain_number(const Walker *w, LoopRef ref) {
     const LoopStm *stm = w->made[ref];
     return stm != NULL && stm->op == LOOP_LANES && stm->arg_count == 0 &&
@@ -122,7 +139,7 @@ static Str row_of(Walker *w, const WalkAccess *a) {
 // Where a part is whose places follow each other: "&xs_3[offset + stride * index]".
 static Str address_of(Walker *w, const WalkAccess *a, uint32_t part) {
     StrBuf text = strbuf(w->arena);
-    Str row = row_of(w, a);
+    Str row = a->at.len > 0 ? a->at : row_of(w, a);
     if (row.len == 0) strbuf_printf(&text, "&%.*s", STR_ARG(place_of(w, a, part, 0)));
     else strbuf_printf(&text, "%.*s + %u", STR_ARG(row), part * w->part.count);
     return strbuf_done(&text);
@@ -207,6 +224,26 @@ Str walk_lookup(Walker *w, const LoopStm *stm, uint32_t part) {
     return strbuf_done(&text);
 }
 
+// Elements side by side of the first lanes, and zeros: where they are if there is one
+// for each lane, else a copy of them.
+static Str load_front(Walker *w, WalkAccess *a, uint32_t part) {
+    LoopRef front = walk_front(w, a->stm), out = a->stm->outs[0];
+    uint32_t bytes = scalar_info[a->elem].bytes;
+    StrBuf name = strbuf(w->arena);
+    strbuf_printf(&name, "from_%u", out);
+    a->at = strbuf_done(&name);
+    if (part == 0) {
+        Str count = walk_value(w, front), at = place_of(w, a, 0, 0);
+        walk_line(w, "%s few_%u[%u];", emit_types[a->elem], out, w->lanes);
+        walk_line(w,
+                  "const %s *const from_%u = %.*s < %u ? weft_front(few_%u, &%.*s, "
+                  "%u, (int64_t)%.*s * %u) : &%.*s;",
+                  emit_types[a->elem], out, STR_ARG(count), w->lanes, out, STR_ARG(at),
+                  w->lanes * bytes, STR_ARG(count), bytes, STR_ARG(at));
+    }
+    return load_part(w, a, part);
+}
+
 // Once in a turn.
 static void fetch_ahead(Walker *w, const WalkAccess *a, uint32_t part) {
     WalkAhead *ahead = &w->ahead;
@@ -224,6 +261,7 @@ Str walk_load(Walker *w, const LoopStm *stm, uint32_t part) {
     if (a.has_places) return gather(w, &a, part, a.mask != 0);
     fetch_ahead(w, &a, part);
     if (a.mask == 0) return load_part(w, &a, part);
+    if (walk_front(w, stm) != 0) return load_front(w, &a, part);
     if (is_some(w, &a)) return load_some(w, &a, part);
     StrBuf text = strbuf(w->arena);
     strbuf_printf(&text, "%.*s ? %.*s : %.*s",
@@ -249,7 +287,7 @@ static void store_lanes(Walker *w, const WalkAccess *a, LoopRef x, uint32_t part
 }
 
 bool walk_stores_side_by_side(const Walker *w, const LoopStm *stm) {
-    if (stm->op != LOOP_STORE) return false;
+    if (stm->op != LOOP_STORE && walk_front(w, stm) == 0) return false;
     WalkAccess a = walk_access(w, stm);
     return !a.has_places && a.elem != SCALAR_BOOL;
 }
@@ -266,7 +304,7 @@ static void store_part(Walker *w, const WalkAccess *a, LoopRef x, uint32_t part)
     if (a->elem == SCALAR_BOOL)
         walk_line(w, "weft_flags_%.*s(%.*s, %.*s);",
                   STR_ARG(walk_vector_type(w, a->elem)), STR_ARG(at), STR_ARG(from));
-    else if (a->mask == 0 && walk_streams_parts(w, a))
+    else if ((a->mask == 0 || a->at.len > 0) && walk_streams_parts(w, a))
         walk_line(w, "weft_stream_%.*s(%.*s, %.*s, is_far);",
                   STR_ARG(walk_vector_type(w, a->elem)), STR_ARG(at), STR_ARG(from));
     else
@@ -279,9 +317,30 @@ void walk_store_part(Walker *w, const LoopStm *stm, uint32_t part) {
     store_part(w, &a, stm->args[a.first - 1], part);
 }
 
+// Elements side by side of the first lanes: where they belong if there is one for each
+// lane, else they are copied there.
+static void store_front(Walker *w, WalkAccess *a, LoopRef x, LoopRef front) {
+    Str count = walk_value(w, front), at = place_of(w, a, 0, 0);
+    const char *type = emit_types[a->elem];
+    walk_line(w, "{");
+    w->indent++;
+    walk_line(w, "%s few[%u], *const to = %.*s < %u ? few : &%.*s;", type, w->lanes,
+              STR_ARG(count), w->lanes, STR_ARG(at));
+    a->at = STR("to");
+    for (uint32_t p = 0; p < w->lanes / w->part.count; p++) store_part(w, a, x, p);
+    walk_line(w, "if (to == few) weft_copy(&%.*s, few, (int64_t)%.*s * %u);",
+              STR_ARG(at), STR_ARG(count), scalar_info[a->elem].bytes);
+    w->indent--;
+    walk_line(w, "}");
+}
+
 void walk_store(Walker *w, const LoopStm *stm) {
     WalkAccess a = walk_access(w, stm);
-    LoopRef x = stm->args[a.first - 1];
+    LoopRef x = stm->args[a.first - 1], front = walk_front(w, stm);
+    if (front != 0) {
+        store_front(w, &a, x, front);
+        return;
+    }
     for (uint32_t p = 0; p < w->lanes / w->part.count; p++) {
         bool may_be_all = !a.has_places && a.mask != 0;
         if (may_be_all)

@@ -123,7 +123,7 @@ static bool may_be_long(const Walker *w, LoopRef n) {
 static void put_vector_for(Walker *w, const LoopStm *stm) {
     Str i = walk_value(w, stm->bodies[0]->params[0]), n = walk_value(w, stm->args[0]);
     StrBuf poll = strbuf(w->arena);
-    bool is_heavy_turn = is_heavy(stm->bodies[1]);
+    bool is_heavy_turn = is_heavy(stm->bodies[stm->body_count - 1]);
     WalkTurns turns = {.begin = "0", .polls_each = is_heavy_turn};
     turns.end = str_terminated(w->arena, n);
     strbuf_cstr(&poll, "if (");

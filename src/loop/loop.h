@@ -21,12 +21,13 @@
 // Vectors: a FOR with lanes takes so many turns at once. Its first body is given the
 // first of them and has values in lanes, one for each turn; the second runs the turns
 // that are left over, and those of a vector turn that gave up (SURE), which it does
-// before it stores anything. Of a sequential loop, a vector turn stores nothing at all:
-// it finds out whether its turns have nothing to do, or gives up. An operator with an
-// operand in lanes goes lane by lane, other operands being the same for all. In lanes
-// are core's scalar operators, LOAD and STORE (where an operand of the place has lanes
-// each lane has its own place, else places follow each other from that one on), and
-// what ops.def says is.
+// before it stores anything. Without a second body those that are left over are one
+// more vector turn, whose last lanes are no turns. Of a sequential loop, a vector turn
+// stores nothing at all: it finds out whether its turns have nothing to do, or gives
+// up. An operator with an operand in lanes goes lane by lane, other operands being the
+// same for all. In lanes are core's scalar operators, LOAD and STORE (where an operand
+// of the place has lanes each lane has its own place, else places follow each other
+// from that one on), and what ops.def says is.
 //
 // Errors: CHECK stops its iteration. Of all iterations of a parallel or independent
 // loop the one with the least index counts; what follows the loop in root code does not

@@ -320,7 +320,8 @@ static LoopBody *try_width(Vector *v, const LoopStm *loop, uint32_t width) {
     if (at_once) v->lanes = (uint32_t)n->bits;
     v->weight = 1;
     v->scalar_cost = v->vector_cost = 0;
-    LoopBody *body = vector_translate(v, loop->bodies[0]);
+    LoopBody *body = vector_translate(v, loop);
+    if (v->is_partial && !vector_suits_live(v, body)) return NULL;
     uint32_t widest = widest_lane(v, body);
     bool fits = width * widest == v->bytes && is_whole;
     bool gains = v->always || v->vector_cost < 0.7 * width * v->scalar_cost;
@@ -404,10 +405,17 @@ static uint32_t choose_flight(Vector *v, const LoopStm *loop) {
 
 static void vectorise(Vector *v, LoopStm *loop) {
     if (!vector_analyse(v, loop)) return;
-    if (v->flight == 0) v->flight = choose_flight(v, loop);
     const LoopValue *n = &v->kernel->values.data[loop->args[0]];
     bool is_short = n->is_const && n->bits <= MOST_AT_ONCE;
+    if (v->flight == 0) {
+        v->flight = choose_flight(v, loop);
+        v->is_partial = !is_short && vector_may_be_partial(v, loop);
+    }
     LoopBody *body = try_vectors(v, loop);
+    if (v->is_partial && (body == NULL || (n->is_const && n->bits % v->lanes == 0))) {
+        v->is_partial = false;
+        body = try_vectors(v, loop);
+    }
     while (body == NULL && is_short && v->bytes > LEAST_BYTES) {
         v->bytes /= 2;
         body = try_vectors(v, loop);
@@ -418,7 +426,7 @@ static void vectorise(Vector *v, LoopStm *loop) {
     }
     loop->number = v->lanes;
     LoopBody *bodies[] = {body, loop->bodies[0]};
-    loop_set_bodies(&v->b, loop, bodies, 2);
+    loop_set_bodies(&v->b, loop, bodies, v->is_partial ? 1 : 2);
 }
 
 // Room for what is noted of each value, which one loop after the other takes.
@@ -480,7 +488,9 @@ static uint32_t vectorise_at(Vector *pass, LoopBody *body, uint32_t at) {
     LoopStm *loop = body->stms.data[at];
     uint32_t flight = make_lanes(pass, loop, 0);
     const LoopValue *n = &kernel->values.data[loop->args[0]];
-    if (flight < FLIGHT || (n->is_const && n->bits % loop->number == 0)) return at;
+    bool is_whole =
+        loop->body_count == 1 || (n->is_const && n->bits % loop->number == 0);
+    if (flight < FLIGHT || is_whole) return at;
     LoopBody *before, old = *body;
     loop_catch_up(&pass->b);
     pass->b.loc = loop->loc;

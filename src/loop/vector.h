@@ -34,6 +34,8 @@ typedef struct Vector {
     uint32_t bytes; // of a vector
     bool always;
     bool at_once;          // the loop's turns are one vector turn
+    bool is_partial;       // lanes of the last vector turn may be no turns
+    LoopRef live;          // then: which are; 0: all, or those of the mask at hand
     const uint64_t *sizes; // by LoopRef: of memory of a known size; or 0
     uint32_t sized;        // there are so many
     uint32_t old;          // values from here on are the pass's
@@ -70,7 +72,12 @@ uint32_t vector_chain_hides(const Vector *v, const LoopBody *turn);
 // Whether they store to so many places that the caches do not hold a line, of which a
 // vector is a half, until the next turn stores the other.
 bool vector_halves_lines(const Vector *v, const LoopBody *body);
-// The body of vector turns.
-LoopBody *vector_translate(Vector *v, const LoopBody *body);
+// Whether the last vector turn of the loop, of so many vectors at once, may have lanes
+// that are no turns; and whether the body of vector turns, as it is now, does so at
+// little cost (vector_live.c).
+bool vector_may_be_partial(const Vector *v, const LoopStm *loop);
+bool vector_suits_live(const Vector *v, const LoopBody *turn);
+// The body of vector turns; sets `live`.
+LoopBody *vector_translate(Vector *v, const LoopStm *loop);
 
 #endif

@@ -432,6 +432,9 @@ static bool can_be_late(const Vector *v, const LoopStm *stm) {
 
 static void do_apart(Vector *v, const LoopStm *stm, LoopRef mask) {
     bool is_for = stm->op == LOOP_FOR;
+    LoopRef live = v->live;
+    mask = turn_live(v, mask);
+    v->live = 0; // the masks of those in the loop say it
     Apart a = {.stm = stm,
                .body = stm->bodies[stm->body_count - 1],
                .n = is_for ? turn_vector(v, stm->args[0]) : 0};
@@ -458,6 +461,7 @@ static void do_apart(Vector *v, const LoopStm *stm, LoopRef mask) {
         }
         turn_set_rep(v, stm->outs[i], out);
     }
+    v->live = live;
 }
 
 void turn_loop(Vector *v, const LoopStm *stm, LoopRef mask) {

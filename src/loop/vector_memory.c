@@ -61,8 +61,8 @@ static bool is_along_columns(const Vector *v, const Access *p, uint32_t before) 
 
 static void charge_access(Vector *v, const Access *p, LoopRef mask) {
     if (p->has_lanes)
-        turn_charge(v, 1, mask == 0 ? turn_scatter_cost(v) : 4 * v->width);
-    else turn_charge(v, 1, mask == 0 ? 1 : 3);
+        turn_charge(v, 1, mask == v->live ? turn_scatter_cost(v) : 4 * v->width);
+    else turn_charge(v, 1, mask == v->live ? 1 : 3);
 }
 
 // ---- places that are known ----------------------------------------------------------
@@ -200,6 +200,7 @@ void turn_load(Vector *v, const LoopStm *stm, LoopRef mask) {
     }
     // What all lanes may load needs no mask, for none looks at what others have.
     uint64_t places[LOOP_MOST_LANES];
+    mask = turn_live(v, mask);
     if (find_places(v, stm, places)) {
         if (take_places(v, stm, places)) return;
         mask = 0;
@@ -229,6 +230,7 @@ void turn_load(Vector *v, const LoopStm *stm, LoopRef mask) {
 }
 
 void turn_store(Vector *v, const LoopStm *stm, LoopRef mask) {
+    mask = turn_live(v, mask);
     uint32_t before = mask == 0 ? 2 : 3;
     Access p = place_of(v, stm, 2, before);
     p.args[0] = mask;

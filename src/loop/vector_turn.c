@@ -286,6 +286,7 @@ LoopRef turn_scalar(Vector *v, const LoopStm *stm, LoopRef mask) {
     if (v->varies[stm->outs[0]]) {
         op = by_bits(v, op, in, last);
         bool fails = (core_op_info[op].flags & OP_FAILS) != 0 && scalar_is_int(in);
+        if (fails && turn_is_vector(v, *last)) mask = turn_live(v, mask);
         if (fails && mask != 0 && !is_known(v, *last))
             *last = turn_select(v, mask, *last, loop_const(&v->b, in, 1));
     }
@@ -320,6 +321,7 @@ static void do_apply(Vector *v, const LoopStm *stm, LoopRef mask) {
         return;
     }
     LoopRef *args = arena_array(v->arena, LoopRef, stm->arg_count + 1);
+    if (varies) mask = turn_live(v, mask);
     if (varies) args[0] = turn_both(v, mask, loop_const(&v->b, SCALAR_BOOL, 1));
     for (uint32_t i = 0; i < stm->arg_count; i++)
         args[i + varies] = turn_operand(v, stm->args[i]);
@@ -570,13 +572,15 @@ void turn_translate(Vector *v, const LoopBody *body, LoopRef mask) {
     for (uint32_t i = 0; i < body->stms.len; i++) do_stm(v, body->stms.data[i], mask);
 }
 
-LoopBody *vector_translate(Vector *v, const LoopBody *body) {
+LoopBody *vector_translate(Vector *v, const LoopStm *loop) {
+    const LoopBody *body = loop->bodies[0];
     LoopRef index = loop_value(&v->b, loop_scalar_type(SCALAR_I64), 0);
     v->reps[body->params[0]] = (Rep){.kind = REP_LINEAR,
                                      .ref = v->at_once ? loop_int(&v->b, 0) : index,
                                      .stride = loop_int(&v->b, 1)};
     v->kernel->values.data[index].name = v->kernel->values.data[body->params[0]].name;
     loop_open(&v->b, &index, 1);
+    v->live = v->is_partial ? turn_find_live(v, index, loop->args[0]) : 0;
     turn_translate(v, body, 0);
     return loop_close(&v->b, NULL, 0);
 }

@@ -52,6 +52,14 @@ void turn_translate(Vector *v, const LoopBody *body, LoopRef mask);
 // Closes what was translated; its results have lanes where those of the statement vary.
 LoopBody *turn_close_body(Vector *v, const LoopStm *stm, const LoopBody *body);
 
+// ---- vector_live.c -----------------------------------------------------------------
+
+// The mask of lanes that are turns, from that index on, of n.
+LoopRef turn_find_live(Vector *v, LoopRef index, LoopRef n);
+// A mask, without lanes that are no turns: for what touches memory, may not end or may
+// fail. All else they may do.
+LoopRef turn_live(Vector *v, LoopRef mask);
+
 // ---- vector_around.c ---------------------------------------------------------------
 
 // A division for all lanes in place of one for each, if what is divided counts up, and

@@ -396,8 +396,9 @@ static bool stores(const LoopStm *stm, int unused) {
 }
 
 static void verify_for(Verifier *v, const LoopStm *stm) {
-    if (!counts(v, stm, stm->out_count + 1, stm->out_count, stm->number > 0 ? 2 : 1))
-        return;
+    bool is_partial = stm->number > 0 && stm->body_count == 1;
+    uint32_t bodies = stm->number > 0 && !is_partial ? 2 : 1;
+    if (!counts(v, stm, stm->out_count + 1, stm->out_count, bodies)) return;
     const LoopBody *body = stm->bodies[0];
     LoopType times = type_of(v, stm->args[0]);
     want(v, times.kind == LOOP_IS_SCALAR && scalar_is_int((ScalarType)times.elem),
@@ -413,9 +414,14 @@ static void verify_for(Verifier *v, const LoopStm *stm) {
         want(v,
              (stm->order != ORDER_SEQUENTIAL || looks) && stm->number % 4 == 0 &&
                  stm->number <= LOOP_MOST_LANES,
-             "it cannot have %u lanes", stm->number))
+             "it cannot have %u lanes", stm->number) &&
+        bodies > 1)
         alike(v, "params", stm->bodies[1]->params, stm->bodies[1]->param_count,
               body->params, body->param_count);
+    want(v,
+         !is_partial ||
+             (stm->order != ORDER_SEQUENTIAL && !loop_has_op(body, LOOP_SURE)),
+         "it has no turns for those that are left over");
     if (!want(v, stm->order < ORDER_COUNT, "it has no order") ||
         stm->order == ORDER_SEQUENTIAL)
         return;
@@ -547,6 +553,7 @@ static void check_stm(Verifier *v, const LoopStm *stm) {
         ok = check_body(v, stm->bodies[i]) && ok;
         has_stored = has_stored || v->has_stored;
     }
+    if (is_vector) v->lanes = 0;
     v->has_stored = has_stored;
     v->thread = outer;
     v->stm = stm;

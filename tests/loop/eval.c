@@ -588,15 +588,18 @@ static bool run_turns(Eval *e, const LoopStm *stm, uint64_t count) {
     if (stm->order == ORDER_PARALLEL && outer != NULL)
         bug(e, stm, "a parallel loop within another");
     uint64_t lanes = stm->number > 0 ? stm->number : 1;
-    uint64_t *turns = turn_order(e, count / lanes + count % lanes), least = count;
+    bool is_partial = lanes > 1 && stm->body_count == 1;
+    uint64_t vectors = count / lanes + (is_partial && count % lanes > 0);
+    uint64_t alone = is_partial ? 0 : count % lanes;
+    uint64_t *turns = turn_order(e, vectors + alone), least = count;
     EvalReport report = {0};
     Turn turn = {.outer = outer, .first = e->turns + 1};
-    e->turns += count;
+    e->turns += vectors * lanes + alone;
     e->turn = &turn;
-    for (uint64_t i = 0; i < count / lanes + count % lanes; i++) {
-        bool is_vector = lanes > 1 && turns[i] < count / lanes;
+    for (uint64_t i = 0; i < vectors + alone; i++) {
+        bool is_vector = lanes > 1 && turns[i] < vectors;
         uint64_t first = is_vector ? turns[i] * lanes : turns[i];
-        if (lanes > 1 && !is_vector) first += count / lanes * (lanes - 1);
+        if (lanes > 1 && !is_vector) first += vectors * (lanes - 1);
         turn.number = turn.first + first;
         turn.start = e->turns + 1;
         turn.has_lanes = is_vector;
