@@ -468,6 +468,15 @@ int64_t loop_fold_block(const Fold *f);
 // The sums of so many elements of a block.
 void loop_count_block(const Fold *f, LoopRef from, LoopRef size, Val *out);
 
+// ---- lower_best.c -------------------------------------------------------------------
+
+// If the fold finds the best key and its place: what each run of so many elements
+// amounts to, in slots, with the run's beginning for the place; false: it does not.
+// Then, of the best of all runs, the place, and the key that is there.
+bool loop_best_runs(const Fold *f, const Slots *runs, LoopRef from, LoopRef size,
+                    LoopRef run);
+void loop_best_place(const Fold *f, LoopRef from, LoopRef size, LoopRef run, Val *out);
+
 // ---- lower_scan_rows.c --------------------------------------------------------------
 
 // Scans so many elements into `outs`, with the carry into them; returns what they

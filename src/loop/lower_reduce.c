@@ -178,6 +178,22 @@ static void fold_lanes(const Fold *f, const bool *only, LoopRef from, LoopRef si
 
 // ---- runs ---------------------------------------------------------------------------
 
+static void fold_each_run(const Fold *f, const Slots *runs, LoopRef from, LoopRef size,
+                          LoopRef run) {
+    Lower *l = f->l;
+    LoopBuilder *b = l->b;
+    LoopRef one = loop_int(b, 1);
+    LoopRef count = loop_quot(b, loop_sub(b, loop_add(b, size, run), one), run);
+    Val *total = loop_group(f);
+    Nest nest;
+    loop_open_nest(l, &nest, 1, &count, ORDER_INDEPENDENT);
+    LoopRef start = loop_mul(b, nest.index[0], run);
+    LoopRef length = loop_min(b, run, loop_sub(b, size, start));
+    loop_fold_serially(f, loop_add(b, from, start), length, total);
+    loop_store_slot(f, runs, nest.index[0], total, NULL);
+    loop_close_nest(l, &nest);
+}
+
 // Contiguous runs, then neighbours pairwise.
 static void fold_runs(const Fold *f, LoopRef from, LoopRef size, Val *out) {
     Lower *l = f->l;
@@ -185,14 +201,9 @@ static void fold_runs(const Fold *f, LoopRef from, LoopRef size, Val *out) {
     LoopRef run = one_if_short(f, CORE_BLOCK, RUN), one = loop_int(b, 1);
     LoopRef count = loop_quot(b, loop_sub(b, loop_add(b, size, run), one), run);
     Slots runs = loop_slots(f, loop_int(b, LANES));
-    Val *total = loop_group(f);
     Nest nest;
-    loop_open_nest(l, &nest, 1, &count, ORDER_INDEPENDENT);
-    LoopRef start = loop_mul(b, nest.index[0], run);
-    LoopRef length = loop_min(b, run, loop_sub(b, size, start));
-    loop_fold_serially(f, loop_add(b, from, start), length, total);
-    loop_store_slot(f, &runs, nest.index[0], total, NULL);
-    loop_close_nest(l, &nest);
+    bool is_best = loop_best_runs(f, &runs, from, size, run);
+    if (!is_best) fold_each_run(f, &runs, from, size, run);
 
     Val init = val_scalar(one), guard, last;
     Carry carry;
@@ -209,6 +220,7 @@ static void fold_runs(const Fold *f, LoopRef from, LoopRef size, Val *out) {
     Val next = val_scalar(step);
     loop_close_carry(l, &carry, &next, NULL, &last);
     loop_load_slot(f, &runs, loop_int(b, 0), out);
+    if (is_best) loop_best_place(f, from, size, run, out);
 }
 
 // ---- blocks -------------------------------------------------------------------------
