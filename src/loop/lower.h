@@ -468,6 +468,13 @@ int64_t loop_fold_block(const Fold *f);
 // The sums of so many elements of a block.
 void loop_count_block(const Fold *f, LoopRef from, LoopRef size, Val *out);
 
+// ---- lower_narrow.c -----------------------------------------------------------------
+
+// Whether it adds up bytes or shorts as wider integers; and the sum of so many elements
+// of a block.
+bool loop_is_narrow_sum(const Fold *f);
+void loop_sum_narrow(const Fold *f, LoopRef from, LoopRef size, Val *out);
+
 // ---- lower_best.c -------------------------------------------------------------------
 
 // If the fold finds the best key and its place: what each run of so many elements

@@ -251,6 +251,8 @@ static void fold_block(const Fold *f, LoopRef block, Val *out) {
     case STAMP_FREE:
         if (!f->l->is_for_gpus && loop_is_count(f))
             loop_count_block(f, from, size, out);
+        else if (!f->l->is_for_gpus && loop_is_narrow_sum(f))
+            loop_sum_narrow(f, from, size, out);
         else if (likes_lanes(f)) fold_lanes(f, NULL, from, size, out);
         else loop_fold_serially(f, from, size, out);
         return;
