@@ -90,13 +90,13 @@ static WalkAhead find_ahead(const Walker *w, const LoopStm *loop) {
     return ahead;
 }
 
-// The numbers of lanes that a mask of lanes which are turns wants, if it is wanted.
-static void count_live(Walker *w, const LoopBody *vector) {
-    for (uint32_t i = 0; i < vector->stms.len; i++) {
-        const LoopStm *stm = vector->stms.data[i];
-        if (stm->out_count == 1 && walk_live(w, stm->outs[0]) != 0 &&
-            w->is_counted[stm->outs[0]])
-            w->is_counted[stm->args[0]] = true;
+// The numbers of lanes that masks of the first ones want, if these are wanted.
+static void count_live(Walker *w, const LoopBody *body) {
+    for (uint32_t i = 0; i < body->stms.len; i++) {
+        const LoopStm *stm = body->stms.data[i];
+        bool is_live = stm->out_count == 1 && walk_live(w, stm->outs[0]) != 0;
+        if (is_live && w->is_counted[stm->outs[0]]) w->is_counted[stm->args[0]] = true;
+        for (uint32_t k = 0; k < stm->body_count; k++) count_live(w, stm->bodies[k]);
     }
 }
 

@@ -9,7 +9,7 @@
 // in it.
 #include "loop/lower.h"
 
-enum { LANES = 32 };
+enum { LANES = 32, MOST_IN_KEY = 16 }; // statements, which are there five times
 
 typedef struct Best {
     uint32_t key, place; // components
@@ -34,10 +34,8 @@ static bool compares(const CoreBody *op, const CoreStm *def, CoreOp is, uint32_t
 static bool compares_keys(const CoreBody *op, CoreRef ref, Best *o) {
     const CoreStm *def = core_find_def(op, ref);
     uint32_t first;
-    for (o->test = OP_LT;; o->test = OP_LE) {
-        if (compares(op, def, o->test, o->key, &first)) break;
-        if (o->test == OP_LE) return false;
-    }
+    o->test = def != NULL && def->op == OP_LE ? OP_LE : OP_LT;
+    if (!compares(op, def, o->test, o->key, &first)) return false;
     o->is_least = first == 1;
     return true;
 }
@@ -96,7 +94,8 @@ static bool is_place(const Fold *f, uint32_t c) {
 // Whether the operator is such a one on elements and where they are.
 static bool find_best(const Fold *f, Best *o) {
     const CoreBody *op = f->op;
-    if (f->width != 2 || f->start != NULL || f->is_compact || f->l->is_for_gpus)
+    if (f->width != 2 || f->start != NULL || f->is_compact || f->l->is_for_gpus ||
+        (f->pre != NULL && f->pre->stms.len > MOST_IN_KEY))
         return false;
     o->place = is_place(f, 1) ? 1 : 0;
     o->key = 1 - o->place;
