@@ -170,7 +170,7 @@ static const char halves[] =
 
 // A kernel that has begun to overwrite its argument takes more memory.
 static const char takes[] = "entry main (n: i64) (ys: *[]i64): ([]i64, i64) =\n"
-                            "  let xs = loop xs = scan (+) 0 ys for k < 3 do\n"
+                            "  let xs = loop xs = scan (+) 0 ys for k < 2 do\n"
                             "    let xs = xs with [k] = xs[k] * 3 + 1\n"
                             "    in xs with [k] = i64.sum (scan (+) 0 xs)\n"
                             "  in (xs, xs[n - 1])\n";
@@ -239,7 +239,7 @@ static bool is_right_halo(const int64_t *found, int64_t sum) {
 static bool is_right_taken(const int64_t *found, int64_t last) {
     int64_t xs[N];
     for (int64_t i = 0; i < N; i++) xs[i] = 3 * (i * (i + 1) / 2);
-    for (int64_t k = 0; k < 3; k++) {
+    for (int64_t k = 0; k < 2; k++) {
         int64_t sum = 0;
         xs[k] = xs[k] * 3 + 1;
         for (int64_t i = 0; i < N; i++) sum += xs[i] * (N - i);
