@@ -91,10 +91,12 @@ static bool is_place(const Fold *f, uint32_t c) {
            loop_is_int(l->b, a->start, 0) && loop_is_int(l->b, a->step, 1);
 }
 
-// Whether the operator is such a one on elements and where they are.
+// Whether the operator is such a one on elements and where they are. Folds in turns of
+// their own are short, and the turns are lanes (batch.c).
 static bool find_best(const Fold *f, Best *o) {
     const CoreBody *op = f->op;
-    if (f->width != 2 || f->start != NULL || f->is_compact || f->l->is_for_gpus ||
+    if (f->stm->stamp != STAMP_OUTER_RUNS || f->width != 2 || f->start != NULL ||
+        f->is_compact || f->l->is_for_gpus ||
         (f->pre != NULL && f->pre->stms.len > MOST_IN_KEY))
         return false;
     o->place = is_place(f, 1) ? 1 : 0;
