@@ -252,6 +252,10 @@ static void walk_scalar(RangeWalk *w, LoopStm *stm) {
     if (known == 0) known = find_computed(w, stm);
     if (known == 0 && (stm->scalar == OP_MOD || stm->scalar == OP_REM))
         known = wrap(w, stm);
+    // All lanes of a vector may be a number that is known, and yet are a vector.
+    if (known != 0 &&
+        loop_type(&w->b, known).lanes != loop_type(&w->b, stm->outs[0]).lanes)
+        known = 0;
     if (known != 0) loop_identify(&w->b, stm->outs[0], known);
     else range_keep(w, stm);
 }

@@ -1023,6 +1023,15 @@ static void test_computed(void) {
         LOOP_PASS_RANGES, COUNTS({"if", 2}));
 }
 
+// A vector of which all lanes are a known number is no number.
+static void test_known_lanes(void) {
+    expect("kernel \"k\" (owned []i64) -> () {|a: [i64], n: i64| "
+           "= for.independent[4](n) {|i: i64| l: i64[4] = lanes x: i64[4] = mul(l, "
+           "0i64) = store(a, x, 0i64, 1i64, i) ->} {|j: i64| "
+           "= store(a, 0i64, 0i64, 1i64, j) ->} ->}",
+           LOOP_PASS_RANGES, COUNTS({"store(a, x", 1}, {"mul", 1}));
+}
+
 // ---- rows ---------------------------------------------------------------------------
 
 // Rows of w cells, each from what is above, below and there, and what else is said.
@@ -1428,6 +1437,7 @@ int main(void) {
     test_registers();
     test_meet();
     test_flat();
+    test_known_lanes();
     test_computed();
     test_rows();
     test_swaps();
