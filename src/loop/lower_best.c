@@ -176,7 +176,8 @@ static LoopRef best_key(const Fold *f, const Best *o, const Array *lanes, LoopRe
     take_row(f, o, lanes, loop_add(b, from, row), width);
     loop_close_nest(l, &nest);
     LoopRef done = loop_mul(b, rows, width);
-    take_row(f, o, lanes, loop_add(b, from, done), loop_sub(b, count, done));
+    LoopRef rest = loop_sub(b, count, done);
+    take_row(f, o, lanes, loop_add(b, from, done), rest);
     return best_of_lanes(f, o, lanes);
 }
 
@@ -210,7 +211,8 @@ void loop_best_place(const Fold *f, LoopRef from, LoopRef size, LoopRef run, Val
     Best best, *o = &best;
     if (!find_best(f, o)) return;
     LoopRef start = out[o->place].scalar, key = out[o->key].scalar;
-    LoopRef end = loop_min(b, loop_add(b, start, run), loop_add(b, from, size));
+    LoopRef behind = loop_add(b, from, size);
+    LoopRef end = loop_min(b, loop_add(b, start, run), behind);
     Carry carry;
     Val at;
     loop_open_carry(l, &carry, &out[o->place], NULL, 1, loop_sub(b, end, start));

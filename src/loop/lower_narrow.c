@@ -55,7 +55,8 @@ static void add_row(const Fold *f, const Array *xs, const Array *lanes, LoopRef 
     loop_open_nest(l, &nest, 1, &count, ORDER_INDEPENDENT);
     LoopRef lane = nest.index[0];
     LoopRef x = loop_element(l, xs, loop_add(l->b, from, lane)).scalar;
-    LoopRef sum[] = {loop_element(l, lanes, lane).scalar,
+    LoopRef so_far = loop_element(l, lanes, lane).scalar;
+    LoopRef sum[] = {so_far,
                      loop_scalar(l->b, OP_CONV, (ScalarType)lanes->elem, &x, 1)};
     loop_set_element(
         l, lanes, lane,
@@ -81,7 +82,8 @@ void loop_sum_narrow(const Fold *f, LoopRef from, LoopRef size, Val *out) {
     add_row(f, xs, lanes, loop_add(b, from, row), width);
     loop_close_nest(l, &nest);
     LoopRef done = loop_mul(b, rows, width);
-    add_row(f, xs, lanes, loop_add(b, from, done), loop_sub(b, size, done));
+    LoopRef rest = loop_sub(b, size, done);
+    add_row(f, xs, lanes, loop_add(b, from, done), rest);
     Carry carry;
     Val zero = val_scalar(loop_const(b, to, 0));
     loop_open_carry(l, &carry, &zero, NULL, 1, width);
