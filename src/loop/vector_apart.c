@@ -90,6 +90,25 @@ static uint32_t distance_of(const Vector *v, const Access *p, LoopType type) {
     return apart > 2 && apart <= MOST_APART && apart <= v->lanes ? (uint32_t)apart : 0;
 }
 
+// Lanes of two to four vectors, by their numbers in a row. Of the first two, and the
+// others, lanes are taken to where they belong, and then of both.
+static LoopRef take_all(Vector *v, const LoopRef *vectors, uint32_t count,
+                        const uint32_t *from, LoopType type) {
+    uint32_t two = 2 * v->lanes;
+    uint32_t first[LOOP_MOST_LANES], other[LOOP_MOST_LANES], both[LOOP_MOST_LANES];
+    for (uint32_t i = 0; i < v->lanes; i++) {
+        bool is_first = from[i] < two;
+        first[i] = is_first ? from[i] : i;
+        other[i] = is_first ? i : from[i] - two;
+        both[i] = is_first ? i : v->lanes + (count == 3 ? from[i] - two : i);
+    }
+    LoopRef x = take(v, vectors[0], vectors[1], first, type);
+    if (count == 2) return x;
+    LoopRef y = vectors[2];
+    if (count == 4) y = take(v, vectors[2], vectors[3], other, type);
+    return take(v, x, y, both, type);
+}
+
 // Where as many elements have been loaded from so many behind the place on, for
 // elements beside those at hand; 0: nowhere, or memory may have changed since.
 static LoopRef find_behind(const Vector *v, const Access *p, uint32_t by,
@@ -129,12 +148,11 @@ static LoopRef load_behind(Vector *v, const Access *p, uint32_t by, LoopType typ
 }
 
 // The last vector ends with the last element, so that nothing is read behind it; the
-// others may be a neighbour's, which begins so much before. Of the first two, and the
-// others, lanes are taken to where they belong, and then of both.
+// others may be a neighbour's, which begins so much before.
 static LoopRef load_far(Vector *v, const Access *p, uint32_t apart, LoopType type) {
     uint32_t lanes = v->lanes, last = (apart - 1) * (lanes - 1);
     LoopRef whole[MOST_APART];
-    uint32_t first[LOOP_MOST_LANES], other[LOOP_MOST_LANES], both[LOOP_MOST_LANES];
+    uint32_t from[LOOP_MOST_LANES];
     uint32_t before = find_neighbour(v, p, apart, type);
     for (uint32_t k = 0; k + 1 < apart; k++)
         whole[k] = before > 0 ? find_behind(v, p, k * lanes - before, type)
@@ -144,15 +162,10 @@ static LoopRef load_far(Vector *v, const Access *p, uint32_t apart, LoopType typ
         uint32_t at = apart * i, k = (at + before) / lanes;
         if (k >= apart) k = apart - 1;
         uint32_t lane = k + 1 < apart ? at + before - k * lanes : at - last;
-        bool is_first = k < 2;
-        first[i] = is_first ? k * lanes + lane : i;
-        other[i] = is_first ? i : (k - 2) * lanes + lane;
-        both[i] = is_first ? i : lanes + (apart == 3 ? lane : i);
+        from[i] = k * lanes + lane;
     }
-    LoopRef x = take(v, whole[0], whole[1], first, type), y = whole[2];
-    if (apart == 4) y = take(v, whole[2], whole[3], other, type);
     turn_charge(v, 1, 2 * apart);
-    return take(v, x, y, both, type);
+    return take_all(v, whole, apart, from, type);
 }
 
 LoopRef turn_load_apart(Vector *v, const Access *p, LoopType type) {
@@ -207,20 +220,10 @@ static void take_out(LoopBody *body, LoopStm *const *stms, uint32_t count) {
 // Elements from number `from` on, where those of `apart` vectors take turns.
 static LoopRef take_turns(Vector *v, const LoopRef *vectors, uint32_t apart,
                           uint32_t from, LoopType type) {
-    uint32_t lanes = v->lanes;
-    uint32_t first[LOOP_MOST_LANES], other[LOOP_MOST_LANES], both[LOOP_MOST_LANES];
-    for (uint32_t i = 0; i < lanes; i++) {
-        uint32_t vector = (from + i) % apart, lane = (from + i) / apart;
-        bool is_first = vector < 2;
-        first[i] = is_first ? vector * lanes + lane : i;
-        other[i] = is_first ? i : (vector - 2) * lanes + lane;
-        both[i] = is_first ? i : lanes + (apart == 3 ? lane : i);
-    }
-    LoopRef x = take(v, vectors[0], vectors[1], first, type);
-    if (apart == 2) return x;
-    LoopRef y = vectors[2];
-    if (apart == 4) y = take(v, vectors[2], vectors[3], other, type);
-    return take(v, x, y, both, type);
+    uint32_t lanes[LOOP_MOST_LANES];
+    for (uint32_t i = 0; i < v->lanes; i++)
+        lanes[i] = (from + i) % apart * v->lanes + (from + i) / apart;
+    return take_all(v, vectors, apart, lanes, type);
 }
 
 bool turn_store_apart(Vector *v, const Access *p, LoopType type) {

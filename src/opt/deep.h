@@ -76,6 +76,8 @@ CoreRef deep_emit_safe(CoreBuilder *b, CoreOp op, const CoreRef *args, uint32_t 
 // The array, which is made here if it is a view: as one from outside it might be
 // copied.
 CoreRef deep_view(const Rewrite *rw, CoreBuilder *b, CoreRef array);
+// How many levels the tree of pairs has over items up to number `last`.
+CoreRef deep_emit_levels(CoreBuilder *b, CoreRef last);
 // A copy of the map on these arrays, in which `map` says what others mean.
 CoreStm *deep_emit_map(CoreBuilder *b, const CoreStm *stm, const CoreRef *args,
                        Map *map);

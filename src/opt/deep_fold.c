@@ -97,8 +97,7 @@ static CoreRef fold_block(Deep *d, DeepRows at, CoreRef block) {
 // none: the tree of pairs.
 static CoreRef fold_blocks(Deep *d, CoreRef totals, CoreRef rows, CoreRef blocks) {
     CoreRef one = deep_number(d->b, 1), last = core_op2(d->b, OP_SUB, blocks, one);
-    CoreRef zeros = core_conv(d->b, OP_CONV, core_op1(d->b, OP_CLZ, last), SCALAR_I64);
-    CoreRef levels = core_op2(d->b, OP_SUB, deep_number(d->b, 64), zeros);
+    CoreRef levels = deep_emit_levels(d->b, last);
     DeepLoop level = open_loop(d, levels, totals);
     CoreRef near = core_op2(d->b, OP_SHL, one, level.index),
             far = core_op2(d->b, OP_ADD, near, near);

@@ -44,6 +44,11 @@ CoreStm *deep_emit_map(CoreBuilder *b, const CoreStm *stm, const CoreRef *args,
     return copy;
 }
 
+CoreRef deep_emit_levels(CoreBuilder *b, CoreRef last) {
+    CoreRef zeros = core_conv(b, OP_CONV, core_op1(b, OP_CLZ, last), SCALAR_I64);
+    return core_op2(b, OP_SUB, deep_number(b, 64), zeros);
+}
+
 // ---- loops --------------------------------------------------------------------------
 
 DeepLoop deep_open_loop(CoreBuilder *b, CoreRef times, const CoreRef *init,

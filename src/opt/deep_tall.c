@@ -219,8 +219,7 @@ static const CoreRef *fold_blocks(const Descent *d, const CoreRef *totals,
     uint32_t outs = d->fold->stm->out_count;
     CoreRef place[2], left[DEEP_OUTS], right[DEEP_OUTS], joined[DEEP_OUTS];
     CoreRef one = number(d, 1), last = op2(d, OP_SUB, blocks, one);
-    CoreRef zeros = core_conv(d->b, OP_CONV, core_op1(d->b, OP_CLZ, last), SCALAR_I64);
-    CoreRef levels = op2(d, OP_SUB, number(d, 64), zeros);
+    CoreRef levels = deep_emit_levels(d->b, last);
     DeepLoop loop = deep_open_loop(d->b, levels, totals, outs);
     CoreRef end = op2(d, OP_SHR, last, loop.index); // the last one of this level
     deep_open_space(d->b, place, 2);
