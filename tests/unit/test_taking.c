@@ -165,15 +165,22 @@ static void expect_same(Call *c, int64_t n) {
     CHECK(memcmp(&c->total, &whole.total, sizeof c->total) == 0);
 }
 
+// Calls until the device has taken a chunk over: where others use the machine, it may
+// come too late in one call, but not in each.
+static void expect_taken(uint32_t taker, double share, int64_t n) {
+    const ApiPlace *place = &parts.context->places[taker];
+    CHECK(parts.program->decisions.rows.len > 0);
+    for (int i = 0; i < 30 && place->taken == 0; i++) {
+        set_share(&parts, share);
+        expect_same(&parts, n);
+    }
+    CHECK(place->taken > 0);
+}
+
 // The device with too much, be it slow or not, gives some away; whoever takes it.
 static void check_takes(const char *devices, double share, uint32_t taker) {
     open_call(&parts, devices);
-    CHECK(parts.program->decisions.rows.len > 0);
-    for (int i = 0; i < 2; i++) {
-        set_share(&parts, share);
-        expect_same(&parts, N);
-    }
-    CHECK(parts.context->places[taker].taken > 0);
+    expect_taken(taker, share, N);
     close_call(&parts);
 }
 
@@ -181,9 +188,7 @@ static void check_takes(const char *devices, double share, uint32_t taker) {
 static void test_uneven(void) {
     open_call(&parts, "cpu*2");
     for (int64_t i = 0; i < N; i++) parts.xs[i] = i < N / 2 ? 1 : 190;
-    set_share(&parts, 0.5);
-    expect_same(&parts, N);
-    CHECK(parts.context->places[0].taken > 0);
+    expect_taken(0, 0.5, N);
     close_call(&parts);
 }
 
@@ -304,7 +309,7 @@ static void check_failure(int launches) {
     expect_same(&parts, FEWER);
     CHECK(warnings == (left == 0));
     CHECK(parts.context->places[1].is_lost == (left == 0));
-    if (left > 0) CHECK(parts.context->places[1].taken > 0);
+    if (left > 0) expect_taken(1, 0.95, FEWER);
     device->ops = real;
     close_call(&parts);
 }
