@@ -120,9 +120,9 @@ static void test_chunks(void) {
     check_chunks("map (\\x -> i64.sum (map (\\i -> loop v = i for j < 9 do v * x + j)\n"
                  "    (iota x))) xs",
                  4);
-    // A branch of many steps is no loop.
-    check_chunks("map (\\x -> if x < k then i64.f64 (f64.exp (f64.log (f64.i64 x)))\n"
-                 "    else x) xs",
+    // A branch of many steps is no loop, though an even one is beside it.
+    check_chunks("map (\\x -> (if x < k then i64.f64 (f64.exp (f64.log (f64.i64 x)))\n"
+                 "    else x) + loop v = x for i < k do v * 3 + i) xs",
                  1);
     // One uneven operator is enough for all in a row, but not little beside much.
     check_chunks(
