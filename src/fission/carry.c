@@ -13,14 +13,15 @@ static bool is_array(const Strategy *y, CoreRef ref) {
     return core_type(y->program, ref).rank > 0;
 }
 
-// Whether the statement takes parts alone of each of those arrays that it takes.
-static bool takes_parts(const Strategy *y, FissionSplit *s, const Map *arrays) {
+// Whether the statement, cut by that rule, or whole, takes parts alone of each of those
+// arrays that it takes.
+static bool takes_parts(const Strategy *y, const FissionSplit *s,
+                        const FissionRule *rule, const Map *arrays) {
     uint64_t known;
     CoreFeeds feeds = core_feeds(s->stm);
-    const FissionRule *rule = cut_find_rule(y, s);
     bool is_map = rule != NULL && rule->part == part_map;
     bool is_near = rule != NULL && rule->part == part_near;
-    CoreRefs near = is_near ? fission_near(s) : (CoreRefs){0};
+    CoreRefs near = is_near ? *cut_near(y, s) : (CoreRefs){0};
     for (uint32_t i = 0; i < s->stm->arg_count; i++) {
         bool is_fed = i >= feeds.first && i < feeds.first + feeds.count;
         if (map_get(arrays, s->stm->args[i], &known) && s->stm->op != OP_DIM &&
@@ -50,8 +51,10 @@ static bool turns_hand_on(const Strategy *y, const CoreStm *loop) {
         if (is_array(y, loop->outs[k])) map_set(&carried, body->params[1 + k], 1);
     for (uint32_t i = 0; i < body->stms.len; i++) {
         FissionSplit s = cut_of(y, body, i);
-        if (is_control(s.stm) || !takes_parts(y, &s, &carried)) return false;
-        if (cut_find_rule(y, &s) == NULL || !cut_has_parts(&s)) continue;
+        if (is_control(s.stm)) return false;
+        const FissionRule *rule = cut_find_rule(y, &s);
+        if (!takes_parts(y, &s, rule, &carried)) return false;
+        if (rule == NULL || !cut_has_parts(&s)) continue;
         for (uint32_t k = 0; k < s.stm->out_count; k++)
             map_set(&made, s.stm->outs[k], 1);
     }

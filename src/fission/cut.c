@@ -116,6 +116,20 @@ static bool is_candidate(const Strategy *y, const FissionSplit *s,
            rule->whole == whole_hist_apart || rule->whole == whole_sort;
 }
 
+const CoreRefs *cut_near(const Strategy *y, const FissionSplit *s) {
+    uint64_t known;
+    CoreRef out = s->stm->outs[0];
+    if (map_get(y->nears, out, &known)) return (const CoreRefs *)(uintptr_t)known;
+    CoreRefs *near = arena_new(core_notes(y->program), CoreRefs);
+    *near = fission_near(s);
+    map_set(y->nears, out, (uint64_t)(uintptr_t)near);
+    return near;
+}
+
+static bool applies_to(const Strategy *y, const FissionSplit *s) {
+    return s->rule->part == part_near ? cut_near(y, s)->len > 0 : s->rule->guard(s);
+}
+
 // Sets the rule to cut by, if it is to be.
 static FissionVerdict judge(const Strategy *y, FissionSplit *s) {
     FissionVerdict verdict = FISSION_HAS_NO_RULE;
@@ -123,7 +137,7 @@ static FissionVerdict judge(const Strategy *y, FissionSplit *s) {
         const FissionRule *rule = &fission_rules[i];
         if (rule->op != s->stm->op || !is_candidate(y, s, rule)) continue;
         s->rule = rule;
-        bool applies = rule->guard(s);
+        bool applies = applies_to(y, s);
         if (applies && is_worth_it(y, s)) return FISSION_IS_CUT;
         bool travels = traffic_of(y, s) > 0 && cut_work(y, s->stm) > 0;
         if (applies) verdict = travels ? FISSION_TRAVELS : FISSION_SAVES_NOTHING;

@@ -16,6 +16,7 @@ typedef struct Strategy {
     Map chosen;          // first result -> 1: the statement is to be cut
     Map stays;           // array -> 1: in parts, and all who take it take these
     Map *works;          // first result -> the bits of what its statement does
+    Map *nears;          // first result -> CoreRefs *: those of cut_near
     FissionFacts *facts; // what binds values, everywhere
     const struct FuseState *states; // what the loops around keep of arrays
     uint32_t *uses;                 // by CoreRef, before anything was split
@@ -58,6 +59,9 @@ void cut_select(Strategy *y, const CoreBody *body, uint32_t from, CutRow *row);
 FissionSplit cut_of(const Strategy *y, const CoreBody *body, uint32_t i);
 // The rule to cut it by, which is set; NULL: it stays whole.
 const FissionRule *cut_find_rule(const Strategy *y, FissionSplit *s);
+// The arrays that the generate takes by parts if it is cut by part_near; none: it is
+// not. They are looked for once.
+const CoreRefs *cut_near(const Strategy *y, const FissionSplit *s);
 // Whether others can take the results part by part: what a filter keeps is of other
 // lengths.
 bool cut_has_parts(const FissionSplit *s);

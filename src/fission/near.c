@@ -65,7 +65,7 @@ CoreRefs near_arrays(const FissionSplit *s) {
     return arrays_of(s->near);
 }
 
-CoreRefs fission_near(const FissionSplit *s) {
+CoreRefs near_looks(const FissionSplit *s) {
     FissionNear near = find_looks(s);
     return arrays_of(&near);
 }

@@ -47,6 +47,8 @@ typedef struct FissionNear {
     NearPart parts[FISSION_MOST_PARTS];
 } FissionNear;
 
+// The arrays that the body of the generate looks at near its index, all of them there.
+CoreRefs near_looks(const FissionSplit *s);
 // Looks at the body of the generate, and notes all sites; sets s->near.
 void near_find(FissionSplit *s);
 // Each of the arrays that are all near, in the order in which the body looks at them.

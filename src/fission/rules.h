@@ -32,7 +32,7 @@ FissionPart part_map, part_stencil;
 // rules_near.c
 FissionGuard guard_near;
 FissionPart part_near;
-// The arrays of which a part that part_near makes takes a part.
+// The arrays of which a part that part_near makes takes a part; none: the guard fails.
 CoreRefs fission_near(const FissionSplit *s);
 
 // rules_deep.c

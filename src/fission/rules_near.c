@@ -10,9 +10,14 @@
 // known about what is beyond the ends, and nothing has to be.
 #include "fission/near.h"
 
+CoreRefs fission_near(const FissionSplit *s) {
+    if (s->dim != 0 || s->facts == NULL || !guard_generate(s) ||
+        !fuse_is_safe(s->facts, s->states, s->stm))
+        return (CoreRefs){0};
+    return near_looks(s);
+}
+
 bool guard_near(const FissionSplit *s) {
-    if (s->dim != 0 || s->facts == NULL || !guard_generate(s)) return false;
-    if (!fuse_is_safe(s->facts, s->states, s->stm)) return false;
     return fission_near(s).len > 0;
 }
 

@@ -140,7 +140,7 @@ static void link_statement(Selection *x, uint32_t i) {
         feeds = (CoreFeeds){.first = 1, .count = stm->arg_count - 1};
     if (rule != NULL && rule->part == part_near) {
         FissionSplit s = cut_of(x->y, x->body, i);
-        near = fission_near(&s);
+        near = *cut_near(x->y, &s);
     }
     for (uint32_t a = 0; a < stm->arg_count; a++)
         if (a >= feeds.first && a < feeds.first + feeds.count)

@@ -307,9 +307,11 @@ bool fission_for_devices(CoreProgram *p, const FissionDevices *devices, double l
                   .least = least,
                   .devices = devices,
                   .log = log};
-    Map works;
+    Map works, nears;
     map_init(&works, core_notes(p));
+    map_init(&nears, core_notes(p));
     y.works = &works;
+    y.nears = &nears;
     map_init(&y.known, core_notes(p));
     map_init(&y.chosen, core_notes(p));
     map_init(&y.stays, core_notes(p));
