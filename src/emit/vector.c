@@ -104,6 +104,13 @@ static bool waits_for_divider(const Walker *w, const LoopStm *stm, CoreOp op) {
            elem != SCALAR_F16 && w->part.count * scalar_info[elem].bytes == 64;
 }
 
+// Whether it is known to be a power of two, or the like, by which compilers multiply.
+static bool is_power_of_two(const Walker *w, LoopRef ref) {
+    const LoopValue *value = &w->kernel->values.data[ref];
+    uint32_t unused = walk_elem(w, ref) == SCALAR_F32 ? 64 - 23 : 64 - 52;
+    return value->is_const && value->bits << unused == 0;
+}
+
 // How many vectors the innermost loop had before this one, as an expression.
 static Str number_vectors(Walker *w, uint32_t part) {
     StrBuf text = strbuf(w->arena);
@@ -151,7 +158,8 @@ static Str scalar(Walker *w, const LoopStm *stm, uint32_t part) {
         strbuf_printf(&text, "weft_nth_sqrt_%.*s(%.*s, %.*s)",
                       STR_ARG(walk_vector_type_of(w, stm->outs[0])),
                       STR_ARG(operands[0]), STR_ARG(number_vectors(w, part)));
-    else if (waits_for_divider(w, stm, OP_DIV) && !walk_has_lanes(w, stm->args[1]))
+    else if (waits_for_divider(w, stm, OP_DIV) && !walk_has_lanes(w, stm->args[1]) &&
+             !is_power_of_two(w, stm->args[1]))
         strbuf_printf(&text, "weft_ratio_%.*s(%.*s, %.*s)",
                       STR_ARG(walk_vector_type_of(w, stm->outs[0])),
                       STR_ARG(operands[0]), STR_ARG(walk_value(w, stm->args[1])));
