@@ -49,11 +49,17 @@ static bool is_side_by_side(const Vector *v, const LoopStm *stm) {
 }
 
 // Elements side by side are copied if some of them are no turns' own. In loops and
-// branches that would be code for each of them, and time in each turn.
+// branches that would be code for each of them, and time in each turn, as it is for
+// more than a few: each turn looks where they are.
 bool vector_suits_live(const Vector *v, const LoopBody *turn) {
+    enum { FEW = 6 };
+    uint32_t count = 0;
     for (uint32_t i = 0; i < turn->stms.len; i++) {
         const LoopStm *stm = turn->stms.data[i];
-        if (touches(stm, (int)v->live) && !is_side_by_side(v, stm)) return false;
+        if (touches(stm, (int)v->live)) {
+            count++;
+            if (count > FEW || !is_side_by_side(v, stm)) return false;
+        }
         for (uint32_t k = 0; k < stm->body_count; k++)
             if (loop_has(stm->bodies[k], touches, (int)v->live)) return false;
     }
