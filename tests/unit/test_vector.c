@@ -379,8 +379,8 @@ static void test_late(void) {
 
 // Turns that are left over by chains are a vector turn, too, whose first lanes they
 // are: others load and store nothing, and no loop waits for them. Not so where turns
-// within turns touch memory, elements lie apart, something may fail or is added up, or
-// no turns are left over.
+// within turns touch memory, or more than six places, elements lie apart, something may
+// fail or is added up, or no turns are left over.
 static void test_partial(void) {
     static const char chain[] =
         "y: f64 = for(n, x) {|t: i64, s: f64| u: f64 = mul(s, s) -> u}";
@@ -405,6 +405,14 @@ static void test_partial(void) {
               (Count[]){{"= load(", 2}, {"for.parallel[64]", 1}, {NULL, 0}});
     snprintf(turn, sizeof turn, "%s%s", inside, STORE("y"));
     expect_of(64, "n", turn, false, whole);
+    for (int stores = 5; stores <= 6; stores++) {
+        int at = snprintf(turn, sizeof turn, "%s%s%s", LOAD, chain, STORE("y"));
+        for (int k = 1; k < stores; k++)
+            at += snprintf(turn + at, sizeof turn - (size_t)at,
+                           " = store(xs, y, %di64, 1i64, i)", 1000 * k);
+        expect_of(64, "n", turn, false,
+                  (Count[]){{"= storeif(", stores == 5 ? 5 : 0}, {NULL, 0}});
+    }
     snprintf(turn, sizeof turn, "k: i64 = load(is, 0i64, 1i64, i) %s%s%s",
              "x: f64 = load(xs, k) ", chain, STORE("y"));
     expect_of(64, "n", turn, false, whole);
