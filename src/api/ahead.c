@@ -404,7 +404,7 @@ WeftStatus api_ahead_open(const ApiEngine *engine, const InterpBeside **beside_o
     context->ahead->lost = api_lost_places(context);
     context->ahead->program = engine->program;
     context->ahead->edges = (ApiEdges){.waits = rt_queue_waits(context->ahead->queue)};
-    if (!engine->is_alone) *beside_out = &beside;
+    if (engine->alone == NULL) *beside_out = &beside;
     return WEFT_STATUS_OK;
 }
 
@@ -417,7 +417,7 @@ bool api_ahead_edges(const WeftProgram *program, ApiEdges *edges_out) {
 }
 
 bool api_is_ahead(const ApiEngine *engine) {
-    return engine->program->context->ahead != NULL && !engine->is_alone;
+    return engine->program->context->ahead != NULL && engine->alone == NULL;
 }
 
 bool api_ahead_recover(WeftProgram *program) {

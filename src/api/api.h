@@ -52,6 +52,7 @@ typedef struct ApiEntry {
     uint32_t param_count, result_count;
     InterpCode code;   // what the calls so far have prepared
     ApiChoice *choice; // for several devices: what of it is cut (choice.h); or NULL
+    double too_much;   // for several devices: bytes, by plan (alone.h); 0: none are
     ApiDirect *direct; // in its memory, too: how it is called without that; or NULL
 } ApiEntry;
 

@@ -3,6 +3,7 @@
 // Calling an entry. The arguments' arrays are lent to the engine, which consumes the
 // references it is given; since the caller keeps its own, none is updated in place.
 #include "api/ahead.h"
+#include "api/alone.h"
 #include "api/choice.h"
 #include "api/direct.h"
 #include "api/fit.h"
@@ -116,12 +117,15 @@ static Status fetch_results(WeftContext *context, const CoreBody *body, RtValue 
 }
 
 // After a run that found no memory, or that a device ended.
-static bool is_tried_again(WeftProgram *program, const ApiEntry *entry, Status status) {
+static bool is_tried_again(WeftProgram *program, ApiEntry *entry, Status status,
+                           const InterpBeside **beside) {
     bool again = false;
     if (program->engine == NULL) return false;
     if (status == STATUS_MEMORY)
-        again = api_stream_again(program) || api_ahead_again(program);
+        again = api_stream_again(program) || api_ahead_again(program) ||
+                api_alone_again(program, entry);
     if (status == STATUS_IO) again = api_ahead_recover(program);
+    if (again && api_alone_is_on(program)) *beside = NULL;
     return again && api_engine_enter(program->engine, entry->fun) == WEFT_STATUS_OK;
 }
 
@@ -135,6 +139,7 @@ WeftStatus api_call(WeftContext *context, void *data) {
     if (checked != WEFT_STATUS_OK) return checked;
     if (atomic_load(&context->cancel)) return WEFT_STATUS_CANCELLED;
     if (api_direct_call(call, entry)) return WEFT_STATUS_OK;
+    api_alone_end(program); // of the last call
     api_choose_rows(context, program, entry, call->args, true);
     checked = api_check_fit(context, program, entry, call->args);
     if (checked != WEFT_STATUS_OK) return checked;
@@ -180,7 +185,7 @@ WeftStatus api_call(WeftContext *context, void *data) {
         status = interp_run(program->core, entry->fun, &options, args, flat, &error);
         if (status == STATUS_OK) status = fetch_results(context, body, flat, &error);
         rt_turn_give(context->heap.turn);
-    } while (is_tried_again(program, entry, status));
+    } while (is_tried_again(program, entry, status, &options.beside));
     if (program->engine != NULL && program->engine->state == ENGINE_IDLE)
         program->engine->idle_seconds += api_seconds(context);
     context->loan_count = 0; // results may share the arrays that were lent
@@ -198,7 +203,8 @@ WeftStatus api_call(WeftContext *context, void *data) {
             made[i]->leaves[k] = flat[entry->results[i].first + k];
         call->results[i] = made[i];
     }
-    api_chosen_took(program, entry, api_seconds(context));
+    if (!api_alone_is_on(program))
+        api_chosen_took(program, entry, api_seconds(context));
     if (context->options.log != NULL)
         api_note(context, "called %s in %.3f s", entry->name, api_seconds(context));
     return WEFT_STATUS_OK;

@@ -125,7 +125,7 @@ static WeftStatus choose(const ApiPlanning *planning) {
         in.took = took;
         in.data = engine;
     }
-    api_plan_devices(planning->context, &in);
+    api_plan_devices(planning->program, &in);
     fission_read_switches(in.decisions, choice->now.from);
     bool has_changed = plan_choose(&in), is_trial = choice->is_planned;
     choice->is_planned = true;
@@ -164,6 +164,7 @@ static void think_again(WeftContext *context, WeftProgram *program, ApiEntry *en
 void api_choose_rows(WeftContext *context, WeftProgram *program, ApiEntry *entry,
                      WeftValue *const *args, bool is_call) {
     if (program->engine == NULL || !program->engine->chooses) return;
+    program->engine->alone = NULL; // plans are of all
     uint32_t count = count_sizes(entry);
     if (entry->choice == NULL) entry->choice = new_choice(program, count);
     ApiChoice *choice = entry->choice;
@@ -181,7 +182,7 @@ void api_choose_rows(WeftContext *context, WeftProgram *program, ApiEntry *entry
     choice->calls += is_call;
     if (!is_same) api_plan(context, program, entry, args, choose, NULL);
     else if (is_call) think_again(context, program, entry, args);
-    program->engine->is_alone = choice->now.is_alone;
+    program->engine->alone = choice->now.is_alone ? context->alone : NULL;
 }
 
 void api_chosen_took(WeftProgram *program, const ApiEntry *entry, double seconds) {

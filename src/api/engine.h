@@ -90,7 +90,12 @@ struct ApiEngine {
     bool chooses;                // which of it is not, by plans of calls (choice.h)
     uint32_t parts, least_parts; // for a device with little memory (stream.h)
     bool has_traced;             // the call so far, there
-    bool is_alone; // nothing of it is cut, all is for one place (choice.h)
+    ApiPlace *alone; // that the call is for, with nothing cut; NULL: all are
+    const CoreFun
+        *short_entry;    // whose call is so for lack of memory; or NULL (alone.h)
+    int64_t *cut_before; // then: what switches said, and who had it, before
+    ApiPlace *alone_before;
+    double needed; // bytes that the call needs by its plan; 0: nobody has asked
 };
 
 // As it runs at that place.

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "api/ahead.h"
+#include "api/alone.h"
 #include "api/choice.h"
 #include "api/fit.h"
 #include "api/stream.h"
@@ -25,6 +26,8 @@ static const char *why_uncut(const WeftProgram *program) {
     const WeftContext *context = program->context;
     const char *least = getenv("WEFT_SPLIT");
     if (api_is_streamed(program)) return NULL;
+    if (api_alone_is_on(program))
+        return "there is memory for one device alone, the host's cores";
     if (context->place_count < 2) return "there is one device alone";
     if (least != NULL && strcmp(least, "none") == 0) return "WEFT_SPLIT is none";
     return NULL;
@@ -33,12 +36,13 @@ static const char *why_uncut(const WeftProgram *program) {
 // ---- what was measured --------------------------------------------------------------
 
 // The row of a device, or the host's.
-static uint32_t row_of(const WeftContext *context, uint32_t device) {
-    if (!api_place_has_row(&context->places[device])) return RT_EVENTS_HOST;
-    for (uint32_t i = 0; i < rt_events_row_count(context->events); i++)
-        if (strcmp(rt_events_row_name(context->events, i),
-                   context->places[device].address) == 0)
-            return i;
+static uint32_t row_of(const WeftProgram *program, uint32_t device) {
+    const RtEvents *events = program->context->events;
+    uint32_t count;
+    const ApiPlace *place = &api_plan_places(program, &count)[device];
+    if (!api_place_has_row(place)) return RT_EVENTS_HOST;
+    for (uint32_t i = 0; i < rt_events_row_count(events); i++)
+        if (strcmp(rt_events_row_name(events, i), place->address) == 0) return i;
     return UINT32_MAX;
 }
 
@@ -123,15 +127,14 @@ static void measure_on_host(const WeftProgram *program, const Plan *plan,
 
 // One turn of the task, where it was to run, or else wherever it did.
 static void measure_task(const WeftProgram *program, const Plan *plan, PlanTask *task) {
-    const WeftContext *context = program->context;
     if (task->kernel == NULL) {
         measure_on_host(program, plan, task);
         return;
     }
     uint32_t on = task->device;
-    Sum sum = sum_on(program, row_of(context, on), RT_EVENT_KERNEL, task->loc);
-    for (uint32_t d = 0; d < context->place_count && sum.count == 0; d++)
-        sum = sum_on(program, row_of(context, on = d), RT_EVENT_KERNEL, task->loc);
+    Sum sum = sum_on(program, row_of(program, on), RT_EVENT_KERNEL, task->loc);
+    for (uint32_t d = 0; d < plan->in.device_count && sum.count == 0; d++)
+        sum = sum_on(program, row_of(program, on = d), RT_EVENT_KERNEL, task->loc);
     if (sum.count == 0) return;
     task->measured = sum.seconds / sum.count;
     task->ran_on = on;
@@ -151,12 +154,13 @@ static double measure_call(const WeftProgram *program, const char *entry) {
 
 // The most that memories held meanwhile: the host's of the arguments, and of what is
 // free again.
-static void measure_memory(Plan *plan, const WeftContext *context, size_t freed) {
-    uint32_t host = context->place_count;
+static void measure_memory(Plan *plan, const WeftProgram *program, size_t freed) {
+    uint32_t host;
+    const ApiPlace *places = api_plan_places(program, &host);
     plan->measured_most = arena_array(plan->in.arena, double, host + 1);
     for (uint32_t d = 0; d < host; d++)
-        if (context->places[d].device != NULL)
-            plan->measured_most[d] = (double)context->places[d].device->counts.peak;
+        if (places[d].device != NULL)
+            plan->measured_most[d] = (double)places[d].device->counts.peak;
     plan->measured_most[host] = plan->args + (double)freed;
 }
 
@@ -175,12 +179,13 @@ static void measure(Plan *plan, const WeftProgram *program, const char *entry,
     if (context->events == NULL || program->owner == 0) return;
     plan->measured = measure_call(program, entry);
     if (isnan(plan->measured)) return;
-    measure_memory(plan, context, freed);
+    measure_memory(plan, program, freed);
     measure_edges(plan, program);
-    plan->measured_busy = arena_array(plan->in.arena, double, context->place_count);
-    plan->measured_bytes = arena_array(plan->in.arena, double, context->place_count);
-    for (uint32_t d = 0; d < context->place_count; d++) {
-        uint32_t row = row_of(context, d);
+    uint32_t count = plan->in.device_count;
+    plan->measured_busy = arena_array(plan->in.arena, double, count);
+    plan->measured_bytes = arena_array(plan->in.arena, double, count);
+    for (uint32_t d = 0; d < count; d++) {
+        uint32_t row = row_of(program, d);
         plan->measured_busy[d] = sum_on(program, row, RT_EVENT_KERNEL, 0).seconds;
         plan->measured_bytes[d] = sum_on(program, row, RT_EVENT_TRANSFER, 0).bytes;
     }
@@ -245,21 +250,23 @@ static WeftStatus explain(WeftContext *context, void *data) {
     if (call->args != NULL || call->arg_count > 0)
         status = api_check_args(context, entry, call->args, call->arg_count);
     bool is_known = call->args != NULL || entry->param_count == 0;
-    if (status == WEFT_STATUS_OK && is_known && api_is_streamed(program))
-        status = api_check_fit(context, program, entry, call->args);
     if (status != WEFT_STATUS_OK) return status;
-    if (is_known) api_choose_rows(context, program, entry, call->args, false);
+    api_alone_end(program); // of the last call
+    if (is_known) {
+        api_choose_rows(context, program, entry, call->args, false);
+        status = api_check_fit(context, program, entry, call->args);
+    }
+    if (status != WEFT_STATUS_OK) return status;
     ApiPlanning planning = {context, program, entry, is_known ? call->args : NULL,
                             &context->scratch};
     PlanInput in = api_plan_input(&planning);
     in.uncut = why_uncut(program);
     in.tells_results = true;
-    api_plan_devices(context, &in);
+    api_plan_devices(program, &in);
     stack_measure(&program->cx.stack);
     Plan *plan = plan_make(&in);
     if (plan->fault.message.len > 0) return refuse(context, program, &plan->fault);
-    double needed =
-        plan->peak.bytes - plan->args + (double)atomic_load(&context->mem.used);
+    double needed = api_plan_needs(context, plan);
     size_t ceiling = context->options.memory_ceiling;
     if (ceiling != 0 && needed > (double)ceiling)
         return api_refuse_plan(context, plan, &plan->peak, entry, "", needed);

@@ -5,6 +5,7 @@
 // counts: what may be freed, or lie elsewhere, could have fitted.
 #include "api/fit.h"
 
+#include "api/alone.h"
 #include "api/stream.h"
 
 // ---- what does not fit --------------------------------------------------------------
@@ -52,6 +53,31 @@ static WeftStatus fit_parts(const ApiPlanning *fit, Plan **plan) {
     return task == PLAN_NONE ? WEFT_STATUS_OK : refuse_task(fit, *plan, task);
 }
 
+double api_plan_needs(const WeftContext *context, const Plan *plan) {
+    double used = (double)atomic_load(&context->mem.used) - plan->args;
+    if (!api_has_launched(context)) return used + plan->peak.bytes;
+    return used + plan_most_held(plan)[plan->in.device_count];
+}
+
+static double needed_now(const ApiPlanning *fit) {
+    PlanInput in = api_plan_input(fit);
+    api_plan_devices(fit->program, &in);
+    return api_plan_needs(fit->context, plan_make(&in));
+}
+
+// Several devices are left for the host's cores alone if that takes less, and what
+// they would hold is too much, by its plan or as an earlier call has shown.
+static void choose_places(const ApiPlanning *fit) {
+    WeftProgram *program = fit->program;
+    const ApiEntry *entry = fit->entry;
+    double ceiling = (double)fit->context->options.memory_ceiling;
+    double needed = program->engine->needed = needed_now(fit);
+    bool was_short = entry->too_much > 0 && needed >= entry->too_much;
+    if (!was_short && !(needed > ceiling)) return;
+    api_alone_begin(program, entry);
+    if (!was_short && !(needed_now(fit) <= needed)) api_alone_end(program);
+}
+
 // The ceiling is that of the host's memory, and of each GPU's.
 static WeftStatus check_fit(const ApiPlanning *fit) {
     WeftContext *context = fit->context;
@@ -60,29 +86,44 @@ static WeftStatus check_fit(const ApiPlanning *fit) {
     if (api_is_streamed(fit->program)) status = fit_parts(fit, &plan);
     double ceiling = (double)context->options.memory_ceiling, room = ceiling;
     if (status != WEFT_STATUS_OK || ceiling == 0) return status;
+    if (api_alone_is_for(fit->program)) choose_places(fit);
     if (plan == NULL) plan = make_plan(fit);
-    PlanPeak least = plan_least(plan, context->place_count == 1);
-    for (uint32_t i = 0; i < context->place_count; i++)
-        if (api_is_launched(&context->places[i]))
-            room += (double)context->places[i].memory;
+    uint32_t count;
+    const ApiPlace *places = api_plan_places(fit->program, &count);
+    PlanPeak least = plan_least(plan, count == 1);
+    for (uint32_t i = 0; i < count; i++)
+        if (api_is_launched(&places[i])) room += (double)places[i].memory;
     if (least.bytes <= room) return WEFT_STATUS_OK;
     return api_refuse_plan(context, plan, &least, fit->entry, "at least ", least.bytes);
 }
 
 // ---- what did not fit ---------------------------------------------------------------
 
+// Of the context, or of the device that has most.
+static void put_limit(const WeftContext *context, StrBuf *out) {
+    char most[PLAN_TEXT];
+    size_t ceiling = context->options.memory_ceiling;
+    const ApiPlace *place = api_stream_largest(context);
+    if (ceiling != 0)
+        strbuf_printf(out, "the ceiling is %s", plan_bytes(most, (double)ceiling));
+    else
+        strbuf_printf(out, "device %s has %s", place->address,
+                      plan_bytes(most, (double)place->memory));
+}
+
 static WeftStatus tell_fit(const ApiPlanning *fit) {
     WeftContext *context = fit->context;
     PlanInput in = api_plan_input(fit);
-    api_plan_devices(context, &in);
+    api_plan_devices(fit->program, &in);
     const Plan *plan = plan_make(&in);
-    char held[PLAN_TEXT], most[PLAN_TEXT];
+    char held[PLAN_TEXT];
     Str *message = fit->data;
     StrBuf text = strbuf(&context->scratch);
     strbuf_str(&text, *message);
-    strbuf_printf(&text, "; by its plan `%s` holds %s at once, and the ceiling is %s: ",
-                  fit->entry->name, plan_bytes(held, plan->peak.bytes),
-                  plan_bytes(most, (double)context->options.memory_ceiling));
+    strbuf_printf(&text, "; by its plan `%s` holds %s at once, and ", fit->entry->name,
+                  plan_bytes(held, plan->peak.bytes));
+    put_limit(context, &text);
+    strbuf_cstr(&text, ": ");
     plan_name_bytes(plan, &plan->peak, &text);
     *message = strbuf_done(&text);
     return WEFT_STATUS_OK;
@@ -90,14 +131,16 @@ static WeftStatus tell_fit(const ApiPlanning *fit) {
 
 void api_tell_fit(WeftContext *context, WeftProgram *program, const ApiEntry *entry,
                   WeftValue *const *args, Str *message) {
-    if (program->engine != NULL && context->options.memory_ceiling != 0)
+    if (program->engine != NULL &&
+        (context->options.memory_ceiling != 0 || api_is_streamed(program)))
         api_plan(context, program, entry, args, tell_fit, message);
 }
 
 WeftStatus api_check_fit(WeftContext *context, WeftProgram *program,
                          const ApiEntry *entry, WeftValue *const *args) {
-    if (program->engine == NULL ||
-        (context->options.memory_ceiling == 0 && !api_is_streamed(program)))
+    if (program->engine == NULL) return WEFT_STATUS_OK;
+    program->engine->needed = 0;
+    if (context->options.memory_ceiling == 0 && !api_is_streamed(program))
         return WEFT_STATUS_OK;
     return api_plan(context, program, entry, args, check_fit, NULL);
 }

@@ -243,7 +243,7 @@ void api_kernel_run_at(KernelRun *run, ApiPlace *place, ExecEnd *end) {
 void api_kernel_run(ApiEngine *engine, EngineKernel *kernel, const InterpOffer *offer,
                     InterpError *error_out) {
     WeftContext *context = engine->program->context;
-    ApiPlace *place = engine->is_alone ? context->alone : &context->places[0];
+    ApiPlace *place = engine->alone != NULL ? engine->alone : &context->places[0];
     KernelRun run = {.program = engine->program,
                      .kernel = kernel,
                      .books = api_exec_at(kernel, place),

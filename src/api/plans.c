@@ -53,17 +53,26 @@ static double rate_of(const ApiPlace *place, uint32_t vector_bytes) {
     return has_lanes ? core_rate : core_rate * lane_bytes / vector_bytes;
 }
 
-void api_plan_devices(WeftContext *context, PlanInput *in) {
+const ApiPlace *api_plan_places(const WeftProgram *program, uint32_t *count_out) {
+    const ApiPlace *alone = program->engine != NULL ? program->engine->alone : NULL;
+    *count_out = alone != NULL ? 1 : program->context->place_count;
+    return alone != NULL ? alone : program->context->places;
+}
+
+void api_plan_devices(const WeftProgram *program, PlanInput *in) {
+    const WeftContext *context = program->context;
+    uint32_t count;
+    const ApiPlace *places = api_plan_places(program, &count);
     unsigned most = 0;
-    for (uint32_t i = 0; i < context->place_count; i++) {
-        unsigned threads = context->places[i].threads;
+    for (uint32_t i = 0; i < count; i++) {
+        unsigned threads = places[i].threads;
         if (threads == 0) threads = thread_cores();
         if (threads > most) most = threads;
     }
     in->vector_bytes = machine_vector_bytes();
-    PlanDevice *devices = arena_array(in->arena, PlanDevice, context->place_count);
-    for (uint32_t i = 0; i < context->place_count; i++) {
-        const ApiPlace *place = &context->places[i];
+    PlanDevice *devices = arena_array(in->arena, PlanDevice, count);
+    for (uint32_t i = 0; i < count; i++) {
+        const ApiPlace *place = &places[i];
         double rate = rate_of(place, in->vector_bytes);
         uint32_t weight = api_place_weight(context, place);
         devices[i] = (PlanDevice){.address = place->address,
@@ -71,11 +80,10 @@ void api_plan_devices(WeftContext *context, PlanInput *in) {
                                   .one = rate * place->speed,
                                   .is_host = place->is_shared,
                                   .is_vague = api_is_launched(place),
-                                  .is_beside = api_is_launched(place) &&
-                                               context->place_count > 1};
+                                  .is_beside = api_is_launched(place) && count > 1};
     }
     in->devices = devices;
-    in->device_count = context->place_count;
+    in->device_count = count;
     in->joins_late = api_has_room(context);
 }
 

@@ -274,6 +274,11 @@ Status rt_alloc_on(RtHeap *heap, Device *device, size_t bytes, uint64_t *address
     return status;
 }
 
+void rt_drop_spare(RtHeap *heap) {
+    for (RtArray *a = heap->live; a != NULL; a = a->next)
+        while (drop_one(heap, a, NULL)) continue;
+}
+
 void rt_settle(RtHeap *heap) {
     for (RtArray *a = heap->live; a != NULL; a = a->next) a->stays = true;
 }

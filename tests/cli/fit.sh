@@ -49,3 +49,26 @@ err_has '; by its plan `main` holds 24.0 MB at once, and the ceiling is 25.2 MB:
 # Without a ceiling, and in the interpreter, nobody asks.
 expect 1 "$weft" run -e interp -m 100M sums.weft main 100000000000
 err_has 'sums.weft:2:23: error: out of memory: 800000000000 bytes were wanted'
+# What several devices have no room for is for the host's cores alone; what these have
+# none for is refused, by explain and run alike.
+cat >little.weft <<'PROGRAM'
+def busy (x: i64): i64 = loop x for i < 100 do (x * 31 + i) % 1009
+entry main (n: i64): i64 =
+  let a = map busy (iota n)
+  let b = map (\i -> busy (a[i * 7 % n])) (iota n)
+  in i64.sum (map2 (\x y -> busy (x + y)) a b)
+PROGRAM
+expect 0 "$weft" explain -T 2 --device cpu:0,cpu:1 -m 18M little.weft 1000000
+out_has '`main` on cpu
+'
+out_has 'none is cut: there is memory for one device alone'
+for devices in cpu:0,cpu:1 'cpu*2'; do
+    for most in 18M 20M 24M; do
+        expect 0 "$weft" run -T 2 --device "$devices" -m $most little.weft 1000000
+        out '504000745i64'
+    done
+    for command in explain run; do
+        expect 1 "$weft" $command -T 2 --device "$devices" -m 28M sums.weft both xs.bin xs.bin
+        err 'error: `both` needs at least 32.0 MB of memory at once, and the ceiling is 29.4 MB: 16.0 MB of arguments, 16.0 MB of line 7'
+    done
+done

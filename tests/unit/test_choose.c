@@ -434,7 +434,7 @@ static void test_alone(void) {
     for (size_t i = 0; i < sizeof one / sizeof *one; i++) {
         World w = open_world(one[i], heavy);
         for (int k = 0; k < 18; k++) CHECK(is_right(&w, 2000));
-        CHECK(w.context->alone == NULL && !w.program->engine->is_alone);
+        CHECK(w.context->alone == NULL && w.program->engine->alone == NULL);
         close_world(&w);
     }
 }

@@ -377,7 +377,7 @@ static void check_allocations(void) {
         run(context, program, &right);
         CHECK(right);
     }
-    CHECK(refused > 10 && refused < k);
+    CHECK(refused > 0 && refused < k / 8); // the host itself had none
     weft_program_free(program);
     CHECK(weft_testing_context_free(context) == 0);
 }
@@ -411,7 +411,7 @@ static double planned; // bytes to all devices, of the call that comes next
 
 static WeftStatus note_plan(const ApiPlanning *planning) {
     PlanInput in = api_plan_input(planning);
-    api_plan_devices(planning->context, &in);
+    api_plan_devices(planning->program, &in);
     const Plan *plan = plan_make(&in);
     planned = 0;
     for (uint32_t i = 0; i < plan->steps.len; i++) {
