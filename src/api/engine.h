@@ -91,9 +91,10 @@ struct ApiEngine {
     uint32_t parts, least_parts; // for a device with little memory (stream.h)
     bool has_traced;             // the call so far, there
     ApiPlace *alone; // that the call is for, with nothing cut; NULL: all are
-    const CoreFun
-        *short_entry;    // whose call is so for lack of memory; or NULL (alone.h)
-    int64_t *cut_before; // then: what switches said, and who had it, before
+    // Whose call is so for lack of memory (alone.h); or NULL. What switches said, and
+    // who had it, before.
+    const CoreFun *short_entry;
+    int64_t *cut_before;
     ApiPlace *alone_before;
     double needed; // bytes that the call needs by its plan; 0: nobody has asked
 };
