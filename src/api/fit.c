@@ -59,10 +59,14 @@ double api_plan_needs(const WeftContext *context, const Plan *plan) {
     return used + plan_most_held(plan)[plan->in.device_count];
 }
 
-static double needed_now(const ApiPlanning *fit) {
+static const Plan *plan_devices(const ApiPlanning *fit) {
     PlanInput in = api_plan_input(fit);
     api_plan_devices(fit->program, &in);
-    return api_plan_needs(fit->context, plan_make(&in));
+    return plan_make(&in);
+}
+
+static double needed_now(const ApiPlanning *fit) {
+    return api_plan_needs(fit->context, plan_devices(fit));
 }
 
 // Several devices are left for the host's cores alone if that takes less, and what
@@ -113,9 +117,7 @@ static void put_limit(const WeftContext *context, StrBuf *out) {
 
 static WeftStatus tell_fit(const ApiPlanning *fit) {
     WeftContext *context = fit->context;
-    PlanInput in = api_plan_input(fit);
-    api_plan_devices(fit->program, &in);
-    const Plan *plan = plan_make(&in);
+    const Plan *plan = plan_devices(fit);
     char held[PLAN_TEXT];
     Str *message = fit->data;
     StrBuf text = strbuf(&context->scratch);
