@@ -265,10 +265,13 @@ CoreRef lower_emit_iota(Lower *l, CoreRef n, CoreRef start, CoreRef step) {
     return result;
 }
 
-// The size of a payload that was not chosen may be what none could be.
+// The size of a payload that was not chosen may be what none could be: negative, or a
+// constant beyond every address space, which is 0 here.
 static CoreRef emit_natural(Lower *l, CoreRef n) {
+    const int64_t most = (int64_t)1 << 47;
     int64_t known;
-    if (lower_ref_is_const(l, n, &known)) return n;
+    if (lower_ref_is_const(l, n, &known))
+        return known >= 0 && known < most ? n : lower_emit_i64(l, 0);
     return lower_emit_op2(l, OP_MAX, n, lower_emit_i64(l, 0));
 }
 
