@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "base/thread.h"
 #include "core/messages.h"
 #include "opt/opt.h"
 
@@ -166,27 +167,30 @@ static void record(const KernelRun *run, ApiPlace *place, RtSpan span, uint64_t 
                  name_of(run), began, clock_ns(), 0, 0, run->offer.loc);
 }
 
-enum { LEAST_OWED_NS = 100000 };
+enum { LATE_NS = 100000 }; // how long after its time a sleeper may wake
 
 double api_kernel_owes(double owed, double speed, double worked, double passed) {
     owed += worked / speed - passed;
-    return owed < -LEAST_OWED_NS ? -LEAST_OWED_NS : owed; // others had its core
+    return owed < -LATE_NS ? -LATE_NS : owed; // others had its core
 }
 
-// Sleeps until a slow place would have done what it has, in small pieces: until then it
-// has no results. Who sleeps wakes some 50 microseconds late: so little is owed until
-// more has come together, and what was slept too long counts for the next time.
+// Sleeps, and for the last bit looks at the clock, until a slow place would have done
+// what it has, in small pieces: until then it has no results. What is too little to
+// give the turn for is owed until more has come together, and what was waited too long
+// counts for the next time.
 static void slow_down(const KernelRun *run, ApiPlace *place, double worked,
                       double passed) {
-    enum { PIECE_NS = 5000000 };
+    enum { PIECE_NS = 5000000, LEAST_OWED_NS = 5000 };
     RtTurn *turn = run->program->context->heap.turn;
     place->owed = api_kernel_owes(place->owed, place->speed, worked, passed);
     if (place->owed < LEAST_OWED_NS) return;
     rt_turn_give(turn);
     for (uint64_t since = clock_ns(), now;
          place->owed >= 1 && !atomic_load(run->cancel); since = now) {
-        long piece = place->owed < PIECE_NS ? (long)place->owed : PIECE_NS;
-        nanosleep(&(struct timespec){.tv_nsec = piece}, NULL);
+        double asleep = place->owed - LATE_NS;
+        long piece = asleep < PIECE_NS ? (long)asleep : PIECE_NS;
+        if (piece > 0) nanosleep(&(struct timespec){.tv_nsec = piece}, NULL);
+        else thread_pause();
         now = clock_ns();
         place->owed = api_kernel_owes(place->owed, 1, 0, (double)(now - since));
     }

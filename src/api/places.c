@@ -203,7 +203,7 @@ static ApiPlace *find_alone(ApiPlace *places, uint32_t count) {
     if (count < 2) return NULL;
     for (uint32_t i = 0; i < count; i++) {
         ApiPlace *place = &places[i];
-        if (api_is_launched(place) || !api_place_has_row(place)) return NULL;
+        if (api_is_launched(place)) return NULL;
         are_parts = are_parts && place->is_shared;
         if (place->speed > fastest->speed) fastest = place;
     }

@@ -24,10 +24,16 @@ enum { KEEPS = false };
 #else
 enum { KEEPS = true };
 #endif
-enum { LEAST_SPARE = 1 << 16, PAGE = 4096, HUGE_PAGE = 1 << 21 };
+enum { LEAST_SPARE = 1 << 16, LEAST_SHARED = 1 << 18 };
 
+// Large blocks have a few sizes, so that one that is kept does for who wants a little
+// more, or less: parts of arrays, whose shares are learned.
 static size_t round_up(size_t size) {
-    return (size + (size == 0) + (ALIGNMENT - 1)) & ~(size_t)(ALIGNMENT - 1);
+    enum { STEPS = 16 }; // for twice the size
+    size_t unit = ALIGNMENT;
+    if (KEEPS && size >= LEAST_SHARED)
+        unit = ((size_t)1 << (63 - __builtin_clzll(size))) / STEPS;
+    return (size + (size == 0) + (unit - 1)) & ~(unit - 1);
 }
 
 static size_t get(const _Atomic size_t *count) {
@@ -40,23 +46,11 @@ static void set(_Atomic size_t *count, size_t value) {
 
 // ---- the system ---------------------------------------------------------------------
 
-// Asks for memory in pages as large as there are: memory from the system costs a fault
-// for each page that is touched first.
-static void widen_pages(void *block, size_t size) {
-#ifdef MADV_HUGEPAGE
-    uintptr_t at = (uintptr_t)block;
-    uintptr_t begin = (at + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE;
-    uintptr_t end = (at + size) / HUGE_PAGE * HUGE_PAGE;
-    if (begin < end) madvise((char *)block + (begin - at), end - begin, MADV_HUGEPAGE);
-#else
-    (void)block, (void)size;
-#endif
-}
-
 // Bytes for a block of that size, which may begin anywhere in the first page. What is
 // behind its last large page is one, too, if it fills most of it.
 static size_t with_pages(size_t size) {
-    size_t whole = (size + PAGE + PAGE - 1) / PAGE * PAGE, rest = whole % HUGE_PAGE;
+    size_t whole = (size + 2 * SMALL_PAGE - 1) / SMALL_PAGE * SMALL_PAGE,
+           rest = whole % HUGE_PAGE;
     return whole > HUGE_PAGE && rest > HUGE_PAGE / 2 ? whole - rest + HUGE_PAGE : whole;
 }
 
@@ -64,20 +58,40 @@ static size_t with_pages(size_t size) {
 // and an earlier store for one place if they are at the same place of two pages, and
 // arrays of others mostly begin where a page does. Nor do they begin near a quarter of
 // it, where rows of 256 or 512 floats of another array do.
+static size_t place_in_page(const Mem *mem) {
+    enum { FIRST = 3, PLACES = 12, STEP = 5, QUARTER = SMALL_PAGE / 4, QUARTERS = 3 };
+    return (FIRST + mem->blocks * STEP % PLACES) * ALIGNMENT +
+           mem->blocks / PLACES % QUARTERS * QUARTER;
+}
+
+static bool is_large(size_t size) {
+    return KEEPS && size >= LEAST_SPARE;
+}
+
+static bool shares_pages(size_t size) {
+    return KEEPS && size >= LEAST_SHARED && size + SMALL_PAGE <= HUGE_PAGE;
+}
+
+static void *take_pages(Mem *mem, size_t size) {
+    void *base = pages_take(&mem->end, size + SMALL_PAGE);
+    if (mem->spare_most == 0) pages_close(&mem->end); // it may not end with mem_trim
+    return base;
+}
+
 static void *ask_system(Mem *mem, size_t size) {
-    enum { FIRST = 3, PLACES = 12, STEP = 5, QUARTER = PAGE / 4, QUARTERS = 3 };
-    if (!KEEPS || size < LEAST_SPARE) return aligned_alloc(ALIGNMENT, size);
-    size_t unit = size < HUGE_PAGE ? PAGE : HUGE_PAGE, whole = with_pages(size);
+    if (!is_large(size)) return aligned_alloc(ALIGNMENT, size);
+    size_t unit = size < HUGE_PAGE ? SMALL_PAGE : HUGE_PAGE, whole = with_pages(size);
     void *base;
-    if (posix_memalign(&base, unit, whole) != 0) return NULL;
-    widen_pages(base, whole);
-    size_t place = FIRST + mem->blocks * STEP % PLACES;
-    return (char *)base + place * ALIGNMENT + mem->blocks / PLACES % QUARTERS * QUARTER;
+    if (shares_pages(size)) base = take_pages(mem, size);
+    else if (posix_memalign(&base, unit, whole) != 0) base = NULL;
+    else pages_widen(base, whole);
+    return base != NULL ? (char *)base + place_in_page(mem) : NULL;
 }
 
 static void give_back(void *block, size_t size) {
-    size_t within = KEEPS && size >= LEAST_SPARE ? (uintptr_t)block % PAGE : 0;
-    free((char *)block - within);
+    size_t within = is_large(size) ? (uintptr_t)block % SMALL_PAGE : 0;
+    if (shares_pages(size)) pages_give_back(block);
+    else free((char *)block - within);
 }
 
 // ---- small spare blocks -------------------------------------------------------------
@@ -181,7 +195,7 @@ static bool keep_spare(Mem *mem, void *block, size_t size) {
 #ifndef NDEBUG
     memset(block, POISON, size); // who still reads it shall see
 #endif
-    mem->spares[mem->spare_count++] = (MemSpare){block, size, true};
+    mem->spares[mem->spare_count++] = (MemSpare){block, size, 0};
     mem->spare += size;
     return true;
 }
@@ -200,16 +214,16 @@ void mem_hand_on(Mem *mem, Mem *to, size_t most) {
 
 bool mem_trim(Mem *mem) {
     bool any = mem->spare_count > 0 || mem->small > 0;
+    pages_close(&mem->end);
     drop_smalls(mem);
     while (mem->spare_count > 0) drop_spare(mem, 0);
     return any;
 }
 
 void mem_age(Mem *mem) {
-    for (uint32_t i = mem->spare_count; i-- > 0;) {
-        if (!mem->spares[i].is_fresh) drop_spare(mem, i);
-        else mem->spares[i].is_fresh = false;
-    }
+    enum { ROUNDS = 2 }; // not all of them need as much, where devices run ahead
+    for (uint32_t i = mem->spare_count; i-- > 0;)
+        if (mem->spares[i].age++ == ROUNDS) drop_spare(mem, i);
     make_room(mem, 0, mem->spare_most);
     for (uint32_t i = 0; i < mem->spare_count; i++)
         mem_loosen(mem->spares[i].block, mem->spares[i].size);

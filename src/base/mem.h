@@ -15,14 +15,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/pages.h"
+
 // A large block that was freed, kept for the next request of that size.
 typedef struct MemSpare {
     void *block;
     size_t size;    // rounded up
-    bool is_fresh;  // freed since the last mem_age
+    uint32_t age;   // rounds since it was freed (mem_age)
 } MemSpare;
 
-enum { MEM_SPARES = 16, MEM_SMALLS = 22 };
+enum { MEM_SPARES = 64, MEM_SMALLS = 22 };
 
 typedef struct Mem {
     _Atomic size_t used;  // bytes held now
@@ -39,6 +41,7 @@ typedef struct Mem {
     MemSpare spares[MEM_SPARES];  // without gaps, the oldest first
     uint32_t spare_count;
     uint64_t blocks;  // large ones that the system was asked for, so far
+    PagesEnd end;     // of the large pages that blocks share
     // Small ones are kept likewise, by size, a few hundred KiB of them, if there is no
     // ceiling.
     struct MemSmall *smalls[MEM_SMALLS];
@@ -72,8 +75,8 @@ void mem_give(Mem *mem, Mem *to, size_t size);
 void mem_hand_on(Mem *mem, Mem *to, size_t most);
 // Gives all that is kept back to the system. Whether there was any.
 bool mem_trim(Mem *mem);
-// Gives back what is kept and was freed before the last mem_age: who works in rounds and
-// calls it after each keeps what one round needs, loosened.
+// Gives back what nobody has wanted for some rounds: who works in rounds and calls it
+// after each keeps what they need, loosened.
 void mem_age(Mem *mem);
 // A good spare_most for who works in rounds: a quarter of the machine's memory, or of
 // the addresses that the process may have.

@@ -56,6 +56,13 @@ static void test_spares(void) {
     mem_free(&mem, other, LARGE / 2);
     mem_free(&mem, again, LARGE);
     mem_trim(&mem);
+    // A little more, or less, is the same size.
+    take_and_free(&mem, 1, LARGE + 1);
+    again = mem_try_alloc(&mem, LARGE + LARGE / 16);
+    CHECK(mem.spare == 0);
+    memset(again, 1, LARGE + LARGE / 16);
+    mem_free(&mem, again, LARGE + LARGE / 16);
+    mem_trim(&mem);
     take_and_free(&mem, 5, LARGE);
     CHECK(mem.spare == 3 * LARGE);
     // As much as is in use may be spare, until a round ends.
@@ -64,7 +71,11 @@ static void test_spares(void) {
     CHECK(mem.spare == 5 * LARGE);
     mem_age(&mem);
     CHECK(mem.spare == 3 * LARGE);
+    mem_age(&mem);
     take_and_free(&mem, 2, LARGE); // of three only two are used in this round
+    CHECK(mem.spare == 3 * LARGE);
+    mem_age(&mem);
+    CHECK(mem.spare == 2 * LARGE);
     mem_age(&mem);
     CHECK(mem.spare == 2 * LARGE);
     mem_age(&mem);
@@ -92,8 +103,10 @@ static void test_handed_on(void) {
     void *block = mem_try_alloc(&to, LARGE);
     CHECK(block == last && to.spare == 0 && atomic_load(&to.used) == LARGE);
     mem_free(&to, block, LARGE);
-    for (uint32_t i = mem.spare_count; i < MEM_SPARES; i++)
-        take_and_free(&mem, 1, LARGE - 64 * i);
+    void *blocks[MEM_SPARES];
+    enum { SMALLER = LARGE / 4 };
+    for (uint32_t i = 3; i < MEM_SPARES; i++) blocks[i] = mem_try_alloc(&mem, SMALLER);
+    for (uint32_t i = 3; i < MEM_SPARES; i++) mem_free(&mem, blocks[i], SMALLER);
     CHECK(mem.spare_count == MEM_SPARES);
     mem_hand_on(&mem, &to, SIZE_MAX);
     CHECK(mem.spare_count == 1 && to.spare_count == MEM_SPARES);
@@ -188,6 +201,42 @@ static void test_large_pages(void) {
     char *block = mem_try_alloc(&mem, most);
     CHECK(is_wide(block + most - 1) == is_wide(block));
     mem_free(&mem, block, most);
+    mem_trim(&mem);
+}
+
+// Smaller ones lie behind one another in pages which nobody else has.
+static void test_shared_pages(void) {
+    enum { SIZE = 700000, COUNT = 30 };
+    PagesEnd end = {0};
+    char *blocks[COUNT];
+    size_t neighbours = 0;
+    for (int i = 0; i < COUNT; i++) {
+        blocks[i] = pages_take(&end, SIZE);
+        CHECK(blocks[i] != NULL && (uintptr_t)blocks[i] % SMALL_PAGE == 0);
+        memset(blocks[i], i, SIZE);
+        neighbours += i > 0 && blocks[i] - blocks[i - 1] < SIZE + SMALL_PAGE;
+        if (i % 3 == 2) pages_give_back(blocks[i] + SMALL_PAGE - 1);
+    }
+    CHECK(neighbours >= COUNT / 2);
+    pages_close(&end);
+    for (int i = 0; i < COUNT; i++) {
+        if (i % 3 == 2) continue;
+        CHECK(blocks[i][0] == i && blocks[i][SIZE - 1] == i);
+        pages_give_back(blocks[i]);
+    }
+    pages_close(&end); // twice is once
+
+    Mem mem = {.spare_most = 3 * LARGE}, without = {0};
+    take_and_free(&mem, 1, LARGE);
+    char *block = mem_try_alloc(&mem, LARGE / 3),
+         *other = mem_try_alloc(&without, LARGE);
+    CHECK(mem.spare == 0 || is_wide(block) == is_wide(other));
+    CHECK(without.end.pages == NULL); // it has no last word
+    mem_trim(&mem);
+    CHECK(mem.end.pages == NULL);
+    memset(block, 1, LARGE / 3);
+    mem_free(&mem, block, LARGE / 3);
+    mem_free(&without, other, LARGE);
     mem_trim(&mem);
 }
 
@@ -543,6 +592,7 @@ int main(void) {
     test_small_spares();
     test_places_in_pages();
     test_large_pages();
+    test_shared_pages();
     test_loosened();
     test_spares_below_ceiling();
     test_stacks();

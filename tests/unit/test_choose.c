@@ -431,8 +431,9 @@ static void test_alone(void) {
         try_alone("cpu*2", 2, better); // all cores
         try_alone("cpu:0@0.9,cpu:1", 1, better);
         try_alone("cpu:0,cpu:1", 0, better);
+        try_alone("cpu:0@0.5,cpu", 1, better); // the host's
     }
-    static const char *const one[] = {"cpu,cpu:1", "cpu*1", "cpu"};
+    static const char *const one[] = {"cpu*1", "cpu"};
     for (size_t i = 0; i < sizeof one / sizeof *one; i++) {
         World w = open_world(one[i], heavy);
         for (int k = 0; k < 18; k++) CHECK(is_right(&w, 2000));
