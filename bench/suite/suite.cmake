@@ -10,9 +10,8 @@ set(BENCH_FLAGS -std=c11 -O3 -march=native -ffp-contract=fast -fno-math-errno
 if(WEFT_WERROR)
   list(APPEND BENCH_FLAGS -Werror)
 endif()
-# What the meaning of floats costs C: references that otherwise estimate, or add in
-# another order than the program says, do not.
-option(WEFT_BENCH_EXACT "References keep to the program's roots, quotients and order" OFF)
+# What the meaning of floats costs C: references that otherwise estimate do not.
+option(WEFT_BENCH_EXACT "References keep to the program's roots and quotients" OFF)
 if(WEFT_BENCH_EXACT)
   list(APPEND BENCH_FLAGS -DBENCH_EXACT)
 endif()

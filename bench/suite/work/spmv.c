@@ -4,8 +4,7 @@
 // evenly, so that a huge row is split as well. What a thread finds of the rows at its
 // two ends is added up afterwards. With AVX-512 entries are gathered, most rows at
 // once, which saves branches that nobody can predict; narrower gathers are no faster
-// than scalar loads. Each row fetches what lies a page further on. With BENCH_EXACT entries are added in their order, as Weft's have
-// to be.
+// than scalar loads. Each row fetches what lies a page further on.
 #include "../vector.h"
 
 typedef struct Part {
@@ -22,13 +21,7 @@ typedef struct Job {
     Part *parts;
 } Job;
 
-#ifdef BENCH_EXACT
-static Real sum_entries(const Job *job, int64_t begin, int64_t end) {
-    Real sum = 0;
-    for (int64_t e = begin; e < end; e++) sum += job->values[e] * job->x[job->at[e]];
-    return sum;
-}
-#elif defined __AVX512F__ && BENCH_TYPE == BENCH_TYPE_f32
+#if defined __AVX512F__ && BENCH_TYPE == BENCH_TYPE_f32
 static Real sum_entries(const Job *job, int64_t begin, int64_t end) {
     __m512 sums = _mm512_setzero_ps();
     for (int64_t e = begin; e < end; e += LANES) {
