@@ -330,16 +330,37 @@ static void do_turn(Lift *l, LoopRef strip, LoopRef from, LoopRef first,
     if (packs) free_memory(b, mark);
 }
 
-// As many register blocks as leave enough turns, and fit in the near cache.
-static LoopRef choose_strip(Lift *l) {
+// Whether nobody else takes turns.
+static LoopRef is_alone(const Lift *l) {
+    LoopBuilder *b = l->b;
+    if (l->n->rows->order != ORDER_PARALLEL) return loop_const(b, SCALAR_BOOL, 1);
+    return loop_eq(b, loop_threads(b), loop_int(b, 1));
+}
+
+// How many turns there should be. Each goes over all panels of a round: if these are
+// far, few turns, each of many rows, are better than even ones.
+static LoopRef choose_turns(Lift *l, LoopRef group) {
+    LoopBuilder *b = l->b;
+    const LiftNest *n = l->n;
+    if (n->rows->order != ORDER_PARALLEL) return loop_int(b, 1);
+    LoopRef bytes = loop_int(b, n->bytes * n->columns_packed.len);
+    LoopRef round = loop_mul(b, loop_mul(b, group, l->size), bytes);
+    LoopRef are_far = loop_lt(b, loop_int(b, l->machine->near), round);
+    LoopRef each = loop_mul(b, loop_threads(b), loop_int(b, LIFT_SHARE));
+    LoopRef even = loop_int(b, LIFT_SPREAD), few = loop_min(b, each, even);
+    return loop_select(b, is_alone(l), loop_int(b, 1),
+                       loop_select(b, are_far, few, even));
+}
+
+// As many register blocks as fit in the near cache and leave so many turns.
+static LoopRef choose_strip(Lift *l, LoopRef turns) {
     LoopBuilder *b = l->b;
     uint32_t high = l->n->high;
     LoopRef bytes = loop_mul(b, l->depth, loop_int(b, high * l->n->bytes));
-    LoopRef spread = loop_quot(b, l->rows, loop_int(b, LIFT_SPREAD * high));
+    LoopRef spread = loop_quot(b, l->rows, loop_mul(b, turns, loop_int(b, high)));
     LoopRef fitting = loop_quot(b, loop_int(b, l->machine->near), bytes);
-    LoopRef strip =
-        loop_min(b, loop_min(b, spread, fitting), loop_int(b, LIFT_MOST_STRIP));
-    return loop_max(b, strip, loop_int(b, 1));
+    LoopRef most = loop_min(b, fitting, loop_int(b, LIFT_MOST_STRIP));
+    return loop_max(b, loop_min(b, spread, most), loop_int(b, 1));
 }
 
 // How many of `count` panels a turn has. Each turn packs its strip, so with packed rows
@@ -348,10 +369,8 @@ static LoopRef choose_across(Lift *l, LoopRef down, LoopRef count) {
     LoopBuilder *b = l->b;
     LoopRef least = loop_int(b, LIFT_PANELS);
     if (l->n->rows_packed.len == 0) return least;
-    if (l->n->rows->order != ORDER_PARALLEL) return loop_max(b, count, least);
     LoopRef shared = loop_quot(b, loop_mul(b, count, down), loop_int(b, LIFT_TURNS));
-    LoopRef alone = loop_eq(b, loop_threads(b), loop_int(b, 1));
-    return loop_max(b, loop_select(b, alone, count, shared), least);
+    return loop_max(b, loop_select(b, is_alone(l), count, shared), least);
 }
 
 // A round: packs so many panels and uses them for all rows.
@@ -377,9 +396,9 @@ static void do_nest(Lift *l) {
     LoopRef one = loop_int(b, 1), most = loop_int(b, l->machine->packed / bytes);
     l->panels = ceil_quot(b, l->columns, l->wide);
     l->size = loop_mul(b, l->depth, l->wide);
-    l->strip = choose_strip(l);
     LoopRef fitting = loop_max(b, loop_quot(b, most, l->size), one);
     LoopRef group = loop_min(b, fitting, l->panels);
+    l->strip = choose_strip(l, choose_turns(l, group));
     LoopRef rounds = ceil_quot(b, l->panels, group);
     LoopRef round = open_loop(b);
     LoopRef first = loop_mul(b, round, group);

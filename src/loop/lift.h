@@ -26,7 +26,8 @@ enum {
     LIFT_MOST_STRIP = 8, // register blocks in a turn, one under another
     LIFT_PANELS = 16,    // and panels, side by side, or more
     LIFT_TURNS = 64,     // that a round has if it has more panels for each
-    LIFT_SPREAD = 16     // turns, at least, if there are as many register blocks
+    LIFT_SPREAD = 16,    // turns, at least, if there are as many register blocks
+    LIFT_SHARE = 4       // of a thread, if panels are far
 };
 
 // What a value depends on: indices, sums; loads, and such whose places do not follow

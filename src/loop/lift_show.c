@@ -60,8 +60,9 @@ static void put_nest(Show *s, const LiftNest *n) {
     put_packed(s, &n->columns_packed);
     strbuf_printf(out, "; at most %u KiB at a time\n", m->packed >> 10);
     strbuf_printf(out,
-                  "    strip      up to %u rows, as fit in %u KiB and leave %u turns",
-                  n->high * LIFT_MOST_STRIP, m->near >> 10, LIFT_SPREAD);
+                  "    strip      up to %u rows, as fit in %u KiB and leave %u turns, "
+                  "or %u for a thread",
+                  n->high * LIFT_MOST_STRIP, m->near >> 10, LIFT_SPREAD, LIFT_SHARE);
     put_packed(s, &n->rows_packed);
     if (!n->is_far && n->rows_packed.len > 0)
         strbuf_printf(out, " for %u columns or more", m->many);
