@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Arenas as lists of chunks that double in size up to a megabyte; an object larger
+// Arenas as lists of chunks that double in size up to 128 KiB; an object larger
 // than a chunk gets one of its own.
 #include "base/arena.h"
 
 #include <string.h>
 
-enum { FIRST_CHUNK = 1 << 14, LARGEST_CHUNK = 1 << 20 };
+enum { FIRST_CHUNK = 1 << 14, LARGEST_CHUNK = 1 << 17 };
 enum { POISON = 0xA5 }; // who still reads what was given up shall see
 
 struct ArenaChunk {

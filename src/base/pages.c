@@ -12,7 +12,7 @@ typedef struct Pages {
     atomic_uint holders; // blocks, and the owner while they are open
 } Pages;
 
-enum { SIZE = 4 * HUGE_PAGE };
+enum { SIZE = 2 * HUGE_PAGE };
 
 void pages_widen(void *block, size_t size) {
 #ifdef MADV_HUGEPAGE
