@@ -221,17 +221,34 @@ const CoreStm *core_find_def(const CoreBody *body, CoreRef ref);
 // Calls visit for every statement of the body and, before it, of the bodies inside it.
 void core_walk(const CoreBody *body, void (*visit)(void *data, const CoreStm *stm),
                void *data);
-// A deep copy of the body in which every value bound inside is fresh and outer values
-// are replaced by map (CoreRef -> CoreRef); a ref that is not in the map stays. With
-// caller != 0 every place is recorded as called from there (inlining).
-CoreBody *core_clone(CoreProgram *p, const CoreBody *body, Map *map, CoreLoc caller);
-// Appends a copy of the body's statements with args in place of its params.
-void core_inline(CoreBuilder *b, const CoreBody *body, const CoreRef *args,
-                 CoreRef *results_out);
 // The values used in the body but bound outside it, each once, in order of first use.
 typedef struct { CoreRef *data; uint32_t len, cap; } CoreRefs;
 void core_free(const CoreProgram *p, const CoreBody *body, Arena *arena,
                CoreRefs *refs_out);
+
+// ---- copies (copy.c) ------------------------------------------------------------------
+
+// A deep copy of the body in which every value bound inside is fresh and outer values
+// are replaced by map (CoreRef -> CoreRef); a ref that is not in the map stays. With
+// caller != 0 every place is recorded as called from there (inlining).
+CoreBody *core_clone(CoreProgram *p, const CoreBody *body, Map *map, CoreLoc caller);
+// A deep copy of the body in which every value bound inside is fresh.
+CoreBody *core_copy(CoreProgram *p, const CoreBody *body);
+// One of several such copies of a body. What is known of the first one, which may have
+// been changed since, makes the others cheap; it is empty before that, for each body,
+// and among the notes.
+typedef struct CoreCopies {
+    const CoreBody *body;  // of which they are; NULL: there is none yet
+    CoreBody *first;
+    const char *bytes_of_first;  // as it was made: one block
+    size_t bytes;
+    CoreRef value;  // the first of those that it binds, which are in a row
+    uint32_t count;
+} CoreCopies;
+CoreBody *core_copy_again(CoreProgram *p, CoreCopies *c, const CoreBody *body);
+// Appends a copy of the body's statements with args in place of its params.
+void core_inline(CoreBuilder *b, const CoreBody *body, const CoreRef *args,
+                 CoreRef *results_out);
 
 // ---- evaluation of scalar operators (eval.c) ------------------------------------------
 

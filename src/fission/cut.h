@@ -96,6 +96,11 @@ CoreBody *version_whole(const Strategy *y, const CoreBody *run);
 // have no bodies of their own there.
 CoreBody *version_to_cut(Strategy *y, const CoreBody *run);
 
+// ---- sweep.c ------------------------------------------------------------------------
+
+// Drops what nobody needs in the entries, now that they are cut.
+void cut_sweep(const Strategy *y);
+
 // ---- carry.c ------------------------------------------------------------------------
 
 // Whether the statement is a loop of stencils of which each device makes several turns

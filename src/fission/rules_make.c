@@ -131,8 +131,9 @@ CoreStm *fission_generate(FissionSplit *s, uint32_t p) {
     args[s->dim] = s->length[p];
     CoreStm *stm = fission_again(s, args);
     if (p > 0) fission_shift(s, stm->bodies[0], s->dim, s->start[p]);
-    if (s->facts != NULL && fuse_is_safe(s->facts, s->states, s->stm))
-        fission_leave_checks_out(stm->bodies[0]);
+    if (p == 0)
+        s->is_safe = s->facts != NULL && fuse_is_safe(s->facts, s->states, s->stm);
+    if (s->is_safe) fission_leave_checks_out(stm->bodies[0]);
     return stm;
 }
 

@@ -150,11 +150,10 @@ CoreStm *fission_again(FissionSplit *s, const CoreRef *args) {
         again->outs[i] = core_value(p, value.type, value.name);
     }
     again->bodies = arena_array(p->arena, CoreBody *, stm->body_count);
-    for (uint32_t i = 0; i < stm->body_count; i++) {
-        Map map;
-        map_init(&map, core_notes(p));
-        again->bodies[i] = core_clone(p, stm->bodies[i], &map, 0);
-    }
+    if (s->copies == NULL)
+        s->copies = arena_array(core_notes(p), CoreCopies, stm->body_count);
+    for (uint32_t i = 0; i < stm->body_count; i++)
+        again->bodies[i] = core_copy_again(p, &s->copies[i], stm->bodies[i]);
     core_append(s->b, again);
     return again;
 }
@@ -165,13 +164,17 @@ void fission_finish(FissionSplit *s, CoreStm *last) {
 
 void fission_shift(FissionSplit *s, CoreBody *body, uint32_t param, CoreRef by) {
     CoreRef old = body->params[param];
-    CoreRef fresh = core_value(s->program, core_type(s->program, old), 0);
+    CoreType type = core_type(s->program, old);
+    CoreRef fresh = core_value(s->program, type, 0), args[] = {fresh, by};
+    uint32_t count = body->stms.len;
+    CoreStm **stms = arena_alloc(s->program->arena, (count + 1) * sizeof *stms);
     core_open(s->b, NULL, 0);
-    CoreStm *add = core_emit(s->b, OP_ADD, (CoreRef[]){fresh, by}, 2,
-                             &(CoreType){core_type(s->program, old).elem, 0}, 1);
-    add->outs[0] = old;
-    for (uint32_t i = 0; i < body->stms.len; i++) core_append(s->b, body->stms.data[i]);
-    body->stms = core_close(s->b, NULL, 0)->stms;
+    stms[0] = core_emit(s->b, OP_ADD, args, 2, &type, 1);
+    core_close(s->b, NULL, 0);
+    stms[0]->outs[0] = old;
+    memcpy(stms + 1, body->stms.data, count * sizeof *stms);
+    body->stms.data = stms;
+    body->stms.len = body->stms.cap = count + 1;
     body->params[param] = fresh;
 }
 
@@ -189,20 +192,24 @@ static CoreRef equal_bound(FissionSplit *s, ScalarType type, uint32_t p) {
     return fission_op2(s, OP_ADD, before, fission_op2(s, OP_SUB, longer, parts));
 }
 
-// The first element of a part with such a share before it; nothing overflows. Rounded
-// down at each bound, like equal parts of two.
-static CoreRef share_bound(FissionSplit *s, CoreRef share) {
+// What a share of FISSION_WHOLE is of the size: so many for each, and a part of the
+// rest.
+typedef struct Shared {
+    CoreRef whole, each, rest;
+} Shared;
+
+static Shared emit_shared(FissionSplit *s) {
     CoreRef whole = fission_int(s, SCALAR_I64, FISSION_WHOLE);
     CoreRef each = fission_op2(s, OP_QUOT, s->size, whole);
-    CoreRef rest = fission_op2(s, OP_REM, s->size, whole);
-    CoreRef more = fission_op2(s, OP_QUOT, fission_op2(s, OP_MUL, rest, share), whole);
-    return fission_op2(s, OP_ADD, fission_op2(s, OP_MUL, each, share), more);
+    return (Shared){whole, each, fission_op2(s, OP_REM, s->size, whole)};
 }
 
-static CoreRef bound_of(FissionSplit *s, FissionCut cut, ScalarType type, uint32_t p) {
-    if (cut.at >= 0) return fission_int(s, type, cut.at);
-    if (cut.shares == NULL || type != SCALAR_I64) return equal_bound(s, type, p);
-    return share_bound(s, cut.shares[p - 1]);
+// The first element of a part with such a share before it; nothing overflows. Rounded
+// down at each bound, like equal parts of two.
+static CoreRef share_bound(FissionSplit *s, Shared of, CoreRef share) {
+    CoreRef more = fission_op2(s, OP_MUL, of.rest, share);
+    more = fission_op2(s, OP_QUOT, more, of.whole);
+    return fission_op2(s, OP_ADD, fission_op2(s, OP_MUL, of.each, share), more);
 }
 
 void fission_at(FissionSplit *s, const CoreLoc *places, uint32_t p) {
@@ -212,11 +219,14 @@ void fission_at(FissionSplit *s, const CoreLoc *places, uint32_t p) {
 // A size that is negative is that of the first part, which fails as the whole would.
 void fission_cut(FissionSplit *s, FissionCut cut) {
     ScalarType type = (ScalarType)core_type(s->program, s->size).elem;
-    CoreRef zero = fission_int(s, type, 0);
+    bool by_shares = cut.at < 0 && cut.shares != NULL && type == SCALAR_I64;
+    Shared of = by_shares ? emit_shared(s) : (Shared){0};
     s->parts = cut.parts;
-    s->start[0] = zero;
+    s->start[0] = fission_int(s, type, 0);
     for (uint32_t p = 1; p < cut.parts; p++) {
-        CoreRef bound = bound_of(s, cut, type, p);
+        CoreRef bound = by_shares     ? share_bound(s, of, cut.shares[p - 1])
+                        : cut.at >= 0 ? fission_int(s, type, cut.at)
+                                      : equal_bound(s, type, p);
         if (cut.unit != 0 && type == SCALAR_I64)
             bound =
                 fission_op2(s, OP_SUB, bound, fission_op2(s, OP_REM, bound, cut.unit));

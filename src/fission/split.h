@@ -48,6 +48,8 @@ struct FissionSplit {
     // For rules that ask about sizes: what binds values, and what loops keep of arrays.
     const FissionFacts *facts; // NULL: none are
     const struct FuseState *states;
+    CoreCopies *copies; // of the statement's bodies; NULL: none was made
+    bool is_safe; // a generate whose parts, the first of which was made, ask nothing
     FissionShared *shared;    // NULL: nothing is shared
     struct FissionNear *near; // of part_near, once that was asked for a part
     // By part: where its statements stand, the operator itself and what goes with it;

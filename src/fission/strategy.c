@@ -95,7 +95,6 @@ static CoreBody *body_of(const Strategy *y, const CoreBody *body, Part part) {
         for (uint32_t k = 0; k < stm->out_count; k++)
             if (y->uses[stm->outs[k]] > 0) vec_push(p->arena, &results, stm->outs[k]);
     }
-    add_uses(y->uses, run, 1);
     run->results = results.data;
     run->result_count = results.len;
     return run;
@@ -264,9 +263,7 @@ static CoreBody *emit_entry(Strategy *y, const CoreBody *parts, const CoreBody *
         outs[k] = core_value(p, core_type(p, body->results[k]), 0);
     core_open(&y->builder, body->params, body->param_count);
     CoreRef holds = is_on(y, at, core_i64(p, 1));
-    Map names;
-    map_init(&names, core_notes(p));
-    CoreBody *whole = core_clone(p, without_params(y, body), &names, 0);
+    CoreBody *whole = core_copy(p, without_params(y, body));
     emit_either(y, holds, without_params(y, parts), whole, outs);
     return core_close(&y->builder, outs, body->result_count);
 }
@@ -279,23 +276,6 @@ static CoreBody *visit_entry(Strategy *y) {
     bool cuts_more = y->log->rows.len > rows + 1 || y->cuts_loops;
     bool may_stay = y->least > 0 && !y->log->is_stream;
     return may_stay && cuts_more ? emit_entry(y, parts, body) : parts;
-}
-
-// ---- wholes that nobody needs -------------------------------------------------------
-
-// Parts fit each other, so joining them cannot fail, and is no effect.
-static void prune(const Strategy *y, CoreBody *body, const uint32_t *uses) {
-    uint32_t kept = 0;
-    for (uint32_t i = 0; i < body->stms.len; i++) {
-        CoreStm *stm = body->stms.data[i];
-        for (uint32_t k = 0; k < stm->body_count && is_control(stm); k++)
-            prune(y, stm->bodies[k], uses);
-        uint64_t known;
-        bool is_idle = stm->op == OP_CONCAT && uses[stm->outs[0]] == 0 &&
-                       map_get(&y->known, stm->outs[0], &known);
-        if (!is_idle) body->stms.data[kept++] = stm;
-    }
-    body->stms.len = kept;
 }
 
 bool fission_for_devices(CoreProgram *p, const FissionDevices *devices, double least,
@@ -320,10 +300,7 @@ bool fission_for_devices(CoreProgram *p, const FissionDevices *devices, double l
         if (y.entry->is_entry) p->funs.data[i]->body = visit_entry(&y);
     }
     if (!y.changed) return false;
-    const uint32_t *uses = opt_count_uses(p);
-    for (uint32_t i = 0; i < p->funs.len; i++)
-        if (p->funs.data[i]->is_entry) prune(&y, p->funs.data[i]->body, uses);
-    opt_drop_dead(p, true);
+    cut_sweep(&y);
     p->is_divided = true;
     return true;
 }

@@ -17,6 +17,7 @@ static bool has_name(const Map *names, const CoreRef *refs, uint32_t count) {
 }
 
 static bool names_any(const Map *names, const CoreBody *body) {
+    if (names->count == 0) return false;
     if (has_name(names, body->results, body->result_count)) return true;
     for (uint32_t i = 0; i < body->stms.len; i++) {
         const CoreStm *stm = body->stms.data[i];

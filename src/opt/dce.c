@@ -233,46 +233,9 @@ static void propagate(Marker *m) {
     }
 }
 
-static const CoreStm *definition(const Marker *m, CoreRef ref) {
-    const Binder *binder = &m->binders[ref];
+static const CoreStm *definition(const void *marker, CoreRef ref) {
+    const Binder *binder = &((const Marker *)marker)->binders[ref];
     return binder->body == NULL ? binder->stm : NULL;
-}
-
-// Whether the size is one of an array, or a check has passed that says that it is not
-// negative.
-static bool is_checked_size(const Marker *m, CoreRef size) {
-    const CoreStm *guard = definition(m, size);
-    if (guard != NULL && guard->op == OP_DIM) return true;
-    if (guard == NULL || guard->op != OP_GUARD) return false;
-    for (uint32_t i = 1; i < guard->arg_count; i++) {
-        const CoreStm *check = definition(m, guard->args[i]);
-        if (check == NULL || check->op != OP_CHECK) continue;
-        const CoreStm *le = definition(m, check->args[0]);
-        if (le != NULL && le->op == OP_LE && core_is_const(m->program, le->args[0]) &&
-            m->program->values.data[le->args[0]].bits == 0 &&
-            le->args[1] == guard->args[0])
-            return true;
-    }
-    return false;
-}
-
-static bool makes_scalars(const CoreProgram *p, const CoreStm *generate) {
-    const CoreBody *body = generate->bodies[0];
-    for (uint32_t i = 0; i < body->stms.len; i++)
-        if (opt_is_effect(p, body->stms.data[i])) return false;
-    for (uint32_t i = 0; i < body->result_count; i++)
-        if (core_type(p, body->results[i]).rank > 0) return false;
-    return generate->attrs[0] == 1;
-}
-
-// Whether it can only fail for want of memory, which it does not want if it goes.
-static bool wants_only_memory(const Marker *m, const CoreStm *stm) {
-    const CoreProgram *p = m->program;
-    bool is_one = stm->op == OP_IOTA ||
-                  (stm->op == OP_REPLICATE && core_type(p, stm->args[1]).rank == 0) ||
-                  (stm->op == OP_GENERATE && makes_scalars(p, stm));
-    return is_one &&
-           ((stm->flags & STM_UNSAFE) != 0 || is_checked_size(m, stm->args[0]));
 }
 
 // With keep_effects: keeps what may fail, here and in the bodies. Whether anything may.
@@ -284,7 +247,8 @@ static bool keep_effects(Marker *m, const CoreBody *body) {
         for (uint32_t j = 0; j < stm->body_count; j++)
             is_effect = keep_effects(m, stm->bodies[j]) || is_effect;
         is_effect = is_effect || opt_is_effect_itself(m->program, stm);
-        if (is_effect && !wants_only_memory(m, stm)) keep(m, stm);
+        if (is_effect && !opt_wants_only_memory(m->program, stm, definition, m))
+            keep(m, stm);
         any = any || is_effect;
     }
     return any;

@@ -61,9 +61,7 @@ static bool swap_view(Rewrite *rw, CoreStm *view) {
                             producer->arg_count * sizeof *producer->args);
     for (uint32_t i = 0; i < count; i++) made->args[i] = emit_view(rw, view, arrays[i]);
     made->outs = view->outs;
-    Map map;
-    map_init(&map, core_notes(p));
-    CoreBody *body = core_clone(p, producer->bodies[0], &map, 0);
+    CoreBody *body = core_copy(p, producer->bodies[0]);
     core_set_bodies(&rw->builder, made, &body, 1);
     core_append(&rw->builder, made);
     if (rw->uses[producer->outs[0]] == 1) rewrite_drop(rw, producer);

@@ -441,10 +441,8 @@ bool opt_outline(CoreProgram *p) {
             fun->body = outline_body(&o, fun->body);
             continue;
         }
-        Map map;
-        map_init(&map, core_notes(p));
         CoreFun *host = arena_copy(p->arena, fun, sizeof *fun);
-        CoreBody *body = core_clone(p, fun->body, &map, 0);
+        CoreBody *body = core_copy(p, fun->body);
         rewrite_define_all(&o.defs, body);
         host->body = outline_body(&o, body);
         o.hosts[i] = add_function(&o, host);

@@ -302,3 +302,39 @@ bool opt_is_effect_itself(const CoreProgram *p, const CoreStm *stm) {
 bool opt_is_effect(const CoreProgram *p, const CoreStm *stm) {
     return opt_is_effect_itself(p, stm) || any_body_has(p, stm, opt_is_effect);
 }
+
+// Whether the size is one of an array, or a check has passed that says that it is not
+// negative.
+static bool is_checked_size(const CoreProgram *p, CoreRef size, OptFindDef *find,
+                            const void *knows) {
+    const CoreStm *guard = find(knows, size);
+    if (guard != NULL && guard->op == OP_DIM) return true;
+    if (guard == NULL || guard->op != OP_GUARD) return false;
+    for (uint32_t i = 1; i < guard->arg_count; i++) {
+        const CoreStm *check = find(knows, guard->args[i]);
+        if (check == NULL || check->op != OP_CHECK) continue;
+        const CoreStm *le = find(knows, check->args[0]);
+        if (le != NULL && le->op == OP_LE && core_is_const(p, le->args[0]) &&
+            p->values.data[le->args[0]].bits == 0 && le->args[1] == guard->args[0])
+            return true;
+    }
+    return false;
+}
+
+static bool makes_scalars(const CoreProgram *p, const CoreStm *generate) {
+    const CoreBody *body = generate->bodies[0];
+    for (uint32_t i = 0; i < body->stms.len; i++)
+        if (opt_is_effect(p, body->stms.data[i])) return false;
+    for (uint32_t i = 0; i < body->result_count; i++)
+        if (core_type(p, body->results[i]).rank > 0) return false;
+    return generate->attrs[0] == 1;
+}
+
+bool opt_wants_only_memory(const CoreProgram *p, const CoreStm *stm, OptFindDef *find,
+                           const void *knows) {
+    bool is_one = stm->op == OP_IOTA ||
+                  (stm->op == OP_REPLICATE && core_type(p, stm->args[1]).rank == 0) ||
+                  (stm->op == OP_GENERATE && makes_scalars(p, stm));
+    return is_one && ((stm->flags & STM_UNSAFE) != 0 ||
+                      is_checked_size(p, stm->args[0], find, knows));
+}

@@ -82,6 +82,12 @@ bool opt_is_positive(const CoreProgram *p, CoreRef ref);
 bool opt_is_effect(const CoreProgram *p, const CoreStm *stm);
 // The same, its bodies aside.
 bool opt_is_effect_itself(const CoreProgram *p, const CoreStm *stm);
+// The statement that binds the value, as far as `knows` does; NULL: it is a param, a
+// constant, or not known.
+typedef const CoreStm *OptFindDef(const void *knows, CoreRef ref);
+// Whether it can only fail for want of memory, which it does not want if it goes.
+bool opt_wants_only_memory(const CoreProgram *p, const CoreStm *stm, OptFindDef *find,
+                           const void *knows);
 
 // The rules of normalise.c for one statement, and their hook before its bodies. They
 // want uses.

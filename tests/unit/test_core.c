@@ -299,6 +299,50 @@ static void test_walkers(Cx *cx, Arena *arena) {
     CHECK(core_verify(p, &faults));
 }
 
+static CoreFun *add_twin(CoreProgram *p, Arena *arena, const CoreFun *fun,
+                         CoreBody *body) {
+    CoreFun *twin = arena_copy(arena, fun, sizeof *fun);
+    twin->body = body;
+    vec_push(arena, &p->funs, twin);
+    return twin;
+}
+
+static Str print_behind_name(const CoreProgram *p, Arena *arena, const CoreFun *fun) {
+    StrBuf out = strbuf(arena);
+    core_print_fun(p, fun, &out);
+    const char *from = memchr(out.data, '(', out.len);
+    return (Str){from, (size_t)(out.data + out.len - from)};
+}
+
+// Several copies of a body read like it, each with values of its own, though the first
+// was changed before the others were made, and wherever values lie.
+static void test_copies(Cx *cx, Arena *arena) {
+    for (uint32_t far = 0; far <= 10000; far += 10000) {
+        CoreProgram *p = build_example(cx, arena);
+        CoreFun *fun = p->funs.data[0];
+        for (uint32_t i = 0; i < far; i++) core_value(p, (CoreType){SCALAR_F32, 0}, 0);
+        CoreStm *last = fun->body->stms.data[1];
+        last->outs[0] = core_value(p, core_type(p, last->outs[0]), 0);
+        fun->body->results[0] = last->outs[0];
+        CoreCopies copies = {0};
+        StrBuf faults = strbuf(arena);
+        Str text = print_behind_name(p, arena, fun);
+        for (int i = 0; i < 4; i++) {
+            CoreBody *body = i == 0 ? core_copy(p, fun->body)
+                                    : core_copy_again(p, &copies, fun->body);
+            const CoreFun *twin = add_twin(p, arena, fun, body);
+            CHECK(str_eq(print_behind_name(p, arena, twin), text));
+            CHECK(body->results[0] > last->outs[0]);
+            if (i != 1) continue;
+            body->stms.data[1]->flags |= STM_UNSAFE;
+            body->stms.data[0]->bodies[0]->stms.len = 0;
+            body->results[0] = body->params[1];
+            p->funs.len--; // it is no function any more
+        }
+        CHECK(core_verify(p, &faults));
+    }
+}
+
 // What no text can say: values bound twice, missing or out of range.
 static void test_verifier(Cx *cx, Arena *arena) {
     for (int fault = 0; fault < 9; fault++) {
@@ -357,6 +401,7 @@ int main(void) {
     test_constants(&arena);
     test_build(&cx, &arena);
     test_walkers(&cx, &arena);
+    test_copies(&cx, &arena);
     test_verifier(&cx, &arena);
     test_scalar_rules();
     test_nesting(&cx, &arena);
