@@ -67,6 +67,14 @@ void *arena_copy(Arena *arena, const void *from, size_t size);
         (vec)->data = arena_zeroed((arena), (vec)->cap, sizeof *(vec)->data);          \
     } while (0)
 
+// Lets there be room for so many more elements.
+#define vec_room(arena, vec, more)                                                     \
+    do {                                                                               \
+        while ((vec)->cap - (vec)->len < (more))                                       \
+            (vec)->data =                                                              \
+                vec_grow((arena), (vec)->data, &(vec)->cap, sizeof *(vec)->data);      \
+    } while (0)
+
 // Doubles *cap and returns the moved block; use through vec_push.
 void *vec_grow(Arena *arena, void *data, uint32_t *cap, size_t size);
 

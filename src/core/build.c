@@ -97,15 +97,17 @@ CoreBody *core_close(CoreBuilder *b, const CoreRef *results, uint32_t result_cou
 CoreStm *core_emit(CoreBuilder *b, CoreOp op, const CoreRef *args, uint32_t arg_count,
                    const CoreType *out_types, uint32_t out_count) {
     CoreProgram *p = b->program;
-    CoreStm *stm = arena_new(p->arena, CoreStm);
-    stm->op = op;
-    stm->flags = b->flags;
-    stm->loc = b->loc;
-    stm->outs = arena_alloc(p->arena, (out_count + arg_count) * sizeof *stm->outs);
-    stm->out_count = out_count;
-    stm->args = stm->outs + out_count;
-    stm->arg_count = arg_count;
-    if (arg_count > 0) memcpy(stm->args, args, arg_count * sizeof *args);
+    CoreStm *stm =
+        arena_alloc(p->arena, sizeof *stm + (out_count + arg_count) * sizeof(CoreRef));
+    CoreRef *outs = (CoreRef *)(stm + 1);
+    *stm = (CoreStm){.op = op,
+                     .flags = b->flags,
+                     .loc = b->loc,
+                     .outs = outs,
+                     .out_count = out_count,
+                     .args = outs + out_count,
+                     .arg_count = arg_count};
+    for (uint32_t i = 0; i < arg_count; i++) stm->args[i] = args[i];
     for (uint32_t i = 0; i < out_count; i++)
         stm->outs[i] = core_value(p, out_types[i], 0);
     core_append(b, stm);

@@ -183,21 +183,22 @@ static void *moved(const Move *m, const void *at) {
 }
 
 static CoreRef *move_refs(const Move *m, const CoreRef *at, uint32_t count) {
-    CoreRef *refs = moved(m, at);
+    CoreRef *refs = moved(m, at), first = m->first, end = m->count, by = m->by;
     for (uint32_t i = 0; i < count; i++)
-        if (refs[i] - m->first < m->count) refs[i] += m->by;
+        if (refs[i] - first < end) refs[i] += by;
     return refs;
 }
 
+// References of a statement or body lie in a row (clone_stm, clone_body).
 static CoreBody *move_body(const Move *m, const CoreBody *at) {
     CoreBody *body = moved(m, at);
-    body->params = move_refs(m, body->params, body->param_count);
-    body->results = move_refs(m, body->results, body->result_count);
+    body->params = move_refs(m, body->params, body->param_count + body->result_count);
+    body->results = body->params + body->param_count;
     body->stms.data = moved(m, body->stms.data);
     for (uint32_t i = 0; i < body->stms.len; i++) {
         CoreStm *stm = body->stms.data[i] = moved(m, body->stms.data[i]);
-        stm->outs = move_refs(m, stm->outs, stm->out_count);
-        stm->args = move_refs(m, stm->args, stm->arg_count);
+        stm->outs = move_refs(m, stm->outs, stm->out_count + stm->arg_count);
+        stm->args = stm->outs + stm->out_count;
         stm->bodies = moved(m, stm->bodies);
         for (uint32_t k = 0; k < stm->body_count; k++)
             stm->bodies[k] = move_body(m, stm->bodies[k]);
@@ -216,8 +217,10 @@ CoreBody *core_copy_again(CoreProgram *p, CoreCopies *c, const CoreBody *body) {
     Move move = {(const char *)c->first, arena_alloc(p->arena, c->bytes), c->value,
                  c->count, p->values.len - c->value};
     memcpy(move.to, c->bytes_of_first, c->bytes);
-    for (uint32_t i = 0; i < c->count; i++)
-        vec_push(p->arena, &p->values, p->values.data[c->value + i]);
+    vec_room(p->arena, &p->values, c->count);
+    memcpy(p->values.data + p->values.len, p->values.data + c->value,
+           c->count * sizeof *p->values.data);
+    p->values.len += c->count;
     return move_body(&move, c->first);
 }
 

@@ -139,8 +139,10 @@ static FissionVerdict judge(const Strategy *y, FissionSplit *s) {
         s->rule = rule;
         bool applies = applies_to(y, s);
         if (applies && is_worth_it(y, s)) return FISSION_IS_CUT;
-        bool travels = traffic_of(y, s) > 0 && cut_work(y, s->stm) > 0;
-        if (applies) verdict = travels ? FISSION_TRAVELS : FISSION_SAVES_NOTHING;
+        if (applies)
+            verdict = traffic_of(y, s) > 0 && cut_work(y, s->stm) > 0
+                          ? FISSION_TRAVELS
+                          : FISSION_SAVES_NOTHING;
         else if (verdict == FISSION_HAS_NO_RULE)
             verdict =
                 s->stm->stamp > STAMP_FREE ? FISSION_KEEPS_ORDER : FISSION_MAY_CHANGE;

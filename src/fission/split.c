@@ -217,11 +217,10 @@ void fission_at(FissionSplit *s, const CoreLoc *places, uint32_t p) {
 }
 
 // A size that is negative is that of the first part, which fails as the whole would.
-void fission_cut(FissionSplit *s, FissionCut cut) {
+static void emit_cut(FissionSplit *s, FissionCut cut) {
     ScalarType type = (ScalarType)core_type(s->program, s->size).elem;
     bool by_shares = cut.at < 0 && cut.shares != NULL && type == SCALAR_I64;
     Shared of = by_shares ? emit_shared(s) : (Shared){0};
-    s->parts = cut.parts;
     s->start[0] = fission_int(s, type, 0);
     for (uint32_t p = 1; p < cut.parts; p++) {
         CoreRef bound = by_shares     ? share_bound(s, of, cut.shares[p - 1])
@@ -235,6 +234,29 @@ void fission_cut(FissionSplit *s, FissionCut cut) {
             p == 1 ? s->start[1] : fission_op2(s, OP_SUB, s->start[p], s->start[p - 1]);
     }
     s->length[cut.parts - 1] = fission_op2(s, OP_SUB, s->size, s->start[cut.parts - 1]);
+}
+
+// Where sizes are shared all is cut by the same shares, so a size is cut once.
+void fission_cut(FissionSplit *s, FissionCut cut) {
+    FissionShared *shared = s->shared;
+    Arena *notes = core_notes(s->program);
+    size_t bytes = cut.parts * sizeof(CoreRef);
+    s->parts = cut.parts;
+    for (uint32_t i = 0; shared != NULL && i < shared->cuts.len; i++) {
+        const struct FissionBounds *old = &shared->cuts.data[i];
+        if (old->size != s->size || old->unit != cut.unit) continue;
+        memcpy(s->start, old->start, bytes);
+        memcpy(s->length, old->length, bytes);
+        return;
+    }
+    // No two bounds are alike, unless the size is a constant.
+    if (!core_is_const(s->program, s->size)) s->shared = NULL;
+    emit_cut(s, cut);
+    s->shared = shared;
+    if (shared == NULL) return;
+    struct FissionBounds made = {s->size, cut.unit, arena_copy(notes, s->start, bytes),
+                                 arena_copy(notes, s->length, bytes)};
+    vec_push(notes, &shared->cuts, made);
 }
 
 // The parts of the array, the last part's length first if it is to be read backwards.

@@ -27,6 +27,13 @@ typedef struct FissionShared {
         } * data;
         uint32_t len, cap;
     } choices; // of fission_select, each of which is made once
+    struct {
+        struct FissionBounds {
+            CoreRef size, unit;
+            CoreRef *start, *length;
+        } * data;
+        uint32_t len, cap;
+    } cuts; // of sizes, each of which is cut once
 } FissionShared;
 
 struct FissionSplit {

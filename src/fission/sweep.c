@@ -11,8 +11,8 @@ typedef struct Sweep {
     bool *is_needed; // by CoreRef
 } Sweep;
 
-static void need(const Sweep *w, const CoreRef *refs, uint32_t count) {
-    for (uint32_t i = 0; i < count; i++) w->is_needed[refs[i]] = true;
+static void need(bool *is_needed, const CoreRef *refs, uint32_t count) {
+    for (uint32_t i = 0; i < count; i++) is_needed[refs[i]] = true;
 }
 
 static const CoreStm *find_def(const void *facts, CoreRef ref) {
@@ -33,10 +33,11 @@ static bool is_effect(const Strategy *y, const CoreStm *stm) {
     return false;
 }
 
-static uint32_t count_needed(const Sweep *w, const CoreStm *stm) {
-    uint32_t count = 0;
-    for (uint32_t k = 0; k < stm->out_count; k++) count += w->is_needed[stm->outs[k]];
-    return count;
+static uint32_t count_needed(const bool *is_needed, const CoreRef *refs,
+                             uint32_t count) {
+    uint32_t needed = 0;
+    for (uint32_t i = 0; i < count; i++) needed += is_needed[refs[i]];
+    return needed;
 }
 
 // Lets a branch give what is needed alone. Its results may be named elsewhere, too.
@@ -58,16 +59,17 @@ static void narrow(const Sweep *w, CoreStm *branch, uint32_t count) {
 }
 
 static void sweep(const Sweep *w, CoreBody *body) {
+    CoreStm **stms = body->stms.data;
     uint32_t first = body->stms.len;
-    need(w, body->results, body->result_count);
-    for (uint32_t i = body->stms.len; i-- > 0;) {
-        CoreStm *stm = body->stms.data[i];
-        uint32_t needed = count_needed(w, stm);
+    need(w->is_needed, body->results, body->result_count);
+    for (uint32_t i = first; i-- > 0;) {
+        CoreStm *stm = stms[i];
+        uint32_t needed = count_needed(w->is_needed, stm->outs, stm->out_count);
         if (needed == 0 && !is_effect(w->y, stm)) continue;
         if (needed < stm->out_count && stm->op == OP_IF) narrow(w, stm, needed);
         for (uint32_t k = 0; k < stm->body_count; k++) sweep(w, stm->bodies[k]);
-        need(w, stm->args, stm->arg_count);
-        body->stms.data[--first] = stm;
+        need(w->is_needed, stm->args, stm->arg_count);
+        stms[--first] = stm;
     }
     body->stms.data += first;
     body->stms.len = body->stms.cap = body->stms.len - first;

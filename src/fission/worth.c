@@ -61,21 +61,20 @@ double fission_work(const CoreProgram *p, const CoreStm *stm) {
 // What depends on the element, by value.
 typedef struct Varying {
     const CoreProgram *program;
-    Map refs; // value -> 1
+    bool *refs;
 } Varying;
 
 static bool any_varies(const Varying *v, const CoreRef *refs, uint32_t count) {
-    uint64_t known;
     for (uint32_t i = 0; i < count; i++)
-        if (map_get(&v->refs, refs[i], &known)) return true;
+        if (v->refs[refs[i]]) return true;
     return false;
 }
 
-static void mark(Varying *v, const CoreRef *refs, uint32_t count) {
-    for (uint32_t i = 0; i < count; i++) map_set(&v->refs, refs[i], 1);
+static void mark(const Varying *v, const CoreRef *refs, uint32_t count) {
+    for (uint32_t i = 0; i < count; i++) v->refs[refs[i]] = true;
 }
 
-static bool walk_body(Varying *v, const CoreBody *body, uint32_t from);
+static bool walk_body(const Varying *v, const CoreBody *body, uint32_t from);
 
 // From which param of a body on they vary, if anything does. Turns have numbers, which
 // do not, or how many there are would.
@@ -85,7 +84,7 @@ static uint32_t first_varying(const CoreStm *stm, bool params_vary) {
 }
 
 // Whether a result does. What one turn hands to the next is seen in a second walk.
-static bool walk_bodies(Varying *v, const CoreStm *stm, bool params_vary) {
+static bool walk_bodies(const Varying *v, const CoreStm *stm, bool params_vary) {
     uint32_t from = first_varying(stm, params_vary);
     bool results_vary = false;
     for (uint32_t i = 0; i < stm->body_count; i++)
@@ -123,7 +122,7 @@ static uint32_t count_sizes(const CoreStm *stm) {
     return stm->op == OP_FOR || stm->op == OP_IOTA || stm->op == OP_REPLICATE ? 1 : 0;
 }
 
-static void walk_stm(Varying *v, const CoreStm *stm) {
+static void walk_stm(const Varying *v, const CoreStm *stm) {
     bool any = any_varies(v, stm->args, stm->arg_count);
     bool is_known = any_varies(v, stm->outs, stm->out_count); // of an earlier walk
     bool results_vary = walk_bodies(v, stm, any || is_known);
@@ -132,7 +131,7 @@ static void walk_stm(Varying *v, const CoreStm *stm) {
 }
 
 // Whether a result varies, where its params do from that one on.
-static bool walk_body(Varying *v, const CoreBody *body, uint32_t from) {
+static bool walk_body(const Varying *v, const CoreBody *body, uint32_t from) {
     if (from < body->param_count)
         mark(v, body->params + from, body->param_count - from);
     for (uint32_t i = 0; i < body->stms.len; i++) walk_stm(v, body->stms.data[i]);
@@ -178,9 +177,12 @@ double fission_uneven(const CoreProgram *p, const CoreStm *stm) {
         for (uint32_t i = 0; i < stm->bodies[k]->stms.len; i++)
             may_be = may_be || has(p, stm->bodies[k]->stms.data[i], has_size);
     if (!may_be) return 0;
-    map_init(&v.refs, core_notes(p));
+    Arena *arena = core_notes(p);
+    ArenaMark before = arena_mark(arena);
+    v.refs = arena_array(arena, bool, p->values.len);
     for (uint32_t i = 0; i < stm->body_count; i++) walk_body(&v, stm->bodies[i], 0);
     for (uint32_t i = 0; i < stm->body_count; i++)
         work += uneven_of(&v, stm->bodies[i]);
+    arena_back(arena, before);
     return stm->op == OP_GENERATE ? work * rows_of(p, stm) : work;
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/cx.h"
+#include "fission/cut.h"
 #include "fission/flow.h"
 #include "fission/model.h"
 #include "fission/rules.h"
@@ -382,6 +383,63 @@ static void test_flow(void) {
     close_bench(&b);
 }
 
+// ---- programs that are cut ----------------------------------------------------------
+
+// x looks at a before its index and at it, y at b behind it; z at a mirrored, which is
+// not near.
+static const char near_text[] =
+    "stage0 entry main(a: []i32, b: []i32) -> ([]i32, []i32, []i32) {"
+    " n: i64 = dim[0](a)"
+    " m: i64 = dim[0](b)"
+    " l: i64 = sub(n, 1i64)"
+    " k: i64 = sub(m, 1i64)"
+    " x: []i32 = generate[1](n) {|i: i64|"
+    "  c: bool = eq(i, 0i64)"
+    "  h: i64 = sub(i, 1i64)"
+    "  j: i64 = if(c) {-> 0i64} {-> h}"
+    "  s: i32 = index(a, j)"
+    "  t: i32 = index(a, i)"
+    "  u: i32 = sub(s, t)"
+    "  -> u}"
+    " y: []i32 = generate[1](m) {|i: i64|"
+    "  h: i64 = add(i, 1i64)"
+    "  j: i64 = min(h, k)"
+    "  s: i32 = index(b, j)"
+    "  -> s}"
+    " z: []i32 = generate[1](n) {|i: i64|"
+    "  j: i64 = sub(l, i)"
+    "  s: i32 = index(a, j)"
+    "  -> s}"
+    " -> x, y, z}";
+
+// What a generate looks at near its index is what the rule finds, is found once, and of
+// each by itself; so is that there is nothing.
+static void test_near(void) {
+    Bench b;
+    open_bench(&b, near_text);
+    const CoreBody *body = b.fun->body;
+    FissionLog log = {0};
+    Map nears;
+    map_init(&nears, &b.arena);
+    Strategy y = {.program = b.program,
+                  .facts = fission_new_facts(b.program),
+                  .log = &log,
+                  .nears = &nears};
+    const CoreRefs *found[3];
+    for (uint32_t i = 0; i < 3; i++) {
+        FissionSplit s = cut_of(&y, body, 4 + i);
+        CoreRefs looks = fission_near(&s);
+        found[i] = cut_near(&y, &s);
+        CHECK(found[i]->len == looks.len && looks.len == (i < 2 ? 1 : 0));
+        if (i < 2) CHECK(found[i]->data[0] == body->params[i]);
+    }
+    for (uint32_t i = 0; i < 3; i++) {
+        FissionSplit s = cut_of(&y, body, 4 + i);
+        CHECK(cut_near(&y, &s) == found[i]);
+    }
+    close_bench(&b);
+}
+
 int main(void) {
     test_runs();
     test_flow();
@@ -390,5 +448,6 @@ int main(void) {
     test_right_rules();
     test_circles();
     test_memory();
+    test_near();
     return test_done();
 }
