@@ -440,6 +440,84 @@ static void test_near(void) {
     close_bench(&b);
 }
 
+static uint32_t count(Str text, const char *word) {
+    uint32_t found = 0;
+    for (size_t i = 0; i + strlen(word) <= text.len; i++)
+        found += memcmp(text.ptr + i, word, strlen(word)) == 0;
+    return found;
+}
+
+// The program as two devices with memory of their own have it, all of it cut.
+static Str print_cut(Bench *b) {
+    FissionLog log = {0};
+    FissionDevices devices = {.weights = (uint32_t[]){1, 1}, .count = 2};
+    StrBuf text = strbuf(&b->arena), faults = strbuf(&b->arena);
+    CHECK(fission_for_devices(b->program, &devices, 0, &log));
+    CHECK(core_verify(b->program, &faults));
+    core_print_fun(b->program, b->fun, &text);
+    return (Str){text.data, text.len};
+}
+
+// Two generates of n elements and one of m: each size is cut once.
+static void test_sizes(void) {
+    Bench b;
+    open_bench(&b, near_text);
+    Str text = print_cut(&b);
+    CHECK(count(text, "= quot(n, ") == 1 && count(text, "= quot(m, ") == 1);
+    close_bench(&b);
+}
+
+// Of wholes that are taken in parts none stays, nor what is looked at, unchecked, and
+// not wanted, nor a result of a branch that nobody asks for; but whatever may fail
+// does.
+static void test_sweep(void) {
+    Bench b;
+    open_bench(&b, "stage0 entry main(a: []i32, b: []i32) -> ([]i32) {"
+                   " n: i64 = dim[0](a)"
+                   " m: i64 = dim[0](b)"
+                   " c: bool = eq(n, m)"
+                   " o: bool = check(c, n, m) \"other lengths\""
+                   " v: []i32 = map[1](b) {|x: i32| r: i32 = mul(x, 7i32) -> r}"
+                   " w: []i32 = map[2](v, a) {|x: i32, y: i32|"
+                   "  r: i32 = add(x, y)"
+                   "  -> r}"
+                   " -> w}");
+    Str text = print_cut(&b);
+    CHECK(count(text, "concat[") == 1);
+    CHECK(count(text, "\"other lengths\"") == 1);
+    close_bench(&b);
+    // Two parts look at two arrays, each at its first element or at others.
+    open_bench(&b, "stage0 entry main(a: []i32, b: []i32) -> ([]i32) {"
+                   " n: i64 = dim[0](a)"
+                   " m: i64 = dim[0](b)"
+                   " c: bool = eq(n, m)"
+                   " o: bool = check(c, n, m) \"other lengths\""
+                   " d: []i32 = guard(b, o)"
+                   " x: []i32 = generate[1](n) {|i: i64|"
+                   "  h: i64 = sub(i, 1i64)"
+                   "  k: i64 = max(h, 0i64)"
+                   "  s: i32 = index(a, k)"
+                   "  t: i32 = index(d, k)"
+                   "  v: i32 = unsafe index(d, i)"
+                   "  u: i32 = sub(s, t)"
+                   "  -> u}"
+                   " -> x}");
+    text = print_cut(&b);
+    CHECK(count(text, "unsafe index(") == 2 * 2 * 2);
+    close_bench(&b);
+    open_bench(&b, "stage0 entry main(a: []i32) -> (i32) {"
+                   " s: i32, t: i32 = reduce.outer_runs[1, 0](a, 0i32, 0i32)"
+                   " {|p: i32, q: i32, r: i32, u: i32|"
+                   "  e: i32 = max(p, r)"
+                   "  f: i32 = add(q, e)"
+                   "  -> e, f}"
+                   " {|x: i32| -> x, x}"
+                   " -> t}");
+    text = print_cut(&b);
+    CHECK(count(text, ": i32, t") == 1); // the whole, which is one fold
+    close_bench(&b);
+}
+
 int main(void) {
     test_runs();
     test_flow();
@@ -449,5 +527,7 @@ int main(void) {
     test_circles();
     test_memory();
     test_near();
+    test_sizes();
+    test_sweep();
     return test_done();
 }
