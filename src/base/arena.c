@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Arenas as lists of chunks that double in size up to 128 KiB; an object larger
-// than a chunk gets one of its own.
+// Arenas as lists of chunks that double in size up to 128 KiB, or less below a ceiling; an
+// object larger than a chunk gets one of its own.
 #include "base/arena.h"
 
 #include <string.h>
@@ -78,14 +78,23 @@ void arena_adopt(Arena *arena, Arena *other) {
     arena_init(other, other->mem);
 }
 
+// What the newest chunk has not given out must not matter below a ceiling.
+static size_t largest_chunk(const Mem *mem) {
+    enum { SHARE = 128 };
+    size_t largest = LARGEST_CHUNK;
+    while (mem->limit != 0 && largest > FIRST_CHUNK && largest > mem->limit / SHARE)
+        largest /= 2;
+    return largest;
+}
+
 // Few sizes, so that a chunk that is given up is the next one of another arena.
 static size_t chunk_size(const Arena *arena, size_t need) {
+    size_t largest = largest_chunk(arena->mem);
     size_t size = arena->chunks == NULL ? FIRST_CHUNK : arena->chunks->size;
-    if (arena->chunks != NULL && size < LARGEST_CHUNK) size *= 2;
-    if (size > LARGEST_CHUNK) size = LARGEST_CHUNK;
-    while (size < need && size < LARGEST_CHUNK) size *= 2;
-    return size < need ? (need + LARGEST_CHUNK - 1) / LARGEST_CHUNK * LARGEST_CHUNK
-                       : size;
+    if (arena->chunks != NULL && size < largest) size *= 2;
+    if (size > largest) size = largest;
+    while (size < need && size < largest) size *= 2;
+    return size < need ? (need + largest - 1) / largest * largest : size;
 }
 
 static void add_chunk(Arena *arena, size_t need) {

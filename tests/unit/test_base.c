@@ -305,6 +305,18 @@ static void test_arena(void) {
     CHECK(mem.used == 0);
 }
 
+// Below a ceiling little more is taken than was asked for.
+static void test_arena_below(void) {
+    enum { LIMIT = 4 << 20, MANY = 3000, EACH = 1000 };
+    Mem mem = {.limit = LIMIT};
+    Arena arena;
+    arena_init(&arena, &mem);
+    for (int i = 0; i < MANY; i++) arena_alloc(&arena, EACH);
+    CHECK(mem.used < MANY * EACH + LIMIT / 32);
+    arena_free(&arena);
+    CHECK(mem.used == 0);
+}
+
 // What came after a mark is given up, with the chunks that it took.
 static void test_back(void) {
     Mem mem = {0};
@@ -597,6 +609,7 @@ int main(void) {
     test_spares_below_ceiling();
     test_stacks();
     test_arena();
+    test_arena_below();
     test_back();
     test_reset();
     test_adopting();
