@@ -27,7 +27,7 @@ void api_alone_begin(WeftProgram *program, const ApiEntry *entry) {
     for (uint32_t i = 0; i < count; i++) whole[i] = INT64_MAX;
     fission_read_switches(log, engine->cut_before);
     fission_write_switches(log, entry->fun, whole);
-    rt_drop_spare(&context->heap);
+    rt_drop_spare(&context->heap, NULL);
     engine->alone_before = engine->alone;
     engine->alone = &context->places[context->place_count]; // all cores
     engine->short_entry = entry->fun;

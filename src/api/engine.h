@@ -167,6 +167,8 @@ void api_launches_write(ApiEngine *engine, uint32_t first, uint32_t count,
                         StrBuf *tables_out);
 // Divides the kernels into groups, if the context has such devices.
 void api_launches_plan(ApiEngine *engine);
+// What the kernel's launches are, once kernels are made.
+const LoopPlan *api_launches_of(ApiEngine *engine, EngineKernel *kernel);
 // Builds the groups that an entry about to be called needs, for each of these devices.
 WeftStatus api_launches_enter(ApiEngine *engine, const CoreFun *entry);
 void api_launches_free(ApiEngine *engine);

@@ -31,11 +31,13 @@ void api_launches_plan(ApiEngine *engine) {
 
 // ---- code ---------------------------------------------------------------------------
 
-static void plan(ApiEngine *engine, EngineKernel *kernel) {
+const LoopPlan *api_launches_of(ApiEngine *engine, EngineKernel *kernel) {
     Arena *arena = &engine->program->arena;
-    if (kernel->launched_exec.plan != NULL) return;
-    loop_plan(kernel->launched_loop, arena, &kernel->plan);
-    exec_kernel_plan(&kernel->launched_exec, &kernel->plan, arena);
+    if (kernel->launched_exec.plan == NULL) {
+        loop_plan(kernel->launched_loop, arena, &kernel->plan);
+        exec_kernel_plan(&kernel->launched_exec, &kernel->plan, arena);
+    }
+    return &kernel->plan;
 }
 
 void api_launches_write(ApiEngine *engine, uint32_t first, uint32_t count,
@@ -47,9 +49,8 @@ void api_launches_write(ApiEngine *engine, uint32_t first, uint32_t count,
     EmitChecks *checks = arena_array(arena, EmitChecks, count);
     EngineKernel *kernels = engine->kernels + first;
     for (uint32_t i = 0; i < count; i++) {
-        plan(engine, &kernels[i]);
         loops[i] = kernels[i].launched_loop;
-        plans[i] = kernels[i].plan;
+        plans[i] = *api_launches_of(engine, &kernels[i]);
     }
     emit_launches(dialect, loops, plans, count, for_people, &engine->program->workspace,
                   out, tables_out, checks);

@@ -33,6 +33,54 @@ static const PlanArg *plan_args(Arena *arena, const ApiEntry *entry,
     return flat;
 }
 
+// Root code's parameters in a call with these arguments.
+static const ExecSlot *slots_of(const LoopKernel *loop, const PlanArg *args,
+                                Arena *arena) {
+    ExecSlot *slots = arena_array(arena, ExecSlot, loop->root->param_count + 1);
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < loop->param_count; i++) {
+        bool is_known = args[i].is_known;
+        slots[count++] = (ExecSlot){.is_known = is_known, .bits = args[i].bits};
+        for (uint32_t d = 0; d < loop->params[i].type.rank; d++)
+            slots[count++] = (ExecSlot){.is_known = args[i].dims[d] >= 0,
+                                        .bits = (uint64_t)args[i].dims[d]};
+    }
+    return slots;
+}
+
+// What it overwrites is a copy where others might need it (kernel.c); NaN: not known.
+static double bytes_overwritten(const WeftContext *context, const LoopKernel *loop,
+                                const PlanArg *args) {
+    double sum = 0;
+    for (uint32_t i = 0; i < loop->param_count && context->place_count > 1; i++) {
+        CoreType type = loop->params[i].type;
+        if (!loop->params[i].is_owned) continue;
+        double bytes = scalar_info[type.elem].bytes;
+        for (uint32_t d = 0; d < type.rank; d++)
+            bytes *= args[i].dims[d] < 0 ? NAN : (double)args[i].dims[d];
+        sum += bytes;
+    }
+    return sum;
+}
+
+// As PlanHolds; data is the program.
+static PlanHeld holds(const void *data, const CoreFun *fun, const PlanArg *args,
+                      Arena *arena) {
+    ApiEngine *engine = ((const WeftProgram *)data)->engine;
+    PlanHeld held = {.likely = NAN};
+    uint64_t number;
+    if (!map_get(&engine->by_fun, (uint64_t)(uintptr_t)fun, &number)) return held;
+    EngineKernel *kernel = &engine->kernels[number - 1];
+    const LoopKernel *loop = kernel->launched_loop;
+    const LoopPlan *plan = api_launches_of(engine, kernel);
+    bool is_all =
+        exec_needs(loop, plan, slots_of(loop, args, arena), arena, &held.sure);
+    if (is_all)
+        held.likely =
+            held.sure + bytes_overwritten(engine->program->context, loop, args);
+    return held;
+}
+
 PlanInput api_plan_input(const ApiPlanning *planning) {
     const WeftProgram *program = planning->program;
     const ApiEntry *entry = planning->entry;
@@ -42,6 +90,11 @@ PlanInput api_plan_input(const ApiPlanning *planning) {
                     .arena = planning->arena};
     if (planning->args != NULL || entry->param_count == 0)
         in.args = plan_args(in.arena, entry, planning->args);
+    if (api_has_launched(planning->context) &&
+        program->engine->state == ENGINE_STARTED) {
+        in.holds = holds;
+        in.holder = program;
+    }
     return in;
 }
 

@@ -6,6 +6,8 @@
 // effects but traces, and its arguments are lent.
 #include "api/stream.h"
 
+#include "rt/store.h"
+
 enum { MOST_PARTS = 16 }; // equal ones
 
 // ---- parts --------------------------------------------------------------------------
@@ -24,14 +26,23 @@ void api_stream_divide(WeftProgram *program, double least) {
 }
 
 bool api_is_streamed(const WeftProgram *program) {
-    return program->decisions.is_stream && program->decisions.rows.len > 0;
+    return program->decisions.is_stream;
+}
+
+// Where the whole is, a part of it is none.
+static void drop_wholes(WeftContext *context) {
+    for (uint32_t i = 0; i < context->place_count; i++)
+        if (!context->places[i].is_lost)
+            rt_drop_spare(&context->heap, context->places[i].device);
 }
 
 static void set_parts(WeftProgram *program, uint32_t parts) {
+    WeftContext *context = program->context;
+    bool is_more = parts > context->place_count;
     program->engine->parts = parts;
     program->engine->entry = NULL; // other kernels may be needed
-    fission_cut_stream(&program->decisions, parts, MOST_PARTS,
-                       parts > program->context->place_count);
+    fission_cut_stream(&program->decisions, parts, MOST_PARTS, is_more);
+    if (is_more) drop_wholes(context);
 }
 
 void api_stream_begin(WeftProgram *program) {
@@ -41,6 +52,7 @@ void api_stream_begin(WeftProgram *program) {
 }
 
 bool api_stream_more(WeftProgram *program) {
+    if (program->decisions.rows.len == 0) return false; // nothing can be cut
     if (2 * program->engine->parts > MOST_PARTS) return false;
     set_parts(program, 2 * program->engine->parts);
     return true;
@@ -61,7 +73,7 @@ static bool is_array(const PlanBlock *block) {
 
 typedef struct Needs {
     double takes, makes; // bytes
-    double lent; // of what it takes: the caller's, which nothing is written over
+    double sure;         // all that it has at once, for sure
 } Needs;
 
 // Of a block that it takes parts of, the largest: they may be one copy.
@@ -76,24 +88,23 @@ static double bytes_of(const PlanTask *task, uint32_t use) {
     return most;
 }
 
+// What the task takes is there from its beginning to its end, and beside it what its
+// kernel holds, as far as that is known.
 static Needs needs_of(const Plan *plan, const PlanTask *task) {
     Needs needs = {0};
+    double made = 0;
     for (uint32_t i = 0; i < task->uses.len; i++) {
         const PlanBlock *block = &plan->blocks.data[task->uses.data[i].block];
         double bytes = bytes_of(task, i);
-        if (!is_array(block) || isnan(bytes)) continue;
-        needs.takes += bytes;
-        if (block->task == PLAN_NONE) needs.lent += bytes;
+        if (is_array(block) && !isnan(bytes)) needs.takes += bytes;
     }
     for (uint32_t k = task->first; k < task->first + task->makes; k++)
         if (is_array(&plan->blocks.data[k]) && plan->blocks.data[k].is_held)
-            needs.makes += plan->blocks.data[k].bytes;
+            made += plan->blocks.data[k].bytes;
+    double likely = task->held.likely;
+    needs.makes = isnan(likely) ? fmax(made, task->held.sure) : likely;
+    needs.sure = needs.takes + task->held.sure;
     return needs;
-}
-
-// What it makes may lie where that was what it takes.
-static double sure_bytes(Needs needs) {
-    return fmax(needs.takes, needs.lent + needs.makes);
 }
 
 const ApiPlace *api_stream_largest(const WeftContext *context) {
@@ -119,7 +130,7 @@ uint32_t api_stream_find(const WeftProgram *program, const Plan *plan, bool sure
         const PlanTask *task = &plan->tasks.data[i];
         if (task->kernel == NULL || !(task->turns > 0)) continue;
         Needs needs = needs_of(plan, task);
-        if ((sure ? sure_bytes(needs) : needs.takes + needs.makes) > room) return i;
+        if ((sure ? needs.sure : needs.takes + needs.makes) > room) return i;
     }
     return PLAN_NONE;
 }
@@ -127,22 +138,20 @@ uint32_t api_stream_find(const WeftProgram *program, const Plan *plan, bool sure
 PlanPeak api_stream_needs(const Plan *plan, uint32_t task, Plan *shown_out) {
     Arena *arena = plan->in.arena;
     const PlanTask *t = &plan->tasks.data[task];
-    Needs needs = needs_of(plan, t);
-    PlanPeak peak = {.task = task, .bytes = sure_bytes(needs)};
-    bool with_made = needs.takes < peak.bytes;
+    PlanPeak peak = {.task = task, .bytes = needs_of(plan, t).sure};
+    PlanBlock beside = {.loc = t->loc, .bytes = t->held.sure};
     *shown_out = *plan;
-    shown_out->blocks.data = arena_copy(arena, plan->blocks.data,
-                                        plan->blocks.len * sizeof *plan->blocks.data);
+    shown_out->blocks.data = arena_array(arena, PlanBlock, plan->blocks.len + 1);
+    memcpy(shown_out->blocks.data, plan->blocks.data,
+           plan->blocks.len * sizeof *plan->blocks.data);
     for (uint32_t i = 0; i < t->uses.len; i++) {
         uint32_t block = t->uses.data[i].block;
-        const PlanBlock *b = &plan->blocks.data[block];
         double bytes = bytes_of(t, i);
-        if (bytes <= 0 || !is_array(b) || (with_made && b->task != PLAN_NONE)) continue;
+        if (bytes <= 0 || !is_array(&plan->blocks.data[block])) continue;
         shown_out->blocks.data[block].bytes = bytes;
         vec_push(arena, &peak.blocks, block);
     }
-    for (uint32_t k = t->first; k < t->first + t->makes && with_made; k++)
-        if (is_array(&plan->blocks.data[k]) && plan->blocks.data[k].is_held)
-            vec_push(arena, &peak.blocks, k);
+    shown_out->blocks.data[plan->blocks.len] = beside;
+    if (beside.bytes > 0) vec_push(arena, &peak.blocks, plan->blocks.len);
     return peak;
 }

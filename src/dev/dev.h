@@ -49,6 +49,10 @@ typedef struct DeviceIdle {
     void *data;
 } DeviceIdle;
 
+// What launches themselves take of the device's memory at least: for their arguments,
+// from the first one on, and as private memory of a work item.
+enum { DEVICE_LAUNCH_BYTES = 28 << 10, DEVICE_ITEM_BYTES = 1 << 10 };
+
 // One launch of generated code (abi/gpu.h).
 typedef struct DeviceLaunch {
     void *code;               // from dev_build

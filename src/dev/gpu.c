@@ -27,10 +27,8 @@ enum {
     FIRST_ARENA = 16 << 10, // of a work item
     ONLY_ARENA = 1 << 20,   // where there is no second try,
     ALONE_ARENA = 64 << 20, // and for a turn alone
-    LEAST_ARENA = 1 << 10,
-    MORE_ARENA = 8, // times
+    MORE_ARENA = 8,         // times
 };
-enum { LEAST_STAGING = 28 << 10 }; // for arguments of launches in a row
 static const double part_seconds = 0.1;
 static const int64_t most_turns = (int64_t)1 << 30;    // of a part
 static const uint64_t most_arenas = (uint64_t)1 << 30; // bytes, unless one needs more
@@ -251,7 +249,7 @@ static Status fit_some_arena(Run *run, int64_t turns, size_t bytes, size_t least
 static Status choose_arena(Run *run, int64_t turns) {
     size_t bytes = run->function->arena_bytes, least = FIRST_ARENA;
     if (!run->launch->may_repeat) least = turns == 1 ? ALONE_ARENA : ONLY_ARENA;
-    return fit_some_arena(run, turns, bytes > least ? bytes : least, LEAST_ARENA);
+    return fit_some_arena(run, turns, bytes > least ? bytes : least, DEVICE_ITEM_BYTES);
 }
 
 static Status choose_more_arena(Run *run, int64_t turns) {
@@ -466,7 +464,8 @@ static Status prepare(Run *run) {
     Status status = STATUS_OK;
     if (!has_place(gpu, bytes)) status = gpu_settle(&gpu->base, run->launch->idle);
     if (status == STATUS_OK && !has_place(gpu, bytes)) {
-        if (bytes < LEAST_STAGING) bytes = LEAST_STAGING;
+        if (bytes < DEVICE_LAUNCH_BYTES)
+            bytes = DEVICE_LAUNCH_BYTES; // for some in a row
         status = fit_staging(gpu, bytes);
         if (status == STATUS_OK) status = fit_block(gpu, &gpu->arguments, bytes);
     }

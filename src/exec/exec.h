@@ -103,4 +103,18 @@ static inline void exec_end_init(ExecEnd *end, ExecStatus status) {
 // Runs it where call->device says.
 void exec_call(const ExecCall *call, ExecEnd *end_out);
 
+// ---- before a call (needs.c) --------------------------------------------------------
+
+// A parameter of root code, as far as it is known.
+typedef struct ExecSlot {
+    bool is_known; // a scalar
+    uint64_t bits;
+} ExecSlot;
+
+// The bytes that a call on a device that is launched on has there at once beside its
+// arguments, when it has most: results, memory of root code, what launches need
+// themselves. False: as far as it is known what it does; it needs no less.
+bool exec_needs(const LoopKernel *loop, const LoopPlan *plan, const ExecSlot *in,
+                Arena *arena, double *most_out);
+
 #endif

@@ -9,6 +9,7 @@
 
 #include "abi/gpu.h"
 #include "exec/ports.h"
+#include "exec/walk.h"
 
 // Memory that root code allocated, in order.
 typedef struct Block {
@@ -42,7 +43,7 @@ static uint64_t value_of(const Walk *w, LoopRef ref) {
 }
 
 static ScalarType elem_of(const Walk *w, LoopRef ref) {
-    return (ScalarType)w->loop->values.data[ref].type.elem;
+    return walk_elem(w->loop, ref);
 }
 
 // Sets values at once: none of the sources is overwritten before it is read.
@@ -252,18 +253,10 @@ static bool is_cancelled(const Walk *w) {
     return w->call->cancel != NULL && atomic_load(w->call->cancel);
 }
 
-static int64_t times_of(const Walk *w, LoopRef n) {
-    ScalarType type = elem_of(w, n);
-    unsigned unused = 64 - 8u * scalar_info[type].bytes;
-    uint64_t bits = value_of(w, n);
-    if (scalar_is_signed(type)) return (int64_t)(bits << unused) >> unused;
-    return bits > INT64_MAX ? INT64_MAX : (int64_t)bits;
-}
-
 static bool do_for(Walk *w, const LoopStm *stm) {
     const LoopBody *body = stm->bodies[0];
     const LoopRef *state = body->params + 1;
-    int64_t times = times_of(w, stm->args[0]);
+    int64_t times = walk_times(w->loop, stm->args[0], value_of(w, stm->args[0]));
     assign(w, state, stm->args + 1, stm->out_count);
     for (int64_t i = 0; i < times; i++) {
         if (is_cancelled(w)) return stop(w, EXEC_CANCELLED);
@@ -311,11 +304,8 @@ static bool do_call(Walk *w, const LoopStm *stm) {
 static void do_scalar(Walk *w, const LoopStm *stm) {
     uint64_t args[3];
     for (uint32_t i = 0; i < stm->arg_count; i++) args[i] = value_of(w, stm->args[i]);
-    core_eval(stm->scalar, elem_of(w, stm->args[0]), elem_of(w, stm->outs[0]), args,
-              &w->values[stm->outs[0]]); // it cannot fail: checks came before
+    w->values[stm->outs[0]] = walk_scalar(w->loop, stm, args);
 }
-
-enum { MANY = 1024 }; // threads that a device may have for parallel loops
 
 static bool walk_statement(Walk *w, const LoopStm *stm) {
     switch (stm->op) {
@@ -325,7 +315,7 @@ static bool walk_statement(Walk *w, const LoopStm *stm) {
     case LOOP_MARK: w->values[stm->outs[0]] = w->block_count; return true;
     case LOOP_KEEP: do_keep(w, stm); return true;
     case LOOP_RESULT: return do_result(w, stm);
-    case LOOP_THREADS: w->values[stm->outs[0]] = MANY; return true;
+    case LOOP_THREADS: w->values[stm->outs[0]] = WALK_THREADS; return true;
     case LOOP_CHECK: return do_check(w, stm);
     case LOOP_CALL:
     case LOOP_APPLY: return do_call(w, stm);

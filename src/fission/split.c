@@ -310,11 +310,19 @@ const CoreRef *fission_pieces(FissionSplit *s, uint32_t arg, uint32_t axis) {
                                       : emit_split(s, array, axis, false);
 }
 
+// The first of the arrays that it takes by elements which is that one.
+static uint32_t first_like(const FissionSplit *s, uint32_t arg) {
+    uint32_t first = core_feeds(s->stm).first;
+    while (s->stm->args[first] != s->stm->args[arg]) first++;
+    return first;
+}
+
+// What it takes twice is split once.
 CoreRef *fission_part_args(FissionSplit *s, uint32_t p) {
     CoreFeeds feeds = core_feeds(s->stm);
     CoreRef *args = fission_args(s);
     for (uint32_t i = feeds.first; i < feeds.first + feeds.count; i++)
-        args[i] = fission_pieces(s, i, 0)[p];
+        args[i] = fission_pieces(s, first_like(s, i), 0)[p];
     return args;
 }
 

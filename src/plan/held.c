@@ -106,12 +106,22 @@ static void make(Holder *h, const PlanTask *task) {
                  h->plan->blocks.data[task->first + k].bytes);
 }
 
+// What a kernel that is launched needs meanwhile, beside what it takes.
+static void note_inside(Holder *h, const PlanTask *task) {
+    uint32_t memory = plan_memory(h->plan, task->device);
+    PlanHeld held = task->held;
+    if (task->kernel == NULL || !h->plan->in.devices[task->device].is_vague) return;
+    double now = h->now[memory] + (isnan(held.likely) ? held.sure : held.likely);
+    if (now > h->most[memory]) h->most[memory] = now;
+}
+
 static void run(Holder *h, const PlanTask *task) {
     bool joins = task->op == OP_CONCAT && task->kernel == NULL;
     for (uint32_t i = 0; i < task->uses.len && task->is_apart; i++)
         h->whole[task->uses.data[i].block] = task->first;
     if (!task->is_apart) join_all(h, task);
     if (joins && !task->is_apart) drop_within(h, task);
+    note_inside(h, task);
     if (!task->takes_over) make(h, task);
 }
 

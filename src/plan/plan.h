@@ -28,7 +28,8 @@ typedef struct PlanDevice {
     double rate;  // scalar operations per second that wait for each other, of all cores
     double one;   // the same of one core
     bool is_host; // its memory is the host's
-    bool is_vague;  // its rate is but a guess before something has run there
+    bool is_vague;  // it is launched on: its rate is but a guess before something has
+                    // run there
     bool is_beside; // what a task needs travels while the one before runs
 } PlanDevice;
 
@@ -45,6 +46,16 @@ typedef struct PlanTask PlanTask;
 // Seconds that a turn of the task took on that device when it last ran; 0: it has not.
 typedef double PlanTook(const void *data, const PlanTask *task, uint32_t device);
 
+// The bytes that a call of the kernel holds at once beside its arguments, at most, on a
+// device that is launched on: results, and what it needs meanwhile.
+typedef struct PlanHeld {
+    double sure;   // no less
+    double likely; // NaN: nobody knows
+} PlanHeld;
+
+typedef PlanHeld PlanHolds(const void *data, const CoreFun *kernel, const PlanArg *args,
+                           Arena *arena);
+
 typedef struct PlanInput {
     const CoreProgram *program; // outlined
     const CoreFun *entry;
@@ -59,6 +70,8 @@ typedef struct PlanInput {
     bool tells_results;    // else the plan has none
     PlanTook *took;        // what is known of earlier runs; NULL: nothing
     const void *data;      // for that
+    PlanHolds *holds;      // NULL: nothing is launched
+    const void *holder;    // for that
     const double *paces;   // of another plan, for devices of which this one tells none;
                            // NULL: there is no other
     Arena *arena;          // in which everything is made
@@ -105,6 +118,7 @@ struct PlanTask {
     bool joins_rows;   // it joins parts along dimension 0
     bool is_apart;     // what it joins stays where it was made, for who needs the whole
     bool takes_over;   // it makes what it makes where what it takes was
+    PlanHeld held;     // of one turn; all 0 where nothing is launched
     uint32_t device;   // or device_count: the host
     double sent;       // bytes that travel before it
     double begin, end; // seconds

@@ -274,9 +274,9 @@ Status rt_alloc_on(RtHeap *heap, Device *device, size_t bytes, uint64_t *address
     return status;
 }
 
-void rt_drop_spare(RtHeap *heap) {
+void rt_drop_spare(RtHeap *heap, const Device *device) {
     for (RtArray *a = heap->live; a != NULL; a = a->next)
-        while (drop_one(heap, a, NULL)) continue;
+        while (drop_one(heap, a, device)) continue;
 }
 
 void rt_settle(RtHeap *heap) {

@@ -73,8 +73,8 @@ size_t rt_bytes_to_send(const RtArray *a, const Device *device);
 // nothing holds there (pins). Where the memory is the host's own, the copies of all
 // such devices and of the host count alike.
 Status rt_alloc_on(RtHeap *heap, Device *device, size_t bytes, uint64_t *address_out);
-// Gives up copies in the host's memory of what is valid elsewhere.
-void rt_drop_spare(RtHeap *heap);
+// Gives up copies in that memory, the host's if it is NULL, of what is valid elsewhere.
+void rt_drop_spare(RtHeap *heap, const Device *device);
 // Arrays that there are now stay on the host, too: their owners may look at them.
 void rt_settle(RtHeap *heap);
 // Takes all arrays off a device, fetching those that are nowhere else; none comes there
