@@ -10,16 +10,18 @@
 
 // ---- what does not fit --------------------------------------------------------------
 
-WeftStatus api_refuse_plan(WeftContext *context, const Plan *plan, const PlanPeak *peak,
-                           const ApiEntry *entry, const char *least, double needed) {
+static WeftStatus refuse(const ApiPlanning *fit, const Plan *plan,
+                         const PlanPeak *least) {
+    const WeftContext *context = fit->context;
     char text[PLAN_TEXT], most[PLAN_TEXT];
     StrBuf lines = strbuf(plan->in.arena);
-    plan_name_bytes(plan, peak, &lines);
-    return api_fail(context, WEFT_STATUS_MEMORY,
-                    "`%s` needs %s%s of memory at once, and the ceiling is %s: %.*s",
-                    entry->name, least, plan_bytes(text, needed),
-                    plan_bytes(most, (double)context->options.memory_ceiling),
-                    STR_ARG(strbuf_done(&lines)));
+    plan_name_bytes(plan, least, &lines);
+    return api_fail(
+        fit->context, WEFT_STATUS_MEMORY,
+        "`%s` needs at least %s of memory at once, and the ceiling is %s: %.*s",
+        fit->entry->name, plan_bytes(text, least->bytes),
+        plan_bytes(most, (double)context->options.memory_ceiling),
+        STR_ARG(strbuf_done(&lines)));
 }
 
 static Plan *make_plan(const ApiPlanning *fit) {
@@ -59,27 +61,28 @@ double api_plan_needs(const WeftContext *context, const Plan *plan) {
     return used + plan_most_held(plan)[plan->in.device_count];
 }
 
-static const Plan *plan_devices(const ApiPlanning *fit) {
+static Plan *plan_devices(const ApiPlanning *fit) {
     PlanInput in = api_plan_input(fit);
     api_plan_devices(fit->program, &in);
     return plan_make(&in);
 }
 
-static double needed_now(const ApiPlanning *fit) {
-    return api_plan_needs(fit->context, plan_devices(fit));
-}
-
 // Several devices are left for the host's cores alone if that takes less, and what
-// they would hold is too much, by its plan or as an earlier call has shown.
-static void choose_places(const ApiPlanning *fit) {
+// they would hold is too much, by its plan or as an earlier call has shown. Returns the
+// plan of those that have the call.
+static Plan *choose_places(const ApiPlanning *fit) {
+    WeftContext *context = fit->context;
     WeftProgram *program = fit->program;
     const ApiEntry *entry = fit->entry;
-    double ceiling = (double)fit->context->options.memory_ceiling;
-    double needed = program->engine->needed = needed_now(fit);
+    Plan *plan = plan_devices(fit);
+    double needed = program->engine->needed = api_plan_needs(context, plan);
     bool was_short = entry->too_much > 0 && needed >= entry->too_much;
-    if (!was_short && !(needed > ceiling)) return;
+    if (!was_short && !(needed > (double)context->options.memory_ceiling)) return plan;
     api_alone_begin(program, entry);
-    if (!was_short && !(needed_now(fit) <= needed)) api_alone_end(program);
+    Plan *alone = plan_devices(fit);
+    if (was_short || api_plan_needs(context, alone) <= needed) return alone;
+    api_alone_end(program);
+    return plan;
 }
 
 // The ceiling is that of the host's memory, and of each GPU's.
@@ -90,7 +93,7 @@ static WeftStatus check_fit(const ApiPlanning *fit) {
     if (api_is_streamed(fit->program)) status = fit_parts(fit, &plan);
     double ceiling = (double)context->options.memory_ceiling, room = ceiling;
     if (status != WEFT_STATUS_OK || ceiling == 0) return status;
-    if (api_alone_is_for(fit->program)) choose_places(fit);
+    if (api_alone_is_for(fit->program)) plan = choose_places(fit);
     if (plan == NULL) plan = make_plan(fit);
     uint32_t count;
     const ApiPlace *places = api_plan_places(fit->program, &count);
@@ -98,7 +101,7 @@ static WeftStatus check_fit(const ApiPlanning *fit) {
     for (uint32_t i = 0; i < count; i++)
         if (api_is_launched(&places[i])) room += (double)places[i].memory;
     if (least.bytes <= room) return WEFT_STATUS_OK;
-    return api_refuse_plan(context, plan, &least, fit->entry, "at least ", least.bytes);
+    return refuse(fit, plan, &least);
 }
 
 // ---- what did not fit ---------------------------------------------------------------

@@ -6,10 +6,6 @@
 
 #include "api/plans.h"
 
-// Says that the entry needs so many bytes, which are too many, and which lines they are
-// of. `least` is "at least ", or nothing.
-WeftStatus api_refuse_plan(WeftContext *context, const Plan *plan, const PlanPeak *peak,
-                           const ApiEntry *entry, const char *least, double needed);
 // The bytes below the ceiling while it runs, by its plan.
 double api_plan_needs(const WeftContext *context, const Plan *plan);
 // WEFT_STATUS_MEMORY, and says why, if it is certain that the call does not fit below

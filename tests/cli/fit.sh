@@ -72,3 +72,49 @@ for devices in cpu:0,cpu:1 'cpu*2'; do
         err 'error: `both` needs at least 32.0 MB of memory at once, and the ceiling is 29.4 MB: 16.0 MB of arguments, 16.0 MB of line 7'
     done
 done
+# What the cores have room for as one device they have as two, but for the code of parts.
+cat >four.weft <<'PROGRAM'
+entry chain (xs: []i64): []i64 =
+  let a = scan (+) 0 xs
+  let b = scan i64.max 3 (map (\i -> a[i * 7 % length xs]) (indices xs))
+  let c = map (\i -> a[i * 5 % length xs] + b[i * 3 % length xs]) (indices xs)
+  in map2 (+) b c
+entry sorted (xs: []i64): []i64 =
+  map2 (+) xs (i64.sort (map (\x -> (x * 7919) % 1013) xs))
+entry stencil (xs: []i64): []i64 =
+  loop ys = xs for k < 4 do
+    map (\i -> ys[i] + ys[i * 3 % length ys] + k) (indices ys)
+entry scattered (xs: []i64): []i64 =
+  scatter (map (+ 1) xs) (map (\x -> x * 7 % 50000 - 5) xs) (map (* 3) xs)
+PROGRAM
+expect 0 "$weft" data random '[220000]i64' -o chain.bin
+expect 0 "$weft" data random '[290000]i64' -o sorted.bin
+for entry in chain sorted; do
+    for devices in cpu 'cpu*2'; do
+        expect 0 "$weft" run -T 2 --device "$devices" -m 9M four.weft $entry $entry.bin -o "$devices.bin"
+    done
+    expect 0 cmp cpu.bin 'cpu*2.bin'
+done
+# A device that is launched on is told what sorting takes beside what is sorted; explain
+# refuses what run refuses, and says where a run may find no memory.
+POCL_DEVICES='pthread pthread'
+export POCL_DEVICES
+if "$weft" devices | grep -q '^opencl:1'; then
+    expect 0 "$weft" data random '[100000]i64' -o few.bin
+    expect 0 "$weft" data random '[150000]i64' -o many.bin
+    for devices in opencl:0@3M opencl:0@3M,opencl:1@3M; do
+        expect 0 "$weft" run --device $devices four.weft sorted few.bin -o few.out
+        # xs, what is sorted, made and merged from, counts, and 28 KiB
+        expect 0 "$weft" explain --device ${devices%%,*} four.weft sorted few.bin
+        out_has 'opencl:0 holds 3.34 MB at most'
+        for command in explain run; do
+            expect 1 "$weft" $command --device $devices four.weft sorted many.bin
+            err_has 'error: `sorted` needs at least 3.'
+            err_has ' of memory at once on device opencl:0, which has 3.15 MB: '
+        done
+    done
+    expect 0 "$weft" explain --device opencl:0,opencl:1 -m 9M sums.weft turns 1000000 5
+    out_has ', and the ceiling is 9.44 MB: a run may find no memory'
+    expect 0 "$weft" explain --device opencl:0,opencl:1 -m 14M sums.weft main 1000000
+    expect 0 "$weft" run --device opencl:0,opencl:1 -m 14M sums.weft main 1000000
+fi
