@@ -73,8 +73,10 @@ static PlanHeld holds(const void *data, const CoreFun *fun, const PlanArg *args,
     EngineKernel *kernel = &engine->kernels[number - 1];
     const LoopKernel *loop = kernel->launched_loop;
     const LoopPlan *plan = api_launches_of(engine, kernel);
-    bool is_all =
-        exec_needs(loop, plan, slots_of(loop, args, arena), arena, &held.sure);
+    ArenaMark mark = arena_mark(arena);
+    const ExecSlot *in = slots_of(loop, args, arena);
+    bool is_all = exec_needs(loop, plan, in, arena, &held.sure);
+    arena_back(arena, mark);
     if (is_all)
         held.likely =
             held.sure + bytes_overwritten(engine->program->context, loop, args);

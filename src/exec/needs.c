@@ -9,7 +9,7 @@
 #include "exec/exec.h"
 #include "exec/walk.h"
 
-enum { MOST_STEPS = 1 << 16 }; // statements that are walked
+enum { MOST_STEPS = 1 << 13 }; // statements that are walked
 
 typedef struct NeedsBlock {
     uint64_t address;
@@ -146,12 +146,13 @@ static bool is_launched(const Needs *n, const LoopLaunch *launch) {
 
 // Its arguments stay; private memory does not.
 static void launch(Needs *n, const LoopLaunch *launch) {
-    double private = (launch->has_team ? LAUNCH_TEAM : 1) * DEVICE_ITEM_BYTES;
-    if (is_launched(n, launch)) {
-        if (!n->has_launched) hold(n, DEVICE_LAUNCH_BYTES);
-        n->has_launched = true;
-        if (launch->has_private) hold(n, private);
-        if (launch->has_private) n->now -= private;
+    double own = (launch->has_team ? LAUNCH_TEAM : 1) * DEVICE_ITEM_BYTES;
+    bool is_sure = is_launched(n, launch);
+    if (is_sure && !n->has_launched) hold(n, DEVICE_LAUNCH_BYTES);
+    n->has_launched = n->has_launched || is_sure;
+    if (is_sure && launch->has_private) {
+        hold(n, own);
+        n->now -= own;
     }
     for (uint32_t k = 0; k < launch->out_count; k++) set(n, launch->outs[k], false, 0);
 }
