@@ -48,26 +48,11 @@ static const ExecSlot *slots_of(const LoopKernel *loop, const PlanArg *args,
     return slots;
 }
 
-// What it overwrites is a copy where others might need it (kernel.c); NaN: not known.
-static double bytes_overwritten(const WeftContext *context, const LoopKernel *loop,
-                                const PlanArg *args) {
-    double sum = 0;
-    for (uint32_t i = 0; i < loop->param_count && context->place_count > 1; i++) {
-        CoreType type = loop->params[i].type;
-        if (!loop->params[i].is_owned) continue;
-        double bytes = scalar_info[type.elem].bytes;
-        for (uint32_t d = 0; d < type.rank; d++)
-            bytes *= args[i].dims[d] < 0 ? NAN : (double)args[i].dims[d];
-        sum += bytes;
-    }
-    return sum;
-}
-
 // As PlanHolds; data is the program.
 static PlanHeld holds(const void *data, const CoreFun *fun, const PlanArg *args,
                       Arena *arena) {
     ApiEngine *engine = ((const WeftProgram *)data)->engine;
-    PlanHeld held = {.likely = NAN};
+    PlanHeld held = {0};
     uint64_t number;
     if (!map_get(&engine->by_fun, (uint64_t)(uintptr_t)fun, &number)) return held;
     EngineKernel *kernel = &engine->kernels[number - 1];
@@ -75,11 +60,8 @@ static PlanHeld holds(const void *data, const CoreFun *fun, const PlanArg *args,
     const LoopPlan *plan = api_launches_of(engine, kernel);
     ArenaMark mark = arena_mark(arena);
     const ExecSlot *in = slots_of(loop, args, arena);
-    bool is_all = exec_needs(loop, plan, in, arena, &held.sure);
+    held.is_all = exec_needs(loop, plan, in, arena, &held.bytes);
     arena_back(arena, mark);
-    if (is_all)
-        held.likely =
-            held.sure + bytes_overwritten(engine->program->context, loop, args);
     return held;
 }
 

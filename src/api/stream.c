@@ -101,9 +101,9 @@ static Needs needs_of(const Plan *plan, const PlanTask *task) {
     for (uint32_t k = task->first; k < task->first + task->makes; k++)
         if (is_array(&plan->blocks.data[k]) && plan->blocks.data[k].is_held)
             made += plan->blocks.data[k].bytes;
-    double likely = task->held.likely;
-    needs.makes = isnan(likely) ? fmax(made, task->held.sure) : likely;
-    needs.sure = needs.takes + task->held.sure;
+    PlanHeld held = task->held;
+    needs.makes = held.is_all ? held.bytes : fmax(made, held.bytes);
+    needs.sure = needs.takes + held.bytes;
     return needs;
 }
 
@@ -139,7 +139,7 @@ PlanPeak api_stream_needs(const Plan *plan, uint32_t task, Plan *shown_out) {
     Arena *arena = plan->in.arena;
     const PlanTask *t = &plan->tasks.data[task];
     PlanPeak peak = {.task = task, .bytes = needs_of(plan, t).sure};
-    PlanBlock beside = {.loc = t->loc, .bytes = t->held.sure};
+    PlanBlock beside = {.loc = t->loc, .bytes = t->held.bytes};
     *shown_out = *plan;
     shown_out->blocks.data = arena_array(arena, PlanBlock, plan->blocks.len + 1);
     memcpy(shown_out->blocks.data, plan->blocks.data,

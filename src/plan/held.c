@@ -109,9 +109,8 @@ static void make(Holder *h, const PlanTask *task) {
 // What a kernel that is launched needs meanwhile, beside what it takes.
 static void note_inside(Holder *h, const PlanTask *task) {
     uint32_t memory = plan_memory(h->plan, task->device);
-    PlanHeld held = task->held;
     if (task->kernel == NULL || !h->plan->in.devices[task->device].is_vague) return;
-    double now = h->now[memory] + (isnan(held.likely) ? held.sure : held.likely);
+    double now = h->now[memory] + task->held.bytes;
     if (now > h->most[memory]) h->most[memory] = now;
 }
 

@@ -46,11 +46,11 @@ typedef struct PlanTask PlanTask;
 // Seconds that a turn of the task took on that device when it last ran; 0: it has not.
 typedef double PlanTook(const void *data, const PlanTask *task, uint32_t device);
 
-// The bytes that a call of the kernel holds at once beside its arguments, at most, on a
-// device that is launched on: results, and what it needs meanwhile.
+// What a call of the kernel holds at once beside its arguments, at most, on a device
+// that is launched on: results, and what it needs meanwhile.
 typedef struct PlanHeld {
-    double sure;   // no less
-    double likely; // NaN: nobody knows
+    double bytes; // no less
+    bool is_all;  // nor more
 } PlanHeld;
 
 typedef PlanHeld PlanHolds(const void *data, const CoreFun *kernel, const PlanArg *args,
