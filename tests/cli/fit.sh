@@ -116,5 +116,4 @@ if "$weft" devices | grep -q '^opencl:1'; then
     expect 0 "$weft" explain --device opencl:0,opencl:1 -m 9M sums.weft turns 1000000 5
     out_has ', and the ceiling is 9.44 MB: a run may find no memory'
     expect 0 "$weft" explain --device opencl:0,opencl:1 -m 14M sums.weft main 1000000
-    expect 0 "$weft" run --device opencl:0,opencl:1 -m 14M sums.weft main 1000000
 fi
