@@ -66,16 +66,16 @@ if [ "$("$weft" devices | grep -c '^opencl:0 .*[^)]$')" = 1 ]; then
     expect 0 "$weft" explain -d opencl:0@3M small.weft mapped xs.bin
     out_has 'cut in 2, one part after the other'
     expect 0 "$weft" explain -d opencl:0@1M small.weft mapped xs.bin
-    out_has 'cut in 4, one part after the other'
+    out_has 'cut in 8, one part after the other' # four are 1 MiB without what launches take
     expect 0 "$weft" explain -d opencl:0@64M small.weft mapped xs.bin
     out_has 'whole, if the device has memory enough; else in parts'
     # what cannot be cut, or not enough
     expect 1 "$weft" run -d opencl:0@1M small.weft sorted xs.bin
-    err 'error: `sorted` needs at least 4.19 MB of memory at once on device opencl:0, which has 1.05 MB: 2.10 MB of arguments, 2.10 MB of line 24'
+    err 'error: `sorted` needs at least 6.60 MB of memory at once on device opencl:0, which has 1.05 MB: 2.10 MB of arguments, 4.50 MB of line 24'
     expect 1 "$weft" run -d opencl:0@1M small.weft plane xs.bin
     err_has 'on device opencl:0, which has 1.05 MB: 2.10 MB of arguments'
     expect 1 "$weft" run -d opencl:0@100K small.weft mapped xs.bin
-    err 'error: `mapped` needs at least 262 kB of memory at once on device opencl:0, which has 102 kB: 131 kB of arguments, 131 kB of line 1'
+    err 'error: `mapped` needs at least 291 kB of memory at once on device opencl:0, which has 102 kB: 131 kB of arguments, 160 kB of line 1'
     on_small cpu,opencl:0@64K sorted
     # two of them
     if [ "$(POCL_DEVICES='pthread pthread' "$weft" devices | grep -c '^opencl:1 .*[^)]$')" = 1 ]; then
