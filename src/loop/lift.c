@@ -348,8 +348,8 @@ static LoopRef choose_turns(Lift *l, LoopRef group) {
     LoopRef are_far = loop_lt(b, loop_int(b, l->machine->near), round);
     LoopRef each = loop_mul(b, loop_threads(b), loop_int(b, LIFT_SHARE));
     LoopRef even = loop_int(b, LIFT_SPREAD), few = loop_min(b, each, even);
-    return loop_select(b, is_alone(l), loop_int(b, 1),
-                       loop_select(b, are_far, few, even));
+    LoopRef shared = loop_select(b, are_far, few, even);
+    return loop_select(b, is_alone(l), loop_int(b, 1), shared);
 }
 
 // As many register blocks as fit in the near cache and leave so many turns.
