@@ -71,7 +71,7 @@ static void sweep(const Sweep *w, CoreBody *body) {
         need(w->is_needed, stm->args, stm->arg_count);
         stms[--first] = stm;
     }
-    body->stms.data += first;
+    if (first > 0) body->stms.data += first;
     body->stms.len = body->stms.cap = body->stms.len - first;
 }
 
