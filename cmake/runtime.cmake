@@ -3,9 +3,9 @@
 # weft_rt.h. It is also embedded in libweft, which puts it into the shared libraries that
 # `weft build` makes.
 add_library(weftrt_objects OBJECT
-  src/abi/scalar.c src/abi/show.c src/base/clock.c src/base/mem.c src/base/pages.c src/base/quota.c
-  src/base/thread.c src/rt/built.c src/rt/deque.c src/rt/pool.c src/rt/private.c
-  src/rt/sched.c src/rt/team.c)
+  src/abi/scalar.c src/abi/show.c src/base/clock.c src/base/mem.c src/base/pages.c
+  src/base/quota.c src/base/thread.c src/rt/built.c src/rt/deque.c src/rt/pool.c
+  src/rt/private.c src/rt/sched.c src/rt/team.c)
 set_target_properties(weftrt_objects PROPERTIES
   POSITION_INDEPENDENT_CODE ON C_VISIBILITY_PRESET hidden)
 target_include_directories(weftrt_objects PRIVATE include src)

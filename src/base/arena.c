@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Arenas as lists of chunks that double in size up to 128 KiB, or less below a ceiling; an
-// object larger than a chunk gets one of its own.
+// Arenas as lists of chunks that double in size up to 128 KiB, or less below a
+// ceiling; an object larger than a chunk gets one of its own.
 #include "base/arena.h"
 
 #include <string.h>

@@ -9,6 +9,7 @@
 
 #include "api/engine.h"
 #include "api/testing.h"
+#include "devices.h"
 #include "test.h"
 
 enum { MEMORY = 1 << 20, STEPS = 20, MANY = 2 * MEMORY / 8 };
@@ -156,16 +157,6 @@ static void check_left(void) {
     weft_value_free(arg);
     weft_program_free(other);
     close_world(w);
-}
-
-static bool can_open(const char *devices) {
-    WeftOptions options = {.struct_size = sizeof options, .devices = devices};
-    WeftContext *context;
-    if (weft_context_new(&options, &context) != WEFT_STATUS_OK) abort();
-    bool can = api_places_open(context) == WEFT_STATUS_OK;
-    weft_context_free(context);
-    if (!can) SKIP("there is no %s", devices);
-    return can;
 }
 
 int main(void) {

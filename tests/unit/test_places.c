@@ -15,6 +15,7 @@
 #include "api/ahead.h"
 #include "api/testing.h"
 #include "dev/kinds.h"
+#include "devices.h"
 #include "loop/loop.h"
 #include "loop/machine.h"
 #include "test.h"
@@ -830,17 +831,6 @@ static void check_shared(void) {
     moved = move_on("cpu*2", "entry main (xs: []i64): []i64 = filter (>= 3) xs");
     CHECK(moved.made == 2 * (bytes - 24) + shares);
     unsetenv("WEFT_SPLIT");
-}
-
-// Whether such devices can be had.
-static bool can_open(const char *devices) {
-    WeftOptions options = {.struct_size = sizeof options, .devices = devices};
-    WeftContext *context;
-    if (weft_context_new(&options, &context) != WEFT_STATUS_OK) abort();
-    bool can = api_places_open(context) == WEFT_STATUS_OK;
-    weft_context_free(context);
-    if (!can) SKIP("there is no %s", devices);
-    return can;
 }
 
 int main(void) {
