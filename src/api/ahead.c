@@ -434,6 +434,7 @@ bool api_ahead_again(WeftProgram *program) {
     if (ahead == NULL || ahead->is_orderly || !ahead->has_run) return false;
     if (program->engine->has_traced) return false;
     ahead->is_orderly = true;
+    ahead->edges.most_ahead = 0;
     return true;
 }
 

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
+#include "api/ahead.h"
 #include "api/api.h"
 #include "api/places.h"
 #include "api/testing.h"
@@ -510,6 +511,9 @@ static void test_order(void) {
             CHECK(weft_value_data(results[1], &found) == WEFT_STATUS_OK);
             CHECK(((const int64_t *)found)[n - 1] == n * (n - 1) / 2);
         }
+        ApiEdges edges;
+        CHECK(api_ahead_edges(program, &edges));
+        if (i == 1) CHECK(edges.most_ahead == 1);
         weft_value_free(results[0]);
         weft_value_free(results[1]);
         weft_value_free(arg);
