@@ -22,6 +22,7 @@ typedef struct Line {
     uint64_t running; // number of the errand, or RT_NO_ERRAND
     uint64_t awaited; // of that it has waited for last
     bool is_shared;   // with the host
+    bool sleeps;      // its thread
     pthread_t thread;
     bool has_thread;
 } Line;
@@ -170,14 +171,25 @@ static void note_own_wait(RtQueue *queue) {
     if (own != NULL && find_next(own) == NULL) note_wait(own);
 }
 
-// Seconds that the host alone would take for what it could begin with now.
+// Whether the host waits, and runs nothing meanwhile.
+static bool is_host_free(const RtQueue *queue) {
+    bool runs = queue->hosted != RT_NO_LINE &&
+                queue->lines[queue->hosted].running != RT_NO_ERRAND;
+    return queue->host_waits && !runs;
+}
+
+// Seconds that the host alone would take for what it could begin with now; less the
+// first, if it is about to run that.
 static double seconds_alone(RtQueue *queue) {
+    bool is_first = is_host_free(queue);
     double seconds = 0;
     for (unsigned i = 0; i < queue->line_count; i++) {
         RtErrand **next = find_hosted(&queue->lines[i]);
         if (next == NULL) continue;
-        for (const RtErrand *e = *next; e != NULL && e->is_ready(e); e = e->next)
-            seconds += e->seconds;
+        for (const RtErrand *e = *next; e != NULL && e->is_ready(e); e = e->next) {
+            if (!is_first) seconds += e->seconds;
+            is_first = false;
+        }
     }
     return seconds;
 }
@@ -210,6 +222,17 @@ static bool is_host_due(const void *data) {
     return need->is_due(need->data) || find_any(need->queue, &line) != NULL;
 }
 
+// The same of the host while it sleeps: threads that are awake run what is theirs.
+static bool is_host_wanted(const void *data) {
+    const HostNeed *need = data;
+    bool any = need->is_due(need->data);
+    for (unsigned i = 0; i < need->queue->line_count && !any; i++) {
+        Line *line = &need->queue->lines[i];
+        any = line->sleeps && find_hosted(line) != NULL;
+    }
+    return any;
+}
+
 static void run_hosted(Line *line, RtErrand *errand) {
     line->queue->hosted = line->number;
     run(line, errand);
@@ -231,7 +254,7 @@ void rt_queue_wait(RtQueue *queue, bool (*is_due)(const void *data), const void 
     }
     if (next != NULL) run_hosted(line, take(next));
     queue->host_sleeps = next == NULL && !is_due(data);
-    if (queue->host_sleeps) rt_turn_wait(&queue->turn, is_host_due, &need, ms);
+    if (queue->host_sleeps) rt_turn_wait(&queue->turn, is_host_wanted, &need, ms);
     queue->host_waits = queue->host_sleeps = false;
     queue->needed = NULL;
     queue->host_left = clock_ns();
@@ -268,6 +291,12 @@ static bool is_wanted(const void *data) {
     return has_work(line) && is_worth_waking(line);
 }
 
+static void sleep_until_wanted(Line *line) {
+    line->sleeps = true;
+    rt_turn_wait(&line->queue->turn, is_wanted, line, -1);
+    line->sleeps = false;
+}
+
 static void *serve(void *arg) {
     Line *line = arg;
     RtQueue *queue = line->queue;
@@ -280,7 +309,7 @@ static void *serve(void *arg) {
             next = find_work(line);
         }
         if (next != NULL) run(line, take(next));
-        else if (!queue->is_over) rt_turn_wait(&queue->turn, is_wanted, line, -1);
+        else if (!queue->is_over) sleep_until_wanted(line);
     }
     rt_turn_give(&queue->turn);
     return NULL;

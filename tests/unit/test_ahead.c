@@ -15,6 +15,7 @@
 #include "api/api.h"
 #include "api/places.h"
 #include "api/testing.h"
+#include "base/clock.h"
 #include "rt/array.h"
 #include "test.h"
 #include "weft.h"
@@ -93,6 +94,7 @@ typedef struct Maker {
     uint32_t need_count;
     RtArray *promised;
     int64_t seed;
+    uint64_t work;  // for so long, ns
     int comes_back; // so often, before it is done
 } Maker;
 
@@ -129,6 +131,8 @@ static bool make(RtErrand *errand) {
     RtArray *made = rt_new(m->heap, SCALAR_I64, 1, &shape);
     int64_t *elements = (int64_t *)(void *)made->data;
     rt_turn_give(m->heap->turn); // as a kernel would
+    for (uint64_t since = clock_ns(); m->work > 0 && clock_ns() - since < m->work;) {
+    }
     for (int64_t i = 0; i < shape; i++) elements[i] = i == 0 ? sum : 0;
     rt_turn_take(m->heap->turn);
     rt_keep_promise(m->heap, m->promised, made);
@@ -272,46 +276,74 @@ static long sleeps(void) {
     return usage.ru_nvcsw;
 }
 
-enum { CHAIN = 4000 };
+// Errands of which each needs what the one before it makes, in the second line of
+// three.
+typedef struct Chain {
+    int length;
+    unsigned shared;    // so many lines, from the second one down
+    double first, rest; // seconds that they say they take; 0: unknown
+    uint64_t spin;      // how long one who waits looks before it sleeps, ns
+    long most;          // sleeps
+} Chain;
 
-// How often threads sleep while errands in a chain run, in one line of three.
-static long sleeps_of_chain(bool is_shared) {
+static void add_chain(Model *m, const Chain *chain, RtArray **last_out) {
+    RtArray *last = NULL;
+    for (int i = 0; i < chain->length; i++) {
+        double seconds = i == 0 ? chain->first : chain->rest;
+        Maker *maker = calloc(1, sizeof *maker);
+        *maker =
+            (Maker){.errand = {.is_ready = is_ready, .run = make, .seconds = seconds},
+                    .heap = &m->heap,
+                    .seed = 5,
+                    .work = seconds == 0 ? 1000000 : (uint64_t)(seconds * 1e9),
+                    .need_count = last != NULL};
+        maker->needs[0] = last;
+        last = rt_promise(&m->heap, SCALAR_I64, 1, &maker->errand);
+        maker->promised = rt_retain(last);
+        rt_queue_add(m->queue, &maker->errand, 1);
+    }
+    *last_out = last;
+}
+
+// How often threads sleep meanwhile.
+static long sleeps_of(const Chain *chain) {
     Mem mem = {0};
-    Model m = {.is_shared = is_shared};
+    RtArray *last;
+    Model m = {.is_shared = chain->shared > 0};
     rt_heap_init(&m.heap, &mem);
     m.queue = rt_queue_new(&mem, LINES);
     m.heap.turn = rt_queue_turn(m.queue);
+    rt_turn_spin(m.heap.turn, chain->spin);
     rt_turn_take(m.heap.turn);
-    if (is_shared) rt_queue_share(m.queue, 1);
-    RtArray *last = NULL;
-    for (int i = 0; i < CHAIN; i++) {
-        Maker *maker = calloc(1, sizeof *maker);
-        *maker = (Maker){.errand = {.is_ready = is_ready, .run = make, .seconds = 1e-6},
-                         .heap = &m.heap,
-                         .seed = 5,
-                         .need_count = last != NULL};
-        maker->needs[0] = last;
-        last = rt_promise(&m.heap, SCALAR_I64, 1, &maker->errand);
-        maker->promised = rt_retain(last);
-        rt_queue_add(m.queue, &maker->errand, 1);
-    }
+    for (unsigned i = 0; i < chain->shared; i++) rt_queue_share(m.queue, 1 - i);
+    add_chain(&m, chain, &last);
     long before = sleeps();
     while (last->maker != NULL) wait(&m, is_made, last, -1);
     long slept = sleeps() - before;
-    CHECK(sum_of(last) == 5 * CHAIN);
+    CHECK(sum_of(last) == 5 * chain->length);
     rt_release(&m.heap, last);
     rt_turn_give(m.heap.turn);
     rt_queue_free(m.queue);
     return slept;
 }
 
-// Nobody else has anything to do meanwhile, and short errands of a line that is shared
-// are all the host's. Where others are at work that holds in one of a few rounds.
-static void test_sleeps(bool is_shared) {
-    long most = CHAIN / (is_shared ? 100 : 10), slept = most;
-    for (int round = 0; round < (IS_SLOW ? 1 : 20) && slept >= most; round++)
-        slept = sleeps_of_chain(is_shared);
-    CHECK(IS_SLOW || slept < most);
+// Nobody else has anything to do meanwhile. Short errands of a line that is shared are
+// all the host's; long ones are run by who ran the first. Where others are at work that
+// holds in one of a few rounds.
+static void test_sleeps(void) {
+    static const Chain chains[] = {
+        {4000, 0, 1e-6, 1e-6, 0, 400},
+        {4000, 1, 1e-6, 1e-6, 0, 40},
+        {100, 2, 0, 2e-4, 20000, 25},
+        {100, 2, 1e-6, 2e-4, 20000, 25},
+    };
+    for (size_t i = 0; i < sizeof chains / sizeof *chains; i++) {
+        long slept = chains[i].most;
+        for (int round = 0; round < (IS_SLOW ? 1 : 20) && slept >= chains[i].most;
+             round++)
+            slept = sleeps_of(&chains[i]);
+        CHECK(IS_SLOW || slept < chains[i].most);
+    }
 }
 
 // ---- programs -----------------------------------------------------------------------
@@ -572,8 +604,7 @@ int main(void) {
     test_turns(20000);
     if (test_failed > 0)
         return test_done(); // what waits for a turn might wait for ever
-    test_sleeps(false);
-    test_sleeps(true);
+    test_sleeps();
     setenv("WEFT_SPLIT", "none", 1);
     test_scalar();
     test_results();
