@@ -78,14 +78,29 @@ static void *take_pages(Mem *mem, size_t size) {
     return base;
 }
 
+// In front of large blocks, which may be spare ones that were larger.
+static size_t *room_of(void *block) {
+    return (size_t *)block - 1;
+}
+
+// For whom wants a little more the next time: what nobody touches takes no memory.
+static size_t with_room(const Mem *mem, size_t size) {
+    bool has_pages = size > 2 * HUGE_PAGE && size < PTRDIFF_MAX / 2;
+    return has_pages && mem->spare_most > 0 && mem->limit == 0 ? size + size / 4 : size;
+}
+
 static void *ask_system(Mem *mem, size_t size) {
     if (!is_large(size)) return aligned_alloc(ALIGNMENT, size);
+    size = with_room(mem, size);
     size_t unit = size < HUGE_PAGE ? SMALL_PAGE : HUGE_PAGE, whole = with_pages(size);
     void *base;
     if (shares_pages(size)) base = take_pages(mem, size);
     else if (posix_memalign(&base, unit, whole) != 0) base = NULL;
     else pages_widen(base, whole);
-    return base != NULL ? (char *)base + place_in_page(mem) : NULL;
+    if (base == NULL) return NULL;
+    char *block = (char *)base + place_in_page(mem);
+    *room_of(block) = size;
+    return block;
 }
 
 static void give_back(void *block, size_t size) {
@@ -165,11 +180,18 @@ static void drop_spare(Mem *mem, uint32_t i) {
     give_back(take_spare(mem, i), size);
 }
 
-// A spare block of that size, the one freed last; or NULL.
+// A spare block of that size, or a little larger where there is no ceiling, of which it
+// would be a part; the one freed last. Or NULL.
 static void *find_spare(Mem *mem, size_t size) {
-    for (uint32_t i = mem->spare_count; i-- > 0;)
-        if (mem->spares[i].size == size) return take_spare(mem, i);
-    return NULL;
+    size_t best = mem->limit == 0 ? size + size / 2 + 1 : size + 1;
+    uint32_t at = MEM_SPARES;
+    for (uint32_t i = mem->spare_count; i-- > 0 && best > size;) {
+        size_t room = mem->spares[i].size;
+        if (room < size || room >= best) continue;
+        best = room;
+        at = i;
+    }
+    return at < MEM_SPARES ? take_spare(mem, at) : NULL;
 }
 
 // Gives back the oldest spare blocks until there is room for `size` bytes below `most`.
@@ -331,6 +353,7 @@ void mem_free_room(Mem *mem, void *block, size_t most, size_t size) {
     assert(get(&mem->used) >= size);
     set(&mem->used, get(&mem->used) - size);
     most = round_up(most);
+    if (is_large(most)) most = *room_of(block);
     if (!keep_small(mem, block, most) && !keep_spare(mem, block, most))
         give_back(block, most);
 }

@@ -2,7 +2,7 @@
 //
 // The one door to the allocator. Every byte Weft allocates passes through a Mem,
 // which counts it, enforces a ceiling and lets tests make the k-th call fail.
-// Frees are sized, so that no block needs a header.
+// Frees are sized, so that no small block needs a header.
 //
 // Threads: a Mem belongs to one context and is used by one thread at a time; `used` and
 // `peak` may be read by any.
@@ -17,7 +17,7 @@
 
 #include "base/pages.h"
 
-// A large block that was freed, kept for the next request of that size.
+// A large block that was freed, kept for the next request of that size, or a little less.
 typedef struct MemSpare {
     void *block;
     size_t size;    // rounded up

@@ -40,6 +40,41 @@ static void take_and_free(Mem *mem, size_t count, size_t size) {
     for (size_t i = 0; i < count; i++) mem_free(mem, blocks[i], size);
 }
 
+// One that is larger by up to a half will do, the smallest of them; and remains as
+// large as it was. Below a ceiling there is nothing to spare.
+static void test_larger_spares(void) {
+    enum { A_LITTLE_MORE = LARGE + LARGE / 8, MORE = LARGE + LARGE / 2 };
+    Mem mem = {.spare_most = 16 * LARGE};
+    void *more = mem_try_alloc(&mem, MORE),
+         *little = mem_try_alloc(&mem, A_LITTLE_MORE);
+    mem_free(&mem, little, A_LITTLE_MORE);
+    mem_free(&mem, more, MORE);
+    void *first = mem_try_alloc(&mem, LARGE), *second = mem_try_alloc(&mem, LARGE);
+    CHECK(first == little && second == more && mem.spare == 0);
+    CHECK(atomic_load(&mem.used) == 2 * LARGE);
+    mem_free(&mem, first, LARGE);
+    mem_free(&mem, second, LARGE);
+    CHECK(mem.spare == A_LITTLE_MORE + MORE);
+    void *less = mem_try_alloc(&mem, LARGE / 2),
+         *larger = mem_try_alloc(&mem, 2 * LARGE);
+    CHECK(mem.spare == A_LITTLE_MORE + MORE);
+    mem.limit = 16 * LARGE;
+    void *bounded = mem_try_alloc(&mem, LARGE);
+    CHECK(mem.spare == A_LITTLE_MORE + MORE);
+    mem.limit = 0;
+    mem_free(&mem, bounded, LARGE);
+    mem_free(&mem, less, LARGE / 2);
+    mem_free(&mem, larger, 2 * LARGE);
+    // Those that have pages of their own have room for a little more.
+    void *large = mem_try_alloc(&mem, 8 * LARGE);
+    mem_free(&mem, large, 8 * LARGE);
+    void *again = mem_try_alloc(&mem, 10 * LARGE);
+    CHECK(again == large);
+    memset(again, 1, 10 * LARGE);
+    mem_free(&mem, again, 10 * LARGE);
+    mem_trim(&mem);
+}
+
 // Large blocks are kept for the next of that size, within bounds.
 static void test_spares(void) {
     Mem mem = {.spare_most = 3 * LARGE};
@@ -63,6 +98,7 @@ static void test_spares(void) {
     memset(again, 1, LARGE + LARGE / 16);
     mem_free(&mem, again, LARGE + LARGE / 16);
     mem_trim(&mem);
+    test_larger_spares();
     take_and_free(&mem, 5, LARGE);
     CHECK(mem.spare == 3 * LARGE);
     // As much as is in use may be spare, until a round ends.
@@ -181,6 +217,16 @@ static bool is_wide(const char *at) {
     return is;
 }
 
+// Before others: in memory for which nobody has asked for large pages yet.
+static void test_last_page(void) {
+    const size_t most = 4000000;
+    Mem mem = {.spare_most = 3 * LARGE};
+    char *block = mem_try_alloc(&mem, most);
+    CHECK(is_wide(block + most - 1) == is_wide(block));
+    mem_free(&mem, block, most);
+    mem_trim(&mem);
+}
+
 // Those that are longer than a large page begin with one, and end with one that they
 // fill for the most part.
 static void test_large_pages(void) {
@@ -197,11 +243,6 @@ static void test_large_pages(void) {
         mem_free(&mem, block, LARGE_PAGE + LARGE);
         mem_trim(&mem);
     }
-    const size_t most = 4000000;
-    char *block = mem_try_alloc(&mem, most);
-    CHECK(is_wide(block + most - 1) == is_wide(block));
-    mem_free(&mem, block, most);
-    mem_trim(&mem);
 }
 
 // Smaller ones lie behind one another in pages which nobody else has.
@@ -590,6 +631,7 @@ static void test_stacks(void) {
 }
 
 int main(void) {
+    test_last_page();
     Mem mem = {0};
     Arena arena;
     jmp_buf out_of_memory;
