@@ -143,9 +143,13 @@ static WeftStatus choose(const ApiPlanning *planning) {
     return WEFT_STATUS_OK;
 }
 
-// 4, 16 and so on: what calls took tells more than plans, later ones little more.
-static bool is_due(uint32_t calls) {
-    return calls > 1 && (calls & (calls - 1)) == 0 && (calls & 0x55555555) != 0;
+// 4, 16 and so on: what calls took tells more than plans, later ones little more. One
+// place alone may have won since shares were learned late: that is looked at twice as
+// often.
+static bool is_due(const ApiChoice *choice) {
+    uint32_t calls = choice->calls;
+    bool is_often = choice->now.is_alone || (calls & 0x55555555) != 0;
+    return calls > 1 && (calls & (calls - 1)) == 0 && is_often;
 }
 
 // Once one place is tried alone, when shares have been learned, unless memory is
@@ -154,7 +158,7 @@ static void think_again(WeftContext *context, WeftProgram *program, ApiEntry *en
                         WeftValue *const *args) {
     enum { LEARNED = 16 };
     const ApiChoice *choice = entry->choice;
-    if (choice->trials > 0 || !is_due(choice->calls)) return;
+    if (choice->trials > 0 || !is_due(choice)) return;
     if (choice->now.is_alone) try_together(program, entry);
     else if (choice->calls == LEARNED && context->alone != NULL &&
              context->mem.limit == 0)

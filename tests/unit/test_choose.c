@@ -387,7 +387,7 @@ static uint32_t count_runs(const World *w, uint32_t place) {
     return count;
 }
 
-// After 63 calls all are tried again, and kept if that is better, as it is here.
+// After 31 calls all are tried again, and kept if that is better, as it is here.
 static void try_again(World *w, uint32_t other) {
     ApiChoice *choice = w->program->entries[0].choice;
     uint32_t before = count_runs(w, other);
@@ -398,7 +398,7 @@ static void try_again(World *w, uint32_t other) {
 }
 
 // A place is tried alone in the calls from the 16th on; what is better then stays,
-// until the 64th, or sizes are others.
+// until the 32nd, or sizes are others.
 static void try_alone(const char *devices, uint32_t place, bool better) {
     World w = open_world(devices, heavy);
     CHECK(w.context->alone == &w.context->places[place]);
@@ -414,8 +414,8 @@ static void try_alone(const char *devices, uint32_t place, bool better) {
     CHECK((count_runs(&w, other) == before) == better);
     CHECK(choice->trials == 0 && choice->now.is_alone == better);
     uint32_t tried = count_runs(&w, place);
-    for (int i = 0; i < 45; i++) CHECK(is_right(&w, 2000));
-    CHECK(!better || count_runs(&w, place) == tried + 45);
+    for (int i = 0; i < 13; i++) CHECK(is_right(&w, 2000));
+    CHECK(!better || count_runs(&w, place) == tried + 13);
     CHECK((count_runs(&w, other) == before) == better);
     if (better) try_again(&w, other);
     before = count_runs(&w, other);
