@@ -122,21 +122,35 @@ static inline void *weft_front(void *to, const void *from, uint64_t all,
     return to;
 }
 
-// Side by side, but for lanes that touch nothing and are 0: those without a bit.
+// Side by side, but for lanes that touch nothing and are 0: those that a mask leaves
+// out, or without a bit.
 #if defined(__AVX2__)
 typedef int weft_8m __attribute__((vector_size(32)));
 typedef long long weft_4m __attribute__((vector_size(32)));
 #define WEFT_BIT(i)  (-(lanes >> i & 1))
-#define WEFT_BITS_4L ((weft_4m){WEFT_BIT(0), WEFT_BIT(1), WEFT_BIT(2), WEFT_BIT(3)})
+#define WEFT_BITS_4L ((i64x4){WEFT_BIT(0), WEFT_BIT(1), WEFT_BIT(2), WEFT_BIT(3)})
+#if defined(__AVX512DQ__) && defined(__AVX512VL__)
+#define WEFT_BITS_8I ((i32x8)__builtin_ia32_cvtmask2d256((uint8_t)lanes))
+#else
 #define WEFT_BITS_8I                                                                   \
-    ((weft_8m){WEFT_BIT(0), WEFT_BIT(1), WEFT_BIT(2), WEFT_BIT(3), WEFT_BIT(4),        \
-               WEFT_BIT(5), WEFT_BIT(6), WEFT_BIT(7)})
-#define WEFT_FEW(T, V, W, n, load, BITS)                                               \
+    ((i32x8){WEFT_BIT(0), WEFT_BIT(1), WEFT_BIT(2), WEFT_BIT(3), WEFT_BIT(4),          \
+             WEFT_BIT(5), WEFT_BIT(6), WEFT_BIT(7)})
+#endif
+#define WEFT_FEW(T, V, M, W, m, n, load, BITS)                                         \
+    static inline V weft_where_##V(const void *from, M mask) {                         \
+        return (V)__builtin_ia32_##load##256((const W *)from, (m)mask);                \
+    }                                                                                  \
     static inline V weft_some_##V(const void *from, int lanes) {                       \
-        return (V)__builtin_ia32_##load##256((const W *)from, BITS);                   \
+        return weft_where_##V(from, BITS);                                             \
     }
 #else
-#define WEFT_FEW(T, V, W, n, load, BITS)                                               \
+#define WEFT_FEW(T, V, M, W, m, n, load, BITS)                                         \
+    static inline V weft_where_##V(const void *from, M mask) {                         \
+        V x = {0};                                                                     \
+        for (int i = 0; i < n; i++)                                                    \
+            if (mask[i]) x[i] = ((const T *)from)[i];                                  \
+        return x;                                                                      \
+    }                                                                                  \
     static inline V weft_some_##V(const void *from, int lanes) {                       \
         V x = {0};                                                                     \
         for (int i = 0; i < n; i++)                                                    \
@@ -144,12 +158,12 @@ typedef long long weft_4m __attribute__((vector_size(32)));
         return x;                                                                      \
     }
 #endif
-WEFT_FEW(int64_t, i64x4, weft_4m, 4, maskloadq, WEFT_BITS_4L)
-WEFT_FEW(uint64_t, u64x4, weft_4m, 4, maskloadq, WEFT_BITS_4L)
-WEFT_FEW(double, f64x4, weft_4d, 4, maskloadpd, WEFT_BITS_4L)
-WEFT_FEW(int32_t, i32x8, weft_8m, 8, maskloadd, WEFT_BITS_8I)
-WEFT_FEW(uint32_t, u32x8, weft_8m, 8, maskloadd, WEFT_BITS_8I)
-WEFT_FEW(float, f32x8, weft_8f, 8, maskloadps, WEFT_BITS_8I)
+WEFT_FEW(int64_t, i64x4, i64x4, weft_4m, weft_4m, 4, maskloadq, WEFT_BITS_4L)
+WEFT_FEW(uint64_t, u64x4, i64x4, weft_4m, weft_4m, 4, maskloadq, WEFT_BITS_4L)
+WEFT_FEW(double, f64x4, i64x4, weft_4d, weft_4m, 4, maskloadpd, WEFT_BITS_4L)
+WEFT_FEW(int32_t, i32x8, i32x8, weft_8m, weft_8m, 8, maskloadd, WEFT_BITS_8I)
+WEFT_FEW(uint32_t, u32x8, i32x8, weft_8m, weft_8m, 8, maskloadd, WEFT_BITS_8I)
+WEFT_FEW(float, f32x8, i32x8, weft_8f, weft_8m, 8, maskloadps, WEFT_BITS_8I)
 
 // A vector that is in a register now.
 #if defined(__AVX2__)

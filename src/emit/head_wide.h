@@ -28,12 +28,22 @@ typedef int weft_16i __attribute__((vector_size(64)));
 typedef short weft_32s __attribute__((vector_size(64)));
 typedef char weft_64c __attribute__((vector_size(64)));
 typedef long long weft_8l __attribute__((vector_size(64)));
+typedef short weft_16w __attribute__((vector_size(32)));
+typedef short weft_8w __attribute__((vector_size(16)));
+typedef char weft_16b __attribute__((vector_size(16)));
 
 // Side by side, but for lanes that touch nothing and are 0: those without a bit.
 #if defined(WEFT_WIDE_HERE)
 #define WEFT_SOME(T, V, W, n, load, mask)                                              \
     static inline V weft_some_##V(const void *from, mask lanes) {                      \
-        return (V)__builtin_ia32_##load##512_mask(from, (W){0}, lanes);                \
+        return (V)__builtin_ia32_##load##_mask(from, (W){0}, lanes);                   \
+    }
+#define WEFT_SOME_8B(T, V)                                                             \
+    static inline V weft_some_##V(const void *from, uint8_t lanes) {                   \
+        V x;                                                                           \
+        weft_16b both = __builtin_ia32_loaddquqi128_mask(from, (weft_16b){0}, lanes);  \
+        __builtin_memcpy(&x, &both, sizeof x);                                         \
+        return x;                                                                      \
     }
 #else
 #define WEFT_SOME(T, V, W, n, load, mask)                                              \
@@ -43,13 +53,28 @@ typedef long long weft_8l __attribute__((vector_size(64)));
             if (lanes >> i & 1) x[i] = ((const T *)from)[i];                           \
         return x;                                                                      \
     }
+#define WEFT_SOME_8B(T, V) WEFT_SOME(T, V, V, 8, , uint8_t)
 #endif
-WEFT_SOME(int64_t, i64x8, weft_8l, 8, loaddqudi, uint8_t)
-WEFT_SOME(uint64_t, u64x8, weft_8l, 8, loaddqudi, uint8_t)
-WEFT_SOME(double, f64x8, f64x8, 8, loadupd, uint8_t)
-WEFT_SOME(int32_t, i32x16, weft_16i, 16, loaddqusi, uint16_t)
-WEFT_SOME(uint32_t, u32x16, weft_16i, 16, loaddqusi, uint16_t)
-WEFT_SOME(float, f32x16, f32x16, 16, loadups, uint16_t)
+WEFT_SOME(int64_t, i64x8, weft_8l, 8, loaddqudi512, uint8_t)
+WEFT_SOME(uint64_t, u64x8, weft_8l, 8, loaddqudi512, uint8_t)
+WEFT_SOME(double, f64x8, f64x8, 8, loadupd512, uint8_t)
+WEFT_SOME(int32_t, i32x16, weft_16i, 16, loaddqusi512, uint16_t)
+WEFT_SOME(uint32_t, u32x16, weft_16i, 16, loaddqusi512, uint16_t)
+WEFT_SOME(float, f32x16, f32x16, 16, loadups512, uint16_t)
+WEFT_SOME(int16_t, i16x32, weft_32s, 32, loaddquhi512, uint32_t)
+WEFT_SOME(uint16_t, u16x32, weft_32s, 32, loaddquhi512, uint32_t)
+WEFT_SOME(int16_t, i16x16, weft_16w, 16, loaddquhi256, uint16_t)
+WEFT_SOME(uint16_t, u16x16, weft_16w, 16, loaddquhi256, uint16_t)
+WEFT_SOME(int16_t, i16x8, weft_8w, 8, loaddquhi128, uint8_t)
+WEFT_SOME(uint16_t, u16x8, weft_8w, 8, loaddquhi128, uint8_t)
+WEFT_SOME(int8_t, i8x64, weft_64c, 64, loaddquqi512, uint64_t)
+WEFT_SOME(uint8_t, u8x64, weft_64c, 64, loaddquqi512, uint64_t)
+WEFT_SOME(int8_t, i8x32, weft_32c, 32, loaddquqi256, uint32_t)
+WEFT_SOME(uint8_t, u8x32, weft_32c, 32, loaddquqi256, uint32_t)
+WEFT_SOME(int8_t, i8x16, weft_16b, 16, loaddquqi128, uint16_t)
+WEFT_SOME(uint8_t, u8x16, weft_16b, 16, loaddquqi128, uint16_t)
+WEFT_SOME_8B(int8_t, i8x8)
+WEFT_SOME_8B(uint8_t, u8x8)
 
 // Past the caches, as vectors of 32 bytes go.
 #if defined(WEFT_WIDE_HERE) && defined(__clang__)
@@ -158,9 +183,6 @@ WEFT_FLOAT_BITS(f32x16, i32x16, cmpps)
     }
 #endif
 typedef int weft_8d __attribute__((vector_size(32)));
-typedef short weft_16w __attribute__((vector_size(32)));
-typedef short weft_8w __attribute__((vector_size(16)));
-typedef char weft_16b __attribute__((vector_size(16)));
 
 #if defined(WEFT_WIDE_HERE) && !defined(__clang__)
 #define WEFT_RESIZE(V, width, T, W, name, FROM, STEPS)                                 \

@@ -165,6 +165,56 @@ static Str gather(Walker *w, const WalkAccess *a, uint32_t part, bool is_masked)
     return strbuf_done(&text);
 }
 
+// Whether the places can be found in lanes as wide as those of the mask.
+static bool has_wide_places(const Walker *w, const WalkAccess *a) {
+    const LoopStm *stm = a->stm;
+    bool are_wide = w->part.mask == 64;
+    for (uint32_t i = a->first; i < stm->arg_count; i++)
+        are_wide = are_wide && (!walk_has_lanes(w, stm->args[i]) ||
+                                (walk_elem(w, stm->args[i]) == SCALAR_I64 &&
+                                 !walk_is_plain_number(w, stm->args[i])));
+    return are_wide;
+}
+
+// "offset + stride * index" in lanes.
+static Str places_of(Walker *w, const WalkAccess *a, uint32_t part) {
+    const LoopStm *stm = a->stm;
+    StrBuf text = strbuf(w->arena);
+    strbuf_str(&text, walk_part(w, stm->args[a->first], part));
+    for (uint32_t i = a->first + 1; i + 1 < stm->arg_count; i += 2) {
+        if (walk_is_const(w, stm->args[i], 0)) continue;
+        strbuf_cstr(&text, " + ");
+        if (!walk_is_const(w, stm->args[i], 1))
+            strbuf_printf(&text, "%.*s * ", STR_ARG(walk_part(w, stm->args[i], part)));
+        strbuf_str(&text, walk_part(w, stm->args[i + 1], part));
+    }
+    return strbuf_done(&text);
+}
+
+// The lanes one by one: those that the mask leaves out load the first element, which is
+// there if any lane loads, and are 0. To ask for each would be to guess.
+static Str gather_masked(Walker *w, const WalkAccess *a, uint32_t part) {
+    Str mask = walk_part(w, a->mask, part), masks = walk_vector_type(w, SCALAR_BOOL);
+    Str type = walk_vector_type(w, a->elem);
+    LoopRef out = a->stm->outs[0];
+    walk_line(w, "const %.*s at_%u_%u = (%.*s) & %.*s;", STR_ARG(masks), out, part,
+              STR_ARG(places_of(w, a, part)), STR_ARG(mask));
+    StrBuf text = strbuf(w->arena);
+    strbuf_printf(&text, "weft_mask_%.*s(%.*s) != 0 ? (%.*s)((i%ux%u)(%.*s){",
+                  STR_ARG(masks), STR_ARG(mask), STR_ARG(type),
+                  a->elem == SCALAR_BOOL ? w->part.mask
+                                         : 8 * scalar_info[a->elem].bytes,
+                  w->part.count, STR_ARG(type));
+    for (uint32_t i = 0; i < w->part.count; i++)
+        strbuf_printf(&text, "%s%s%.*s[at_%u_%u[%u]]", i > 0 ? ", " : "",
+                      a->elem == SCALAR_BOOL ? "-" : "",
+                      STR_ARG(walk_value(w, a->buffer)), out, part, i);
+    strbuf_cstr(&text, "} & ");
+    emit_mask_for(a->elem, w->part, mask, &text);
+    strbuf_printf(&text, ") : (%.*s){0}", STR_ARG(type));
+    return strbuf_done(&text);
+}
+
 // Whether it is a vector of 32 or 64 bytes of which the lanes to load are known.
 static bool is_some(const Walker *w, const WalkAccess *a) {
     uint32_t bytes = scalar_info[a->elem].bytes;
@@ -202,6 +252,29 @@ static Str load_some(Walker *w, const WalkAccess *a, uint32_t part) {
     strbuf_printf(&text, "weft_some_%.*s(&%.*s, %#llx)",
                   STR_ARG(walk_vector_type(w, a->elem)),
                   STR_ARG(place_of(w, a, part, 0)), (unsigned long long)lanes);
+    return strbuf_done(&text);
+}
+
+// Whether the CPU loads those lanes of a mask that are set, side by side. Of vectors of
+// 32 bytes it can if an element is as wide as a lane of the mask.
+static bool is_where(const Walker *w, const WalkAccess *a) {
+    uint32_t bits = 8 * scalar_info[a->elem].bytes;
+    if (a->elem == SCALAR_BOOL) return false;
+    if (w->part.count * w->part.mask == 512) return true;
+    return w->part.count * w->part.mask == 256 && w->part.mask == bits && bits >= 32;
+}
+
+static Str load_where(Walker *w, const WalkAccess *a, uint32_t part) {
+    StrBuf text = strbuf(w->arena);
+    Str place = place_of(w, a, part, 0), mask = walk_part(w, a->mask, part);
+    Str type = walk_vector_type(w, a->elem);
+    if (w->part.count * w->part.mask == 512)
+        strbuf_printf(&text, "weft_some_%.*s(&%.*s, weft_mask_%.*s(%.*s))",
+                      STR_ARG(type), STR_ARG(place),
+                      STR_ARG(walk_vector_type(w, SCALAR_BOOL)), STR_ARG(mask));
+    else
+        strbuf_printf(&text, "weft_where_%.*s(&%.*s, %.*s)", STR_ARG(type),
+                      STR_ARG(place), STR_ARG(mask));
     return strbuf_done(&text);
 }
 
@@ -258,11 +331,14 @@ static void fetch_ahead(Walker *w, const WalkAccess *a, uint32_t part) {
 
 Str walk_load(Walker *w, const LoopStm *stm, uint32_t part) {
     WalkAccess a = walk_access(w, stm);
+    if (a.has_places && a.mask != 0 && has_wide_places(w, &a))
+        return gather_masked(w, &a, part);
     if (a.has_places) return gather(w, &a, part, a.mask != 0);
     fetch_ahead(w, &a, part);
     if (a.mask == 0) return load_part(w, &a, part);
     if (walk_front(w, stm) != 0) return load_front(w, &a, part);
     if (is_some(w, &a)) return load_some(w, &a, part);
+    if (is_where(w, &a)) return load_where(w, &a, part);
     StrBuf text = strbuf(w->arena);
     strbuf_printf(&text, "%.*s ? %.*s : %.*s",
                   STR_ARG(walk_all(w, walk_part(w, a.mask, part))),

@@ -59,10 +59,12 @@ static bool is_along_columns(const Vector *v, const Access *p, uint32_t before) 
     return false;
 }
 
-static void charge_access(Vector *v, const Access *p, LoopRef mask) {
-    if (p->has_lanes)
-        turn_charge(v, 1, mask == v->live ? turn_scatter_cost(v) : 4 * v->width);
-    else turn_charge(v, 1, mask == v->live ? 1 : 3);
+// Lanes that load nothing load the first element; to store nothing they take a branch.
+static void charge_access(Vector *v, const Access *p, LoopRef mask, bool loads) {
+    double apart = turn_scatter_cost(v);
+    if (mask == v->live) turn_charge(v, 1, p->has_lanes ? apart : 1);
+    else if (loads) turn_charge(v, 1, p->has_lanes ? apart + 2 : 2);
+    else turn_charge(v, 1, p->has_lanes ? 4 * v->width : 3);
 }
 
 // ---- places that are known ----------------------------------------------------------
@@ -223,7 +225,7 @@ void turn_load(Vector *v, const LoopStm *stm, LoopRef mask) {
     }
     if (mask == 0 && is_along_columns(v, &p, before)) turn_charge(v, 3, 0);
     number_places(v, &p);
-    charge_access(v, &p, mask);
+    charge_access(v, &p, mask, true);
     turn_set_rep(
         v, stm->outs[0],
         loop_emit1(&v->b, mask == 0 ? LOOP_LOAD : LOOP_LOADIF, p.args, p.count, type));
@@ -239,7 +241,7 @@ void turn_store(Vector *v, const LoopStm *stm, LoopRef mask) {
     LoopType type = turn_lanes_of(v, turn_elem_of(v, stm->args[1]));
     if (mask == 0 && turn_store_apart(v, &p, type)) return;
     number_places(v, &p);
-    charge_access(v, &p, mask);
+    charge_access(v, &p, mask, false);
     loop_emit(&v->b, mask == 0 ? LOOP_STORE : LOOP_STOREIF, p.args, p.count, NULL, 0);
 }
 
