@@ -10,17 +10,23 @@
 
 // ---- what does not fit --------------------------------------------------------------
 
+// `others`: what else there is for sure; it is told if the rest alone would fit.
 static WeftStatus refuse(const ApiPlanning *fit, const Plan *plan,
-                         const PlanPeak *least) {
+                         const PlanPeak *least, double others) {
     const WeftContext *context = fit->context;
+    double ceiling = (double)context->options.memory_ceiling, bytes = least->bytes;
     char text[PLAN_TEXT], most[PLAN_TEXT];
     StrBuf lines = strbuf(plan->in.arena);
     plan_name_bytes(plan, least, &lines);
+    if (bytes <= ceiling) {
+        strbuf_printf(&lines, ", %s for the program and between arrays",
+                      plan_bytes(text, others));
+        bytes += others;
+    }
     return api_fail(
         fit->context, WEFT_STATUS_MEMORY,
         "`%s` needs at least %s of memory at once, and the ceiling is %s: %.*s",
-        fit->entry->name, plan_bytes(text, least->bytes),
-        plan_bytes(most, (double)context->options.memory_ceiling),
+        fit->entry->name, plan_bytes(text, bytes), plan_bytes(most, ceiling),
         STR_ARG(strbuf_done(&lines)));
 }
 
@@ -85,13 +91,25 @@ static Plan *choose_places(const ApiPlanning *fit) {
     return plan;
 }
 
+// Bytes that count, and are no arguments: the program's, and what else is alive for
+// long. `before`: that were used before anything was planned.
+static double others_of(const WeftContext *context, const Plan *plan, double before) {
+    double others = fmin(before, (double)atomic_load(&context->mem.used));
+    for (uint32_t i = 0; i < plan->params; i++)
+        if (plan->blocks.data[i].is_held)
+            others -= mem_rounded(plan->blocks.data[i].bytes);
+    return others;
+}
+
 // The ceiling is that of the host's memory, and of each GPU's.
 static WeftStatus check_fit(const ApiPlanning *fit) {
     WeftContext *context = fit->context;
     WeftStatus status = WEFT_STATUS_OK;
     Plan *plan = NULL;
     if (api_is_streamed(fit->program)) status = fit_parts(fit, &plan);
-    double ceiling = (double)context->options.memory_ceiling, room = ceiling;
+    double ceiling = (double)context->options.memory_ceiling, room = ceiling,
+           others = 0;
+    const double *before = fit->data;
     if (status != WEFT_STATUS_OK || ceiling == 0) return status;
     if (api_alone_is_for(fit->program)) plan = choose_places(fit);
     if (plan == NULL) plan = make_plan(fit);
@@ -100,8 +118,10 @@ static WeftStatus check_fit(const ApiPlanning *fit) {
     PlanPeak least = plan_least(plan, count == 1);
     for (uint32_t i = 0; i < count; i++)
         if (api_is_launched(&places[i])) room += (double)places[i].memory;
-    if (least.bytes <= room) return WEFT_STATUS_OK;
-    return refuse(fit, plan, &least);
+    if (plan->in.is_on_cores)
+        others = least.counted - least.bytes + others_of(context, plan, *before);
+    if (least.bytes + others <= room) return WEFT_STATUS_OK;
+    return refuse(fit, plan, &least, others);
 }
 
 // ---- what did not fit ---------------------------------------------------------------
@@ -147,5 +167,6 @@ WeftStatus api_check_fit(WeftContext *context, WeftProgram *program,
     program->engine->needed = 0;
     if (context->options.memory_ceiling == 0 && !api_is_streamed(program))
         return WEFT_STATUS_OK;
-    return api_plan(context, program, entry, args, check_fit, NULL);
+    double before = (double)atomic_load(&context->mem.used);
+    return api_plan(context, program, entry, args, check_fit, &before);
 }

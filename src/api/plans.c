@@ -48,19 +48,44 @@ static const ExecSlot *slots_of(const LoopKernel *loop, const PlanArg *args,
     return slots;
 }
 
-// As PlanHolds; data is the program.
+static EngineKernel *kernel_of(const ApiEngine *engine, const CoreFun *fun) {
+    uint64_t number;
+    if (!map_get(&engine->by_fun, (uint64_t)(uintptr_t)fun, &number)) return NULL;
+    return &engine->kernels[number - 1];
+}
+
+// As PlanHolds, where it is launched; data is the program.
 static PlanHeld holds(const void *data, const CoreFun *fun, const PlanArg *args,
                       Arena *arena) {
     ApiEngine *engine = ((const WeftProgram *)data)->engine;
+    EngineKernel *kernel = kernel_of(engine, fun);
     PlanHeld held = {0};
-    uint64_t number;
-    if (!map_get(&engine->by_fun, (uint64_t)(uintptr_t)fun, &number)) return held;
-    EngineKernel *kernel = &engine->kernels[number - 1];
+    if (kernel == NULL) return held;
     const LoopKernel *loop = kernel->launched_loop;
     const LoopPlan *plan = api_launches_of(engine, kernel);
     ArenaMark mark = arena_mark(arena);
     const ExecSlot *in = slots_of(loop, args, arena);
     held.is_all = exec_needs(loop, plan, in, arena, &held.bytes);
+    arena_back(arena, mark);
+    return held;
+}
+
+static unsigned threads_of(const ApiPlace *place) {
+    return place->threads != 0 ? place->threads : thread_cores();
+}
+
+// Likewise on the cores that have all calls.
+static PlanHeld holds_on_cores(const void *data, const CoreFun *fun,
+                               const PlanArg *args, Arena *arena) {
+    const WeftProgram *program = data;
+    const EngineKernel *kernel = kernel_of(program->engine, fun);
+    uint32_t count;
+    const ApiPlace *cores = api_plan_places(program, &count);
+    PlanHeld held = {0};
+    if (kernel == NULL) return held;
+    ArenaMark mark = arena_mark(arena);
+    const ExecSlot *in = slots_of(kernel->loop, args, arena);
+    exec_needs_on_cores(kernel->loop, threads_of(cores), in, arena, &held.bytes);
     arena_back(arena, mark);
     return held;
 }
@@ -74,11 +99,14 @@ PlanInput api_plan_input(const ApiPlanning *planning) {
                     .arena = planning->arena};
     if (planning->args != NULL || entry->param_count == 0)
         in.args = plan_args(in.arena, entry, planning->args);
-    if (api_has_launched(planning->context) &&
-        program->engine->state == ENGINE_STARTED) {
-        in.holds = holds;
-        in.holder = program;
-    }
+    if (program->engine->state != ENGINE_STARTED) return in;
+    uint32_t count;
+    const ApiPlace *places = api_plan_places(program, &count);
+    in.is_on_cores = count == 1 && !api_is_launched(places);
+    in.holder = program;
+    if (in.is_on_cores && planning->context->options.memory_ceiling != 0)
+        in.holds = holds_on_cores;
+    else if (api_has_launched(planning->context)) in.holds = holds;
     return in;
 }
 
@@ -102,8 +130,7 @@ void api_plan_devices(const WeftProgram *program, PlanInput *in) {
     const ApiPlace *places = api_plan_places(program, &count);
     unsigned most = 0;
     for (uint32_t i = 0; i < count; i++) {
-        unsigned threads = places[i].threads;
-        if (threads == 0) threads = thread_cores();
+        unsigned threads = threads_of(&places[i]);
         if (threads > most) most = threads;
     }
     in->vector_bytes = machine_vector_bytes();

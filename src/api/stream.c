@@ -138,12 +138,11 @@ uint32_t api_stream_find(const WeftProgram *program, const Plan *plan, bool sure
 PlanPeak api_stream_needs(const Plan *plan, uint32_t task, Plan *shown_out) {
     Arena *arena = plan->in.arena;
     const PlanTask *t = &plan->tasks.data[task];
-    PlanPeak peak = {.task = task, .bytes = needs_of(plan, t).sure};
-    PlanBlock beside = {.loc = t->loc, .bytes = t->held.bytes};
+    PlanPeak peak = {
+        .task = task, .bytes = needs_of(plan, t).sure, .beside = t->held.bytes};
     *shown_out = *plan;
-    shown_out->blocks.data = arena_array(arena, PlanBlock, plan->blocks.len + 1);
-    memcpy(shown_out->blocks.data, plan->blocks.data,
-           plan->blocks.len * sizeof *plan->blocks.data);
+    shown_out->blocks.data = arena_copy(arena, plan->blocks.data,
+                                        plan->blocks.len * sizeof *plan->blocks.data);
     for (uint32_t i = 0; i < t->uses.len; i++) {
         uint32_t block = t->uses.data[i].block;
         double bytes = bytes_of(t, i);
@@ -151,7 +150,5 @@ PlanPeak api_stream_needs(const Plan *plan, uint32_t task, Plan *shown_out) {
         shown_out->blocks.data[block].bytes = bytes;
         vec_push(arena, &peak.blocks, block);
     }
-    shown_out->blocks.data[plan->blocks.len] = beside;
-    if (beside.bytes > 0) vec_push(arena, &peak.blocks, plan->blocks.len);
     return peak;
 }

@@ -36,6 +36,11 @@ static size_t round_up(size_t size) {
     return (size + (size == 0) + (unit - 1)) & ~(unit - 1);
 }
 
+double mem_rounded(double size) {
+    return size >= 0 && size < (double)(SIZE_MAX / 4) ? (double)round_up((size_t)size)
+                                                      : size;
+}
+
 static size_t get(const _Atomic size_t *count) {
     return atomic_load_explicit(count, memory_order_relaxed);
 }

@@ -28,10 +28,10 @@ typedef struct ExecKernel {
     uint64_t *in, *out;                  // slots
     RtArray **args;                      // by param: the array that the kernel sees
     RtArray **made; // by result, then spares: memory that the kernel asked for
-    uint64_t *args_at, *made_at;         // where the elements are on the device
-    uint64_t *values;                    // of a walk, by LoopRef
-    uint64_t *moved;                     // of a walk: values on their way
-    uint64_t *frame;                     // of a launch
+    uint64_t *args_at, *made_at; // where the elements are on the device
+    uint64_t *values;            // of a walk, by LoopRef
+    uint64_t *moved;             // of a walk: values on their way
+    uint64_t *frame;             // of a launch
     uint32_t frame_slots;
 } ExecKernel;
 
@@ -71,8 +71,9 @@ typedef struct ExecCall {
     void (*progress)(void *data, int64_t done, int64_t total);
     // How many bytes of the device others may want during a launch. May be NULL.
     size_t (*room)(void *data);
-    // Told, by who has the turn, that a device has begun to work, and that it has ended:
-    // meanwhile other things travel to it. False: in these it has failed. May be NULL.
+    // Told, by who has the turn, that a device has begun to work, and that it has
+    // ended: meanwhile other things travel to it. False: in these it has failed. May be
+    // NULL.
     bool (*at_work)(void *data, bool begins);
     // RtCall.ran. May be NULL.
     void (*ran)(void *data, unsigned worker, uint64_t loop_began, uint64_t began,
@@ -116,5 +117,9 @@ typedef struct ExecSlot {
 // themselves. False: as far as it is known what it does; it needs no less.
 bool exec_needs(const LoopKernel *loop, const LoopPlan *plan, const ExecSlot *in,
                 Arena *arena, double *most_out);
+// The same of a call on cores, of so many threads, below a ceiling: what it has of
+// that, as far as that is certain; what turns of parallel loops take is not.
+bool exec_needs_on_cores(const LoopKernel *loop, unsigned threads, const ExecSlot *in,
+                         Arena *arena, double *most_out);
 
 #endif

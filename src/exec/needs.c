@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a call on a device that is launched on will hold there (exec.h): the root code
-// is walked as in launches.c, but nothing is launched, and memory is only counted. What
-// launches leave nobody knows before the run: where that decides on what comes next,
-// the walk ends.
+// What a call will hold where it runs (exec.h): the root code is walked as in
+// launches.c, but nothing is launched, and memory is only counted. What launches leave,
+// and on cores what is loaded, nobody knows before the run: where that decides on what
+// comes next, the walk ends.
+//
+// On cores results and the private memory of root code each have all that the ceiling
+// leaves (rt/private.h), so the larger of the two counts. That of workers does not.
 #include <string.h>
 
+#include "base/mem.h"
 #include "exec/exec.h"
 #include "exec/walk.h"
 
@@ -18,7 +22,8 @@ typedef struct NeedsBlock {
 
 typedef struct Needs {
     const LoopKernel *loop;
-    const LoopPlan *plan;
+    const LoopPlan *plan; // NULL: on cores
+    unsigned threads;     // then
     Arena *arena;
     uint64_t *values; // by LoopRef; of buffers: an address that no other has
     bool *is_known;
@@ -33,6 +38,7 @@ typedef struct Needs {
     uint32_t steps;
     bool has_launched;
     double now, most;
+    double private_now, private_most; // of root code, on cores
 } Needs;
 
 static bool walk_body(Needs *n, const LoopBody *body);
@@ -66,10 +72,19 @@ static void hold(Needs *n, double bytes) {
     if (n->now > n->most) n->most = n->now;
 }
 
+static void hold_block(Needs *n, double bytes) {
+    if (n->plan != NULL) {
+        hold(n, bytes);
+        return;
+    }
+    n->private_now += bytes;
+    if (n->private_now > n->private_most) n->private_most = n->private_now;
+}
+
 static void add_block(Needs *n, const LoopStm *stm, double bytes) {
     set(n, stm->outs[0], true, ++n->addresses);
     vec_push(n->arena, &n->blocks, ((NeedsBlock){n->addresses, bytes}));
-    hold(n, bytes);
+    hold_block(n, bytes);
 }
 
 // Frees the blocks from number `first` on but for those that the values lie in.
@@ -83,7 +98,7 @@ static void keep_blocks(Needs *n, uint32_t first, const LoopRef *kept, uint32_t 
             if (is_buffer && n->values[kept[k]] == block.address) is_kept = true;
         }
         if (is_kept) n->blocks.data[to++] = block;
-        else n->now -= block.bytes;
+        else hold_block(n, -block.bytes);
     }
     n->blocks.len = to;
 }
@@ -100,8 +115,13 @@ static bool bytes_of(const Needs *n, ScalarType elem, const LoopRef *sizes,
     return true;
 }
 
+// Of what is on cores a few elements are where code has its variables.
 static bool do_alloc(Needs *n, const LoopStm *stm) {
     double bytes;
+    if (n->plan == NULL && n->loop->values.data[stm->args[0]].is_const) {
+        add_block(n, stm, 0);
+        return true;
+    }
     if (!bytes_of(n, walk_elem(n->loop, stm->outs[0]), stm->args, 1, &bytes))
         return false;
     add_block(n, stm, bytes);
@@ -118,6 +138,7 @@ static bool do_result(Needs *n, const LoopStm *stm) {
     if (!bytes_of(n, walk_elem(n->loop, stm->outs[0]), stm->args, stm->arg_count,
                   &bytes))
         return false;
+    if (n->plan == NULL) bytes = mem_rounded(bytes);
     set(n, stm->outs[0], true, ++n->addresses);
     hold(n, bytes);
     n->now -= n->made[stm->number];
@@ -158,6 +179,26 @@ static void launch(Needs *n, const LoopLaunch *launch) {
 }
 
 // ---- control ------------------------------------------------------------------------
+
+static bool takes_memory(const LoopStm *stm, int what) {
+    (void)what;
+    return stm->op == LOOP_ALLOC || stm->op == LOOP_RESULT || stm->op == LOOP_CALL;
+}
+
+// Whether the statement does nothing here but to leave values: on cores what takes no
+// memory of root code, parallel loops among it.
+static bool leaves_values(const Needs *n, const LoopStm *stm) {
+    if (n->plan != NULL) return false;
+    if (stm->op == LOOP_FOR && stm->order == ORDER_PARALLEL) return true;
+    for (uint32_t b = 0; b < stm->body_count; b++)
+        if (loop_has(stm->bodies[b], takes_memory, 0)) return false;
+    return stm->op == LOOP_FOR || stm->op == LOOP_WHILE ||
+           (stm->op == LOOP_IF && !is_known(n, stm->args[0]));
+}
+
+static void forget_outs(Needs *n, const LoopStm *stm) {
+    for (uint32_t k = 0; k < stm->out_count; k++) set(n, stm->outs[k], false, 0);
+}
 
 static bool do_if(Needs *n, const LoopStm *stm) {
     if (!is_known(n, stm->args[0])) return false;
@@ -223,29 +264,43 @@ static bool do_check(const Needs *n, const LoopStm *stm) {
     return !is_known(n, stm->args[0]) || value_of(n, stm->args[0]) != 0;
 }
 
+// A constant table, which on cores lies in the code.
+static void do_data(Needs *n, const LoopStm *stm) {
+    add_block(n, stm, n->plan != NULL ? (double)stm->text.len : 0);
+}
+
 static bool walk_statement(Needs *n, const LoopStm *stm) {
+    if (leaves_values(n, stm)) {
+        forget_outs(n, stm);
+        return true;
+    }
     switch ((int)stm->op) {
     case LOOP_SCALAR: do_scalar(n, stm); return true;
-    case LOOP_DATA: add_block(n, stm, (double)stm->text.len); return true;
+    case LOOP_DATA: do_data(n, stm); return true;
     case LOOP_ALLOC: return do_alloc(n, stm);
     case LOOP_MARK: set(n, stm->outs[0], true, n->blocks.len); return true;
     case LOOP_KEEP: do_keep(n, stm); return true;
     case LOOP_RESULT: return do_result(n, stm);
-    case LOOP_THREADS: set(n, stm->outs[0], true, WALK_THREADS); return true;
+    case LOOP_THREADS:
+        set(n, stm->outs[0], true, n->plan != NULL ? WALK_THREADS : n->threads);
+        return true;
     case LOOP_CHECK: return do_check(n, stm);
     case LOOP_CALL:
     case LOOP_APPLY: return do_call(n, stm);
     case LOOP_IF: return do_if(n, stm);
     case LOOP_FOR: return do_for(n, stm);
     case LOOP_WHILE: return do_while(n, stm);
-    default: return false; // is launched
+    default: // is launched
+        forget_outs(n, stm);
+        return n->plan == NULL;
     }
 }
 
 static bool walk_body(Needs *n, const LoopBody *body) {
     for (uint32_t i = 0; i < body->stms.len;) {
         const LoopStm *stm = body->stms.data[i];
-        const LoopLaunch *launched = loop_launch_at(n->plan, stm);
+        const LoopLaunch *launched =
+            n->plan != NULL ? loop_launch_at(n->plan, stm) : NULL;
         if (++n->steps > MOST_STEPS) return false;
         if (launched != NULL) launch(n, launched);
         else if (!walk_statement(n, stm)) return false;
@@ -254,10 +309,10 @@ static bool walk_body(Needs *n, const LoopBody *body) {
     return true;
 }
 
-bool exec_needs(const LoopKernel *loop, const LoopPlan *plan, const ExecSlot *in,
-                Arena *arena, double *most_out) {
+static bool walk(const LoopKernel *loop, const LoopPlan *plan, unsigned threads,
+                 const ExecSlot *in, Arena *arena, double *most_out) {
     uint32_t values = loop->values.len;
-    Needs n = {.loop = loop, .plan = plan, .arena = arena};
+    Needs n = {.loop = loop, .plan = plan, .threads = threads, .arena = arena};
     n.values = arena_array(arena, uint64_t, values);
     n.moved = arena_array(arena, uint64_t, values);
     n.is_known = arena_array(arena, bool, values);
@@ -270,6 +325,16 @@ bool exec_needs(const LoopKernel *loop, const LoopPlan *plan, const ExecSlot *in
             is_buffer ? ++n.addresses : in[i].bits);
     }
     bool is_all = walk_body(&n, loop->root);
-    *most_out = n.most;
+    *most_out = n.most > n.private_most ? n.most : n.private_most;
     return is_all;
+}
+
+bool exec_needs(const LoopKernel *loop, const LoopPlan *plan, const ExecSlot *in,
+                Arena *arena, double *most_out) {
+    return walk(loop, plan, 0, in, arena, most_out);
+}
+
+bool exec_needs_on_cores(const LoopKernel *loop, unsigned threads, const ExecSlot *in,
+                         Arena *arena, double *most_out) {
+    return walk(loop, NULL, threads, in, arena, most_out);
 }

@@ -34,14 +34,16 @@ static void meet(Marker *m, uint32_t slot, uint32_t region, bool *moves_out) {
     *moves_out = m->region[slot] == region;
 }
 
-// Takes what `body` binds out of the list of slots met from `from` on.
-static void settle(Marker *m, uint32_t from, uint32_t body, Step *step) {
+// Takes what `body` binds out of the list of slots met from `from` on, which are dead
+// after the step. So is in a branch what is bound before it, which stays in the list:
+// the other branch may not use it.
+static void settle(Marker *m, uint32_t from, uint32_t body, uint32_t region,
+                   Step *step) {
     uint32_t kept = from;
     for (uint32_t i = from; i < m->met.len; i++) {
         uint32_t slot = m->met.data[i];
-        if (m->body[slot] != body)
-            m->met.data[kept++] = slot;
-        else if (step != NULL)
+        if (m->body[slot] != body) m->met.data[kept++] = slot;
+        if (step != NULL && m->region[slot] == region)
             step->dead[step->dead_count++] = slot;
     }
     m->met.len = kept;
@@ -80,7 +82,7 @@ static void visit_step(Marker *m, Step *step, uint32_t body, uint32_t region) {
         meet(m, step->args[i], region, &step->moves[i]);
     uint32_t most = m->met.len - start + stm->out_count;
     step->dead = arena_array(m->run->code_arena, uint32_t, most);
-    settle(m, start, body, step);
+    settle(m, start, body, region, step);
     for (uint32_t slot = step->out; slot < step->out + stm->out_count; slot++)
         if (m->run->is_array.data[slot] && !m->used[slot])
             step->dead[step->dead_count++] = slot;
@@ -93,7 +95,7 @@ static void visit(Marker *m, Code *code, uint32_t region) {
         bind(m, code->steps[i].out, code->steps[i].stm->out_count, body, region);
     for (uint32_t i = code->result_count; i-- > 0;)
         meet(m, code->results[i], region, &code->moves[i]);
-    settle(m, start, body, NULL);  // they leave with the results
+    settle(m, start, body, region, NULL);  // they leave with the results
     for (uint32_t i = code->step_count; i-- > 0;)
         visit_step(m, &code->steps[i], body, region);
     code->unused = arena_array(m->run->code_arena, uint32_t, code->param_count);

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The least memory that a call needs, whatever is freed, copied or moved meanwhile:
-// what certain tasks make and others use later, the results, the arguments.
+// what certain tasks make and others use later, the results, the arguments, and in
+// order what the kernel of a task holds beside them.
+#include "base/mem.h"
 #include "plan/plan.h"
 
 typedef struct Least {
@@ -32,13 +34,25 @@ static bool is_alive(const Least *l, uint32_t block, uint32_t task) {
     return b->task < task && (l->until[block] > task || is_kept);
 }
 
+// What the task holds beside what is alive, for sure.
+static double beside_of(const Least *l, uint32_t task) {
+    return l->in_order && task < l->count ? l->plan->tasks.data[task].held.bytes : 0;
+}
+
 static void note_alive(Least *l, uint32_t task) {
-    double bytes = 0;
+    double beside = beside_of(l, task), bytes = beside, counted = beside;
     uint32_t count = l->plan->blocks.len;
-    for (uint32_t i = 0; i < count; i++)
-        if (is_alive(l, i, task)) bytes += l->plan->blocks.data[i].bytes;
+    for (uint32_t i = 0; i < count; i++) {
+        double size = l->plan->blocks.data[i].bytes;
+        if (!is_alive(l, i, task)) continue;
+        bytes += size;
+        counted += l->plan->in.is_on_cores ? mem_rounded(size) : size;
+    }
     if (bytes <= l->peak.bytes) return;
     l->peak.bytes = bytes;
+    l->peak.counted = counted;
+    l->peak.beside = beside;
+    l->peak.task = beside > 0 ? task : PLAN_NONE;
     l->peak.blocks.len = 0;
     for (uint32_t i = 0; i < count; i++)
         if (is_alive(l, i, task)) vec_push(l->plan->in.arena, &l->peak.blocks, i);

@@ -46,8 +46,8 @@ typedef struct PlanTask PlanTask;
 // Seconds that a turn of the task took on that device when it last ran; 0: it has not.
 typedef double PlanTook(const void *data, const PlanTask *task, uint32_t device);
 
-// What a call of the kernel holds at once beside its arguments, at most, on a device
-// that is launched on: results, and what it needs meanwhile.
+// What a call of the kernel holds at once beside its arguments, at most: results, and
+// what it needs meanwhile.
 typedef struct PlanHeld {
     double bytes; // no less
     bool is_all;  // nor more
@@ -70,7 +70,8 @@ typedef struct PlanInput {
     bool tells_results;    // else the plan has none
     PlanTook *took;        // what is known of earlier runs; NULL: nothing
     const void *data;      // for that
-    PlanHolds *holds;      // NULL: nothing is launched
+    bool is_on_cores;      // one after the other, and blocks count as base/mem.h says
+    PlanHolds *holds;      // NULL: nobody knows
     const void *holder;    // for that
     const double *paces;   // of another plan, for devices of which this one tells none;
                            // NULL: there is no other
@@ -118,7 +119,7 @@ struct PlanTask {
     bool joins_rows;   // it joins parts along dimension 0
     bool is_apart;     // what it joins stays where it was made, for who needs the whole
     bool takes_over;   // it makes what it makes where what it takes was
-    PlanHeld held;     // of one turn; all 0 where nothing is launched
+    PlanHeld held;     // of one turn; all 0 where nobody knows
     uint32_t device;   // or device_count: the host
     double sent;       // bytes that travel before it
     double begin, end; // seconds
@@ -158,7 +159,9 @@ typedef struct PlanFault {
 // What is alive when most is.
 typedef struct PlanPeak {
     double bytes;
-    uint32_t task; // then; PLAN_NONE: before all of them
+    double beside;  // of these, what the kernel of the task holds beside the blocks
+    double counted; // what all of it counts as, where it lies
+    uint32_t task;  // then; PLAN_NONE: before all of them
     struct {
         uint32_t *data;
         uint32_t len, cap;
@@ -219,8 +222,8 @@ void plan_place(Plan *plan);
 // By memory, and the host's: what it holds when it holds most, as far as that is known
 // (held.c).
 const double *plan_most_held(const Plan *plan);
-// What is surely alive when most is, which any call with these arguments has to hold;
-// of no task (least.c). in_order: tasks run one after the other.
+// What is surely alive when most is, which any call with these arguments has to hold
+// (least.c). in_order: tasks run one after the other.
 PlanPeak plan_least(const Plan *plan, bool in_order);
 // The longest way through the tasks, each of which takes so long; marks it if asked.
 double plan_longest(Plan *plan, const double *seconds, bool mark);

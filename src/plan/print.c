@@ -480,22 +480,33 @@ void plan_print_devices(const Plan *plan, StrBuf *out) {
 
 // ---- memory -------------------------------------------------------------------------
 
+typedef struct Lines {
+    uint32_t *lines; // 0: the arguments
+    double *sums;
+    uint32_t count;
+} Lines;
+
+static void add_to_line(const Plan *plan, Lines *l, CoreLoc loc, double bytes) {
+    uint32_t line = plan_where(plan->in.program, loc).line, k = 0;
+    while (k < l->count && l->lines[k] != line) k++;
+    if (k == l->count) l->lines[l->count++] = line;
+    if (!isnan(bytes)) l->sums[k] += bytes;
+}
+
 void plan_name_bytes(const Plan *plan, const PlanPeak *peak, StrBuf *out) {
-    double *sums = arena_array(plan->in.arena, double, peak->blocks.len + 1);
-    uint32_t *lines = arena_array(plan->in.arena, uint32_t, peak->blocks.len + 1);
-    uint32_t count = 0; // line 0: the arguments
+    Lines l = {.lines = arena_array(plan->in.arena, uint32_t, peak->blocks.len + 1),
+               .sums = arena_array(plan->in.arena, double, peak->blocks.len + 1)};
     for (uint32_t i = 0; i < peak->blocks.len; i++) {
         const PlanBlock *b = &plan->blocks.data[peak->blocks.data[i]];
-        uint32_t line = plan_where(plan->in.program, b->loc).line, k = 0;
-        while (k < count && lines[k] != line) k++;
-        if (k == count) lines[count++] = line;
-        if (!isnan(b->bytes)) sums[k] += b->bytes;
+        add_to_line(plan, &l, b->loc, b->bytes);
     }
-    for (uint32_t k = 0; k < count; k++) {
+    if (peak->beside > 0)
+        add_to_line(plan, &l, plan->tasks.data[peak->task].loc, peak->beside);
+    for (uint32_t k = 0; k < l.count; k++) {
         char bytes[PLAN_TEXT];
-        strbuf_printf(out, "%s%s of ", k > 0 ? ", " : "", plan_bytes(bytes, sums[k]));
-        if (lines[k] == 0) strbuf_cstr(out, "arguments");
-        else strbuf_printf(out, "line %" PRIu32, lines[k]);
+        strbuf_printf(out, "%s%s of ", k > 0 ? ", " : "", plan_bytes(bytes, l.sums[k]));
+        if (l.lines[k] == 0) strbuf_cstr(out, "arguments");
+        else strbuf_printf(out, "line %" PRIu32, l.lines[k]);
     }
 }
 
