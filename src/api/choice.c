@@ -121,7 +121,7 @@ static WeftStatus choose(const ApiPlanning *planning) {
     ApiEngine *engine = planning->program->engine;
     ApiChoice *choice = planning->entry->choice;
     PlanInput in = api_plan_input(planning);
-    in.holds = NULL; // of many plans, which nobody asks for that
+    in.holds = in.holds_on_cores = NULL; // of many plans, which nobody asks for that
     if (choice->is_planned) {
         in.took = took;
         in.data = engine;

@@ -18,7 +18,7 @@ static WeftStatus refuse(const ApiPlanning *fit, const Plan *plan,
     char text[PLAN_TEXT], most[PLAN_TEXT];
     StrBuf lines = strbuf(plan->in.arena);
     plan_name_bytes(plan, least, &lines);
-    if (bytes <= ceiling) {
+    if (others > 0) {
         strbuf_printf(&lines, ", %s for the program and between arrays",
                       plan_bytes(text, others));
         bytes += others;
@@ -63,8 +63,7 @@ static WeftStatus fit_parts(const ApiPlanning *fit, Plan **plan) {
 
 double api_plan_needs(const WeftContext *context, const Plan *plan) {
     double used = (double)atomic_load(&context->mem.used) - plan->args;
-    if (!api_has_launched(context)) return used + plan->peak.bytes;
-    return used + plan_most_held(plan)[plan->in.device_count];
+    return used + plan_most_held(plan)[plan->in.device_count + 1];
 }
 
 static Plan *plan_devices(const ApiPlanning *fit) {
@@ -73,9 +72,47 @@ static Plan *plan_devices(const ApiPlanning *fit) {
     return plan_make(&in);
 }
 
-// Several devices are left for the host's cores alone if that takes less, and what
-// they would hold is too much, by its plan or as an earlier call has shown. Returns the
-// plan of those that have the call.
+// Bytes that count beside the least: the program's, what else is alive for long, and
+// what is left between arrays. `before`: that were used before anything was planned.
+static double others_of(const WeftContext *context, const Plan *plan,
+                        const PlanPeak *least, double before) {
+    double others = fmin(before, (double)atomic_load(&context->mem.used));
+    for (uint32_t i = 0; i < plan->params; i++)
+        if (plan->blocks.data[i].is_held)
+            others -= mem_rounded(plan->blocks.data[i].bytes);
+    return others + least->counted - least->bytes;
+}
+
+// What is asked, and whether it would fit with little to spare.
+typedef struct Fit {
+    double before; // bytes that were used before anything was planned
+    bool is_close;
+} Fit;
+
+// Whether it is certain that it does not fit, with its least and what counts beside.
+static bool is_too_much(const ApiPlanning *fit, const Plan *plan, PlanPeak *least_out,
+                        double *others_out) {
+    const WeftContext *context = fit->context;
+    enum { CLOSE = 2 << 20 };
+    Fit *asked = fit->data;
+    double ceiling = (double)context->options.memory_ceiling, room = ceiling;
+    uint32_t count;
+    const ApiPlace *places = api_plan_places(fit->program, &count);
+    *least_out = plan_least(plan, count == 1);
+    *others_out = 0;
+    for (uint32_t i = 0; i < count; i++)
+        if (api_is_launched(&places[i])) room += (double)places[i].memory;
+    if (least_out->bytes > room) return true;
+    if (!plan->in.is_on_cores && !api_is_streamed(fit->program)) return false;
+    if (!plan->in.is_on_cores) *least_out = plan_least_on_host(plan);
+    *others_out = others_of(context, plan, least_out, asked->before);
+    asked->is_close = least_out->bytes + *others_out > ceiling - CLOSE;
+    return least_out->bytes + *others_out > ceiling;
+}
+
+// Several devices are left for the host's cores alone if what they would hold is too
+// much, by its plan or as an earlier call has shown, and that takes less, or is certain
+// not to fit either. Returns the plan of those that have the call.
 static Plan *choose_places(const ApiPlanning *fit) {
     WeftContext *context = fit->context;
     WeftProgram *program = fit->program;
@@ -86,41 +123,36 @@ static Plan *choose_places(const ApiPlanning *fit) {
     if (!was_short && !(needed > (double)context->options.memory_ceiling)) return plan;
     api_alone_begin(program, entry);
     Plan *alone = plan_devices(fit);
-    if (was_short || api_plan_needs(context, alone) <= needed) return alone;
+    PlanPeak least;
+    double others;
+    if (was_short || api_plan_needs(context, alone) <= needed ||
+        is_too_much(fit, alone, &least, &others))
+        return alone;
     api_alone_end(program);
     return plan;
 }
 
-// Bytes that count, and are no arguments: the program's, and what else is alive for
-// long. `before`: that were used before anything was planned.
-static double others_of(const WeftContext *context, const Plan *plan, double before) {
-    double others = fmin(before, (double)atomic_load(&context->mem.used));
-    for (uint32_t i = 0; i < plan->params; i++)
-        if (plan->blocks.data[i].is_held)
-            others -= mem_rounded(plan->blocks.data[i].bytes);
-    return others;
-}
-
 // The ceiling is that of the host's memory, and of each GPU's.
 static WeftStatus check_fit(const ApiPlanning *fit) {
-    WeftContext *context = fit->context;
     WeftStatus status = WEFT_STATUS_OK;
     Plan *plan = NULL;
+    PlanPeak least;
+    double others;
     if (api_is_streamed(fit->program)) status = fit_parts(fit, &plan);
-    double ceiling = (double)context->options.memory_ceiling, room = ceiling,
-           others = 0;
-    const double *before = fit->data;
-    if (status != WEFT_STATUS_OK || ceiling == 0) return status;
+    if (status != WEFT_STATUS_OK || fit->context->options.memory_ceiling == 0)
+        return status;
     if (api_alone_is_for(fit->program)) plan = choose_places(fit);
     if (plan == NULL) plan = make_plan(fit);
-    uint32_t count;
-    const ApiPlace *places = api_plan_places(fit->program, &count);
-    PlanPeak least = plan_least(plan, count == 1);
-    for (uint32_t i = 0; i < count; i++)
-        if (api_is_launched(&places[i])) room += (double)places[i].memory;
-    if (plan->in.is_on_cores)
-        others = least.counted - least.bytes + others_of(context, plan, *before);
-    if (least.bytes + others <= room) return WEFT_STATUS_OK;
+    if (!is_too_much(fit, plan, &least, &others)) return WEFT_STATUS_OK;
+    return refuse(fit, plan, &least, others);
+}
+
+// Once more, for those that were chosen.
+static WeftStatus check_again(const ApiPlanning *fit) {
+    PlanPeak least;
+    double others;
+    Plan *plan = make_plan(fit);
+    if (!is_too_much(fit, plan, &least, &others)) return WEFT_STATUS_OK;
     return refuse(fit, plan, &least, others);
 }
 
@@ -167,6 +199,12 @@ WeftStatus api_check_fit(WeftContext *context, WeftProgram *program,
     program->engine->needed = 0;
     if (context->options.memory_ceiling == 0 && !api_is_streamed(program))
         return WEFT_STATUS_OK;
-    double before = (double)atomic_load(&context->mem.used);
-    return api_plan(context, program, entry, args, check_fit, &before);
+    Fit asked = {.before = (double)atomic_load(&context->mem.used)};
+    WeftStatus status = api_plan(context, program, entry, args, check_fit, &asked);
+    if (status != WEFT_STATUS_OK || !asked.is_close) return status;
+    // Code takes memory, too.
+    status = api_engine_enter(program->engine, entry->fun);
+    if (status != WEFT_STATUS_OK) return status;
+    asked.before = (double)atomic_load(&context->mem.used);
+    return api_plan(context, program, entry, args, check_again, &asked);
 }

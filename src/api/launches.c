@@ -63,10 +63,10 @@ void api_launches_write(ApiEngine *engine, uint32_t first, uint32_t count,
 // What has no code goes without the device, if there is another.
 static WeftStatus build_for(ApiEngine *engine, const LaunchGroup *group,
                             ApiPlace *place, void **code_out) {
-    WeftContext *context = engine->program->context;
+    WeftProgram *program = engine->program;
+    WeftContext *context = program->context;
     Device *device = place->device;
-    StrBuf text = strbuf(&engine->program->arena),
-           tables = strbuf(&engine->program->arena);
+    StrBuf text = strbuf(&program->notes), tables = strbuf(&program->notes);
     bool is_cuda = device->kind == DEVICE_CUDA;
     api_lap(context, NULL, NULL);
     api_launches_write(engine, group->first, group->count,
@@ -74,6 +74,8 @@ static WeftStatus build_for(ApiEngine *engine, const LaunchGroup *group,
     api_lap(context, is_cuda ? "emit CUDA" : "emit OpenCL", NULL);
     Status status = dev_build(device, strbuf_done(&text), strbuf_done(&tables),
                               &context->cancel, code_out);
+    arena_free(&program->workspace);
+    arena_free(&program->notes);
     api_lap(context, "build for devices", NULL);
     if (status == STATUS_OK || (status == STATUS_IO && api_leave_place(context, place)))
         return WEFT_STATUS_OK;

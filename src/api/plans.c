@@ -74,7 +74,7 @@ static unsigned threads_of(const ApiPlace *place) {
     return place->threads != 0 ? place->threads : thread_cores();
 }
 
-// Likewise on the cores that have all calls.
+// Likewise on cores, of the first place if they are several.
 static PlanHeld holds_on_cores(const void *data, const CoreFun *fun,
                                const PlanArg *args, Arena *arena) {
     const WeftProgram *program = data;
@@ -104,9 +104,10 @@ PlanInput api_plan_input(const ApiPlanning *planning) {
     const ApiPlace *places = api_plan_places(program, &count);
     in.is_on_cores = count == 1 && !api_is_launched(places);
     in.holder = program;
-    if (in.is_on_cores && planning->context->options.memory_ceiling != 0)
-        in.holds = holds_on_cores;
-    else if (api_has_launched(planning->context)) in.holds = holds;
+    if (api_has_launched(planning->context)) in.holds = holds;
+    if (api_has_cores(planning->context) &&
+        planning->context->options.memory_ceiling != 0)
+        in.holds_on_cores = holds_on_cores;
     return in;
 }
 

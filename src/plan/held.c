@@ -7,7 +7,7 @@
 
 typedef struct Holder {
     const Plan *plan;
-    uint32_t memories; // of devices, and the host's
+    uint32_t memories; // of devices, and the host's; behind them that of all cores
     double *copies;    // by block and memory: bytes
     uint32_t *whole;   // by block: that it stays for; PLAN_NONE: for none
     bool *is_free;     // by block: nobody else needs it
@@ -18,15 +18,27 @@ static double *copy_of(const Holder *h, uint32_t block, uint32_t memory) {
     return &h->copies[(size_t)block * h->memories + memory];
 }
 
-static void hold(Holder *h, uint32_t block, uint32_t memory, double bytes) {
-    if (!(bytes > 0)) return; // nor what nobody knows
-    *copy_of(h, block, memory) += bytes;
+static void add(Holder *h, uint32_t memory, double bytes) {
     h->now[memory] += bytes;
     if (h->now[memory] > h->most[memory]) h->most[memory] = h->now[memory];
 }
 
+// In a memory, and that of all cores if it is part of that.
+static void add_both(Holder *h, uint32_t memory, double bytes) {
+    uint32_t host = h->plan->in.device_count;
+    add(h, memory, bytes);
+    if (memory == host || !h->plan->in.devices[memory].is_vague)
+        add(h, h->memories, bytes);
+}
+
+static void hold(Holder *h, uint32_t block, uint32_t memory, double bytes) {
+    if (!(bytes > 0)) return; // nor what nobody knows
+    *copy_of(h, block, memory) += bytes;
+    add_both(h, memory, bytes);
+}
+
 static void drop(Holder *h, uint32_t block, uint32_t memory) {
-    h->now[memory] -= *copy_of(h, block, memory);
+    add_both(h, memory, -*copy_of(h, block, memory));
     *copy_of(h, block, memory) = 0;
 }
 
@@ -106,12 +118,14 @@ static void make(Holder *h, const PlanTask *task) {
                  h->plan->blocks.data[task->first + k].bytes);
 }
 
-// What a kernel that is launched needs meanwhile, beside what it takes.
+// What a kernel needs meanwhile, beside what it takes.
 static void note_inside(Holder *h, const PlanTask *task) {
     uint32_t memory = plan_memory(h->plan, task->device);
-    if (task->kernel == NULL || !h->plan->in.devices[task->device].is_vague) return;
-    double now = h->now[memory] + task->held.bytes;
-    if (now > h->most[memory]) h->most[memory] = now;
+    if (task->kernel == NULL) return;
+    bool is_launched = h->plan->in.devices[task->device].is_vague;
+    double inside = is_launched ? task->held.bytes : task->held_on_cores;
+    add_both(h, memory, inside);
+    add_both(h, memory, -inside);
 }
 
 static void run(Holder *h, const PlanTask *task) {
@@ -153,8 +167,8 @@ const double *plan_most_held(const Plan *plan) {
     h.copies = arena_array(arena, double, (size_t)plan->blocks.len *h.memories + 1);
     h.whole = arena_array(arena, uint32_t, plan->blocks.len + 1);
     h.is_free = arena_array(arena, bool, plan->blocks.len + 1);
-    h.now = arena_array(arena, double, h.memories);
-    h.most = arena_array(arena, double, h.memories);
+    h.now = arena_array(arena, double, h.memories + 1);
+    h.most = arena_array(arena, double, h.memories + 1);
     memset(h.whole, 0xff, plan->blocks.len * sizeof *h.whole);
     for (uint32_t i = 0; i < plan->params; i++)
         if (plan->blocks.data[i].type.rank > 0)

@@ -11,6 +11,7 @@ typedef struct Least {
     uint32_t count;  // of tasks that are certain
     bool has_end;    // so are the results
     bool in_order;   // tasks run one after the other
+    bool on_host;    // what is there alone counts
     uint32_t *until; // by block: 1 + the last task that uses it, of those noted
     PlanPeak peak;
 } Least;
@@ -34,9 +35,25 @@ static bool is_alive(const Least *l, uint32_t block, uint32_t task) {
     return b->task < task && (l->until[block] > task || is_kept);
 }
 
+// Whether it is alive on the host then, wherever kernels run: arguments, what the host
+// is making, and in the end the results.
+static bool is_alive_there(const Least *l, uint32_t block, uint32_t task) {
+    const PlanBlock *b = &l->plan->blocks.data[block];
+    bool is_made = b->task == task && task < l->count && b->is_held &&
+                   l->plan->tasks.data[task].kernel == NULL && b->bytes > 0;
+    return is_made || (is_alive(l, block, task) &&
+                       (b->task == PLAN_NONE || (b->is_result && task == l->count)));
+}
+
+static bool counts(const Least *l, uint32_t block, uint32_t task) {
+    return l->on_host ? is_alive_there(l, block, task) : is_alive(l, block, task);
+}
+
 // What the task holds beside what is alive, for sure.
 static double beside_of(const Least *l, uint32_t task) {
-    return l->in_order && task < l->count ? l->plan->tasks.data[task].held.bytes : 0;
+    const PlanTask *t = &l->plan->tasks.data[task];
+    if (l->on_host || !l->in_order || task == l->count) return 0;
+    return l->plan->in.is_on_cores ? t->held_on_cores : t->held.bytes;
 }
 
 static void note_alive(Least *l, uint32_t task) {
@@ -44,9 +61,9 @@ static void note_alive(Least *l, uint32_t task) {
     uint32_t count = l->plan->blocks.len;
     for (uint32_t i = 0; i < count; i++) {
         double size = l->plan->blocks.data[i].bytes;
-        if (!is_alive(l, i, task)) continue;
+        if (!counts(l, i, task)) continue;
         bytes += size;
-        counted += l->plan->in.is_on_cores ? mem_rounded(size) : size;
+        counted += mem_rounded(size);
     }
     if (bytes <= l->peak.bytes) return;
     l->peak.bytes = bytes;
@@ -55,14 +72,15 @@ static void note_alive(Least *l, uint32_t task) {
     l->peak.task = beside > 0 ? task : PLAN_NONE;
     l->peak.blocks.len = 0;
     for (uint32_t i = 0; i < count; i++)
-        if (is_alive(l, i, task)) vec_push(l->plan->in.arena, &l->peak.blocks, i);
+        if (counts(l, i, task)) vec_push(l->plan->in.arena, &l->peak.blocks, i);
 }
 
-PlanPeak plan_least(const Plan *plan, bool in_order) {
+static PlanPeak find_least(const Plan *plan, bool in_order, bool on_host) {
     Least l = {.plan = plan,
                .count = plan->sure == PLAN_NONE ? plan->tasks.len : plan->sure,
                .has_end = plan->sure == PLAN_NONE,
                .in_order = in_order,
+               .on_host = on_host,
                .until = arena_array(plan->in.arena, uint32_t, plan->blocks.len + 1),
                .peak = {.task = PLAN_NONE}};
     for (uint32_t i = 0; i < l.count && in_order; i++) note_uses(&l, i);
@@ -72,4 +90,12 @@ PlanPeak plan_least(const Plan *plan, bool in_order) {
     }
     note_alive(&l, l.count);
     return l.peak;
+}
+
+PlanPeak plan_least(const Plan *plan, bool in_order) {
+    return find_least(plan, in_order, false);
+}
+
+PlanPeak plan_least_on_host(const Plan *plan) {
+    return find_least(plan, false, true);
 }

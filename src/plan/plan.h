@@ -71,11 +71,12 @@ typedef struct PlanInput {
     PlanTook *took;        // what is known of earlier runs; NULL: nothing
     const void *data;      // for that
     bool is_on_cores;      // one after the other, and blocks count as base/mem.h says
-    PlanHolds *holds;      // NULL: nobody knows
-    const void *holder;    // for that
-    const double *paces;   // of another plan, for devices of which this one tells none;
-                           // NULL: there is no other
-    Arena *arena;          // in which everything is made
+    PlanHolds *holds;      // where it is launched; NULL: nobody knows
+    PlanHolds *holds_on_cores; // likewise
+    const void *holder;        // for that
+    const double *paces; // of another plan, for devices of which this one tells none;
+                         // NULL: there is no other
+    Arena *arena;        // in which everything is made
 } PlanInput;
 
 // ---- what is told -------------------------------------------------------------------
@@ -111,21 +112,22 @@ struct PlanTask {
     CoreLoc loc;
     const FissionPiece *piece; // of an operator; NULL: it is whole
     uint32_t visit;            // tasks of one walk through a body have the same
-    double turns;      // how often: it stands for all turns of a loop but the first
-    double work;       // as long as so many scalar operations, of one turn
-    PlanUses uses;     // each block and part once
-    uint32_t first;    // block that it makes
-    uint32_t makes;    // so many
-    bool joins_rows;   // it joins parts along dimension 0
-    bool is_apart;     // what it joins stays where it was made, for who needs the whole
-    bool takes_over;   // it makes what it makes where what it takes was
-    PlanHeld held;     // of one turn; all 0 where nobody knows
-    uint32_t device;   // or device_count: the host
-    double sent;       // bytes that travel before it
-    double begin, end; // seconds
-    double measured;   // seconds of one turn; NaN: it has not run
-    uint32_t ran_on;   // with that: the device
-    bool is_critical;  // it lies on the longest way
+    double turns;    // how often: it stands for all turns of a loop but the first
+    double work;     // as long as so many scalar operations, of one turn
+    PlanUses uses;   // each block and part once
+    uint32_t first;  // block that it makes
+    uint32_t makes;  // so many
+    bool joins_rows; // it joins parts along dimension 0
+    bool is_apart;   // what it joins stays where it was made, for who needs the whole
+    bool takes_over; // it makes what it makes where what it takes was
+    PlanHeld held;   // of one turn, launched; all 0 where nobody knows
+    double held_on_cores; // likewise
+    uint32_t device;      // or device_count: the host
+    double sent;          // bytes that travel before it
+    double begin, end;    // seconds
+    double measured;      // seconds of one turn; NaN: it has not run
+    uint32_t ran_on;      // with that: the device
+    bool is_critical;     // it lies on the longest way
 };
 
 typedef enum PlanStepKind {
@@ -219,12 +221,14 @@ bool plan_choose(const PlanInput *in);
 // The tasks alone (walk.c), and where they go (place.c).
 Plan *plan_walk(const PlanInput *in);
 void plan_place(Plan *plan);
-// By memory, and the host's: what it holds when it holds most, as far as that is known
-// (held.c).
+// By memory, the host's, and that of all cores together: what it holds when it holds
+// most, as far as that is known (held.c).
 const double *plan_most_held(const Plan *plan);
 // What is surely alive when most is, which any call with these arguments has to hold
 // (least.c). in_order: tasks run one after the other.
 PlanPeak plan_least(const Plan *plan, bool in_order);
+// The same of the host's memory, where all kernels are launched elsewhere.
+PlanPeak plan_least_on_host(const Plan *plan);
 // The longest way through the tasks, each of which takes so long; marks it if asked.
 double plan_longest(Plan *plan, const double *seconds, bool mark);
 

@@ -87,16 +87,16 @@ static void note_within(const Walk *w, const CoreStm *stm) {
     }
 }
 
-// What the kernel holds meanwhile, where it is launched.
-static PlanHeld held_by(const Walk *w, const CoreStm *stm, const CoreFun *kernel) {
-    const PlanInput *in = &w->plan->in;
-    if (kernel == NULL || in->holds == NULL) return (PlanHeld){0};
+// What the kernel holds meanwhile, as that tells; NULL: nobody does.
+static PlanHeld held_by(const Walk *w, const CoreStm *stm, const CoreFun *kernel,
+                        PlanHolds *holds) {
+    if (kernel == NULL || holds == NULL) return (PlanHeld){0};
     PlanArg *args = arena_array(w->arena, PlanArg, stm->arg_count + 1);
     for (uint32_t i = 0; i < stm->arg_count; i++) {
         WalkValue v = visit_value(w, stm->args[i]);
         args[i] = (PlanArg){.is_known = v.is_known, .bits = v.bits, .dims = v.dims};
     }
-    return in->holds(in->holder, kernel, args, w->arena);
+    return holds(w->plan->in.holder, kernel, args, w->arena);
 }
 
 // A task for the statement, which takes its args and makes its outs.
@@ -118,7 +118,9 @@ void visit_add_task(Walk *w, const CoreStm *stm, const CoreFun *kernel, double w
                         .first = plan->blocks.len,
                         .makes = stm->out_count,
                         .joins_rows = stm->op == OP_CONCAT && stm->attrs[0] == 0,
-                        .held = held_by(w, stm, kernel),
+                        .held = held_by(w, stm, kernel, plan->in.holds),
+                        .held_on_cores =
+                            held_by(w, stm, kernel, plan->in.holds_on_cores).bytes,
                         .measured = NAN});
     PlanTask *task = &plan->tasks.data[number];
     for (uint32_t i = 0; i < stm->arg_count; i++) use_value(w, task, stm->args[i]);
