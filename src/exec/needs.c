@@ -7,6 +7,7 @@
 //
 // On cores results and the private memory of root code each have all that the ceiling
 // leaves (rt/private.h), so the larger of the two counts. That of workers does not.
+#include <math.h>
 #include <string.h>
 
 #include "base/mem.h"
@@ -151,6 +152,18 @@ static void do_keep(Needs *n, const LoopStm *stm) {
     keep_blocks(n, (uint32_t)value_of(n, stm->args[0]), stm->outs, stm->out_count);
 }
 
+// ---- scalars ------------------------------------------------------------------------
+
+static void do_scalar(Needs *n, const LoopStm *stm) {
+    uint64_t args[3];
+    bool are_known = true;
+    for (uint32_t i = 0; i < stm->arg_count; i++) {
+        args[i] = value_of(n, stm->args[i]);
+        are_known = are_known && is_known(n, stm->args[i]);
+    }
+    set(n, stm->outs[0], are_known, are_known ? walk_scalar(n->loop, stm, args) : 0);
+}
+
 // ---- launches -----------------------------------------------------------------------
 
 // Whether there is surely a turn.
@@ -165,13 +178,42 @@ static bool is_launched(const Needs *n, const LoopLaunch *launch) {
     return is_sure;
 }
 
+// What a turn has of private memory at once, as far as that is certain: what it begins
+// with, sizes of which are known outside.
+static double private_of(Needs *n, const LoopBody *body, uint32_t first,
+                         uint32_t count) {
+    double sum = 0, bytes;
+    for (uint32_t i = first; i < first + count; i++) {
+        const LoopStm *stm = body->stms.data[i];
+        if (stm->op == LOOP_SCALAR) do_scalar(n, stm);
+        if (stm->op == LOOP_KEEP) break;
+        if (stm->op != LOOP_ALLOC || n->plan->is_local[stm->outs[0]]) continue;
+        if (bytes_of(n, walk_elem(n->loop, stm->outs[0]), stm->args, 1, &bytes))
+            sum += bytes;
+    }
+    return sum;
+}
+
+// An item has a power of two of it.
+static double item_bytes(Needs *n, const LoopLaunch *launch) {
+    const LoopStm *stm = launch->body->stms.data[launch->first];
+    const LoopBody *turn = launch->is_parallel ? stm->bodies[0] : launch->body;
+    uint32_t first = launch->is_parallel ? 0 : launch->first;
+    uint32_t count = launch->is_parallel ? turn->stms.len : launch->count;
+    double wanted = private_of(n, turn, first, count), bytes = DEVICE_ITEM_BYTES;
+    while (bytes < wanted) bytes *= 2;
+    return bytes;
+}
+
 // Its arguments stay; private memory does not.
 static void launch(Needs *n, const LoopLaunch *launch) {
-    double own = (launch->has_team ? LAUNCH_TEAM : 1) * DEVICE_ITEM_BYTES;
+    double own = launch->has_private
+                     ? (launch->has_team ? LAUNCH_TEAM : 1) * item_bytes(n, launch)
+                     : 0;
     bool is_sure = is_launched(n, launch);
     if (is_sure && !n->has_launched) hold(n, DEVICE_LAUNCH_BYTES);
     n->has_launched = n->has_launched || is_sure;
-    if (is_sure && launch->has_private) {
+    if (is_sure) {
         hold(n, own);
         n->now -= own;
     }
@@ -249,16 +291,6 @@ static bool do_call(Needs *n, const LoopStm *stm) {
 
 // ---- statements ---------------------------------------------------------------------
 
-static void do_scalar(Needs *n, const LoopStm *stm) {
-    uint64_t args[3];
-    bool are_known = true;
-    for (uint32_t i = 0; i < stm->arg_count; i++) {
-        args[i] = value_of(n, stm->args[i]);
-        are_known = are_known && is_known(n, stm->args[i]);
-    }
-    set(n, stm->outs[0], are_known, are_known ? walk_scalar(n->loop, stm, args) : 0);
-}
-
 // Whether what comes next is known, and runs.
 static bool do_check(const Needs *n, const LoopStm *stm) {
     return !is_known(n, stm->args[0]) || value_of(n, stm->args[0]) != 0;
@@ -309,6 +341,28 @@ static bool walk_body(Needs *n, const LoopBody *body) {
     return true;
 }
 
+static double largest_table(const LoopBody *body, uint32_t first, uint32_t count) {
+    double most = 0;
+    for (uint32_t i = first; i < first + count; i++) {
+        const LoopStm *stm = body->stms.data[i];
+        if (stm->op == LOOP_DATA) most = fmax(most, (double)stm->text.len);
+        for (uint32_t b = 0; b < stm->body_count; b++)
+            most =
+                fmax(most, largest_table(stm->bodies[b], 0, stm->bodies[b]->stms.len));
+    }
+    return most;
+}
+
+// The largest table that launches look at, which is there with their code.
+static double table_of(const LoopPlan *plan) {
+    double most = 0;
+    for (uint32_t i = 0; i < plan->count; i++) {
+        const LoopLaunch *l = &plan->launches[i];
+        most = fmax(most, largest_table(l->body, l->first, l->count));
+    }
+    return most;
+}
+
 static bool walk(const LoopKernel *loop, const LoopPlan *plan, unsigned threads,
                  const ExecSlot *in, Arena *arena, double *most_out) {
     uint32_t values = loop->values.len;
@@ -324,6 +378,7 @@ static bool walk(const LoopKernel *loop, const LoopPlan *plan, unsigned threads,
         set(&n, param, is_buffer || in[i].is_known,
             is_buffer ? ++n.addresses : in[i].bits);
     }
+    if (plan != NULL) hold(&n, table_of(plan));
     bool is_all = walk_body(&n, loop->root);
     *most_out = n.most > n.private_most ? n.most : n.private_most;
     return is_all;

@@ -99,6 +99,19 @@ static PlanHeld held_by(const Walk *w, const CoreStm *stm, const CoreFun *kernel
     return holds(w->plan->in.holder, kernel, args, w->arena);
 }
 
+// Bytes of arrays that it takes and no task made: tables, numbers in a row.
+static double loose_bytes(const Walk *w, const CoreStm *stm) {
+    double bytes = 0;
+    for (uint32_t i = 0; i < stm->arg_count; i++) {
+        WalkValue v = visit_value(w, stm->args[i]);
+        bool is_counted = v.type.rank == 0 || v.block != PLAN_NONE;
+        for (uint32_t k = 0; k < i && !is_counted; k++)
+            is_counted = stm->args[k] == stm->args[i];
+        if (!is_counted && !isnan(visit_bytes(&v))) bytes += visit_bytes(&v);
+    }
+    return bytes;
+}
+
 // A task for the statement, which takes its args and makes its outs.
 void visit_add_task(Walk *w, const CoreStm *stm, const CoreFun *kernel, double work) {
     Plan *plan = w->plan;
@@ -123,6 +136,8 @@ void visit_add_task(Walk *w, const CoreStm *stm, const CoreFun *kernel, double w
                             held_by(w, stm, kernel, plan->in.holds_on_cores).bytes,
                         .measured = NAN});
     PlanTask *task = &plan->tasks.data[number];
+    if (kernel != NULL && plan->in.holds != NULL)
+        task->held.bytes += loose_bytes(w, stm);
     for (uint32_t i = 0; i < stm->arg_count; i++) use_value(w, task, stm->args[i]);
     if (stm->op == OP_CONCAT && core_parts(stm) < stm->arg_count) note_within(w, stm);
     if (w->waits != PLAN_NONE) add_use(w, task, (PlanUse){w->waits, 0, 0});
