@@ -186,7 +186,6 @@ static void start(ApiEngine *engine, EngineGroup *group, unsigned compiler) {
         ApiRooms rooms = {arena, &program->workspace, &program->notes};
         api_lap(program->context, NULL, NULL);
         write_group(&(Writing){engine, &group}, 0, &rooms);
-        arena_free(&program->workspace);
         arena_free(&program->notes);
         api_lap(program->context, "emit", NULL);
     }

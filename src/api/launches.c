@@ -54,7 +54,9 @@ void api_launches_write(ApiEngine *engine, uint32_t first, uint32_t count,
     }
     emit_launches(dialect, loops, plans, count, for_people, &engine->program->workspace,
                   out, tables_out, checks);
-    for (uint32_t i = 0; i < count; i++) {
+    for (uint32_t i = 0; i < count; i++) { // which lie where the text does
+        size_t bytes = checks[i].len * sizeof *checks[i].data;
+        checks[i].data = arena_copy(arena, checks[i].data, bytes);
         kernels[i].launch_checks = checks[i];
         kernels[i].launched_exec.launch_checks = checks[i].data;
     }
@@ -74,7 +76,6 @@ static WeftStatus build_for(ApiEngine *engine, const LaunchGroup *group,
     api_lap(context, is_cuda ? "emit CUDA" : "emit OpenCL", NULL);
     Status status = dev_build(device, strbuf_done(&text), strbuf_done(&tables),
                               &context->cancel, code_out);
-    arena_free(&program->workspace);
     arena_free(&program->notes);
     api_lap(context, "build for devices", NULL);
     if (status == STATUS_OK || (status == STATUS_IO && api_leave_place(context, place)))

@@ -66,6 +66,7 @@ static PlanHeld holds(const void *data, const CoreFun *fun, const PlanArg *args,
     ArenaMark mark = arena_mark(arena);
     const ExecSlot *in = slots_of(loop, args, arena);
     held.is_all = exec_needs(loop, plan, in, arena, &held.bytes);
+    held.counted = held.bytes;
     arena_back(arena, mark);
     return held;
 }
@@ -85,7 +86,8 @@ static PlanHeld holds_on_cores(const void *data, const CoreFun *fun,
     if (kernel == NULL) return held;
     ArenaMark mark = arena_mark(arena);
     const ExecSlot *in = slots_of(kernel->loop, args, arena);
-    exec_needs_on_cores(kernel->loop, threads_of(cores), in, arena, &held.bytes);
+    held.is_all = exec_needs_on_cores(kernel->loop, threads_of(cores), in, arena,
+                                      &held.bytes, &held.counted);
     arena_back(arena, mark);
     return held;
 }

@@ -39,6 +39,7 @@ typedef struct Needs {
     uint32_t steps;
     bool has_launched;
     double now, most;
+    double slack_now, slack; // of results on cores, beside these; slack: of the most
     double private_now, private_most; // of root code, on cores
 } Needs;
 
@@ -70,7 +71,15 @@ static void assign(Needs *n, const LoopRef *to, const LoopRef *from, uint32_t co
 
 static void hold(Needs *n, double bytes) {
     n->now += bytes;
-    if (n->now > n->most) n->most = n->now;
+    if (n->now > n->most) {
+        n->most = n->now;
+        n->slack = n->slack_now;
+    }
+}
+
+// What a result counts as beyond its bytes.
+static double slack_of(const Needs *n, double bytes) {
+    return n->plan == NULL ? mem_rounded(bytes) - bytes : 0;
 }
 
 static void hold_block(Needs *n, double bytes) {
@@ -139,10 +148,12 @@ static bool do_result(Needs *n, const LoopStm *stm) {
     if (!bytes_of(n, walk_elem(n->loop, stm->outs[0]), stm->args, stm->arg_count,
                   &bytes))
         return false;
-    if (n->plan == NULL) bytes = mem_rounded(bytes);
+    double before = n->made[stm->number];
     set(n, stm->outs[0], true, ++n->addresses);
+    n->slack_now += slack_of(n, bytes);
     hold(n, bytes);
-    n->now -= n->made[stm->number];
+    n->now -= before;
+    n->slack_now -= slack_of(n, before);
     n->made[stm->number] = bytes;
     return true;
 }
@@ -364,7 +375,8 @@ static double table_of(const LoopPlan *plan) {
 }
 
 static bool walk(const LoopKernel *loop, const LoopPlan *plan, unsigned threads,
-                 const ExecSlot *in, Arena *arena, double *most_out) {
+                 const ExecSlot *in, Arena *arena, double *most_out,
+                 double *counted_out) {
     uint32_t values = loop->values.len;
     Needs n = {.loop = loop, .plan = plan, .threads = threads, .arena = arena};
     n.values = arena_array(arena, uint64_t, values);
@@ -380,16 +392,18 @@ static bool walk(const LoopKernel *loop, const LoopPlan *plan, unsigned threads,
     }
     if (plan != NULL) hold(&n, table_of(plan));
     bool is_all = walk_body(&n, loop->root);
-    *most_out = n.most > n.private_most ? n.most : n.private_most;
+    *most_out = fmax(n.most, n.private_most);
+    *counted_out = fmax(n.most + n.slack, n.private_most);
     return is_all;
 }
 
 bool exec_needs(const LoopKernel *loop, const LoopPlan *plan, const ExecSlot *in,
                 Arena *arena, double *most_out) {
-    return walk(loop, plan, 0, in, arena, most_out);
+    double counted;
+    return walk(loop, plan, 0, in, arena, most_out, &counted);
 }
 
 bool exec_needs_on_cores(const LoopKernel *loop, unsigned threads, const ExecSlot *in,
-                         Arena *arena, double *most_out) {
-    return walk(loop, NULL, threads, in, arena, most_out);
+                         Arena *arena, double *most_out, double *counted_out) {
+    return walk(loop, NULL, threads, in, arena, most_out, counted_out);
 }

@@ -123,7 +123,7 @@ static void note_inside(Holder *h, const PlanTask *task) {
     uint32_t memory = plan_memory(h->plan, task->device);
     if (task->kernel == NULL) return;
     bool is_launched = h->plan->in.devices[task->device].is_vague;
-    double inside = is_launched ? task->held.bytes : task->held_on_cores;
+    double inside = is_launched ? task->held.bytes : task->held_on_cores.counted;
     add_both(h, memory, inside);
     add_both(h, memory, -inside);
 }

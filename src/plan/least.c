@@ -50,14 +50,15 @@ static bool counts(const Least *l, uint32_t block, uint32_t task) {
 }
 
 // What the task holds beside what is alive, for sure.
-static double beside_of(const Least *l, uint32_t task) {
+static PlanHeld beside_of(const Least *l, uint32_t task) {
     const PlanTask *t = &l->plan->tasks.data[task];
-    if (l->on_host || !l->in_order || task == l->count) return 0;
-    return l->plan->in.is_on_cores ? t->held_on_cores : t->held.bytes;
+    if (l->on_host || !l->in_order || task == l->count) return (PlanHeld){0};
+    return l->plan->in.is_on_cores ? t->held_on_cores : t->held;
 }
 
 static void note_alive(Least *l, uint32_t task) {
-    double beside = beside_of(l, task), bytes = beside, counted = beside;
+    PlanHeld beside = beside_of(l, task);
+    double bytes = beside.bytes, counted = beside.counted;
     uint32_t count = l->plan->blocks.len;
     for (uint32_t i = 0; i < count; i++) {
         double size = l->plan->blocks.data[i].bytes;
@@ -68,8 +69,8 @@ static void note_alive(Least *l, uint32_t task) {
     if (bytes <= l->peak.bytes) return;
     l->peak.bytes = bytes;
     l->peak.counted = counted;
-    l->peak.beside = beside;
-    l->peak.task = beside > 0 ? task : PLAN_NONE;
+    l->peak.beside = beside.bytes;
+    l->peak.task = beside.bytes > 0 ? task : PLAN_NONE;
     l->peak.blocks.len = 0;
     for (uint32_t i = 0; i < count; i++)
         if (counts(l, i, task)) vec_push(l->plan->in.arena, &l->peak.blocks, i);

@@ -49,8 +49,9 @@ typedef double PlanTook(const void *data, const PlanTask *task, uint32_t device)
 // What a call of the kernel holds at once beside its arguments, at most: results, and
 // what it needs meanwhile.
 typedef struct PlanHeld {
-    double bytes; // no less
-    bool is_all;  // nor more
+    double bytes;   // no less
+    double counted; // what they count as, where it runs
+    bool is_all;    // nor more
 } PlanHeld;
 
 typedef PlanHeld PlanHolds(const void *data, const CoreFun *kernel, const PlanArg *args,
@@ -121,13 +122,13 @@ struct PlanTask {
     bool is_apart;   // what it joins stays where it was made, for who needs the whole
     bool takes_over; // it makes what it makes where what it takes was
     PlanHeld held;   // of one turn, launched; all 0 where nobody knows
-    double held_on_cores; // likewise
-    uint32_t device;      // or device_count: the host
-    double sent;          // bytes that travel before it
-    double begin, end;    // seconds
-    double measured;      // seconds of one turn; NaN: it has not run
-    uint32_t ran_on;      // with that: the device
-    bool is_critical;     // it lies on the longest way
+    PlanHeld held_on_cores; // likewise
+    uint32_t device;        // or device_count: the host
+    double sent;            // bytes that travel before it
+    double begin, end;      // seconds
+    double measured;        // seconds of one turn; NaN: it has not run
+    uint32_t ran_on;        // with that: the device
+    bool is_critical;       // it lies on the longest way
 };
 
 typedef enum PlanStepKind {

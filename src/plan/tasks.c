@@ -120,24 +120,26 @@ void visit_add_task(Walk *w, const CoreStm *stm, const CoreFun *kernel, double w
         return;
     }
     uint32_t number = plan->tasks.len;
-    vec_push(w->arena, &plan->tasks,
-             (PlanTask){.op = kernel != NULL ? core_kernel_op(kernel) : stm->op,
-                        .kernel = kernel,
-                        .loc = stm->loc,
-                        .piece = fission_find_piece(plan->in.decisions, stm->loc),
-                        .visit = w->visit,
-                        .turns = w->turns,
-                        .work = work,
-                        .first = plan->blocks.len,
-                        .makes = stm->out_count,
-                        .joins_rows = stm->op == OP_CONCAT && stm->attrs[0] == 0,
-                        .held = held_by(w, stm, kernel, plan->in.holds),
-                        .held_on_cores =
-                            held_by(w, stm, kernel, plan->in.holds_on_cores).bytes,
-                        .measured = NAN});
+    vec_push(
+        w->arena, &plan->tasks,
+        (PlanTask){.op = kernel != NULL ? core_kernel_op(kernel) : stm->op,
+                   .kernel = kernel,
+                   .loc = stm->loc,
+                   .piece = fission_find_piece(plan->in.decisions, stm->loc),
+                   .visit = w->visit,
+                   .turns = w->turns,
+                   .work = work,
+                   .first = plan->blocks.len,
+                   .makes = stm->out_count,
+                   .joins_rows = stm->op == OP_CONCAT && stm->attrs[0] == 0,
+                   .held = held_by(w, stm, kernel, plan->in.holds),
+                   .held_on_cores = held_by(w, stm, kernel, plan->in.holds_on_cores),
+                   .measured = NAN});
     PlanTask *task = &plan->tasks.data[number];
-    if (kernel != NULL && plan->in.holds != NULL)
+    if (kernel != NULL && plan->in.holds != NULL) {
         task->held.bytes += loose_bytes(w, stm);
+        task->held.counted = task->held.bytes;
+    }
     for (uint32_t i = 0; i < stm->arg_count; i++) use_value(w, task, stm->args[i]);
     if (stm->op == OP_CONCAT && core_parts(stm) < stm->arg_count) note_within(w, stm);
     if (w->waits != PLAN_NONE) add_use(w, task, (PlanUse){w->waits, 0, 0});

@@ -608,7 +608,7 @@ out ''
 # ---- what does not fit --------------------------------------------------------------
 
 expect 1 "$weft" explain -T 1 --device cpu:0,cpu:1 parts.weft 1000000000 -m 100M
-err_has 'and the ceiling is 105 MB: 8.00 GB of line 3'
+err_has 'and the ceiling is 105 MB: 16.0 GB of line 3'
 out ''
 expect 0 "$weft" explain -T 1 --device cpu:0,cpu:1 parts.weft 1000 -m 100M
 
