@@ -49,6 +49,19 @@ PROGRAM
 expect 1 "$weft" run -T 1 -m 24M sorted.weft main 1500000
 err_has 'sorted.weft:2:11: error: out of memory'
 err_has '; by its plan `main` holds 24.0 MB at once, and the ceiling is 25.2 MB: 24.0 MB of line 2'
+# On cores it is known what a kernel makes, and takes of the host's memory meanwhile,
+# and what the program itself does.
+for verb in explain run; do
+    for device in cpu cpu:0,cpu:1; do
+        expect 1 "$weft" $verb -T 2 --device $device -m 20M sums.weft turns 1000000 5
+        err 'error: `turns` needs at least 24.0 MB of memory at once, and the ceiling is 21.0 MB: 24.0 MB of line 9'
+        expect 1 "$weft" $verb -T 2 --device $device -m 20M sums.weft main 1000000
+        err 'error: `main` needs at least 24.0 MB of memory at once, and the ceiling is 21.0 MB: 8.00 MB of line 2, 8.00 MB of line 3, 8.00 MB of line 4'
+    done
+    expect 1 "$weft" $verb -T 2 --device cpu -m 23500K sums.weft main 1000000
+    err_has ' for the program and between arrays'
+done
+expect 0 "$weft" run -T 2 --device cpu -m 26M sums.weft main 1000000
 # Without a ceiling, and in the interpreter, nobody asks.
 expect 1 "$weft" run -e interp -m 100M sums.weft main 100000000000
 err_has 'sums.weft:2:23: error: out of memory: 800000000000 bytes were wanted'
@@ -122,4 +135,27 @@ if "$weft" devices | grep -q '^opencl:1'; then
         err_has ' for the program and between arrays'
     done
     expect 0 "$weft" explain --device opencl:0,opencl:1 -m 14M sums.weft main 1000000
+    # What is looked at last in an arm is free in it; the next turn has room for its own.
+    expect 0 "$weft" run --device opencl:0 -m 13M sums.weft turns 1000000 5
+    out '6856422281720771848i64'
+    # Tables, and the private memory of turns, are there beside all else.
+    { printf 'def t: []i64 = ['; seq -s, 1 7 70000; cat <<'PROGRAM'
+]
+entry main (xs: []i64): []i64 = map (\x -> t[x & 8191] + x) xs
+entry own (n: i64) (k: i64): []i64 =
+  map (\i ->
+    let ys = scan (+) i (iota k)
+    in i64.sum (loop zs = copy ys for j < k - 1 do
+                  zs with [(j * 7 + i) % k] = zs[j + 1] + ys[(i * j) % k])) (iota n)
+PROGRAM
+    } >table.weft
+    expect 0 "$weft" data random '[60000]i64' -o table.bin
+    for verb in explain run; do
+        expect 1 "$weft" $verb --device opencl:0@150K table.weft main table.bin
+        err_has '`main` needs at least 1'
+        expect 1 "$weft" $verb --device opencl:0@90K table.weft own 100 4000
+        err_has '`own` needs at least '
+    done
+    expect 0 "$weft" run --device opencl:0@250K table.weft main table.bin -o table.out
+    expect 0 "$weft" run --device opencl:0@400K table.weft own 100 4000 -o own.out
 fi
