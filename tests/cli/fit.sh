@@ -135,6 +135,8 @@ if "$weft" devices | grep -q '^opencl:1'; then
         err_has ' for the program and between arrays'
     done
     expect 0 "$weft" explain --device opencl:0,opencl:1 -m 14M sums.weft main 1000000
+    expect 0 "$weft" explain --device opencl:0,opencl:1 -m 5500K four.weft chain chain.bin
+    out_has ', and the ceiling is 5.63 MB: a run may find no memory'
     # What is looked at last in an arm is free in it; the next turn has room for its own.
     expect 0 "$weft" run --device opencl:0 -m 13M sums.weft turns 1000000 5
     out '6856422281720771848i64'
