@@ -117,9 +117,9 @@ typedef struct ExecSlot {
 // themselves. False: as far as it is known what it does; it needs no less.
 bool exec_needs(const LoopKernel *loop, const LoopPlan *plan, const ExecSlot *in,
                 Arena *arena, double *most_out);
-// The same of a call on cores, of so many threads, below a ceiling: what it has of that,
-// as far as that is certain; what turns of parallel loops take is not. counted_out: with
-// what its results count as (mem_rounded).
+// The same of a call on cores, of so many threads, below a ceiling: what it has of
+// that, as far as that is certain; what turns of parallel loops take is not.
+// counted_out: with what its results count as (mem_rounded).
 bool exec_needs_on_cores(const LoopKernel *loop, unsigned threads, const ExecSlot *in,
                          Arena *arena, double *most_out, double *counted_out);
 
