@@ -660,6 +660,18 @@ static void test_long_body(void) {
     close_world(&w);
 }
 
+// What both versions compute has one name: how long the array is but for one element.
+static void test_same_scalars(void) {
+    World w = open_world("cpu:0,cpu:1",
+                         "entry main (xs: []i64) =\n"
+                         "  map2 (\\x y -> busy (x + y)) (init xs) (tail xs)\n");
+    const char *told = program_of(&w), *size = strstr(told, "_1 = length(xs) - 1\n");
+    CHECK(size != NULL && strstr(strchr(size, '\n'), "= length(xs) - 1\n") == NULL);
+    const char *other = strstr(told, "} else {\n");
+    CHECK(other != NULL && strstr(other, " = xs[1 : +_1]\n") != NULL);
+    close_world(&w);
+}
+
 // ---- the call -----------------------------------------------------------------------
 
 static void test_mistakes(void) {
@@ -791,6 +803,7 @@ int main(void) {
     test_least();
     test_bodies();
     test_long_body();
+    test_same_scalars();
     test_mistakes();
     test_refused();
     test_no_memory();
