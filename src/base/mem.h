@@ -60,7 +60,7 @@ void *mem_alloc(Mem *mem, size_t size);
 void *mem_resize(Mem *mem, void *block, size_t old_size, size_t new_size);
 // Gives a block back; NULL is ignored.
 void mem_free(Mem *mem, void *block, size_t size);
-// What a block of so many bytes counts as.
+// Bytes that a block of that size takes.
 double mem_rounded(double size);
 // A block for an unknown number of bytes, `most` of them at most, of which none is counted
 // before mem_fit says how many there are: what nobody touches takes no memory. NULL, too,
