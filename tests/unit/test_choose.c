@@ -410,13 +410,13 @@ static void try_alone(const char *devices, uint32_t place, bool better) {
     choice->now.least = better ? 1e9 : 1e-9;
     uint32_t other = place == 1 ? 0 : 1, before = count_runs(&w, other);
     for (int i = 0; i < API_TRIALS; i++) CHECK(is_right(&w, 2000));
-    // of those that take too long two are enough
-    CHECK((count_runs(&w, other) == before) == better);
+    // of those that take too long two are enough; of few calls one may take all
+    CHECK(!better || count_runs(&w, other) == before);
     CHECK(choice->trials == 0 && choice->now.is_alone == better);
     uint32_t tried = count_runs(&w, place);
     for (int i = 0; i < 13; i++) CHECK(is_right(&w, 2000));
     CHECK(!better || count_runs(&w, place) == tried + 13);
-    CHECK((count_runs(&w, other) == before) == better);
+    CHECK(!better || count_runs(&w, other) == before);
     if (better) try_again(&w, other);
     before = count_runs(&w, other);
     CHECK(is_right(&w, 5000) && !choice->now.is_alone);
