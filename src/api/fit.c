@@ -110,6 +110,13 @@ static bool is_too_much(const ApiPlanning *fit, const Plan *plan, PlanPeak *leas
     return least_out->bytes + *others_out > ceiling;
 }
 
+static WeftStatus judge(const ApiPlanning *fit, const Plan *plan) {
+    PlanPeak least;
+    double others;
+    if (!is_too_much(fit, plan, &least, &others)) return WEFT_STATUS_OK;
+    return refuse(fit, plan, &least, others);
+}
+
 // Several devices are left for the host's cores alone if what they would hold is too
 // much, by its plan or as an earlier call has shown, and that takes less, or is certain
 // not to fit either. Returns the plan of those that have the call.
@@ -136,24 +143,17 @@ static Plan *choose_places(const ApiPlanning *fit) {
 static WeftStatus check_fit(const ApiPlanning *fit) {
     WeftStatus status = WEFT_STATUS_OK;
     Plan *plan = NULL;
-    PlanPeak least;
-    double others;
     if (api_is_streamed(fit->program)) status = fit_parts(fit, &plan);
     if (status != WEFT_STATUS_OK || fit->context->options.memory_ceiling == 0)
         return status;
     if (api_alone_is_for(fit->program)) plan = choose_places(fit);
     if (plan == NULL) plan = make_plan(fit);
-    if (!is_too_much(fit, plan, &least, &others)) return WEFT_STATUS_OK;
-    return refuse(fit, plan, &least, others);
+    return judge(fit, plan);
 }
 
 // Once more, for those that were chosen.
 static WeftStatus check_again(const ApiPlanning *fit) {
-    PlanPeak least;
-    double others;
-    Plan *plan = make_plan(fit);
-    if (!is_too_much(fit, plan, &least, &others)) return WEFT_STATUS_OK;
-    return refuse(fit, plan, &least, others);
+    return judge(fit, make_plan(fit));
 }
 
 // ---- what did not fit ---------------------------------------------------------------

@@ -185,8 +185,8 @@ static void drop_spare(Mem *mem, uint32_t i) {
     give_back(take_spare(mem, i), size);
 }
 
-// A spare block of that size, or a little larger where there is no ceiling, of which it
-// would be a part; the one freed last. Or NULL.
+// A spare block of that size, or the smallest of those that are a little larger, which
+// only without a ceiling may have more than is counted; the one freed last. Or NULL.
 static void *find_spare(Mem *mem, size_t size) {
     size_t best = mem->limit == 0 ? size + size / 2 + 1 : size + 1;
     uint32_t at = MEM_SPARES;

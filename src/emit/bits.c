@@ -121,8 +121,7 @@ static void agree_in(Finder *f, const LoopBody *body) {
 
 void walk_find_bits(Walker *w, const LoopBody *vector) {
     w->is_bits = NULL;
-    if (machine_vector_bytes() != REGISTER ||
-        w->part.count * w->part.mask != 8 * REGISTER ||
+    if (machine_vector_bytes() != REGISTER || !walk_is_wide(w) ||
         !loop_has_op(vector, LOOP_WHILE))
         return;
     w->is_bits = arena_array(w->arena, bool, w->kernel->values.len);

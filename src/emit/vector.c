@@ -366,7 +366,7 @@ static Str first_without(Walker *w, LoopRef mask) {
 // Whether all lanes of a mask are set. In turns that may give up that is all that masks
 // are for, so these need no vectors.
 static Str is_all(Walker *w, LoopRef mask) {
-    if (!w->is_in_order || w->part.count * w->part.mask != 512)
+    if (!w->is_in_order || !walk_is_wide(w))
         return walk_all(w, join_parts(w, mask, '&'));
     StrBuf text = strbuf(w->arena);
     unsigned long long all = UINT64_MAX >> (64 - w->part.count);
@@ -432,7 +432,7 @@ static void put_any(Walker *w, const LoopStm *stm) {
 
 // How many lanes of a part are set.
 static void put_count(Walker *w, LoopRef mask, uint32_t part, StrBuf *out) {
-    if (w->part.count * w->part.mask != 512) {
+    if (!walk_is_wide(w)) {
         strbuf_printf(out, "weft_count_%.*s(%.*s)",
                       STR_ARG(walk_vector_type(w, SCALAR_BOOL)),
                       STR_ARG(walk_part(w, mask, part)));

@@ -15,6 +15,10 @@ Str walk_vector_type(Walker *w, ScalarType elem);
 Str walk_vector_type_of(Walker *w, LoopRef ref);
 // A part as a vector, of a value that may have no lanes.
 Str walk_vector(Walker *w, LoopRef ref, uint32_t part);
+// Whether the masks of the vectors fill registers of 64 bytes.
+static inline bool walk_is_wide(const Walker *w) {
+    return w->part.count * w->part.mask == 512;
+}
 // A condition that is one when all lanes of a mask are.
 Str walk_all(Walker *w, Str mask);
 // Writes a part of what a statement gives that goes by parts, or of a TAKE.

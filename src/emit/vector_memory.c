@@ -260,7 +260,7 @@ static Str load_some(Walker *w, const WalkAccess *a, uint32_t part) {
 static bool is_where(const Walker *w, const WalkAccess *a) {
     uint32_t bits = 8 * scalar_info[a->elem].bytes;
     if (a->elem == SCALAR_BOOL) return false;
-    if (w->part.count * w->part.mask == 512) return true;
+    if (walk_is_wide(w)) return true;
     return w->part.count * w->part.mask == 256 && w->part.mask == bits && bits >= 32;
 }
 
@@ -268,7 +268,7 @@ static Str load_where(Walker *w, const WalkAccess *a, uint32_t part) {
     StrBuf text = strbuf(w->arena);
     Str place = place_of(w, a, part, 0), mask = walk_part(w, a->mask, part);
     Str type = walk_vector_type(w, a->elem);
-    if (w->part.count * w->part.mask == 512)
+    if (walk_is_wide(w))
         strbuf_printf(&text, "weft_some_%.*s(&%.*s, weft_mask_%.*s(%.*s))",
                       STR_ARG(type), STR_ARG(place),
                       STR_ARG(walk_vector_type(w, SCALAR_BOOL)), STR_ARG(mask));
